@@ -1,0 +1,333 @@
+#include "proto/attune/problem.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace attune {
+namespace {
+
+constexpr int64_t kMaxBatch = 65536;
+constexpr int64_t kMaxHeads = 65536;
+constexpr int64_t kMaxSeq = int64_t{1} << 24;
+constexpr int64_t kMaxHeadDim = 1024;
+// Tensors beyond this fit no device attune knows, and products of sizes stay far from int64's limit.
+constexpr double kMaxElements = 1e12;
+
+struct Range {
+  absl::string_view field;
+  int64_t value;
+  int64_t max;
+};
+
+absl::Status CheckRanges(std::initializer_list<Range> ranges) {
+  for (const Range& range : ranges) {
+    if (range.value < 1 || range.value > range.max) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("problem: ", range.field, " is ", range.value, "; allowed are 1 to ", range.max));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Checks every field against the others and picks one spelling for equal problems.
+absl::StatusOr<Problem> Normalise(Problem problem) {
+  absl::Status ranges = CheckRanges({{"batch", problem.batch, kMaxBatch},
+                                     {"heads_q", problem.heads_q, kMaxHeads},
+                                     {"heads_kv", problem.heads_kv, kMaxHeads},
+                                     {"seq_q", problem.seq_q, kMaxSeq},
+                                     {"seq_kv", problem.seq_kv, kMaxSeq},
+                                     {"head_dim", problem.head_dim, kMaxHeadDim}});
+  if (!ranges.ok()) return ranges;
+  if (problem.heads_q % problem.heads_kv != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: heads_kv is ", problem.heads_kv,
+                                                   "; allowed are divisors of heads_q, which is ", problem.heads_q));
+  }
+  const double elements = static_cast<double>(problem.batch) * static_cast<double>(problem.heads_q) *
+                          static_cast<double>(std::max(problem.seq_q, problem.seq_kv)) *
+                          static_cast<double>(problem.head_dim);
+  if (elements > kMaxElements) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: a tensor of batch * heads * seq * head_dim = ", elements,
+                                                   " elements; allowed are ", kMaxElements));
+  }
+  if ((problem.mask == v1::MASK_WINDOW) != (problem.window > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: window is ", problem.window,
+                                                   "; it must be at least 1 with mask window and 0 otherwise"));
+  }
+  if (!std::isfinite(problem.softcap) || problem.softcap < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and positive numbers"));
+  }
+  if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv) {
+    problem.mask = v1::MASK_CAUSAL_TOP_LEFT;
+  }
+  return problem;
+}
+
+// One dot-separated part of the canonical text, and what has been read so far.
+class TextReader {
+ public:
+  explicit TextReader(absl::string_view text) : text_(text) {}
+
+  absl::StatusOr<Problem> Read() {
+    for (absl::string_view part : Parts()) {
+      if (absl::Status status = ReadPart(part); !status.ok()) return status;
+    }
+    for (absl::string_view needed : {"b", "h", "q", "d", "dtype"}) {
+      if (!Seen(needed)) {
+        return Error(needed == "dtype" ? std::string("the dtype (f16 or bf16) is missing")
+                                       : absl::StrCat("'", needed, "<number>' is missing"));
+      }
+    }
+    if (!Seen("kvh")) problem_.heads_kv = problem_.heads_q;
+    if (!Seen("kv")) problem_.seq_kv = problem_.seq_q;
+    absl::StatusOr<Problem> normal = Normalise(problem_);
+    if (!normal.ok()) return Error(normal.status().message());
+    return normal;
+  }
+
+ private:
+  // Splits at dots, but keeps a softcap's decimal point with its number: "softcap30.5" is one part.
+  std::vector<std::string> Parts() const {
+    std::vector<std::string> parts;
+    for (absl::string_view part : absl::StrSplit(text_, '.')) {
+      const bool digits =
+          !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (digits && !parts.empty() && parts.back().rfind("softcap", 0) == 0) {
+        absl::StrAppend(&parts.back(), ".", part);
+      } else {
+        parts.emplace_back(part);
+      }
+    }
+    return parts;
+  }
+
+  absl::Status Error(absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem '", text_, "': ", what, "; an example is b2.h8.q512.d64.f16.causal"));
+  }
+
+  bool Seen(absl::string_view key) const { return std::find(seen_.begin(), seen_.end(), key) != seen_.end(); }
+
+  absl::Status Once(absl::string_view key) {
+    if (Seen(key)) return Error(absl::StrCat("'", key, "' is given twice"));
+    seen_.push_back(key);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadPart(absl::string_view part) {
+    if (part == "f16" || part == "bf16") {
+      problem_.dtype = part == "f16" ? v1::DTYPE_F16 : v1::DTYPE_BF16;
+      return Once("dtype");
+    }
+    if (part == "causal" || part == "causal-br") {
+      problem_.mask = part == "causal" ? v1::MASK_CAUSAL_TOP_LEFT : v1::MASK_CAUSAL_BOTTOM_RIGHT;
+      return Once("mask");
+    }
+    if (part == "bshd" || part == "bhsd") {
+      problem_.layout = part == "bshd" ? v1::LAYOUT_BSHD : v1::LAYOUT_BHSD;
+      return Once("layout");
+    }
+    if (part == "lse") {
+      problem_.lse = true;
+      return Once("lse");
+    }
+    size_t digits = part.find_first_of("-0123456789");
+    const absl::string_view key = part.substr(0, digits);
+    const absl::string_view number = digits == absl::string_view::npos ? absl::string_view() : part.substr(digits);
+    if (key == "softcap") {
+      if (!absl::SimpleAtod(number, &problem_.softcap) || !(problem_.softcap > 0)) {
+        return Error(absl::StrCat("'", part, "' needs a positive number, as in softcap30"));
+      }
+      return Once("softcap");
+    }
+    if (key == "window") {
+      problem_.mask = v1::MASK_WINDOW;
+      if (absl::Status status = Once("mask"); !status.ok()) return status;
+      return ReadNumber(part, number, &problem_.window);
+    }
+    struct Key {
+      absl::string_view name;
+      int64_t* value;
+    };
+    const Key keys[] = {{"b", &problem_.batch}, {"h", &problem_.heads_q}, {"kvh", &problem_.heads_kv},
+                        {"q", &problem_.seq_q}, {"kv", &problem_.seq_kv}, {"d", &problem_.head_dim}};
+    for (const Key& known : keys) {
+      if (known.name != key) continue;
+      if (absl::Status status = Once(known.name); !status.ok()) return status;
+      return ReadNumber(part, number, known.value);
+    }
+    return Error(absl::StrCat("'", part,
+                              "' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+                              "window<N> softcap<X> bshd lse"));
+  }
+
+  absl::Status ReadNumber(absl::string_view part, absl::string_view number, int64_t* value) const {
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *value);
+    if (error != std::errc() || end != number.data() + number.size() || *value < 1) {
+      return Error(absl::StrCat("'", part, "' needs a positive whole number"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::string_view text_;
+  Problem problem_;
+  std::vector<absl::string_view> seen_;
+};
+
+}  // namespace
+
+absl::StatusOr<Problem> ParseProblem(absl::string_view text) { return TextReader(text).Read(); }
+
+std::string ToText(const Problem& problem) {
+  std::string text = absl::StrCat("b", problem.batch, ".h", problem.heads_q);
+  if (problem.heads_kv != problem.heads_q) absl::StrAppend(&text, ".kvh", problem.heads_kv);
+  absl::StrAppend(&text, ".q", problem.seq_q);
+  if (problem.seq_kv != problem.seq_q) absl::StrAppend(&text, ".kv", problem.seq_kv);
+  absl::StrAppend(&text, ".d", problem.head_dim, ".", Word(problem.dtype));
+  if (problem.mask == v1::MASK_WINDOW) {
+    absl::StrAppend(&text, ".window", problem.window);
+  } else if (problem.mask != v1::MASK_NONE) {
+    absl::StrAppend(&text, ".", Word(problem.mask));
+  }
+  if (problem.softcap > 0) absl::StrAppend(&text, ".softcap", problem.softcap);
+  if (problem.layout == v1::LAYOUT_BSHD) absl::StrAppend(&text, ".bshd");
+  if (problem.lse) absl::StrAppend(&text, ".lse");
+  return text;
+}
+
+absl::StatusOr<Problem> FromProto(const v1::Problem& proto) {
+  if (proto.operation() != v1::OPERATION_KIND_UNSPECIFIED &&
+      proto.operation() != v1::OPERATION_KIND_ATTENTION_FORWARD) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem: operation is ", proto.operation(), "; allowed is OPERATION_KIND_ATTENTION_FORWARD"));
+  }
+  if (!v1::DType_IsValid(proto.dtype()) || !v1::Mask_IsValid(proto.mask()) || !v1::Layout_IsValid(proto.layout())) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: dtype ", proto.dtype(), ", mask ", proto.mask(),
+                                                   " or layout ", proto.layout(), " is not known to this server"));
+  }
+  Problem problem;
+  problem.batch = proto.batch();
+  problem.heads_q = proto.heads_q();
+  problem.heads_kv = proto.heads_kv() == 0 ? proto.heads_q() : proto.heads_kv();
+  problem.seq_q = proto.seq_q();
+  problem.seq_kv = proto.seq_kv() == 0 ? proto.seq_q() : proto.seq_kv();
+  problem.head_dim = proto.head_dim();
+  if (proto.dtype() != v1::DTYPE_UNSPECIFIED) problem.dtype = proto.dtype();
+  if (proto.mask() != v1::MASK_UNSPECIFIED) problem.mask = proto.mask();
+  if (proto.layout() != v1::LAYOUT_UNSPECIFIED) problem.layout = proto.layout();
+  problem.window = proto.window();
+  problem.softcap = proto.softcap();
+  problem.lse = proto.lse();
+  return Normalise(problem);
+}
+
+v1::Problem ToProto(const Problem& problem) {
+  v1::Problem proto;
+  proto.set_operation(v1::OPERATION_KIND_ATTENTION_FORWARD);
+  proto.set_batch(problem.batch);
+  proto.set_heads_q(problem.heads_q);
+  proto.set_heads_kv(problem.heads_kv);
+  proto.set_seq_q(problem.seq_q);
+  proto.set_seq_kv(problem.seq_kv);
+  proto.set_head_dim(problem.head_dim);
+  proto.set_dtype(problem.dtype);
+  proto.set_mask(problem.mask);
+  proto.set_window(problem.window);
+  proto.set_softcap(problem.softcap);
+  proto.set_layout(problem.layout);
+  proto.set_lse(problem.lse);
+  return proto;
+}
+
+int64_t DTypeBytes(v1::DType dtype) {
+  (void)dtype;  // f16 and bf16
+  return 2;
+}
+
+int64_t CausalOffset(const Problem& problem) {
+  return problem.mask == v1::MASK_CAUSAL_TOP_LEFT ? 0 : problem.seq_kv - problem.seq_q;
+}
+
+double Flops(const Problem& problem) {
+  double pairs = 0;
+  if (problem.mask == v1::MASK_NONE) {
+    pairs = static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
+  } else {
+    const int64_t offset = CausalOffset(problem);
+    for (int64_t row = 0; row < problem.seq_q; ++row) {
+      const int64_t last = std::min(row + offset, problem.seq_kv - 1);
+      const int64_t first =
+          problem.mask == v1::MASK_WINDOW ? std::max<int64_t>(0, row + offset - problem.window + 1) : 0;
+      pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
+    }
+  }
+  return 4.0 * static_cast<double>(problem.head_dim) * pairs * static_cast<double>(problem.batch * problem.heads_q);
+}
+
+double Bytes(const Problem& problem) {
+  const double rows_q = static_cast<double>(problem.batch * problem.heads_q) * static_cast<double>(problem.seq_q);
+  const double rows_kv = static_cast<double>(problem.batch * problem.heads_kv) * static_cast<double>(problem.seq_kv);
+  const double element = static_cast<double>(problem.head_dim * DTypeBytes(problem.dtype));
+  return 2 * rows_q * element + 2 * rows_kv * element + (problem.lse ? 4 * rows_q : 0);
+}
+
+absl::string_view Word(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::VERDICT_OK:
+      return "OK";
+    case v1::VERDICT_INFEASIBLE:
+      return "INFEASIBLE";
+    case v1::VERDICT_COMPILE_ERROR:
+      return "COMPILE_ERROR";
+    case v1::VERDICT_WRONG_RESULT:
+      return "WRONG_RESULT";
+    case v1::VERDICT_OUT_OF_BOUNDS:
+      return "OUT_OF_BOUNDS";
+    case v1::VERDICT_TIMEOUT:
+      return "TIMEOUT";
+    case v1::VERDICT_CRASHED:
+      return "CRASHED";
+    case v1::VERDICT_UNSTABLE:
+      return "UNSTABLE";
+    case v1::VERDICT_LOST:
+      return "LOST";
+    default:
+      return "UNKNOWN";
+  }
+}
+
+absl::string_view Word(v1::Policy policy) {
+  switch (policy) {
+    case v1::POLICY_HOT:
+      return "hot";
+    case v1::POLICY_COLD:
+      return "cold";
+    default:
+      return "unknown";
+  }
+}
+
+absl::string_view Word(v1::DType dtype) { return dtype == v1::DTYPE_BF16 ? "bf16" : "f16"; }
+
+absl::string_view Word(v1::Mask mask) {
+  switch (mask) {
+    case v1::MASK_CAUSAL_TOP_LEFT:
+      return "causal";
+    case v1::MASK_CAUSAL_BOTTOM_RIGHT:
+      return "causal-br";
+    case v1::MASK_WINDOW:
+      return "window";
+    default:
+      return "none";
+  }
+}
+
+}  // namespace attune

@@ -1,0 +1,24 @@
+// A device as its limits: those of devices that are not here, so that a space can be enumerated and compiled for them,
+// and the fingerprint of any.
+#ifndef ATTUNE_SERVER_BASE_DEVICE_PROFILE_H_
+#define ATTUNE_SERVER_BASE_DEVICE_PROFILE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attune/v1/device.pb.h"
+
+namespace attune {
+
+// "l4", "h200", ... NotFound lists what there is. Device.id is "profile:<name>".
+absl::StatusOr<v1::Device> DeviceProfile(absl::string_view name);
+std::vector<absl::string_view> DeviceProfileNames();
+
+// Device.fingerprint: SHA-256, hexadecimal, over model, target and limits; id, uuid and driver left out.
+std::string Fingerprint(const v1::Device& device);
+
+}  // namespace attune
+
+#endif  // ATTUNE_SERVER_BASE_DEVICE_PROFILE_H_

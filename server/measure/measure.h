@@ -1,0 +1,65 @@
+// The timing protocol: how many samples, which are thrown away, when to stop. Free of any GPU API; a Timer is the
+// world. Method: docs/measuring.md.
+#ifndef ATTUNE_SERVER_MEASURE_MEASURE_H_
+#define ATTUNE_SERVER_MEASURE_MEASURE_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attune/v1/trial.pb.h"
+
+namespace attune::measure {
+
+// What is sampled: one contestant under one policy.
+class Timer {
+ public:
+  struct Sample {
+    double us = 0;  // of one run
+    int sm_clock_mhz = 0;
+    double power_w = 0;
+    int temperature_c = 0;
+    int64_t throttle_reasons = 0;
+    bool contended = false;
+  };
+  virtual ~Timer() = default;
+  // HOT takes one graph of `runs` runs, COLD ignores it.
+  virtual absl::StatusOr<Sample> Take(int runs) = 0;
+  // Lets the device cool down and its clock come back.
+  virtual void Pause() = 0;
+};
+
+struct Interval {
+  double low = 0;
+  double median = 0;
+  double high = 0;
+};
+// Median and the distribution-free 95 % confidence interval from order statistics (Hahn and Meeker, Statistical
+// Intervals, section 5.2: binomial(n, 1/2)). With fewer than 6 samples the interval is [min, max].
+Interval MedianInterval(std::vector<double> samples);
+
+struct Options {
+  int min_samples = 7;
+  int max_samples = 60;
+  double relative_width = 0.01;                          // settled when (high - low) / median is below
+  absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
+  absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per contestant
+  double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
+};
+
+// Warms up, sizes HOT's graph, samples until settled, out of time, or until its interval lies wholly above `leader_us`
+// (0: no leader).
+absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Options& options, double leader_us);
+
+// The same for several contestants, one sample each a round in turn, the order rotated from round to round.
+absl::StatusOr<std::vector<v1::Timing>> PlayOff(const std::vector<Timer*>& timers, v1::Policy policy,
+                                                const Options& options);
+
+// Of two settled timings: apart when the intervals do not overlap.
+enum class Comparison { kFaster, kSlower, kTie };
+Comparison Compare(const v1::Timing& candidate, const v1::Timing& incumbent);
+
+}  // namespace attune::measure
+
+#endif  // ATTUNE_SERVER_MEASURE_MEASURE_H_

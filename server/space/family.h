@@ -1,0 +1,36 @@
+// A kernel family as loaded from its folder: the manifest, its sources, and their hash.
+#ifndef ATTUNE_SERVER_SPACE_FAMILY_H_
+#define ATTUNE_SERVER_SPACE_FAMILY_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/family/v1/family.pb.h"
+
+namespace attune::space {
+
+struct Family {
+  family::v1::KernelFamily manifest;
+  // (path as #include names it, text); the first is the translation unit. Every file that it includes from
+  // kernels_src/ is here; toolkit headers are not.
+  std::vector<std::pair<std::string, std::string>> sources;
+  // SHA-256, hexadecimal, over manifest and sources: another hash makes trials STALE.
+  std::string source_hash;
+
+  const std::string& name() const { return manifest.name(); }
+};
+
+// Loads `root`/<folder>/family.textproto for every folder that has one. Checks each manifest whole: names unique,
+// expressions parse and mention only what exists, sources found, one main launch. InvalidArgument names file,
+// field and what is wrong with it.
+absl::StatusOr<std::vector<std::shared_ptr<const Family>>> LoadFamilies(const std::string& root);
+
+// One folder; quoted includes and "//" sources resolve below `root`.
+absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder);
+
+}  // namespace attune::space
+
+#endif  // ATTUNE_SERVER_SPACE_FAMILY_H_

@@ -1,0 +1,130 @@
+// Results that outlive the process: trials, incumbents, compiled artifacts, jobs, baselines. Knows no GPU API and no
+// SQL dialect; store/sqlite implements it, PostgreSQL could.
+//
+// Thread-safe. Writes return when they are committed to disk. Reads see every write that returned before them.
+#ifndef ATTUNE_SERVER_STORE_STORE_H_
+#define ATTUNE_SERVER_STORE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attune/v1/service.pb.h"
+#include "attune/v1/trial.pb.h"
+#include "attune/worker/v1/worker.pb.h"
+
+namespace attune::store {
+
+// Names one measurement; a stored trial with an equal key (LOST excepted) is never run again.
+struct TrialKey {
+  std::string problem_text;
+  std::string device_id;
+  std::string variant_text;
+  v1::Policy policy = v1::POLICY_HOT;
+  v1::Dependencies dependencies;
+};
+
+// What a compile key gave, good or bad: the cache and, for verdicts other than OK, the quarantine.
+struct CompiledArtifact {
+  std::string compile_key;  // space::CompileSpec.key
+  std::string toolchain;
+  v1::Verdict verdict = v1::VERDICT_OK;  // OK, COMPILE_ERROR, TIMEOUT, CRASHED
+  std::string log;
+  std::string sha256;  // of the artifact; empty unless OK
+  std::vector<worker::v1::CompileResponse::Entry> entries;
+  double compile_ms = 0;
+};
+
+enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3 };  // persisted
+
+// A job as it must survive a kill: its request and its state. `operation` is what clients see.
+struct Job {
+  std::string name;  // "operations/<id>"
+  JobKind kind = JobKind::kTune;
+  std::string request;     // serialised v1::TuneRequest, SweepRequest or EvaluateVariantRequest
+  std::string request_id;  // empty, or unique
+  v1::Operation operation;
+};
+
+template <typename T>
+struct Page {
+  std::vector<T> items;
+  std::string next_page_token;  // empty: this was the last
+};
+
+struct IncumbentFilter {
+  std::string problem_text;  // empty fields do not filter
+  std::string device_id;
+  std::optional<v1::Policy> policy;
+  bool history = false;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Assigns and returns "trials/<n>". The trial's `name` is ignored.
+  virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) = 0;
+  virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
+  // The newest trial with this key; NotFound. LOST trials are not found.
+  virtual absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) = 0;
+  // All of them for one problem, device and policy whose dependencies equal `dependencies` in toolchain, driver and
+  // fingerprint (source hashes are compared by the caller), newest a variant; without recipes.
+  virtual absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text,
+                                                             absl::string_view device_id, v1::Policy policy,
+                                                             const v1::Dependencies& dependencies) = 0;
+  // page_token is a former answer's next_page_token; InvalidArgument when it is not.
+  virtual absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
+                                                     int page_size, absl::string_view page_token) = 0;
+
+  // Makes `incumbent.trial` (by name) the served one; assigns and returns the Incumbent whole. The former one becomes
+  // its `previous`. Aborted when the incumbent now served is not `expected_previous` ("" for none): someone was faster.
+  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
+                                                absl::string_view expected_previous) = 0;
+  // Takes the served incumbent out and serves its previous one again (returned). FailedPrecondition without one.
+  virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
+                                                 v1::Policy policy, absl::string_view why) = 0;
+  virtual absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+                                                     v1::Policy policy) = 0;  // NotFound
+  virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
+                                                             absl::string_view page_token) = 0;
+
+  // `bytes` is empty unless the verdict is OK. Content-addressed: the file is written, fsynced and renamed before the
+  // row is committed.
+  virtual absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) = 0;
+  virtual absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key,
+                                                        absl::string_view toolchain) = 0;  // NotFound
+  virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;  // NotFound; DataLoss when damaged
+
+  // Inserts the job, or returns the one that already has its request_id.
+  virtual absl::StatusOr<Job> CreateJob(const Job& job) = 0;
+  virtual absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) = 0;
+  virtual absl::StatusOr<Job> GetJob(absl::string_view name) = 0;  // NotFound
+  virtual absl::StatusOr<std::vector<Job>> UnfinishedJobs() = 0;   // oldest first
+  virtual absl::StatusOr<Page<v1::Operation>> ListJobs(bool active_only, int page_size,
+                                                       absl::string_view page_token) = 0;
+
+  virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
+  // The newest a contender.
+  virtual absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
+                                                           int page_size, absl::string_view page_token) = 0;
+
+  // A consistent copy at `path` while the store is in use.
+  virtual absl::Status Backup(const std::string& path) = 0;
+};
+
+struct SqliteOptions {
+  std::string directory;  // holds attune.db and artifacts/; created when missing
+};
+// FailedPrecondition when another process has the store open or the file is of a newer version; PermissionDenied when
+// it cannot be written. The one line says which file.
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& options);
+
+}  // namespace attune::store
+
+#endif  // ATTUNE_SERVER_STORE_STORE_H_

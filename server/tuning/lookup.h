@@ -1,0 +1,41 @@
+// Answers GetBest and Explain from what is known, without starting work.
+#ifndef ATTUNE_SERVER_TUNING_LOOKUP_H_
+#define ATTUNE_SERVER_TUNING_LOOKUP_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/v1/service.pb.h"
+#include "server/space/family.h"
+#include "server/store/store.h"
+
+namespace attune::tuning {
+
+// What today's answers depend on.
+struct World {
+  std::vector<v1::Device> devices;
+  std::map<v1::Backend, std::string> toolchains;
+  std::vector<std::shared_ptr<const space::Family>> families;
+};
+
+// Incumbents in memory, ready to serve. Thread-safe; look-ups take a shared lock and touch no disk unless the artifact
+// is asked for.
+class Lookup {
+ public:
+  static absl::StatusOr<std::unique_ptr<Lookup>> Create(store::Store* store, World world);
+  virtual ~Lookup() = default;
+
+  // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what
+  // was tried.
+  virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
+  // To be called after each promotion and rollback.
+  virtual void Changed(const v1::Incumbent& incumbent) = 0;
+};
+
+// What bounds a trial, in words with figures.
+v1::ExplainResponse Explain(const v1::Trial& trial, const v1::Device& device, double floor_us);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_LOOKUP_H_

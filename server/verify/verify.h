@@ -1,0 +1,79 @@
+// Being right: inputs, references, tolerances and guards (DESIGN.md, section 6). Knows device::Device, and no GPU API.
+#ifndef ATTUNE_SERVER_VERIFY_VERIFY_H_
+#define ATTUNE_SERVER_VERIFY_VERIFY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "attune/worker/v1/worker.pb.h"
+#include "proto/attune/problem.h"
+#include "server/device/device.h"
+
+namespace attune::verify {
+
+// How Q, K and V are drawn. Every problem is checked on all of them.
+enum class Distribution {
+  kNormal,       // N(0, 1)
+  kOffsetMean,   // N(0, 1) + 1 in V, K: zero-mean inputs hide errors of normalisation
+  kLargeLogits,  // |logit| up to about 40: exp overflows without the running maximum
+  kDominantKey,  // one key a row takes nearly all the weight
+};
+std::vector<Distribution> Distributions();
+absl::string_view Name(Distribution distribution);
+
+struct Tensors {
+  std::vector<uint16_t> q, k, v;  // in the problem's dtype and layout
+};
+Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed);
+
+// fp64 on the host, for small problems: checks the device's reference kernel itself. O and LSE as fp32, O in layout
+// order.
+struct HostResult {
+  std::vector<float> o, lse;
+};
+HostResult HostReference(const Problem& problem, const Tensors& inputs);
+
+struct Tolerance {
+  double absolute = 1e-3;
+  double relative = 1e-3;
+};
+Tolerance ToleranceFor(v1::DType dtype);
+
+struct Comparison {
+  bool ok = false;
+  double max_abs_error = 0;
+  std::string detail;  // first element that is wrong, with its index, value and reference
+};
+// |out - ref| <= absolute + relative * |ref| everywhere, no NaN or Inf, and the largest error <= 2x the plain
+// computation's (`plain_max_abs_error`, with one rounding step of the dtype as its least).
+Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
+                         double plain_max_abs_error);
+Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference);
+
+// A problem made ready on a device: inputs of every distribution between red zones, reference results, rotating
+// copies for HOT timing. Keeps device memory until destroyed.
+class PreparedProblem {
+ public:
+  static absl::StatusOr<std::unique_ptr<PreparedProblem>> Create(device::Device& device, const Problem& problem,
+                                                                 const worker::v1::PrepareRequest& request);
+  virtual ~PreparedProblem() = default;
+
+  // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it,
+  // NaN-filled zones so that what is read outside shows, twice with equal bits. Verdict OK, INFEASIBLE,
+  // WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and `accuracy`; an error status when the device
+  // failed.
+  virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
+
+  // The candidate bound to the HOT/COLD inputs (distribution kNormal), for timing: as many runnables as input sets it
+  // takes to exceed twice the L2, at most 8. They live as long as `candidate`'s module, which stays loaded until the
+  // next Prepare.
+  virtual absl::StatusOr<std::vector<device::Runnable*>> ForTiming(const worker::v1::Candidate& candidate) = 0;
+};
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_VERIFY_H_
