@@ -31,6 +31,8 @@ class Lookup {
   virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
   // To be called after each promotion and rollback.
   virtual void Changed(const v1::Incumbent& incumbent) = 0;
+  // To be called after each recorded baseline: answers carry the newest of each contender.
+  virtual void Recorded(const v1::Baseline& baseline) = 0;
 };
 
 // What bounds a trial, in words with figures.

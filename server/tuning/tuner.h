@@ -31,6 +31,8 @@ struct TunerOptions {
   int compile_ahead = 0;     // compiled and waiting for the device; 0: 4 a compile worker
   int play_off_size = 6;
   absl::Duration idle_release = absl::Seconds(60);
+  // Called after each promotion, before the job reports it.
+  std::function<void(const v1::Incumbent&)> promoted = [](const v1::Incumbent&) {};
 };
 
 class Tuner {

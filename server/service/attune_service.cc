@@ -1,0 +1,300 @@
+#include "server/service/attune_service.h"
+
+#include <utility>
+
+#include "proto/attune/problem.h"
+#include "server/service/errors.h"
+#include "server/service/watch.h"
+#include "server/tuning/preflight.h"
+
+namespace attune::service {
+namespace {
+
+constexpr int kExecutorThreads = 4;
+
+// Moves a StatusOr's value into a response.
+template <typename T>
+absl::Status Fill(absl::StatusOr<T> result, T* response) {
+  if (result.ok()) *response = *std::move(result);
+  return result.status();
+}
+
+v1::KernelFamily Translate(const space::Family& family) {
+  const family::v1::KernelFamily& manifest = family.manifest;
+  v1::KernelFamily out;
+  out.set_name(manifest.name());
+  out.set_backend(manifest.backend());
+  out.set_description(manifest.description());
+  out.set_source_hash(family.source_hash);
+  for (const auto& parameter : manifest.parameters()) {
+    v1::KernelFamily::Parameter& to = *out.add_parameters();
+    to.set_name(parameter.name());
+    *to.mutable_values() = parameter.values();
+    to.set_launch_time(parameter.binding() == family::v1::Parameter::BINDING_LAUNCH_TIME);
+    to.set_description(parameter.description());
+  }
+  const auto translate = [](const family::v1::Constraint& from, v1::KernelFamily::Constraint* to) {
+    to->set_expression(from.expr());
+    to->set_reason(from.reason());
+  };
+  for (const auto& constraint : manifest.constraints()) translate(constraint, out.add_constraints());
+  for (const auto& limit : manifest.problem_limits()) translate(limit, out.add_problem_limits());
+  return out;
+}
+
+// The floor that the trial's own job measured; 0 when that job kept none.
+double FloorOf(const v1::Trial& trial, store::Store* store) {
+  const absl::StatusOr<store::Job> job = store->GetJob(trial.job());
+  return job.ok() ? job->operation.tune().floor_us() : 0;
+}
+
+// The device a trial ran on, or as much of it as the trial itself carries when it is not on this host.
+v1::Device DeviceOf(const v1::Trial& trial, const std::vector<v1::Device>& devices) {
+  for (const v1::Device& device : devices) {
+    if (device.id() == trial.device_id()) return device;
+  }
+  v1::Device device;
+  device.set_id(trial.device_id());
+  device.set_compute_units(trial.geometry().sm_count());
+  return device;
+}
+
+}  // namespace
+
+AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
+    : options_(std::move(options)),
+      known_{options_.world.devices, options_.world.families},
+      executor_(kExecutorThreads) {}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
+                                                   std::function<absl::Status()> work) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  executor_.Run([context, reactor, method, work = std::move(work)] {
+    reactor->Finish(ToGrpc(context->IsCancelled() ? absl::CancelledError("the call was cancelled") : work(), method));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
+                                                     const v1::GetBestRequest* request, v1::GetBestResponse* response) {
+  const auto answer = [this, request, response]() -> absl::Status {
+    v1::GetBestRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    return Fill(options_.lookup->GetBest(valid), response);
+  };
+  if (request->include_artifact()) return Later(context, "GetBest", answer);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(answer(), "GetBest"));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,
+                                                  v1::Operation* response) {
+  return Later(context, "Tune", [this, request, response]() -> absl::Status {
+    v1::TuneRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    return Fill(options_.tuner->Tune(valid), response);
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Sweep(grpc::CallbackServerContext* context,
+                                                   const v1::SweepRequest* request, v1::Operation* response) {
+  return Later(context, "Sweep", [this, request, response]() -> absl::Status {
+    v1::SweepRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    return Fill(options_.tuner->Sweep(valid), response);
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServerContext* context,
+                                                             const v1::EvaluateVariantRequest* request,
+                                                             v1::Operation* response) {
+  return Later(context, "EvaluateVariant", [this, request, response]() -> absl::Status {
+    v1::EvaluateVariantRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    return Fill(options_.tuner->Evaluate(valid), response);
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerContext* context,
+                                                          const v1::GetOperationRequest* request,
+                                                          v1::Operation* response) {
+  return Later(context, "GetOperation",
+               [this, request, response] { return Fill(options_.tuner->GetOperation(request->name()), response); });
+}
+
+grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext*,
+                                                                           const v1::WatchOperationRequest* request) {
+  return StartWatch(options_.tuner, &executor_, request->name());
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServerContext* context,
+                                                            const v1::ListOperationsRequest* request,
+                                                            v1::ListOperationsResponse* response) {
+  return Later(context, "ListOperations", [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    auto page = options_.store->ListJobs(request->active_only(), *size, request->page_token());
+    if (!page.ok()) return page.status();
+    for (v1::Operation& operation : page->items) {
+      // The store keeps no progress of running jobs; the tuner has it.
+      if (!operation.done()) {
+        if (auto live = options_.tuner->GetOperation(operation.name()); live.ok()) operation = *std::move(live);
+      }
+      *response->add_operations() = std::move(operation);
+    }
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::CancelOperation(grpc::CallbackServerContext* context,
+                                                             const v1::CancelOperationRequest* request,
+                                                             v1::Operation* response) {
+  return Later(context, "CancelOperation",
+               [this, request, response] { return Fill(options_.tuner->Cancel(request->name()), response); });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::GetTrial(grpc::CallbackServerContext* context,
+                                                      const v1::GetTrialRequest* request, v1::Trial* response) {
+  return Later(context, "GetTrial",
+               [this, request, response] { return Fill(options_.store->GetTrial(request->name()), response); });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrials(grpc::CallbackServerContext* context,
+                                                        const v1::ListTrialsRequest* request,
+                                                        v1::ListTrialsResponse* response) {
+  return Later(context, "ListTrials", [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    v1::TrialFilter filter = request->filter();
+    if (absl::Status status = Validate(filter); !status.ok()) return status;
+    auto page = options_.store->ListTrials(filter, request->order(), *size, request->page_token());
+    if (!page.ok()) return page.status();
+    for (v1::Trial& trial : page->items) *response->add_trials() = std::move(trial);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServerContext* context,
+                                                            const v1::ListIncumbentsRequest* request,
+                                                            v1::ListIncumbentsResponse* response) {
+  return Later(context, "ListIncumbents", [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    v1::TrialFilter text;
+    text.set_problem(request->problem());
+    if (absl::Status status = Validate(text); !status.ok()) return status;
+    const store::IncumbentFilter filter{text.problem(), request->device_id(), std::nullopt, request->history()};
+    auto page = options_.store->ListIncumbents(filter, *size, request->page_token());
+    if (!page.ok()) return page.status();
+    for (v1::Incumbent& incumbent : page->items) *response->add_incumbents() = std::move(incumbent);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext* context,
+                                                     const v1::ExplainRequest* request, v1::ExplainResponse* response) {
+  return Later(context, "Explain", [this, request, response]() -> absl::Status {
+    std::string name = request->trial();
+    if (request->has_best()) {
+      v1::GetBestRequest best = request->best();
+      if (absl::Status status = Validate(best, known_); !status.ok()) return status;
+      const auto answer = options_.lookup->GetBest(best);
+      if (!answer.ok()) return answer.status();
+      if (answer->trial().empty()) {
+        return absl::NotFoundError("the best answer is HEURISTIC and was never timed; `attune tune` times it");
+      }
+      name = answer->trial();
+    } else if (name.empty()) {
+      return absl::InvalidArgumentError("trial is empty; name one (\"trials/123\") or set best");
+    }
+    const absl::StatusOr<v1::Trial> trial = options_.store->GetTrial(name);
+    if (!trial.ok()) return trial.status();
+    *response = tuning::Explain(*trial, DeviceOf(*trial, options_.world.devices), FloorOf(*trial, options_.store));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContext* context,
+                                                      const v1::RollBackRequest* request, v1::Incumbent* response) {
+  return Later(context, "RollBack", [this, request, response]() -> absl::Status {
+    v1::RollBackRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    const std::string text = ToText(*FromProto(valid.problem()));
+    absl::Status status =
+        Fill(options_.store->RollBack(text, valid.device_id(), valid.policy(), valid.why()), response);
+    if (status.ok()) options_.lookup->Changed(*response);
+    return status;
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::RecordBaseline(grpc::CallbackServerContext* context,
+                                                            const v1::RecordBaselineRequest* request,
+                                                            v1::Baseline* response) {
+  return Later(context, "RecordBaseline", [this, request, response]() -> absl::Status {
+    v1::RecordBaselineRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    absl::Status status = Fill(options_.store->RecordBaseline(valid.baseline()), response);
+    if (status.ok()) options_.lookup->Recorded(*response);
+    return status;
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerContext* context,
+                                                           const v1::ListBaselinesRequest* request,
+                                                           v1::ListBaselinesResponse* response) {
+  return Later(context, "ListBaselines", [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    v1::TrialFilter text;
+    text.set_problem(request->problem());
+    if (absl::Status status = Validate(text); !status.ok()) return status;
+    auto page = options_.store->ListBaselines(text.problem(), request->device_id(), *size, request->page_token());
+    if (!page.ok()) return page.status();
+    for (v1::Baseline& baseline : page->items) *response->add_baselines() = std::move(baseline);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListKernelFamilies(grpc::CallbackServerContext* context,
+                                                                const v1::ListKernelFamiliesRequest*,
+                                                                v1::ListKernelFamiliesResponse* response) {
+  for (const auto& family : options_.world.families) *response->add_families() = Translate(*family);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerContext* context,
+                                                         const v1::ListDevicesRequest*,
+                                                         v1::ListDevicesResponse* response) {
+  for (const v1::Device& device : options_.world.devices) *response->add_devices() = device;
+  for (const v1::BackendStatus& backend : options_.backends) *response->add_backends() = backend;
+  response->set_server_version(options_.version);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerContext* context,
+                                                       const v1::PreflightRequest* request,
+                                                       v1::PreflightResponse* response) {
+  return Later(context, "Preflight", [this, request, response]() -> absl::Status {
+    v1::PreflightRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    return Fill(tuning::Preflight(valid, options_.world, options_.store), response);
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Ping(grpc::CallbackServerContext* context, const v1::PingRequest*,
+                                                  v1::PingResponse*) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+}  // namespace attune::service

@@ -1,0 +1,80 @@
+// The public API: validates a request, hands it to the tuner, the look-up or the store, and translates the answer.
+#ifndef ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_
+#define ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "attune/v1/service.grpc.pb.h"
+#include "server/service/executor.h"
+#include "server/service/validate.h"
+#include "server/store/store.h"
+#include "server/tuning/lookup.h"
+#include "server/tuning/tuner.h"
+
+namespace attune::service {
+
+struct ServiceOptions {
+  // All live longer than the service.
+  tuning::Tuner* tuner = nullptr;
+  tuning::Lookup* lookup = nullptr;
+  store::Store* store = nullptr;
+  tuning::World world;
+  std::vector<v1::BackendStatus> backends;
+  std::string version;
+};
+
+// GetBest and Ping answer on gRPC's thread; everything that may touch the disk runs on the executor.
+class AttuneServiceImpl final : public v1::AttuneService::CallbackService {
+ public:
+  explicit AttuneServiceImpl(ServiceOptions options);
+
+  grpc::ServerUnaryReactor* GetBest(grpc::CallbackServerContext*, const v1::GetBestRequest*,
+                                    v1::GetBestResponse*) override;
+  grpc::ServerUnaryReactor* Tune(grpc::CallbackServerContext*, const v1::TuneRequest*, v1::Operation*) override;
+  grpc::ServerUnaryReactor* Sweep(grpc::CallbackServerContext*, const v1::SweepRequest*, v1::Operation*) override;
+  grpc::ServerUnaryReactor* EvaluateVariant(grpc::CallbackServerContext*, const v1::EvaluateVariantRequest*,
+                                            v1::Operation*) override;
+  grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext*, const v1::GetOperationRequest*,
+                                         v1::Operation*) override;
+  grpc::ServerWriteReactor<v1::Operation>* WatchOperation(grpc::CallbackServerContext*,
+                                                          const v1::WatchOperationRequest*) override;
+  grpc::ServerUnaryReactor* ListOperations(grpc::CallbackServerContext*, const v1::ListOperationsRequest*,
+                                           v1::ListOperationsResponse*) override;
+  grpc::ServerUnaryReactor* CancelOperation(grpc::CallbackServerContext*, const v1::CancelOperationRequest*,
+                                            v1::Operation*) override;
+  grpc::ServerUnaryReactor* GetTrial(grpc::CallbackServerContext*, const v1::GetTrialRequest*, v1::Trial*) override;
+  grpc::ServerUnaryReactor* ListTrials(grpc::CallbackServerContext*, const v1::ListTrialsRequest*,
+                                       v1::ListTrialsResponse*) override;
+  grpc::ServerUnaryReactor* ListIncumbents(grpc::CallbackServerContext*, const v1::ListIncumbentsRequest*,
+                                           v1::ListIncumbentsResponse*) override;
+  grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext*, const v1::ExplainRequest*,
+                                    v1::ExplainResponse*) override;
+  grpc::ServerUnaryReactor* RollBack(grpc::CallbackServerContext*, const v1::RollBackRequest*, v1::Incumbent*) override;
+  grpc::ServerUnaryReactor* RecordBaseline(grpc::CallbackServerContext*, const v1::RecordBaselineRequest*,
+                                           v1::Baseline*) override;
+  grpc::ServerUnaryReactor* ListBaselines(grpc::CallbackServerContext*, const v1::ListBaselinesRequest*,
+                                          v1::ListBaselinesResponse*) override;
+  grpc::ServerUnaryReactor* ListKernelFamilies(grpc::CallbackServerContext*, const v1::ListKernelFamiliesRequest*,
+                                               v1::ListKernelFamiliesResponse*) override;
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext*, const v1::ListDevicesRequest*,
+                                        v1::ListDevicesResponse*) override;
+  grpc::ServerUnaryReactor* Preflight(grpc::CallbackServerContext*, const v1::PreflightRequest*,
+                                      v1::PreflightResponse*) override;
+  grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingResponse*) override;
+
+ private:
+  // Runs `work` on the executor and finishes the call with its status. Request and response live until then.
+  grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, const char* method,
+                                  std::function<absl::Status()> work);
+
+  ServiceOptions options_;
+  Known known_;
+  Executor executor_;
+};
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_

@@ -1,0 +1,30 @@
+#include "server/service/errors.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/cord.h"
+
+namespace attune::service {
+
+grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
+  if (status.ok()) return grpc::Status::OK;
+  google::rpc::ErrorInfo info;
+  info.set_domain(kErrorDomain);
+  const auto reason = status.GetPayload(kReasonUrl);
+  info.set_reason(reason ? std::string(*reason) : absl::StatusCodeToString(status.code()));
+  (*info.mutable_metadata())["method"] = std::string(method);
+
+  google::rpc::Status wire;
+  wire.set_code(static_cast<int>(status.code()));
+  wire.set_message(std::string(status.message()));
+  wire.add_details()->PackFrom(info);
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()), wire.SerializeAsString()};
+}
+
+absl::Status WithReason(absl::Status status, absl::string_view reason) {
+  if (!status.ok()) status.SetPayload(kReasonUrl, absl::Cord(reason));
+  return status;
+}
+
+}  // namespace attune::service

@@ -1,0 +1,24 @@
+// Every error that leaves the service: a status code, one line for people, and a google.rpc.ErrorInfo for programs.
+#ifndef ATTUNE_SERVER_SERVICE_ERRORS_H_
+#define ATTUNE_SERVER_SERVICE_ERRORS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/rpc/rpc.pb.h"
+#include "grpcpp/support/status.h"
+
+namespace attune::service {
+
+inline constexpr char kErrorDomain[] = "attune.dev";
+
+// OK stays OK. ErrorInfo.reason is the status code's name ("NOT_FOUND"), unless the status carries a payload under
+// kReasonUrl; metadata names the method.
+grpc::Status ToGrpc(const absl::Status& status, absl::string_view method);
+
+inline constexpr char kReasonUrl[] = "attune.dev/reason";
+// Attaches a finer reason: UPPER_SNAKE_CASE.
+absl::Status WithReason(absl::Status status, absl::string_view reason);
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_ERRORS_H_

@@ -1,0 +1,35 @@
+#include "server/service/errors.h"
+
+#include "gtest/gtest.h"
+
+namespace attune::service {
+namespace {
+
+google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
+  google::rpc::Status wire;
+  EXPECT_TRUE(wire.ParseFromString(status.error_details()));
+  google::rpc::ErrorInfo info;
+  EXPECT_EQ(wire.details_size(), 1);
+  EXPECT_TRUE(wire.details(0).UnpackTo(&info));
+  return info;
+}
+
+TEST(Errors, OkCarriesNothing) { EXPECT_TRUE(ToGrpc(absl::OkStatus(), "Tune").ok()); }
+
+TEST(Errors, CarryCodeMessageAndErrorInfo) {
+  const grpc::Status status = ToGrpc(absl::NotFoundError("no such trial"), "GetTrial");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "no such trial");
+  const google::rpc::ErrorInfo info = InfoOf(status);
+  EXPECT_EQ(info.domain(), "attune.dev");
+  EXPECT_EQ(info.reason(), "NOT_FOUND");
+  EXPECT_EQ(info.metadata().at("method"), "GetTrial");
+}
+
+TEST(Errors, AFinerReasonReplacesTheCodesName) {
+  const absl::Status status = WithReason(absl::NotFoundError("no such family"), "UNKNOWN_FAMILY");
+  EXPECT_EQ(InfoOf(ToGrpc(status, "Tune")).reason(), "UNKNOWN_FAMILY");
+}
+
+}  // namespace
+}  // namespace attune::service

@@ -1,0 +1,182 @@
+#include "server/service/server.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/attune/problem.h"
+#include "server/service/attune_service.h"
+#include "server/service/errors.h"
+
+namespace attune::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Knows one operation, which goes through the states it was given.
+class OneOperationTuner : public tuning::Tuner {
+ public:
+  absl::Status Resume() override { return absl::OkStatus(); }
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return states.front(); }
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return states.front(); }
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return states.front(); }
+  absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
+    if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
+    return states.back();
+  }
+  absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override { return GetOperation(name); }
+  absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override {
+    if (auto found = GetOperation(name); !found.ok()) return found.status();
+    for (const v1::Operation& state : states) watcher(state);
+    return std::function<void()>([this] { ++unsubscribed; });
+  }
+  void Drain(absl::Duration) override {}
+
+  std::vector<v1::Operation> states;
+  std::atomic<int> unsubscribed{0};
+};
+
+class EchoLookup : public tuning::Lookup {
+ public:
+  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
+    v1::GetBestResponse response;
+    *response.mutable_problem() = request.problem();
+    response.set_device_id(request.device_id());
+    return response;
+  }
+  void Changed(const v1::Incumbent&) override {}
+  void Recorded(const v1::Baseline&) override {}
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    v1::Operation running;
+    running.set_name("operations/1");
+    running.set_state(v1::Operation::STATE_RUNNING);
+    v1::Operation done = running;
+    done.set_state(v1::Operation::STATE_SUCCEEDED);
+    done.set_done(true);
+    tuner_.states = {running, done};
+    ServiceOptions options;
+    options.tuner = &tuner_;
+    options.lookup = &lookup_;
+    options.world.devices.emplace_back().set_id("cuda:0");
+    options.version = "test";
+    service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
+    auto server = Server::Start({"localhost:0"}, service_.get());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    stub_ = v1::AttuneService::NewStub(
+        grpc::CreateChannel(server_->addresses().front(), grpc::InsecureChannelCredentials()));
+  }
+  void TearDown() override { server_->Shutdown(absl::Seconds(5)); }
+
+  OneOperationTuner tuner_;
+  EchoLookup lookup_;
+  std::unique_ptr<AttuneServiceImpl> service_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<v1::AttuneService::Stub> stub_;
+};
+
+TEST_F(ServerTest, NormalisesWhatItLooksUp) {
+  v1::GetBestRequest request;
+  request.mutable_problem()->set_batch(1);
+  request.mutable_problem()->set_heads_q(2);
+  request.mutable_problem()->set_seq_q(3);
+  request.mutable_problem()->set_head_dim(64);
+  grpc::ClientContext context;
+  v1::GetBestResponse response;
+  ASSERT_TRUE(stub_->GetBest(&context, request, &response).ok());
+  EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
+  EXPECT_EQ(response.device_id(), "cuda:0");
+}
+
+TEST_F(ServerTest, ABadProblemIsAnErrorWithItsReason) {
+  v1::GetBestRequest request;
+  grpc::ClientContext context;
+  v1::GetBestResponse response;
+  const grpc::Status status = stub_->GetBest(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("batch is 0"));
+  EXPECT_THAT(status.error_details(), HasSubstr("INVALID_PROBLEM"));
+}
+
+TEST_F(ServerTest, AWatchEndsWithTheDoneState) {
+  v1::WatchOperationRequest request;
+  request.set_name("operations/1");
+  grpc::ClientContext context;
+  auto reader = stub_->WatchOperation(&context, request);
+  v1::Operation last;
+  while (reader->Read(&last)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_TRUE(last.done());
+}
+
+TEST_F(ServerTest, WatchingAnUnknownOperationFails) {
+  v1::WatchOperationRequest request;
+  request.set_name("operations/2");
+  grpc::ClientContext context;
+  auto reader = stub_->WatchOperation(&context, request);
+  v1::Operation state;
+  EXPECT_FALSE(reader->Read(&state));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServerTest, ACancelledWatchUnsubscribes) {
+  tuner_.states.pop_back();  // never done
+  v1::WatchOperationRequest request;
+  request.set_name("operations/1");
+  grpc::ClientContext context;
+  auto reader = stub_->WatchOperation(&context, request);
+  v1::Operation state;
+  ASSERT_TRUE(reader->Read(&state));
+  context.TryCancel();
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (tuner_.unsubscribed == 0 && absl::Now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(tuner_.unsubscribed, 1);
+}
+
+TEST_F(ServerTest, APortInUseIsNamed) {
+  const std::string address = server_->addresses().front();
+  const auto second = Server::Start({address}, service_.get());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
+}
+
+TEST_F(ServerTest, AStaleSocketIsReplacedAndALiveOneIsNot) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/attune-server-test-", getpid(), ".sock");
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, path.c_str());
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(fd);  // nobody listens; the file stays
+
+  auto first = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process listens"));
+  (*first)->Shutdown(absl::Seconds(1));
+}
+
+TEST_F(ServerTest, AFileThatIsNoSocketIsLeftAlone) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/attune-server-test-", getpid(), ".txt");
+  std::ofstream(path) << "kept";
+  const auto server = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("is not a socket"));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace attune::service

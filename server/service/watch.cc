@@ -1,0 +1,100 @@
+#include "server/service/watch.h"
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/service/errors.h"
+
+namespace attune::service {
+namespace {
+
+// States that come while one is being written replace each other: a slow reader skips states, it does not queue them.
+class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
+ public:
+  WatchReactor(tuning::Tuner* tuner, Executor* executor, std::string name) : executor_(executor) {
+    executor_->Run([this, tuner, name = std::move(name)] { Subscribe(tuner, name); });
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok) {
+      FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+    } else {
+      Advance();
+    }
+  }
+
+  void OnCancel() override {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    if (!writing_) FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the call was cancelled"));
+  }
+
+  // Unsubscribing waits for a running watcher, so it happens on the executor, after Subscribe has returned.
+  void OnDone() override {
+    executor_->Run([this] {
+      {
+        absl::MutexLock lock(&mutex_);
+        mutex_.Await(absl::Condition(&subscribed_));
+      }
+      if (unsubscribe_) unsubscribe_();
+      delete this;
+    });
+  }
+
+ private:
+  void Subscribe(tuning::Tuner* tuner, const std::string& name) {
+    auto unsubscribe = tuner->Watch(name, [this](const v1::Operation& operation) {
+      absl::MutexLock lock(&mutex_);
+      next_ = operation;
+      if (!writing_) Advance();
+    });
+    absl::MutexLock lock(&mutex_);
+    if (unsubscribe.ok()) {
+      unsubscribe_ = *std::move(unsubscribe);
+    } else {
+      FinishOnce(ToGrpc(unsubscribe.status(), "WatchOperation"));
+    }
+    subscribed_ = true;
+  }
+
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    if (cancelled_) {
+      FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the call was cancelled"));
+    } else if (next_) {
+      current_ = *std::exchange(next_, std::nullopt);
+      writing_ = true;
+      StartWrite(&current_);
+    } else if (current_.done()) {
+      FinishOnce(grpc::Status::OK);
+    }
+  }
+
+  void FinishOnce(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (std::exchange(finished_, true)) return;
+    Finish(status);
+  }
+
+  Executor* const executor_;
+  absl::Mutex mutex_;
+  std::function<void()> unsubscribe_;
+  bool subscribed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<v1::Operation> next_ ABSL_GUARDED_BY(mutex_);
+  v1::Operation current_ ABSL_GUARDED_BY(mutex_);  // not changed while it is being written
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor, std::string name) {
+  return new WatchReactor(tuner, executor, std::move(name));
+}
+
+}  // namespace attune::service

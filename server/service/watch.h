@@ -1,0 +1,18 @@
+// WatchOperation's stream: the newest state whenever the wire is free, the done state last.
+#ifndef ATTUNE_SERVER_SERVICE_WATCH_H_
+#define ATTUNE_SERVER_SERVICE_WATCH_H_
+
+#include <string>
+
+#include "attune/v1/service.grpc.pb.h"
+#include "server/service/executor.h"
+#include "server/tuning/tuner.h"
+
+namespace attune::service {
+
+// The reactor owns itself and is gone after OnDone. Tuner and executor live longer.
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor, std::string name);
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_WATCH_H_

@@ -1,0 +1,19 @@
+// What tuning a problem would try, and what stands in its way; compiles and runs nothing.
+#ifndef ATTUNE_SERVER_TUNING_PREFLIGHT_H_
+#define ATTUNE_SERVER_TUNING_PREFLIGHT_H_
+
+#include "absl/status/statusor.h"
+#include "attune/v1/service.pb.h"
+#include "server/store/store.h"
+#include "server/tuning/lookup.h"
+
+namespace attune::tuning {
+
+// The problem is normalised. device_id may be "profile:<name>" (base/device_profile.h) or empty: the first device here,
+// or the L4's profile on a host without one. NotFound when it is neither.
+absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request, const World& world,
+                                                store::Store* store);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_PREFLIGHT_H_
