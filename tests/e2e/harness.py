@@ -1,0 +1,143 @@
+"""A real daemon with real workers, driven through the command line as a user would.
+
+Environment: ATTUNE_BUILD is the build directory.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ATTUNE_BUILD", ROOT / "build"))
+ATTUNED = BUILD / "server/attuned"
+ATTUNE = BUILD / "client/cli/attune"
+KERNELS = ROOT / "kernels_src"
+TEST_FAMILIES = ROOT / "tests/families"
+
+# Sanitizer builds on a busy two-core machine are an order of magnitude slower than real ones.
+PATIENCE = 300
+
+
+class Daemon:
+    """attuned on a Unix socket of its own; `log` is everything it wrote so far."""
+
+    def __init__(self, directory, kernels=(KERNELS,), flags=()):
+        self.directory = pathlib.Path(directory)
+        self.data = self.directory / "data"
+        self.address = f"unix:{self.directory}/attuned.sock"
+        self.kernels = kernels
+        self.flags = list(flags)
+        self.process = None
+        self.log = ""
+
+    def command(self):
+        return [
+            str(ATTUNED),
+            f"--listen={self.address}",
+            f"--data_dir={self.data}",
+            f"--lock_dir={self.directory}/locks",
+            "--kernels_dir=" + ",".join(str(path) for path in self.kernels),
+            *self.flags,
+        ]
+
+    def start(self, environment=None):
+        self.log = ""
+        self._serving = threading.Event()
+        self.process = subprocess.Popen(
+            self.command(), stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if not self._serving.wait(PATIENCE) or self.process.poll() is not None:
+            self.kill()
+            raise AssertionError(f"the daemon did not start:\n{self.log}")
+        return self
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log += line
+            if " serving " in line:
+                self._serving.set()
+        self._serving.set()
+
+    def kill(self):
+        """kill -9, the whole daemon; its workers end by themselves."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(PATIENCE)
+
+    def stop(self):
+        """SIGTERM, and what a clean stop must look like."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        if code != 0:
+            raise AssertionError(f"the daemon ended with {code}:\n{self.log}")
+
+    def attune(self, *arguments, check=True, timeout=PATIENCE):
+        result = run_attune("--server", self.address, *arguments, timeout=timeout)
+        if check and result.returncode != 0:
+            raise AssertionError(
+                f"attune {' '.join(arguments)} ended with {result.returncode}:\n"
+                f"{result.stdout}{result.stderr}\ndaemon:\n{self.log}"
+            )
+        return result
+
+    def json(self, *arguments, **options):
+        """The lines of --format=json, parsed."""
+        result = self.attune("--format=json", *arguments, **options)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def trials(self, problem, *arguments):
+        return self.json("trials", problem, "--all", *arguments)
+
+    def popen(self, *arguments):
+        return subprocess.Popen(
+            [str(ATTUNE), "--server", self.address, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def run_attune(*arguments, timeout=PATIENCE, env=None):
+    return subprocess.run(
+        [str(ATTUNE), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def wait_until(what, condition, seconds=PATIENCE):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s for {what}")
+        time.sleep(0.02)
+
+
+class DaemonTest(unittest.TestCase):
+    """Each test has a directory of its own and may start daemons in it."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self._directory = tempfile.TemporaryDirectory(prefix="attune-e2e-")
+        self.addCleanup(self._directory.cleanup)
+        self.directory = pathlib.Path(self._directory.name)
+
+    def daemon(self, kernels=(KERNELS,), flags=(), start=True):
+        daemon = Daemon(self.directory, kernels, flags)
+        self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
+        return daemon.start() if start else daemon
