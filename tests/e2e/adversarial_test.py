@@ -1,0 +1,61 @@
+"""Kernels that hang, crash, write where they must not or are wrong: each gets its verdict, its good twin stays OK, and
+queries are answered meanwhile."""
+
+import threading
+import unittest
+
+from harness import KERNELS, TEST_FAMILIES, DaemonTest
+
+PROBLEM = "b1.h1.q64.d64.f16"
+
+EXPECTED = {
+    "hang_opencl": "TIMEOUT",
+    "crash_opencl": "CRASHED",
+    "out_of_bounds_opencl": "OUT_OF_BOUNDS",
+    "wrong_rows_opencl": "WRONG_RESULT",
+    "compile_error_opencl": "COMPILE_ERROR",
+    "stale_output_opencl": "WRONG_RESULT",
+    "changes_inputs_opencl": "OUT_OF_BOUNDS",
+    "nondeterministic_opencl": "UNSTABLE",
+}
+
+
+class AdversarialTest(DaemonTest):
+    def test_every_bad_variant_gets_its_verdict_and_harms_nothing_else(self):
+        daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--trial_timeout=8s"])
+        stop, answered, failed = threading.Event(), [], []
+
+        def ask():
+            while not stop.is_set():
+                result = daemon.attune("best", PROBLEM, check=False)
+                (answered if result.returncode == 0 else failed).append(result)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            families = [argument for name in EXPECTED for argument in ("--families", name)]
+            daemon.attune("tune", PROBLEM, *families, check=False)
+        finally:
+            stop.set()
+            asking.join()
+        trials = daemon.trials(PROBLEM)
+        for name, expected in EXPECTED.items():
+            verdicts = {(t["parameters"]["BAD"], t["verdict"]) for t in trials if t["family"] == name}
+            self.assertEqual(verdicts, {(0, "OK"), (1, expected)}, f"{name}: {trials}\n{daemon.log}")
+        self.assertEqual(failed, [])
+        self.assertGreater(len(answered), 3)
+        best = daemon.json("best", PROBLEM)[0]
+        self.assertEqual(best["parameters"]["BAD"], 0)
+        daemon.stop()
+
+    def test_a_quarantined_variant_is_not_tried_again(self):
+        daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--trial_timeout=8s"])
+        for _ in range(2):
+            daemon.attune("tune", PROBLEM, "--families", "crash_opencl", "--families", "compile_error_opencl")
+        trials = daemon.trials(PROBLEM)
+        self.assertEqual(len(trials), len({t["variant"] for t in trials}))
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+"""Tuning for real: compiled, checked, timed, stored, served; and again after a restart."""
+
+import shutil
+import unittest
+
+from harness import KERNELS, DaemonTest, wait_until
+
+PROBLEM = "b1.h1.q64.d64.f16"
+SAMPLE = ("--strategy=random", "--trials=10", "--seed=7")
+
+
+class TuneTest(DaemonTest):
+    def test_a_tuned_problem_is_served_with_its_proof(self):
+        daemon = self.daemon()
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        trials = daemon.trials(PROBLEM)
+        self.assertEqual(len(trials), 10)
+        self.assertEqual({t["verdict"] for t in trials}, {"OK"})
+        for trial in trials:
+            self.assertGreater(trial["latency_ms"], 0)
+            self.assertLessEqual(trial["max_abs_error"], 1e-3)
+        best = daemon.json("best", PROBLEM)[0]
+        self.assertIn(best["provenance"], ("EXACT", "TIE"))
+        self.assertIn(best["variant"], {t["variant"] for t in trials})
+        artifact = self.directory / "artifact"
+        daemon.attune("best", PROBLEM, "--artifact", str(artifact))
+        self.assertGreater(artifact.stat().st_size, 0)
+        daemon.stop()
+
+    def test_a_restarted_daemon_serves_the_same_and_tries_nothing_twice(self):
+        daemon = self.daemon()
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        before = daemon.json("best", PROBLEM)[0]
+        names = {t["trial"] for t in daemon.trials(PROBLEM)}
+        daemon.stop()
+        daemon.start()
+        self.assertEqual(daemon.json("best", PROBLEM)[0]["variant"], before["variant"])
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        again = {t["trial"] for t in daemon.trials(PROBLEM)}
+        # The play-off re-times known variants; it appends no trial of its own.
+        self.assertEqual(again, names)
+        daemon.stop()
+
+    def test_a_changed_source_makes_the_answer_stale_and_not_gone(self):
+        kernels = self.directory / "kernels"
+        shutil.copytree(KERNELS, kernels)
+        daemon = self.daemon(kernels=[kernels])
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        daemon.stop()
+        family = "attention_opencl"
+        source = next((kernels / family).glob("*.cl"))
+        source.write_text(source.read_text() + "\n// changed\n")
+        daemon.start()
+        best = daemon.json("best", PROBLEM)[0]
+        self.assertEqual(best["provenance"], "STALE")
+        self.assertIn(family, best["provenance_detail"])
+        daemon.stop()
+
+    def test_a_problem_never_tuned_gets_the_nearest_or_a_guess(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.json("best", PROBLEM)[0]["provenance"], "HEURISTIC")
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        nearest = daemon.json("best", "b1.h1.q80.d64.f16")[0]
+        self.assertEqual(nearest["provenance"], "NEAREST")
+        daemon.stop()
+
+    def test_identical_requests_in_flight_are_joined(self):
+        daemon = self.daemon()
+        first = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
+        second = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
+        self.assertEqual(first, second)
+        daemon.attune("cancel", first)
+        daemon.stop()
+
+    def test_a_cancelled_job_keeps_its_trials(self):
+        daemon = self.daemon()
+        name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
+        wait_until("a first trial", lambda: daemon.trials(PROBLEM))
+        daemon.attune("cancel", name)
+        job = [j for j in daemon.json("jobs") if j["operation"] == name][0]
+        self.assertEqual(job["state"], "CANCELLED")
+        self.assertTrue(daemon.trials(PROBLEM))
+        daemon.stop()
+
+    def test_without_any_device_stored_answers_are_served_and_the_reason_is_told(self):
+        daemon = self.daemon()
+        daemon.attune("tune", PROBLEM, *SAMPLE)
+        tuned = daemon.json("best", PROBLEM)[0]
+        daemon.stop()
+        empty = self.directory / "no-vendors"
+        empty.mkdir()
+        daemon.start(environment={"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)})
+        devices = daemon.attune("devices").stdout
+        self.assertIn("libcuda", devices)
+        best = daemon.json("best", PROBLEM, "--device", tuned["device"])[0]
+        self.assertEqual(best["variant"], tuned["variant"])
+        refused = daemon.attune("tune", PROBLEM, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertEqual(len(refused.stderr.strip().splitlines()), 1)
+        self.assertIn("no device", refused.stderr)
+        daemon.stop()
+
+    def test_a_drain_leaves_the_job_to_the_next_start(self):
+        daemon = self.daemon()
+        name = daemon.json("tune", PROBLEM, "--detach", *SAMPLE)[0]["operation"]
+        wait_until("a first trial", lambda: daemon.trials(PROBLEM))
+        daemon.stop()
+        daemon.start()
+        daemon.attune("watch", name)
+        trials = daemon.trials(PROBLEM)
+        self.assertEqual(len(trials), len({t["variant"] for t in trials}))
+        self.assertEqual(len(trials), 10)
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
