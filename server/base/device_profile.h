@@ -16,7 +16,8 @@ namespace attune {
 absl::StatusOr<v1::Device> DeviceProfile(absl::string_view name);
 std::vector<absl::string_view> DeviceProfileNames();
 
-// Device.fingerprint: SHA-256, hexadecimal, over model, target and limits; id, uuid and driver left out.
+// Device.fingerprint: SHA-256, hexadecimal, over back end, model, target and the limits a variant must fit. Left out
+// are id, uuid and driver, and memory size and clock, which one device reports differently from driver to driver.
 std::string Fingerprint(const v1::Device& device);
 
 }  // namespace attune
