@@ -62,10 +62,10 @@ struct Page {
 };
 
 struct IncumbentFilter {
-  std::string problem_text;  // empty fields do not filter
-  std::string device_id;
-  std::optional<v1::Policy> policy;
-  bool history = false;
+  std::string problem_text = {};  // empty fields do not filter
+  std::string device_id = {};
+  std::optional<v1::Policy> policy = std::nullopt;
+  bool history = false;  // also those no longer served
 };
 
 class Store {
