@@ -2,6 +2,10 @@
 // SQL dialect; store/sqlite implements it, PostgreSQL could.
 //
 // Thread-safe. Writes return when they are committed to disk. Reads see every write that returned before them.
+//
+// A write that fails leaves nothing behind and the store usable: ResourceExhausted when the disk is full (the same
+// write succeeds once there is space), Unavailable when the disk fails. DataLoss from any call: the database is
+// damaged. Listings take page sizes of 1 to 1000; 0 means 50, more means 1000.
 #ifndef ATTUNE_SERVER_STORE_STORE_H_
 #define ATTUNE_SERVER_STORE_STORE_H_
 
@@ -58,71 +62,84 @@ struct Page {
 };
 
 struct IncumbentFilter {
-  std::string problem_text;  // empty fields do not filter
-  std::string device_id;
-  std::optional<v1::Policy> policy;
-  bool history = false;
+  std::string problem_text = {};  // empty fields do not filter
+  std::string device_id = {};
+  std::optional<v1::Policy> policy = std::nullopt;
+  bool history = false;  // also those no longer served
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Assigns and returns "trials/<n>". The trial's `name` is ignored.
+  // Assigns and returns "trials/<n>". The trial's `name` is ignored. InvalidArgument names what it lacks: problem_text,
+  // device_id, policy, verdict, variant.family and variant.text must be set. A variant's text stands for the whole
+  // message: trials with equal texts come back with the variant that was stored first.
   virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
   // The newest trial with this key; NotFound. LOST trials are not found.
   virtual absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) = 0;
   // All of them for one problem, device and policy whose dependencies equal `dependencies` in toolchain, driver and
-  // fingerprint (source hashes are compared by the caller), newest a variant; without recipes.
+  // fingerprint (source hashes are compared by the caller); without LOST ones and without recipes. Of each variant and
+  // source hash the newest, in the order they were appended.
   virtual absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text,
                                                              absl::string_view device_id, v1::Policy policy,
                                                              const v1::Dependencies& dependencies) = 0;
-  // page_token is a former answer's next_page_token; InvalidArgument when it is not.
+  // Without recipes. ORDER_FASTEST is by median, trials that are not OK or not timed last. page_token is the
+  // next_page_token of a former answer to the same filter and order; InvalidArgument when it is not.
   virtual absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
                                                      int page_size, absl::string_view page_token) = 0;
 
   // Makes `incumbent.trial` (by name) the served one; assigns and returns the Incumbent whole. The former one becomes
   // its `previous`. Aborted when the incumbent now served is not `expected_previous` ("" for none): someone was faster.
+  // InvalidArgument when the trial is not OK or is of another problem, device or policy than `incumbent` says (what
+  // it leaves empty, the trial says); promote_time is now unless given. Incumbents' trials have their recipes.
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
                                                 absl::string_view expected_previous) = 0;
-  // Takes the served incumbent out and serves its previous one again (returned). FailedPrecondition without one.
+  // Takes the served incumbent out and serves its previous one again (returned). FailedPrecondition without one. `why`
+  // is told after the reason of the one taken out.
   virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
                                                  v1::Policy policy, absl::string_view why) = 0;
   virtual absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
                                                      v1::Policy policy) = 0;  // NotFound
+  // Newest first.
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
 
   // `bytes` is empty unless the verdict is OK. Content-addressed: the file is written, fsynced and renamed before the
-  // row is committed.
+  // row is committed. Replaces what was known of the key, and repairs a damaged or missing file.
   virtual absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) = 0;
   virtual absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key,
                                                         absl::string_view toolchain) = 0;  // NotFound
-  virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;  // NotFound; DataLoss when damaged
+  // Checks the hash at every read. NotFound (somebody removed the file) and DataLoss (it is damaged) both mean: what
+  // FindArtifact said is no longer so; compile again and PutArtifact.
+  virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;
 
-  // Inserts the job, or returns the one that already has its request_id.
+  // Inserts the job, or returns the one that already has its request_id. AlreadyExists when another has its name.
   virtual absl::StatusOr<Job> CreateJob(const Job& job) = 0;
-  virtual absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) = 0;
-  virtual absl::StatusOr<Job> GetJob(absl::string_view name) = 0;  // NotFound
-  virtual absl::StatusOr<std::vector<Job>> UnfinishedJobs() = 0;   // oldest first
+  virtual absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) = 0;  // NotFound
+  virtual absl::StatusOr<Job> GetJob(absl::string_view name) = 0;                              // NotFound
+  virtual absl::StatusOr<std::vector<Job>> UnfinishedJobs() = 0;                               // oldest first
+  // Newest first.
   virtual absl::StatusOr<Page<v1::Operation>> ListJobs(bool active_only, int page_size,
                                                        absl::string_view page_token) = 0;
 
+  // record_time is now unless given.
   virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
-  // The newest a contender.
+  // The newest of each problem, device, policy and contender, newest first. Empty texts do not filter.
   virtual absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
                                                            int page_size, absl::string_view page_token) = 0;
 
-  // A consistent copy at `path` while the store is in use.
+  // A consistent copy at `path` (replaced when it exists) while the store is in use, complete and on disk before it has
+  // that name. Of the database alone: artifacts are made again when they are missing.
   virtual absl::Status Backup(const std::string& path) = 0;
 };
 
 struct SqliteOptions {
   std::string directory;  // holds attune.db and artifacts/; created when missing
 };
-// FailedPrecondition when another process has the store open or the file is of a newer version; PermissionDenied when
-// it cannot be written. The one line says which file.
+// FailedPrecondition when another process has the store open or the file is of a newer version or another application;
+// PermissionDenied when it cannot be written; DataLoss when it is no database. The one line says which file.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& options);
 
 }  // namespace attune::store

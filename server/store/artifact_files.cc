@@ -1,0 +1,81 @@
+#include "server/store/artifact_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/sha256.h"
+#include "server/store/files.h"
+
+namespace attune::store {
+namespace {
+
+constexpr absl::string_view kTemporary = ".tmp-";
+
+bool IsSha256(absl::string_view text) {
+  return text.size() == 64 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+absl::Status RemoveTemporaries(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::recursive_directory_iterator file(directory, error), end; !error && file != end; file.increment(error)) {
+    if (absl::StartsWith(file->path().filename().string(), kTemporary)) {
+      fs::remove(file->path(), error);
+      if (error) return FileError(error.value(), "remove", file->path().string());
+    }
+  }
+  if (error) return FileError(error.value(), "list", directory);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(std::string directory) {
+  if (absl::Status status = MakeDirectories(directory); !status.ok()) return status;
+  if (absl::Status status = RemoveTemporaries(directory); !status.ok()) return status;
+  return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(std::move(directory)));  // the constructor is private
+}
+
+std::string ArtifactFiles::PathOf(absl::string_view sha256) const {
+  return absl::StrCat(directory_, "/", sha256.substr(0, 2), "/", sha256);
+}
+
+absl::Status ArtifactFiles::Put(absl::string_view sha256, absl::string_view bytes) {
+  if (Read(sha256).ok()) return absl::OkStatus();
+  const std::string path = PathOf(sha256);
+  const std::string parent = path.substr(0, path.rfind('/'));
+  if (absl::Status status = MakeDirectories(parent); !status.ok()) return status;
+  const std::string temporary =
+      absl::StrCat(parent, "/", kTemporary, getpid(), "-", next_temporary_.fetch_add(1, std::memory_order_relaxed));
+  if (absl::Status status = WriteNewFile(temporary, bytes); !status.ok()) return status;
+  // Another writer of the same bytes may have been first: keep its file. Its rename may not be on disk yet.
+  if (Read(sha256).ok()) {
+    unlink(temporary.c_str());
+    return Sync(parent);
+  }
+  absl::Status status = Rename(temporary, path);
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+absl::StatusOr<std::string> ArtifactFiles::Read(absl::string_view sha256) const {
+  if (!IsSha256(sha256)) {
+    return absl::NotFoundError(
+        absl::StrCat("artifact '", sha256, "' does not exist; names are 64 lower-case hexadecimal digits"));
+  }
+  const std::string path = PathOf(sha256);
+  absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (bytes.ok() && Sha256(*bytes) != sha256) {
+    return absl::DataLossError(absl::StrCat("artifact ", path, " is damaged: its bytes no longer have its hash"));
+  }
+  return bytes;
+}
+
+}  // namespace attune::store

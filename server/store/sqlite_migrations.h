@@ -1,0 +1,26 @@
+// The database's schema as numbered steps. `PRAGMA user_version` counts those that a file has been through.
+#ifndef ATTUNE_SERVER_STORE_SQLITE_MIGRATIONS_H_
+#define ATTUNE_SERVER_STORE_SQLITE_MIGRATIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/store/sqlite_connection.h"
+
+namespace attune::store::sqlite {
+
+inline constexpr int64_t kApplicationId = 0x6174746e;  // "attn", in the file's header
+
+// Step N (from 1) is at N - 1. A step that has landed is never edited: files out there have been through it as it was.
+// sqlite_migrations_test.cc holds each to its hash.
+absl::Span<const std::string> Migrations();
+
+// Brings the file to the last of `migrations`, each in a transaction of its own. FailedPrecondition when the file has
+// been through more of them, or belongs to another application.
+absl::Status Migrate(Connection& connection, absl::Span<const std::string> migrations);
+
+}  // namespace attune::store::sqlite
+
+#endif  // ATTUNE_SERVER_STORE_SQLITE_MIGRATIONS_H_

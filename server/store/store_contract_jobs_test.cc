@@ -1,0 +1,169 @@
+#include "gmock/gmock.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "server/store/store_contract.h"
+
+namespace attune::store {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class JobContract : public StoreContract {
+ protected:
+  static Job Make(const std::string& name, const std::string& request_id = "") {
+    Job job;
+    job.name = name;
+    job.kind = JobKind::kSweep;
+    job.request = std::string("\0request", 8);
+    job.request_id = request_id;
+    job.operation.set_name(name);
+    job.operation.set_state(v1::Operation::STATE_QUEUED);
+    job.operation.set_title("sweep of 12 problems");
+    return job;
+  }
+
+  void Finish(const std::string& name) {
+    v1::Operation operation;
+    operation.set_name(name);
+    operation.set_state(v1::Operation::STATE_SUCCEEDED);
+    operation.set_done(true);
+    EXPECT_TRUE(store().UpdateJob(name, operation).ok());
+  }
+
+  std::vector<std::string> Unfinished() {
+    std::vector<std::string> names;
+    const std::vector<Job> jobs = store().UnfinishedJobs().value();
+    for (const Job& job : jobs) names.push_back(job.name);
+    return names;
+  }
+
+  std::vector<std::string> List(bool active_only) {
+    std::vector<std::string> names;
+    std::string token;
+    do {
+      absl::StatusOr<Page<v1::Operation>> page = store().ListJobs(active_only, 1, token);
+      EXPECT_TRUE(page.ok()) << page.status();
+      for (const v1::Operation& operation : page->items) names.push_back(operation.name());
+      token = page->next_page_token;
+    } while (!token.empty());
+    return names;
+  }
+};
+
+TEST_P(JobContract, SurvivesReopeningAsItWasCreated) {
+  const Job job = Make("operations/a", "nightly");
+  ASSERT_TRUE(store().CreateJob(job).ok());
+  Reopen();
+  absl::StatusOr<Job> stored = store().GetJob("operations/a");
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->name, job.name);
+  EXPECT_EQ(stored->kind, JobKind::kSweep);
+  EXPECT_EQ(stored->request, job.request);
+  EXPECT_EQ(stored->request_id, "nightly");
+  EXPECT_TRUE(MessageDifferencer::Equals(stored->operation, job.operation));
+}
+
+TEST_P(JobContract, ReturnsTheFormerJobForItsRequestId) {
+  ASSERT_TRUE(store().CreateJob(Make("operations/a", "nightly")).ok());
+  absl::StatusOr<Job> again = store().CreateJob(Make("operations/b", "nightly"));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name, "operations/a");
+  EXPECT_EQ(store().GetJob("operations/b").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(JobContract, TakesAnyNumberOfJobsWithoutRequestId) {
+  ASSERT_TRUE(store().CreateJob(Make("operations/a")).ok());
+  absl::StatusOr<Job> second = store().CreateJob(Make("operations/b"));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->name, "operations/b");
+  EXPECT_EQ(store().GetJob("operations/b")->request_id, "");
+}
+
+TEST_P(JobContract, RefusesANameThatIsTaken) {
+  ASSERT_TRUE(store().CreateJob(Make("operations/a", "one")).ok());
+  EXPECT_EQ(store().CreateJob(Make("operations/a", "two")).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_P(JobContract, ReturnsTheLastUpdate) {
+  ASSERT_TRUE(store().CreateJob(Make("operations/a")).ok());
+  Finish("operations/a");
+  EXPECT_EQ(store().GetJob("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store().UpdateJob("operations/none", {}).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(JobContract, ListsUnfinishedJobsOldestFirst) {
+  EXPECT_THAT(Unfinished(), IsEmpty());
+  for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
+    ASSERT_TRUE(store().CreateJob(Make(name)).ok());
+  }
+  Finish("operations/a");
+  EXPECT_THAT(Unfinished(), ElementsAre("operations/c", "operations/b"));
+}
+
+TEST_P(JobContract, ListsOperationsNewestFirst) {
+  for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
+    ASSERT_TRUE(store().CreateJob(Make(name)).ok());
+  }
+  Finish("operations/a");
+  EXPECT_THAT(List(false), ElementsAre("operations/b", "operations/a", "operations/c"));
+  EXPECT_THAT(List(true), ElementsAre("operations/b", "operations/c"));
+  EXPECT_EQ(store().ListJobs(true, 1, "nonsense").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Store, JobContract, testing::ValuesIn(Implementations()), ImplementationName);
+
+class BaselineContract : public StoreContract {
+ protected:
+  static v1::Baseline Make(const std::string& contender, double median_us) {
+    v1::Baseline baseline;
+    baseline.set_problem_text(kProblem);
+    baseline.set_device_id(kDevice);
+    baseline.set_policy(v1::POLICY_HOT);
+    baseline.set_contender(contender);
+    baseline.set_median_us(median_us);
+    return baseline;
+  }
+
+  std::vector<double> List(absl::string_view problem_text, absl::string_view device_id) {
+    std::vector<double> medians;
+    std::string token;
+    do {
+      absl::StatusOr<Page<v1::Baseline>> page = store().ListBaselines(problem_text, device_id, 1, token);
+      EXPECT_TRUE(page.ok()) << page.status();
+      for (const v1::Baseline& baseline : page->items) medians.push_back(baseline.median_us());
+      token = page->next_page_token;
+    } while (!token.empty());
+    return medians;
+  }
+};
+
+TEST_P(BaselineContract, ListsTheNewestOfEachContender) {
+  ASSERT_TRUE(store().RecordBaseline(Make("flash", 47)).ok());
+  ASSERT_TRUE(store().RecordBaseline(Make("cudnn", 39)).ok());
+  ASSERT_TRUE(store().RecordBaseline(Make("flash", 45)).ok());
+  v1::Baseline elsewhere = Make("flash", 12);
+  elsewhere.set_device_id("cuda:1");
+  ASSERT_TRUE(store().RecordBaseline(elsewhere).ok());
+  EXPECT_THAT(List("", ""), ElementsAre(12, 45, 39));
+  EXPECT_THAT(List(kProblem, kDevice), ElementsAre(45, 39));
+  EXPECT_THAT(List("b1.h1.q1.d64.f16", ""), IsEmpty());
+}
+
+TEST_P(BaselineContract, StampsTheTimeUnlessGiven) {
+  absl::StatusOr<v1::Baseline> stamped = store().RecordBaseline(Make("flash", 47));
+  ASSERT_TRUE(stamped.ok()) << stamped.status();
+  EXPECT_GT(stamped->record_time().seconds(), 0);
+  v1::Baseline dated = Make("flash", 47);
+  dated.mutable_record_time()->set_seconds(5);
+  EXPECT_EQ(store().RecordBaseline(dated)->record_time().seconds(), 5);
+}
+
+TEST_P(BaselineContract, RefusesOneWithoutContender) {
+  EXPECT_EQ(store().RecordBaseline(Make("", 47)).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Store, BaselineContract, testing::ValuesIn(Implementations()), ImplementationName);
+
+}  // namespace
+}  // namespace attune::store
