@@ -37,7 +37,7 @@ static_assert(BLOCK_N % 4 == 0, "P is read four keys at a time");
 
 // fp32: one accumulator a logit, one a column of O.
 struct AccumulateFloat {
-  using Weight = float;   // P in shared memory
+  using Weight = float;    // P in shared memory
   using Weights = float4;  // four keys of one row
   float logits[kRows][kKeys];
   float2 out[kRows][kPairs];
@@ -273,12 +273,14 @@ extern "C" __global__ void __launch_bounds__(kThreadCount, MIN_CTAS)
     attention_simt(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
                    float2* partial_ml, unsigned* counter, int items, int tiles, int splits, int batch, int heads,
                    int group, int seq_q, int seq_kv, int causal_offset, float scale, long long q_batch_stride,
-                   long long q_head_stride, long long q_row_stride, long long kv_batch_stride,
-                   long long kv_head_stride, long long kv_row_stride) {
+                   long long q_head_stride, long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
+                   long long kv_row_stride) {
   extern __shared__ __align__(128) unsigned char shared[];
-  const Tensors tensors = {q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group,
-                           seq_q, seq_kv, causal_offset, scale, q_batch_stride, q_head_stride, q_row_stride,
-                           kv_batch_stride, kv_head_stride, kv_row_stride};
+  // clang-format off
+  const Tensors tensors = {
+      q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group, seq_q, seq_kv,
+      causal_offset, scale, q_batch_stride, q_head_stride, q_row_stride, kv_batch_stride, kv_head_stride, kv_row_stride};
+  // clang-format on
   using Layout = SimtCompute::Layout;
   Element* elements = reinterpret_cast<Element*>(shared);
   constexpr int kTiles = Layout::Elements(BLOCK_M) + 2 * kBuffers * Layout::Elements(BLOCK_N);

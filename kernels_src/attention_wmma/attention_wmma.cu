@@ -57,17 +57,17 @@ using FragmentSum = wmma::fragment<wmma::accumulator, 16, 16, 16, Sum>;
 
 constexpr int kWarpsM = WARPS < BLOCK_M / 16 ? WARPS : BLOCK_M / 16;
 constexpr int kWarpsN = WARPS / kWarpsM;
-constexpr int kRowBlocks = BLOCK_M / 16 / kWarpsM;    // of a warp
-constexpr int kKeyBlocks = BLOCK_N / 16 / kWarpsN;    // of a warp, in S
-constexpr int kOutBlocks = HEAD_DIM / 16 / kWarpsN;   // of a warp, in O
+constexpr int kRowBlocks = BLOCK_M / 16 / kWarpsM;   // of a warp
+constexpr int kKeyBlocks = BLOCK_N / 16 / kWarpsN;   // of a warp, in S
+constexpr int kOutBlocks = HEAD_DIM / 16 / kWarpsN;  // of a warp, in O
 static_assert(kWarpsM * kWarpsN == WARPS && kRowBlocks * kWarpsM * 16 == BLOCK_M, "warps divide the rows");
 static_assert(kKeyBlocks * kWarpsN * 16 == BLOCK_N, "warps divide the keys");
 static_assert(kOutBlocks * kWarpsN * 16 == HEAD_DIM, "warps divide the columns of O");
 // Blocks of S that are summed at once: each fragment of Q then serves that many.
 constexpr int kKeyGroup = kKeyBlocks % 4 == 0 ? 4 : kKeyBlocks % 2 == 0 ? 2 : 1;
 
-constexpr int kRowLanes = BLOCK_N / 8;            // lanes of a row in the softmax
-constexpr int kPassRows = 32 / kRowLanes;         // rows a warp does at once
+constexpr int kRowLanes = BLOCK_N / 8;                   // lanes of a row in the softmax
+constexpr int kPassRows = 32 / kRowLanes;                // rows a warp does at once
 constexpr int kSoftmaxRows = kRowBlocks * 16 / kWarpsN;  // rows a warp does in all
 static_assert(kRowLanes <= 32 && kSoftmaxRows % kPassRows == 0, "rows divide into passes");
 
@@ -80,9 +80,7 @@ struct FragmentTile {
   }
 #else
   static constexpr int kStride = PaddedRows::kStride;
-  __device__ static int Offset(int row_block, int column_block) {
-    return row_block * 16 * kStride + column_block * 16;
-  }
+  __device__ static int Offset(int row_block, int column_block) { return row_block * 16 * kStride + column_block * 16; }
 #endif
 };
 
@@ -213,8 +211,8 @@ class WmmaCompute {
       for (int half = 0; half < 2; ++half) {
         Element2 pairs[2] = {ToElement2(logits[4 * half], logits[4 * half + 1]),
                              ToElement2(logits[4 * half + 2], logits[4 * half + 3])};
-        Element2* to = reinterpret_cast<Element2*>(
-            weights + LogitTile::Weights(row, x + kRowLanes * LogitTile::Half(row, half)));
+        Element2* to =
+            reinterpret_cast<Element2*>(weights + LogitTile::Weights(row, x + kRowLanes * LogitTile::Half(row, half)));
         to[0] = pairs[0];
         to[1] = pairs[1];
       }
@@ -315,12 +313,14 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, MIN_CTAS)
     attention_wmma(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
                    float2* partial_ml, unsigned* counter, int items, int tiles, int splits, int batch, int heads,
                    int group, int seq_q, int seq_kv, int causal_offset, float scale, long long q_batch_stride,
-                   long long q_head_stride, long long q_row_stride, long long kv_batch_stride,
-                   long long kv_head_stride, long long kv_row_stride) {
+                   long long q_head_stride, long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
+                   long long kv_row_stride) {
   extern __shared__ __align__(128) unsigned char shared[];
-  const Tensors tensors = {q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group,
-                           seq_q, seq_kv, causal_offset, scale, q_batch_stride, q_head_stride, q_row_stride,
-                           kv_batch_stride, kv_head_stride, kv_row_stride};
+  // clang-format off
+  const Tensors tensors = {
+      q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group, seq_q, seq_kv,
+      causal_offset, scale, q_batch_stride, q_head_stride, q_row_stride, kv_batch_stride, kv_head_stride, kv_row_stride};
+  // clang-format on
   using Layout = WmmaCompute::Layout;
   Element* elements = reinterpret_cast<Element*>(shared);
   constexpr int kTiles = Layout::Elements(BLOCK_M) + 2 * kBuffers * Layout::Elements(BLOCK_N);

@@ -28,13 +28,13 @@ struct Tensors {
   const Element* k;
   const Element* v;
   Element* o;
-  float* lse;           // [batch][head][row], or null
-  float* partial_o;     // scratch; null without splits
+  float* lse;        // [batch][head][row], or null
+  float* partial_o;  // scratch; null without splits
   float2* partial_ml;
-  unsigned* counter;    // null: plain grid
+  unsigned* counter;  // null: plain grid
   int items, tiles, splits, batch, heads, group, seq_q, seq_kv;
-  int causal_offset;    // row i sees keys <= i + causal_offset
-  float scale;          // log2(e) / sqrt(HEAD_DIM)
+  int causal_offset;  // row i sees keys <= i + causal_offset
+  float scale;        // log2(e) / sqrt(HEAD_DIM)
   long long q_batch_stride, q_head_stride, q_row_stride;
   long long kv_batch_stride, kv_head_stride, kv_row_stride;
 };
@@ -55,7 +55,11 @@ class KeyWalk {
   static constexpr int kTileElements = Layout::Elements(BLOCK_N);
 
   __device__ KeyWalk(Element* k_tiles, Element* v_tiles, const Element* k, const Element* v, const Tensors& tensors)
-      : k_tiles_(k_tiles), v_tiles_(v_tiles), k_(k), v_(v), row_stride_(tensors.kv_row_stride),
+      : k_tiles_(k_tiles),
+        v_tiles_(v_tiles),
+        k_(k),
+        v_(v),
+        row_stride_(tensors.kv_row_stride),
         seq_kv_(tensors.seq_kv) {}
 
   __device__ void Run(Compute& compute, const Element* q, KeyTiles tiles, int first_row, const Tensors& tensors) {

@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
   }
 
   const long long batch_head = row / seq_q;
-  const long long offset = batch_head / heads * batch_stride + batch_head % heads * head_stride +
-                           row % seq_q * row_stride + lane;
+  const long long offset =
+      batch_head / heads * batch_stride + batch_head % heads * head_stride + row % seq_q * row_stride + lane;
   const float scale = Reciprocal(sum);
 #pragma unroll
   for (int i = 0; i < HEAD_DIM / 32; ++i) o[offset + 32 * i] = ToElement(values[i] * scale);

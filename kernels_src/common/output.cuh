@@ -6,12 +6,12 @@
 
 // Pointers are to the first row of the work item's query tile.
 struct Output {
-  Element* o;           // null with splits
+  Element* o;            // null with splits
   long long row_stride;  // of o
-  float* lse;           // null when nobody asked, and with splits
-  float* partial_o;     // [row][HEAD_DIM], not yet divided by the sum
-  float2* partial_ml;   // [row] (maximum in base 2, sum)
-  int rows;             // valid rows of the tile
+  float* lse;            // null when nobody asked, and with splits
+  float* partial_o;      // [row][HEAD_DIM], not yet divided by the sum
+  float2* partial_ml;    // [row] (maximum in base 2, sum)
+  int rows;              // valid rows of the tile
 
   // `kCount` (2 or 8) neighbouring columns of a row from `column` on; `sum` is the row's.
   template <int kCount>

@@ -15,18 +15,17 @@
 static_assert(HEAD_DIM % 32 == 0, "columns are read 32 at a time");
 
 constexpr int kTile = 64;
-constexpr int kColumns = 32;             // of Q and K at a time
-constexpr int kKeys = 16;                // rows of V at a time
-constexpr int kOut = HEAD_DIM / 16;      // columns of O a thread
+constexpr int kColumns = 32;         // of Q and K at a time
+constexpr int kKeys = 16;            // rows of V at a time
+constexpr int kOut = HEAD_DIM / 16;  // columns of O a thread
 constexpr int kPartStride = kColumns + 1;
-constexpr int kInputFloats =
-    2 * kTile * kPartStride > kKeys * HEAD_DIM ? 2 * kTile * kPartStride : kKeys * HEAD_DIM;
+constexpr int kInputFloats = 2 * kTile * kPartStride > kKeys* HEAD_DIM ? 2 * kTile* kPartStride : kKeys* HEAD_DIM;
 
 __device__ inline float Rounded(float x) { return PLAIN ? ToFloat(ToElement(x)) : x; }
 
 // `rows` x `columns` of `from` as fp32; rows from `valid_rows` on are zeros and not read.
-__device__ inline void Load(float* to, int to_stride, const Element* from, long long from_stride, int rows,
-                            int columns, int valid_rows) {
+__device__ inline void Load(float* to, int to_stride, const Element* from, long long from_stride, int rows, int columns,
+                            int valid_rows) {
   for (int i = threadIdx.x; i < rows * columns; i += blockDim.x) {
     const int row = i / columns;
     const int column = i % columns;
@@ -99,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const long long q_offset = batch_head / heads * q_batch_stride + batch_head % heads * q_head_stride;
   const long long kv_offset = batch_head / heads * kv_batch_stride + batch_head % heads / group * kv_head_stride;
   const Head head = {q + q_offset, k + kv_offset, v + kv_offset, q_row_stride, kv_row_stride,
-                     seq_q, seq_kv, causal_offset, scale};
+                     seq_q,        seq_kv,        causal_offset, scale};
   long long end = seq_kv;  // of the keys that any row of the tile sees
   if (MASK) end = min(end, static_cast<long long>(min(first_row + kTile, seq_q)) + causal_offset);
 
@@ -160,7 +159,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int j = 0; j < kOut; ++j) o[q_offset + row * q_row_stride + x + 16 * j] = Rounded(out[i][j]);
     if (lse != nullptr && x == 0) {
-      lse[static_cast<long long>(batch_head) * seq_q + row] = sum[i] > 0.0f ? maximum[i] + logf(sum[i]) : MinusInfinity();
+      lse[static_cast<long long>(batch_head) * seq_q + row] =
+          sum[i] > 0.0f ? maximum[i] + logf(sum[i]) : MinusInfinity();
     }
   }
 }
