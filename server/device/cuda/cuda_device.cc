@@ -1,0 +1,153 @@
+#include "server/device/cuda/cuda_device.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace attune::device::cuda {
+namespace {
+
+// Writing this many times L2 leaves nothing else in it.
+constexpr size_t kFlushFactor = 2;
+
+absl::Status CheckRange(const Buffer& buffer, size_t offset, size_t bytes) {
+  if (offset <= buffer.size() && bytes <= buffer.size() - offset) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(bytes, " bytes at offset ", offset, "; the buffer has ", buffer.size()));
+}
+
+DevicePointer AddressIn(const Buffer& buffer, size_t offset) {
+  return static_cast<const CudaBuffer&>(buffer).address() + offset;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(std::shared_ptr<const DriverApi> api, std::shared_ptr<const NvmlApi> nvml, v1::Device info)
+    : api_(std::move(api)), info_(std::move(info)), telemetry_(std::move(nvml), info_.uuid()) {}
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<const DriverApi> api,
+                                                             std::shared_ptr<const NvmlApi> nvml, int ordinal,
+                                                             v1::Device info) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(api), std::move(nvml), std::move(info)));
+  const DriverApi& driver = *device->api_;
+  DeviceHandle handle = 0;
+  ATTUNE_CUDA_CALL(driver, DeviceGet, &handle, ordinal);
+  // Spinning wakes up soonest. A context that is already there keeps its way of waiting.
+  const Result flags = driver.DevicePrimaryCtxSetFlags(handle, kContextScheduleSpin);
+  if (flags != kSuccess && flags != kPrimaryContextActive) return driver.Error("cuDevicePrimaryCtxSetFlags", flags);
+  ContextHandle context = nullptr;
+  ATTUNE_CUDA_CALL(driver, DevicePrimaryCtxRetain, &context, handle);
+  device->context_ = PrimaryContext(driver, handle);
+  ATTUNE_CUDA_CALL(driver, CtxSetCurrent, context);
+  StreamHandle stream = nullptr;
+  ATTUNE_CUDA_CALL(driver, StreamCreate, &stream, kStreamNonBlocking);
+  device->stream_ = Stream(driver, stream);
+  device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream);
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<Buffer>> CudaDevice::Allocate(size_t bytes) {
+  if (bytes == 0) return absl::InvalidArgumentError("bytes is 0; it must be at least 1");
+  DevicePointer pointer = 0;
+  if (const Result result = api_->MemAlloc(&pointer, bytes); result != kSuccess) {
+    const absl::Status status = api_->Error("cuMemAlloc", result);
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", bytes, " bytes)"));
+  }
+  return std::make_unique<CudaBuffer>(Memory(*api_, pointer), bytes);
+}
+
+absl::Status CudaDevice::Upload(Buffer& to, size_t offset, absl::Span<const std::byte> from) {
+  if (absl::Status status = CheckRange(to, offset, from.size()); !status.ok() || from.empty()) return status;
+  ATTUNE_CUDA_CALL(*api_, MemcpyHtoDAsync, AddressIn(to, offset), from.data(), from.size(), stream_.get());
+  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::Download(const Buffer& from, size_t offset, absl::Span<std::byte> to) {
+  if (absl::Status status = CheckRange(from, offset, to.size()); !status.ok() || to.empty()) return status;
+  ATTUNE_CUDA_CALL(*api_, MemcpyDtoHAsync, to.data(), AddressIn(from, offset), to.size(), stream_.get());
+  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
+  return absl::OkStatus();
+}
+
+absl::Status CudaDevice::Fill(Buffer& to, size_t offset, size_t bytes, std::byte value) {
+  if (absl::Status status = CheckRange(to, offset, bytes); !status.ok() || bytes == 0) return status;
+  ATTUNE_CUDA_CALL(*api_, MemsetD8Async, AddressIn(to, offset), static_cast<unsigned char>(value), bytes,
+                   stream_.get());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Module>> CudaDevice::Load(absl::Span<const std::byte> artifact) {
+  // PTX must end in a zero byte; a cubin knows its length and does not mind one more.
+  const std::string image(reinterpret_cast<const char*>(artifact.data()), artifact.size());
+  std::vector<char> log(8192, '\0');
+  JitOption options[] = {kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  ModuleHandle module = nullptr;
+  if (const Result result = api_->ModuleLoadDataEx(&module, image.c_str(), 2, options, values); result != kSuccess) {
+    const absl::Status status = api_->Error("cuModuleLoadDataEx", result);
+    const absl::string_view detail = log.data();
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (artifact of ", artifact.size(), " bytes on ",
+                                                    info_.model(), ")", detail.empty() ? "" : "\n", detail));
+  }
+  return std::make_unique<CudaModule>(LoadedModule(*api_, module));
+}
+
+absl::StatusOr<std::unique_ptr<Runnable>> CudaDevice::Bind(Module& module, const v1::LaunchRecipe& recipe,
+                                                           const Bindings& bindings) {
+  return CudaRunnable::Bind(*api_, stream_.get(), info_, static_cast<CudaModule&>(module), recipe, bindings);
+}
+
+absl::StatusOr<double> CudaDevice::TimeHot(absl::Span<Runnable* const> runnables, int runs) {
+  if (runnables.empty() || runs < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(runnables.size(), " runnables and ", runs, " runs; both must be at least 1"));
+  }
+  std::vector<CudaRunnable*> own;
+  own.reserve(runnables.size());
+  for (Runnable* runnable : runnables) {
+    own.push_back(static_cast<CudaRunnable*>(runnable));
+    if (absl::Status status = own.back()->RunOnceBefore(); !status.ok()) return status;
+  }
+  return hot_graphs_->Time(own, runs);
+}
+
+absl::Status CudaDevice::PrepareCold() {
+  if (flush_) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<StreamGate>> gate = StreamGate::Create(*api_);
+  if (!gate.ok()) return gate.status();
+  gate_ = *std::move(gate);
+  for (Event* event : {&start_, &stop_}) {
+    EventHandle handle = nullptr;
+    ATTUNE_CUDA_CALL(*api_, EventCreate, &handle, kEventDefault);
+    *event = Event(*api_, handle);
+  }
+  DevicePointer flush = 0;
+  ATTUNE_CUDA_CALL(*api_, MemAlloc, &flush, kFlushFactor * static_cast<size_t>(info_.l2_bytes()));
+  flush_ = Memory(*api_, flush);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> CudaDevice::TimeCold(Runnable& runnable) {
+  auto& own = static_cast<CudaRunnable&>(runnable);
+  if (absl::Status status = own.RunOnceBefore(); !status.ok()) return status;
+  if (absl::Status status = PrepareCold(); !status.ok()) return status;
+  absl::StatusOr<StreamGate::Closed> closed = gate_->Close(stream_.get());
+  if (!closed.ok()) return closed.status();
+  ATTUNE_CUDA_CALL(*api_, MemsetD8Async, flush_.get(), 0, kFlushFactor * static_cast<size_t>(info_.l2_bytes()),
+                   stream_.get());
+  ATTUNE_CUDA_CALL(*api_, EventRecord, start_.get(), stream_.get());
+  if (absl::Status status = own.Enqueue(); !status.ok()) return status;
+  ATTUNE_CUDA_CALL(*api_, EventRecord, stop_.get(), stream_.get());
+  closed->Open();
+  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
+  float milliseconds = 0;
+  ATTUNE_CUDA_CALL(*api_, EventElapsedTime, &milliseconds, start_.get(), stop_.get());
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
+Telemetry CudaDevice::ReadTelemetry() { return telemetry_.Read(); }
+
+}  // namespace attune::device::cuda

@@ -1,0 +1,57 @@
+// A GPU through the CUDA Driver API: its primary context, one stream, and what timing needs.
+#ifndef ATTUNE_SERVER_DEVICE_CUDA_CUDA_DEVICE_H_
+#define ATTUNE_SERVER_DEVICE_CUDA_CUDA_DEVICE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/device/cuda/driver_api.h"
+#include "server/device/cuda/hot_graph.h"
+#include "server/device/cuda/nvml_api.h"
+#include "server/device/cuda/owned.h"
+#include "server/device/cuda/runnable.h"
+#include "server/device/cuda/stream_gate.h"
+#include "server/device/cuda/telemetry.h"
+#include "server/device/device.h"
+
+namespace attune::device::cuda {
+
+class CudaDevice : public Device {
+ public:
+  // Retains the device's primary context and makes it current in this thread. `nvml` may be null.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(std::shared_ptr<const DriverApi> api,
+                                                          std::shared_ptr<const NvmlApi> nvml, int ordinal,
+                                                          v1::Device info);
+
+  const v1::Device& info() const override { return info_; }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  absl::Status Upload(Buffer& to, size_t offset, absl::Span<const std::byte> from) override;
+  absl::Status Download(const Buffer& from, size_t offset, absl::Span<std::byte> to) override;
+  absl::Status Fill(Buffer& to, size_t offset, size_t bytes, std::byte value) override;
+  absl::StatusOr<std::unique_ptr<Module>> Load(absl::Span<const std::byte> artifact) override;
+  absl::StatusOr<std::unique_ptr<Runnable>> Bind(Module& module, const v1::LaunchRecipe& recipe,
+                                                 const Bindings& bindings) override;
+  absl::StatusOr<double> TimeHot(absl::Span<Runnable* const> runnables, int runs) override;
+  absl::StatusOr<double> TimeCold(Runnable& runnable) override;
+  Telemetry ReadTelemetry() override;
+
+ private:
+  CudaDevice(std::shared_ptr<const DriverApi> api, std::shared_ptr<const NvmlApi> nvml, v1::Device info);
+  absl::Status PrepareCold();
+
+  const std::shared_ptr<const DriverApi> api_;
+  const v1::Device info_;
+  TelemetryReader telemetry_;
+  // In the order in which they are made; given back in reverse.
+  PrimaryContext context_;
+  Stream stream_;
+  std::unique_ptr<HotGraphs> hot_graphs_;
+  // For COLD, made when first needed.
+  std::unique_ptr<StreamGate> gate_;
+  Event start_, stop_;
+  Memory flush_;
+};
+
+}  // namespace attune::device::cuda
+
+#endif  // ATTUNE_SERVER_DEVICE_CUDA_CUDA_DEVICE_H_

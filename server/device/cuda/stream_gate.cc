@@ -1,0 +1,33 @@
+#include "server/device/cuda/stream_gate.h"
+
+#include <atomic>
+
+namespace attune::device::cuda {
+
+absl::StatusOr<std::unique_ptr<StreamGate>> StreamGate::Create(const DriverApi& api) {
+  std::unique_ptr<StreamGate> gate(new StreamGate(api));
+  void* word = nullptr;
+  ATTUNE_CUDA_CALL(api, MemHostAlloc, &word, sizeof(uint32_t), kHostAllocDeviceMapped);
+  gate->word_ = static_cast<uint32_t*>(word);
+  *gate->word_ = 0;
+  ATTUNE_CUDA_CALL(api, MemHostGetDevicePointer, &gate->address_, word, 0);
+  return gate;
+}
+
+StreamGate::~StreamGate() {
+  if (word_ != nullptr) api_.MemFreeHost(word_);
+}
+
+absl::StatusOr<StreamGate::Closed> StreamGate::Close(StreamHandle stream) {
+  ++ticket_;
+  ATTUNE_CUDA_CALL(api_, StreamWaitValue32, stream, address_, ticket_, kStreamWaitValueGreaterOrEqual);
+  return Closed(this);
+}
+
+void StreamGate::Closed::Open() {
+  if (gate_ == nullptr) return;
+  std::atomic_ref<uint32_t>(*gate_->word_).store(gate_->ticket_, std::memory_order_release);
+  gate_ = nullptr;
+}
+
+}  // namespace attune::device::cuda
