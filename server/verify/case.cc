@@ -118,7 +118,8 @@ absl::StatusOr<HostResult> References::Run(LoadedCandidate& kernel, absl::string
   status.Update(lse_.Download(lse));
   if (!status.ok()) return status;
   for (const std::string& damage : {o.Damage(), lse.Damage()}) {
-    if (!damage.empty()) return absl::InternalError(absl::StrCat("the ", name, " reference kernel's buffer was ", damage));
+    if (!damage.empty())
+      return absl::InternalError(absl::StrCat("the ", name, " reference kernel's buffer was ", damage));
   }
   HostResult result = {AsFloats(o.contents()), AsFloats(lse.contents())};
   const auto bad = std::find_if(result.o.begin(), result.o.end(), [](float value) { return !std::isfinite(value); });

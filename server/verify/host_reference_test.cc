@@ -20,8 +20,7 @@ std::vector<uint16_t> Halves(const std::vector<float>& values) {
 Problem Text(const char* text) { return *ParseProblem(text); }
 
 TEST(HostReference, OneKeyGivesItsValue) {
-  const HostResult result =
-      HostReference(Text("b1.h1.q1.d2.f16"), {Halves({1, 2}), Halves({3, 4}), Halves({5, -6})});
+  const HostResult result = HostReference(Text("b1.h1.q1.d2.f16"), {Halves({1, 2}), Halves({3, 4}), Halves({5, -6})});
   EXPECT_EQ(result.o, (std::vector<float>{5, -6}));
   EXPECT_NEAR(result.lse[0], 11 / std::sqrt(2.0), 1e-6);
 }
@@ -42,22 +41,21 @@ TEST(HostReference, CausalAlignmentsDiffer) {
 }
 
 TEST(HostReference, ARowThatSeesNoKeyIsZeroWithLogSumExpMinusInfinity) {
-  const HostResult result = HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br"),
-                                          {Halves({1, 1}), Halves({1}), Halves({7})});
+  const HostResult result =
+      HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br"), {Halves({1, 1}), Halves({1}), Halves({7})});
   EXPECT_EQ(result.o, (std::vector<float>{0, 7}));
   EXPECT_EQ(result.lse[0], -kInfinity);
   EXPECT_EQ(result.lse[1], 1);
 }
 
 TEST(HostReference, SoftcapBoundsTheLogits) {
-  const HostResult result =
-      HostReference(Text("b1.h1.q1.d1.f16.softcap2"), {Halves({10}), Halves({10}), Halves({1})});
+  const HostResult result = HostReference(Text("b1.h1.q1.d1.f16.softcap2"), {Halves({10}), Halves({10}), Halves({1})});
   EXPECT_NEAR(result.lse[0], 2, 1e-6);
 }
 
 TEST(HostReference, QueryHeadsShareTheirGroupsKeys) {
-  const HostResult result = HostReference(Text("b1.h4.kvh2.q1.d1.f16"),
-                                          {Halves({1, 1, 1, 1}), Halves({1, 1}), Halves({5, 8})});
+  const HostResult result =
+      HostReference(Text("b1.h4.kvh2.q1.d1.f16"), {Halves({1, 1, 1, 1}), Halves({1, 1}), Halves({5, 8})});
   EXPECT_EQ(result.o, (std::vector<float>{5, 5, 8, 8}));
 }
 

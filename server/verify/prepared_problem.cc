@@ -269,8 +269,7 @@ class PreparedProblemImpl : public PreparedProblem {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device::Device& device,
-                                                                         const Problem& problem,
+absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device::Device& device, const Problem& problem,
                                                                          const worker::v1::PrepareRequest& request) {
   absl::StatusOr<References> references = References::Create(device, problem, request);
   if (!references.ok()) return references.status();
@@ -282,8 +281,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device:
   }
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
-  return std::make_unique<PreparedProblemImpl>(device, problem, request.seed(), std::move(cases),
-                                               *std::move(outputs));
+  return std::make_unique<PreparedProblemImpl>(device, problem, request.seed(), std::move(cases), *std::move(outputs));
 }
 
 }  // namespace attune::verify

@@ -43,7 +43,7 @@ class FakeDevice : public device::Device {
   size_t memory_limit = size_t{1} << 30;
 
   int loads = 0;
-  size_t allocated = 0;  // bytes now
+  size_t allocated = 0;          // bytes now
   std::vector<size_t> hot_sets;  // runnables in each call of TimeHot
 
   const v1::Device& info() const override { return properties; }
