@@ -13,6 +13,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<uint16_t> Halves(const std::vector<float>& values) {
   std::vector<uint16_t> halves;
+  halves.reserve(values.size());
   for (float value : values) halves.push_back(FloatToF16(value));
   return halves;
 }

@@ -27,7 +27,7 @@ class PreparedProblemTest : public ::testing::Test {
   }
 
   // A right kernel, and `mistake` after it.
-  FakeKernel RightThen(std::function<void(const FakeArguments&)> mistake) {
+  FakeKernel RightThen(const std::function<void(const FakeArguments&)>& mistake) {
     return [right = RightKernel(problem_), mistake](const FakeArguments& arguments) {
       absl::Status status = right(arguments);
       mistake(arguments);
@@ -181,7 +181,7 @@ class ScratchTest : public PreparedProblemTest {
  protected:
   void SetUp() override { Prepare("b1.h1.q8.d16.f16"); }
 
-  TrialResponse CheckWithScratch(bool zero, std::function<void(FakePointer)> use, int64_t bytes = 64) {
+  TrialResponse CheckWithScratch(bool zero, const std::function<void(FakePointer)>& use, int64_t bytes = 64) {
     device_.kernels["scratch"] = RightThen([use](const FakeArguments& a) { use(a.scratch[0]); });
     Candidate candidate = CandidateOf("scratch");
     v1::ScratchBuffer* scratch = candidate.mutable_recipe()->add_scratch();
