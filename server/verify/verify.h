@@ -54,10 +54,20 @@ Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out,
                          double plain_max_abs_error);
 Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference);
 
+// A candidate bound to the inputs that timing rotates through. Keeps its module and scratch; must not outlive the
+// PreparedProblem that made it.
+class TimedCandidate {
+ public:
+  virtual ~TimedCandidate() = default;
+  virtual absl::Span<device::Runnable* const> runnables() const = 0;
+};
+
 // A problem made ready on a device: inputs of every distribution between red zones, reference results, rotating
 // copies for HOT timing. Keeps device memory until destroyed.
 class PreparedProblem {
  public:
+  // Internal when the device's reference kernels are not finite or disagree with the fp64 reference on the host;
+  // InvalidArgument when the request lacks one; otherwise as the device says. `device` outlives the result.
   static absl::StatusOr<std::unique_ptr<PreparedProblem>> Create(device::Device& device, const Problem& problem,
                                                                  const worker::v1::PrepareRequest& request);
   virtual ~PreparedProblem() = default;
@@ -68,10 +78,10 @@ class PreparedProblem {
   // failed.
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
 
-  // The candidate bound to the HOT/COLD inputs (distribution kNormal), for timing: as many runnables as input sets it
-  // takes to exceed twice the L2, at most 8. They live as long as `candidate`'s module, which stays loaded until the
-  // next Prepare.
-  virtual absl::StatusOr<std::vector<device::Runnable*>> ForTiming(const worker::v1::Candidate& candidate) = 0;
+  // The candidate bound to distribution kNormal, for timing: as many runnables as input sets it takes to exceed twice
+  // the L2, at most 8 and at most a quarter of the device's memory. FailedPrecondition or ResourceExhausted when the
+  // candidate cannot run here.
+  virtual absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) = 0;
 };
 
 }  // namespace attune::verify

@@ -1,0 +1,151 @@
+// The acceptance rule. A first pass, which vectorises, counts what is wrong; only a wrong output is searched for its
+// first wrong element.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/verify/half.h"
+#include "server/verify/parallel.h"
+#include "server/verify/tensor_shape.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+
+struct Tally {
+  int64_t wrong = 0;
+  float max_error = 0;
+  float max_reference = 0;
+};
+
+// `to_float(i)` is element i of the output. NaN is wrong because no comparison with it holds.
+template <typename ToFloatAt>
+Tally Count(int64_t begin, int64_t end, absl::Span<const float> reference, Tolerance tolerance, ToFloatAt to_float) {
+  const float absolute = static_cast<float>(tolerance.absolute);
+  const float relative = static_cast<float>(tolerance.relative);
+  int64_t right = 0;
+  float max_error = 0;
+  float max_reference = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    const float error = std::fabs(to_float(i) - reference[i]);
+    const float magnitude = std::fabs(reference[i]);
+    right += error <= absolute + relative * magnitude ? 1 : 0;
+    max_error = error > max_error ? error : max_error;
+    max_reference = magnitude > max_reference ? magnitude : max_reference;
+  }
+  return {end - begin - right, max_error, max_reference};
+}
+
+template <typename ToFloatAt>
+Tally CountAll(absl::Span<const float> reference, Tolerance tolerance, ToFloatAt to_float) {
+  const int64_t n = static_cast<int64_t>(reference.size());
+  std::vector<Tally> tallies(ChunkCount(n, kGrain));
+  ParallelChunks(n, kGrain, [&](int64_t chunk, int64_t begin, int64_t end) {
+    tallies[chunk] = Count(begin, end, reference, tolerance, to_float);
+  });
+  Tally total;
+  for (const Tally& tally : tallies) {
+    total.wrong += tally.wrong;
+    total.max_error = std::max(total.max_error, tally.max_error);
+    total.max_reference = std::max(total.max_reference, tally.max_reference);
+  }
+  return total;
+}
+
+Tally CountAll(v1::DType dtype, absl::Span<const uint16_t> out, absl::Span<const float> reference,
+               Tolerance tolerance) {
+  if (dtype == v1::DTYPE_BF16) {
+    return CountAll(reference, tolerance, [out](int64_t i) { return Bf16ToFloat(out[i]); });
+  }
+  return CountAll(reference, tolerance, [out](int64_t i) { return F16ToFloat(out[i]); });
+}
+
+// "O[batch 0, head 1, row 63, dim 5]"
+std::string ElementName(const Problem& problem, int64_t index) {
+  const int64_t dim = index % problem.head_dim;
+  const int64_t row = index / problem.head_dim;
+  const bool bshd = problem.layout == v1::LAYOUT_BSHD;
+  const int64_t inner = bshd ? problem.heads_q : problem.seq_q;
+  const int64_t middle = bshd ? problem.seq_q : problem.heads_q;
+  const int64_t first = row % inner;
+  const int64_t second = row / inner % middle;
+  return absl::StrFormat("O[batch %d, head %d, row %d, dim %d]", row / inner / middle, bshd ? first : second,
+                         bshd ? second : first, dim);
+}
+
+bool LseIsRight(float value, float reference, Tolerance tolerance) {
+  if (std::isinf(reference)) return value == reference;
+  return std::fabs(value - reference) <= tolerance.absolute + tolerance.relative * std::fabs(reference);
+}
+
+Comparison WrongSize(size_t size, size_t expected) {
+  Comparison comparison;
+  comparison.max_abs_error = std::numeric_limits<double>::infinity();
+  comparison.detail = absl::StrCat("the output has ", size, " elements, the reference ", expected);
+  return comparison;
+}
+
+}  // namespace
+
+Tolerance ToleranceFor(v1::DType dtype) {
+  return dtype == v1::DTYPE_BF16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-3, 1e-3};
+}
+
+Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
+                         double plain_max_abs_error) {
+  if (out.size() != reference.size()) return WrongSize(out.size(), reference.size());
+  const Tolerance tolerance = ToleranceFor(problem.dtype);
+  const Tally tally = CountAll(problem.dtype, out, reference, tolerance);
+  Comparison comparison;
+  comparison.max_abs_error = tally.max_error;
+  if (tally.wrong > 0) {
+    const auto at = [&](int64_t i) { return ToFloat(problem.dtype, out[i]); };
+    int64_t first = 0;
+    while (Count(first, first + 1, reference, tolerance, at).wrong == 0) ++first;
+    if (!std::isfinite(at(first))) comparison.max_abs_error = std::numeric_limits<double>::infinity();
+    comparison.detail = absl::StrFormat("%s is %g, the reference %g (allowed +-%g); %d of %d elements are wrong",
+                                        ElementName(problem, first), at(first), reference[first],
+                                        tolerance.absolute + tolerance.relative * std::fabs(reference[first]),
+                                        tally.wrong, static_cast<int64_t>(out.size()));
+    return comparison;
+  }
+  // The output is rounded to the dtype and the plain computation's is not, so one step at the largest value is free.
+  const double step =
+      tally.max_reference > 0 ? std::exp2(std::floor(std::log2(tally.max_reference))) * UnitStep(problem.dtype) : 0;
+  const double limit = 2 * std::max(plain_max_abs_error, step);
+  if (tally.max_error > limit) {
+    comparison.detail =
+        absl::StrFormat("the largest error is %g; allowed is twice a plain computation's error or rounding step, %g",
+                        tally.max_error, limit);
+    return comparison;
+  }
+  comparison.ok = true;
+  return comparison;
+}
+
+Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference) {
+  if (lse.size() != reference.size()) return WrongSize(lse.size(), reference.size());
+  const Tolerance tolerance;
+  Comparison comparison;
+  int64_t wrong = 0;
+  for (size_t i = 0; i < lse.size(); ++i) {
+    if (LseIsRight(lse[i], reference[i], tolerance)) {
+      if (!std::isinf(reference[i])) {
+        comparison.max_abs_error =
+            std::max(comparison.max_abs_error, static_cast<double>(std::fabs(lse[i] - reference[i])));
+      }
+      continue;
+    }
+    if (wrong++ == 0) comparison.detail = absl::StrFormat("LSE[%d] is %g, the reference %g", i, lse[i], reference[i]);
+  }
+  comparison.ok = wrong == 0;
+  if (wrong > 0) absl::StrAppend(&comparison.detail, "; ", wrong, " of ", lse.size(), " elements are wrong");
+  return comparison;
+}
+
+}  // namespace attune::verify

@@ -1,0 +1,72 @@
+#include "server/verify/guarded_buffer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace attune::verify {
+namespace {
+
+constexpr std::byte kZoneByte{0xFF};
+
+// Bytes before the first that is not the zone's, or its size.
+size_t IntactBytes(absl::Span<const std::byte> zone) {
+  return std::find_if(zone.begin(), zone.end(), [](std::byte byte) { return byte != kZoneByte; }) - zone.begin();
+}
+
+std::string DescribeDamage(absl::Span<const std::byte> before, absl::Span<const std::byte> after) {
+  if (const size_t intact = IntactBytes(after); intact < after.size()) {
+    return absl::StrCat("written to ", intact, " bytes past its end");
+  }
+  if (const size_t intact = IntactBytes(before); intact < before.size()) {
+    return absl::StrCat("written to ", before.size() - intact, " bytes before its start");
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, std::string name, size_t size) {
+  absl::StatusOr<std::unique_ptr<device::Buffer>> memory = device.Allocate(size + 2 * kZone);
+  if (!memory.ok()) return memory.status();
+  GuardedBuffer buffer(device, std::move(name), size, *std::move(memory));
+  if (absl::Status status = buffer.FillZones(); !status.ok()) return status;
+  return buffer;
+}
+
+absl::Status GuardedBuffer::Upload(absl::Span<const std::byte> bytes) {
+  return device_->Upload(*buffer_, kZone, bytes);
+}
+
+absl::Status GuardedBuffer::Fill(std::byte value) {
+  return size_ == 0 ? absl::OkStatus() : device_->Fill(*buffer_, kZone, size_, value);
+}
+
+absl::Status GuardedBuffer::FillZones() {
+  if (absl::Status status = device_->Fill(*buffer_, 0, kZone, kZoneByte); !status.ok()) return status;
+  return device_->Fill(*buffer_, kZone + size_, kZone, kZoneByte);
+}
+
+std::string GuardedBuffer::Snapshot::Damage() const {
+  const absl::Span<const std::byte> all = bytes;
+  return DescribeDamage(all.subspan(0, kZone), all.subspan(kZone + size));
+}
+
+absl::Status GuardedBuffer::Download(Snapshot& snapshot) const {
+  snapshot.size = size_;
+  snapshot.bytes.resize(size_ + 2 * kZone);
+  return device_->Download(*buffer_, 0, absl::MakeSpan(snapshot.bytes));
+}
+
+absl::StatusOr<std::string> GuardedBuffer::Damage() const {
+  std::vector<std::byte> before(kZone);
+  std::vector<std::byte> after(kZone);
+  if (absl::Status status = device_->Download(*buffer_, 0, absl::MakeSpan(before)); !status.ok()) return status;
+  if (absl::Status status = device_->Download(*buffer_, kZone + size_, absl::MakeSpan(after)); !status.ok()) {
+    return status;
+  }
+  return DescribeDamage(before, after);
+}
+
+}  // namespace attune::verify

@@ -1,0 +1,66 @@
+// Device memory between two red zones: bytes of 0xFF (NaN in every floating type), so that what a kernel reads outside
+// its buffer shows in its result, and what it writes there is found.
+#ifndef ATTUNE_SERVER_VERIFY_GUARDED_BUFFER_H_
+#define ATTUNE_SERVER_VERIFY_GUARDED_BUFFER_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/device/device.h"
+
+namespace attune::verify {
+
+// Must not outlive its device.
+class GuardedBuffer {
+ public:
+  // `name` is for messages: "K", "scratch partial".
+  static absl::StatusOr<GuardedBuffer> Create(device::Device& device, std::string name, size_t size);
+
+  // What a kernel is given; a null view when the size is 0.
+  device::BufferView view() const { return {size_ == 0 ? nullptr : buffer_.get(), kZone, size_}; }
+  const std::string& name() const { return name_; }
+  size_t size() const { return size_; }
+
+  // Both leave the zones alone.
+  absl::Status Upload(absl::Span<const std::byte> bytes);
+  absl::Status Fill(std::byte value);
+  absl::Status FillZones();
+
+  // Downloads contents and zones at once. `contents()` of the result is what lies between the zones.
+  struct Snapshot {
+    std::vector<std::byte> bytes;
+    size_t size = 0;
+
+    absl::Span<const std::byte> contents() const {
+      return bytes.empty() ? absl::Span<const std::byte>() : absl::MakeConstSpan(bytes).subspan(kZone, size);
+    }
+    // Empty, or which zone has been written to and where.
+    std::string Damage() const;
+  };
+  absl::Status Download(Snapshot& snapshot) const;
+
+  // Empty, or what has been written outside; downloads the zones alone.
+  absl::StatusOr<std::string> Damage() const;
+
+ private:
+  // Enough that a tile's worth of rows past the end lands in it.
+  static constexpr size_t kZone = 16 << 10;
+
+  GuardedBuffer(device::Device& device, std::string name, size_t size, std::unique_ptr<device::Buffer> buffer)
+      : device_(&device), name_(std::move(name)), size_(size), buffer_(std::move(buffer)) {}
+
+  device::Device* device_;
+  std::string name_;
+  size_t size_;
+  std::unique_ptr<device::Buffer> buffer_;
+};
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_GUARDED_BUFFER_H_

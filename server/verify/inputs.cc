@@ -1,0 +1,134 @@
+// Inputs by a counter-based generator: element i of a tensor depends on (seed, distribution, tensor, i) alone, so that
+// threads share the work and a seed always means the same data.
+//
+// A normal deviate costs a table look-up: 16 random bits choose among 65,536 quantiles of N(0, 1) (largest 4.2),
+// already scaled and rounded to the dtype.
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "server/verify/half.h"
+#include "server/verify/parallel.h"
+#include "server/verify/tensor_shape.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+constexpr int kQuantiles = 1 << 16;
+
+// SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", figure 17).
+uint64_t Mix(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+uint64_t StreamKey(uint64_t seed, Distribution distribution, uint64_t tensor) {
+  return Mix(Mix(seed + 0x9e3779b97f4a7c15u) + static_cast<uint64_t>(distribution) * 16 + tensor);
+}
+
+// Newton's method on the distribution function Phi(x) = erfc(-x / sqrt 2) / 2, for p < 1/2.
+double NormalQuantile(double p, double start) {
+  double x = start;
+  for (int step = 0; step < 20; ++step) {
+    const double error = 0.5 * std::erfc(-x * M_SQRT1_2) - p;
+    const double change = error * std::sqrt(2 * M_PI) * std::exp(0.5 * x * x);
+    x -= change;
+    if (std::abs(change) < 1e-7) break;
+  }
+  return x;
+}
+
+const std::vector<float>& NormalQuantiles() {
+  static const std::vector<float> quantiles = [] {
+    std::vector<float> table(kQuantiles);
+    double x = 0;
+    for (int i = kQuantiles / 2 - 1; i >= 0; --i) {
+      x = NormalQuantile((i + 0.5) / kQuantiles, x);
+      table[i] = static_cast<float>(x);
+      table[kQuantiles - 1 - i] = static_cast<float>(-x);
+    }
+    return table;
+  }();
+  return quantiles;
+}
+
+std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, float mean, float scale) {
+  std::vector<uint16_t> rounded(kQuantiles);
+  const std::vector<float>& quantiles = NormalQuantiles();
+  for (int i = 0; i < kQuantiles; ++i) rounded[i] = FromFloat(dtype, mean + scale * quantiles[i]);
+
+  std::vector<uint16_t> values(elements);
+  ParallelChunks((elements + 3) / 4, kGrain, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; ++group) {
+      uint64_t bits = Mix(key + static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15u);
+      const int64_t last = std::min<int64_t>(elements, group * 4 + 4);
+      for (int64_t i = group * 4; i < last; ++i, bits >>= 16) values[i] = rounded[bits & 0xffff];
+    }
+  });
+  return values;
+}
+
+// Each query row becomes a multiple of one key that it sees, so that their logit is about 20 and all others' small.
+void PointAtOneKey(const Problem& problem, uint64_t key, const std::vector<uint16_t>& k, std::vector<uint16_t>& q) {
+  const TensorShape query_shape = QueryShape(problem);
+  const TensorShape key_shape = KeyShape(problem);
+  const int64_t group = problem.heads_q / problem.heads_kv;
+  const float scale = 20.0f / std::sqrt(static_cast<float>(problem.head_dim));
+  const int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
+  ParallelChunks(rows, std::max<int64_t>(1, kGrain / problem.head_dim), [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t s = row % problem.seq_q;
+      const int64_t h = row / problem.seq_q % problem.heads_q;
+      const int64_t b = row / problem.seq_q / problem.heads_q;
+      const VisibleKeys visible = VisibleTo(problem, s);
+      if (visible.first >= visible.end) continue;
+      const uint64_t random = Mix(key + static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u);
+      const int64_t column =
+          visible.first + static_cast<int64_t>(random % static_cast<uint64_t>(visible.end - visible.first));
+      const uint16_t* from = &k[key_shape.Row(b, h / group, column)];
+      uint16_t* to = &q[query_shape.Row(b, h, s)];
+      for (int64_t d = 0; d < problem.head_dim; ++d) {
+        to[d] = FromFloat(problem.dtype, scale * ToFloat(problem.dtype, from[d]));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<Distribution> Distributions() {
+  return {Distribution::kNormal, Distribution::kOffsetMean, Distribution::kLargeLogits, Distribution::kDominantKey};
+}
+
+absl::string_view Name(Distribution distribution) {
+  switch (distribution) {
+    case Distribution::kNormal:
+      return "normal";
+    case Distribution::kOffsetMean:
+      return "offset mean";
+    case Distribution::kLargeLogits:
+      return "large logits";
+    case Distribution::kDominantKey:
+      return "dominant key";
+  }
+  return "unknown";
+}
+
+Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
+  const float offset = distribution == Distribution::kOffsetMean ? 1.0f : 0.0f;
+  // Logits are then N(0, 3^4): of a few thousand keys the largest is near 40.
+  const float scale = distribution == Distribution::kLargeLogits ? 3.0f : 1.0f;
+  const auto key = [&](uint64_t tensor) { return StreamKey(seed, distribution, tensor); };
+  const int64_t keys = KeyShape(problem).elements();
+  Tensors tensors;
+  tensors.q = Normal(QueryShape(problem).elements(), key(0), problem.dtype, 0, scale);
+  tensors.k = Normal(keys, key(1), problem.dtype, offset, scale);
+  tensors.v = Normal(keys, key(2), problem.dtype, offset, 1);
+  if (distribution == Distribution::kDominantKey) PointAtOneKey(problem, key(3), tensors.k, tensors.q);
+  return tensors;
+}
+
+}  // namespace attune::verify

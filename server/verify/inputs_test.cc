@@ -1,0 +1,115 @@
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "server/verify/half.h"
+#include "server/verify/tensor_shape.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+namespace {
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+Moments MomentsOf(v1::DType dtype, const std::vector<uint16_t>& values) {
+  double sum = 0, squares = 0;
+  for (uint16_t bits : values) {
+    const double value = ToFloat(dtype, bits);
+    sum += value;
+    squares += value * value;
+  }
+  const double mean = sum / values.size();
+  return {mean, std::sqrt(squares / values.size() - mean * mean)};
+}
+
+// The logits of one query row against all keys of its head.
+std::vector<double> Logits(const Problem& problem, const Tensors& inputs, int64_t h, int64_t row) {
+  const int64_t group = problem.heads_q / problem.heads_kv;
+  std::vector<double> logits;
+  for (int64_t column = 0; column < problem.seq_kv; ++column) {
+    double logit = 0;
+    for (int64_t d = 0; d < problem.head_dim; ++d) {
+      logit += ToFloat(problem.dtype, inputs.q[QueryShape(problem).Row(0, h, row) + d]) *
+               ToFloat(problem.dtype, inputs.k[KeyShape(problem).Row(0, h / group, column) + d]);
+    }
+    logits.push_back(logit / std::sqrt(static_cast<double>(problem.head_dim)));
+  }
+  return logits;
+}
+
+TEST(Inputs, HaveTheSizesOfTheProblem) {
+  const Tensors inputs = MakeInputs(*ParseProblem("b2.h4.kvh2.q3.kv5.d32.f16"), Distribution::kNormal, 1);
+  EXPECT_EQ(inputs.q.size(), 2 * 4 * 3 * 32);
+  EXPECT_EQ(inputs.k.size(), 2 * 2 * 5 * 32);
+  EXPECT_EQ(inputs.v.size(), 2 * 2 * 5 * 32);
+}
+
+TEST(Inputs, AreTheSameForASeedAndOthersForAnother) {
+  const Problem problem = *ParseProblem("b1.h2.q700.d64.f16");  // large enough to be drawn by several threads
+  for (Distribution distribution : Distributions()) {
+    const Tensors first = MakeInputs(problem, distribution, 7);
+    const Tensors again = MakeInputs(problem, distribution, 7);
+    const Tensors other = MakeInputs(problem, distribution, 8);
+    EXPECT_EQ(first.q, again.q);
+    EXPECT_EQ(first.k, again.k);
+    EXPECT_EQ(first.v, again.v);
+    EXPECT_NE(first.q, other.q);
+    EXPECT_NE(first.k, other.k);
+    EXPECT_NE(first.v, other.v);
+    EXPECT_NE(first.k, first.v);
+  }
+}
+
+TEST(Inputs, NormalIsStandardNormalInBothDtypes) {
+  for (const char* text : {"b1.h1.q1024.d128.f16", "b1.h1.q1024.d128.bf16"}) {
+    const Problem problem = *ParseProblem(text);
+    const Moments moments = MomentsOf(problem.dtype, MakeInputs(problem, Distribution::kNormal, 3).k);
+    EXPECT_NEAR(moments.mean, 0, 0.02) << text;
+    EXPECT_NEAR(moments.deviation, 1, 0.02) << text;
+  }
+}
+
+TEST(Inputs, OffsetMeanMovesKeysAndValuesByOne) {
+  const Problem problem = *ParseProblem("b1.h1.q1024.d128.f16");
+  const Tensors inputs = MakeInputs(problem, Distribution::kOffsetMean, 3);
+  EXPECT_NEAR(MomentsOf(problem.dtype, inputs.q).mean, 0, 0.02);
+  EXPECT_NEAR(MomentsOf(problem.dtype, inputs.k).mean, 1, 0.02);
+  EXPECT_NEAR(MomentsOf(problem.dtype, inputs.v).mean, 1, 0.02);
+}
+
+TEST(Inputs, LargeLogitsNeedTheRunningMaximum) {
+  const Problem problem = *ParseProblem("b1.h1.q64.kv1024.d64.f16");
+  const Tensors inputs = MakeInputs(problem, Distribution::kLargeLogits, 3);
+  double largest = 0;
+  for (int64_t row = 0; row < problem.seq_q; ++row) {
+    for (double logit : Logits(problem, inputs, 0, row)) largest = std::max(largest, std::abs(logit));
+  }
+  EXPECT_GT(largest, 25);  // exp overflows fp16 from 11.1 on
+  EXPECT_LT(largest, 88);  // and fp32 from 88.7 on: the fp32 reference itself must not
+}
+
+TEST(Inputs, OneKeyThatEachRowSeesDominates) {
+  const Problem problem = *ParseProblem("b1.h4.kvh2.q64.kv300.d64.bf16.causal-br.bshd");
+  const Tensors inputs = MakeInputs(problem, Distribution::kDominantKey, 3);
+  for (int64_t h : {0, 3}) {
+    for (int64_t row : {0, 1, 63}) {
+      const std::vector<double> logits = Logits(problem, inputs, h, row);
+      const VisibleKeys visible = VisibleTo(problem, row);
+      double largest = 0, sum = 0;
+      for (int64_t column = visible.first; column < visible.end; ++column) {
+        largest = std::max(largest, std::exp(logits[column]));
+        sum += std::exp(logits[column]);
+      }
+      EXPECT_GT(largest / sum, 0.9) << "head " << h << " row " << row;
+    }
+  }
+}
+
+TEST(Inputs, RowsThatSeeNoKeyAreLeftAlone) {
+  const Problem problem = *ParseProblem("b1.h1.q8.kv2.d32.f16.causal-br");  // rows 0 to 5 see nothing
+  const Tensors inputs = MakeInputs(problem, Distribution::kDominantKey, 3);
+  EXPECT_EQ(inputs.q.size(), 8 * 32);
+}
+
+}  // namespace
+}  // namespace attune::verify

@@ -1,0 +1,328 @@
+// Every guard is proven by a kernel that it must catch.
+#include <cstring>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/verify/testing/fake_device.h"
+#include "server/verify/testing/fake_kernels.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using worker::v1::Candidate;
+using worker::v1::TrialResponse;
+
+class PreparedProblemTest : public ::testing::Test {
+ protected:
+  void Prepare(const char* text) {
+    problem_ = *ParseProblem(text);
+    absl::StatusOr<std::unique_ptr<PreparedProblem>> prepared =
+        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_));
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    prepared_ = *std::move(prepared);
+  }
+
+  // A right kernel, and `mistake` after it.
+  FakeKernel RightThen(const std::function<void(const FakeArguments&)>& mistake) {
+    return [right = RightKernel(problem_), mistake](const FakeArguments& arguments) {
+      absl::Status status = right(arguments);
+      mistake(arguments);
+      return status;
+    };
+  }
+
+  TrialResponse Check(const Candidate& candidate) {
+    absl::StatusOr<TrialResponse> response = prepared_->Check(candidate);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : TrialResponse();
+  }
+  TrialResponse Check(FakeKernel kernel, bool deterministic = true) {
+    const std::string name = "kernel " + std::to_string(++kernels_);
+    device_.kernels[name] = std::move(kernel);
+    return Check(CandidateOf(name, deterministic));
+  }
+  void ExpectVerdict(FakeKernel kernel, v1::Verdict verdict, const char* detail) {
+    const TrialResponse response = Check(std::move(kernel));
+    EXPECT_EQ(response.verdict(), verdict) << response.detail();
+    EXPECT_THAT(response.detail(), HasSubstr(detail));
+  }
+
+  FakeDevice device_;
+  Problem problem_;
+  std::unique_ptr<PreparedProblem> prepared_;
+  int kernels_ = 0;
+};
+
+TEST_F(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
+  for (const char* text : {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse",
+                           "b1.h1.q9.kv3.d16.f16.causal-br.bshd.lse", "b1.h2.q1.kv1.d64.f16"}) {
+    Prepare(text);
+    const TrialResponse response = Check(RightKernel(problem_));
+    EXPECT_EQ(response.verdict(), v1::VERDICT_OK) << text << ": " << response.detail();
+    EXPECT_EQ(response.accuracy().cases(), 4);
+    EXPECT_LT(response.accuracy().max_abs_error(), 0.02);
+  }
+}
+
+TEST_F(PreparedProblemTest, OneWrongRowOf64IsFound) {
+  Prepare("b1.h2.q64.d16.f16");
+  const TrialResponse response = Check(RightThen([](const FakeArguments& arguments) {
+    uint16_t* row = arguments.o.as<uint16_t>() + (64 + 63) * 16;
+    for (int d = 0; d < 16; ++d) row[d] = FloatToF16(F16ToFloat(row[d]) * 1.1f + 0.01f);
+  }));
+  EXPECT_EQ(response.verdict(), v1::VERDICT_WRONG_RESULT);
+  EXPECT_THAT(response.detail(),
+              AllOf(HasSubstr("inputs 'normal'"), HasSubstr("head 1, row 63"), HasSubstr("of 2048")));
+}
+
+TEST_F(PreparedProblemTest, ANaNIsFound) {
+  Prepare("b1.h1.q8.d16.f16");
+  ExpectVerdict(RightThen([](const FakeArguments& arguments) { arguments.o.as<uint16_t>()[77] = 0x7e00; }),
+                v1::VERDICT_WRONG_RESULT, "1 of 128 elements are wrong");
+}
+
+TEST_F(PreparedProblemTest, AWrongLogSumExpIsFound) {
+  Prepare("b1.h1.q8.d16.f16.lse");
+  ExpectVerdict(RightThen([](const FakeArguments& arguments) { arguments.lse.as<float>()[3] += 0.1f; }),
+                v1::VERDICT_WRONG_RESULT, "LSE[3]");
+}
+
+TEST_F(PreparedProblemTest, LogSumExpIsNotBoundWhenNotAskedFor) {
+  Prepare("b1.h1.q8.d16.f16");
+  EXPECT_EQ(Check(RightThen([](const FakeArguments& arguments) { ASSERT_EQ(arguments.lse.data, nullptr); })).verdict(),
+            v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, OutputThatIsLeftFromTheRunBeforeIsFound) {
+  Prepare("b1.h1.q8.d16.f16");
+  ASSERT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+  ExpectVerdict([](const FakeArguments&) { return absl::OkStatus(); }, v1::VERDICT_WRONG_RESULT, "128 of 128");
+}
+
+TEST_F(PreparedProblemTest, AKernelThatComputesOnlyOnceIsUnstable) {
+  Prepare("b1.h1.q8.d16.f16");
+  int calls = 0;
+  ExpectVerdict([&, right = RightKernel(problem_)](
+                    const FakeArguments& arguments) { return calls++ % 2 == 0 ? right(arguments) : absl::OkStatus(); },
+                v1::VERDICT_UNSTABLE, "second run");
+}
+
+TEST_F(PreparedProblemTest, WritesAroundOutputsAreFound) {
+  Prepare("b1.h1.q8.d16.f16.lse");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.data[a.o.size] = std::byte{0}; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "O: written to 0 bytes past its end");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.data[-4096] = std::byte{0}; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "O: written to 4096 bytes before its start");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.lse.data[a.lse.size + 100] = std::byte{0}; }),
+                v1::VERDICT_OUT_OF_BOUNDS, "LSE: written to 100 bytes past its end");
+}
+
+TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
+  Prepare("b1.h1.q8.d16.f16");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.k.data[5] = std::byte{0x33}; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input K");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.v.data[a.v.size + 1] = std::byte{0}; }),
+                v1::VERDICT_OUT_OF_BOUNDS, "V: written to 1 bytes past its end");
+  // A changed input also makes the result wrong: the cause is told, not the consequence.
+  ExpectVerdict(
+      [right = RightKernel(problem_)](const FakeArguments& a) {
+        std::memset(a.v.data, 0, a.v.size);
+        return right(a);
+      },
+      v1::VERDICT_OUT_OF_BOUNDS, "changed its input V");
+}
+
+TEST_F(PreparedProblemTest, ACandidateAfterOneThatWroteOutOfBoundsIsNotBlamed) {
+  Prepare("b1.h1.q8.d16.f16.lse");
+  ASSERT_EQ(Check(RightThen([](const FakeArguments& a) {
+              std::memset(a.q.data - 64, 0, a.q.size + 128);
+              std::memset(a.o.data - 64, 0, 64);
+              std::memset(a.lse.data + a.lse.size, 0, 64);
+            })).verdict(),
+            v1::VERDICT_OUT_OF_BOUNDS);
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, WhatIsReadOutsideABufferShowsInTheResult) {
+  Prepare("b1.h1.q8.d16.f16");
+  ExpectVerdict(RightThen([](const FakeArguments& a) {
+                  // A row past the end of V, weighted by zero as a masked row would be.
+                  const float outside = F16ToFloat(a.v.as<uint16_t>()[a.v.size / 2 + 3]);
+                  uint16_t& o = a.o.as<uint16_t>()[3];
+                  o = FloatToF16(F16ToFloat(o) + 0.0f * outside);
+                }),
+                v1::VERDICT_WRONG_RESULT, "nan, the reference");
+}
+
+TEST_F(PreparedProblemTest, ResultsThatDifferFromRunToRunAreUnstableUnlessTheFamilySaysSo) {
+  Prepare("b1.h1.q8.d16.f16");
+  int calls = 0;
+  const FakeKernel flips_a_bit = RightThen([&calls](const FakeArguments& a) {
+    if (++calls % 2 == 0) a.o.as<uint16_t>()[9] ^= 1;
+  });
+  EXPECT_EQ(Check(flips_a_bit, /*deterministic=*/true).verdict(), v1::VERDICT_UNSTABLE);
+  EXPECT_EQ(Check(flips_a_bit, /*deterministic=*/false).verdict(), v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, ANonDeterministicKernelMustBeRightBothTimes) {
+  Prepare("b1.h1.q8.d16.f16");
+  int calls = 0;
+  const FakeKernel wrong_the_second_time = RightThen([&calls](const FakeArguments& a) {
+    if (++calls % 2 == 0) a.o.as<uint16_t>()[9] = 0x4000;
+  });
+  EXPECT_EQ(Check(wrong_the_second_time, /*deterministic=*/false).verdict(), v1::VERDICT_WRONG_RESULT);
+}
+
+class ScratchTest : public PreparedProblemTest {
+ protected:
+  void SetUp() override { Prepare("b1.h1.q8.d16.f16"); }
+
+  TrialResponse CheckWithScratch(bool zero, const std::function<void(FakePointer)>& use, int64_t bytes = 64) {
+    device_.kernels["scratch"] = RightThen([use](const FakeArguments& a) { use(a.scratch[0]); });
+    Candidate candidate = CandidateOf("scratch");
+    v1::ScratchBuffer* scratch = candidate.mutable_recipe()->add_scratch();
+    scratch->set_name("partial");
+    scratch->set_bytes(bytes);
+    scratch->set_zero_before_first_run(zero);
+    return Check(candidate);
+  }
+};
+
+TEST_F(ScratchTest, ThatMustBeZeroIsZeroedOnceAndThenTheKernels) {
+  std::vector<uint32_t> found;
+  EXPECT_EQ(
+      CheckWithScratch(true, [&](FakePointer scratch) { found.push_back(scratch.as<uint32_t>()[3]++); }).verdict(),
+      v1::VERDICT_OK);
+  EXPECT_EQ(found, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));  // four distributions, two runs each
+}
+
+TEST_F(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
+  std::vector<uint32_t> found;
+  CheckWithScratch(false, [&](FakePointer scratch) {
+    found.push_back(scratch.as<uint32_t>()[3]);
+    scratch.as<uint32_t>()[3] = 0;
+  });
+  ASSERT_EQ(found.size(), 8);
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i % 2 == 0 ? 0xFFFFFFFFu : 0x5A5A5A5Au);
+}
+
+TEST_F(ScratchTest, IsGuardedToo) {
+  const TrialResponse response =
+      CheckWithScratch(false, [](FakePointer scratch) { scratch.data[scratch.size + 7] = std::byte{0}; });
+  EXPECT_EQ(response.verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  EXPECT_THAT(response.detail(), HasSubstr("scratch partial: written to 7 bytes past its end"));
+}
+
+TEST_F(ScratchTest, OfNoBytesIsANullPointer) {
+  EXPECT_EQ(CheckWithScratch(
+                false, [](FakePointer scratch) { ASSERT_EQ(scratch.data, nullptr); }, 0)
+                .verdict(),
+            v1::VERDICT_OK);
+}
+
+TEST_F(ScratchTest, ThatDoesNotFitMakesTheVariantInfeasible) {
+  const TrialResponse response = CheckWithScratch(
+      false, [](FakePointer) {}, int64_t{1} << 40);
+  EXPECT_EQ(response.verdict(), v1::VERDICT_INFEASIBLE);
+  EXPECT_THAT(response.detail(), HasSubstr("scratch 'partial'"));
+}
+
+TEST_F(PreparedProblemTest, WhatTheDeviceCannotRunIsInfeasible) {
+  Prepare("b1.h1.q8.d16.f16");
+  device_.kernels["big"] = RightKernel(problem_);
+  device_.bind_errors["big"] = absl::FailedPreconditionError("needs 200 KB of shared memory");
+  const TrialResponse response = Check(CandidateOf("big"));
+  EXPECT_EQ(response.verdict(), v1::VERDICT_INFEASIBLE);
+  EXPECT_THAT(response.detail(), HasSubstr("200 KB"));
+}
+
+TEST_F(PreparedProblemTest, AFaultOfTheDeviceIsAnErrorNotAVerdict) {
+  Prepare("b1.h1.q8.d16.f16");
+  device_.kernels["faults"] = [](const FakeArguments&) { return absl::AbortedError("illegal address"); };
+  EXPECT_TRUE(absl::IsAborted(prepared_->Check(CandidateOf("faults")).status()));
+}
+
+TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceWhateverItsRecipe) {
+  Prepare("b1.h1.q8.d16.f16");
+  device_.kernels["right"] = RightKernel(problem_);
+  const int before = device_.loads;
+  Candidate candidate = CandidateOf("right");
+  Check(candidate);
+  candidate.mutable_recipe()->mutable_launches(0)->mutable_grid()->set_x(8);
+  Check(candidate);
+  EXPECT_TRUE(prepared_->ForTiming(candidate).ok());
+  EXPECT_EQ(device_.loads, before + 1);
+}
+
+TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2) {
+  const double set_bytes = Bytes(*ParseProblem("b1.h1.q8.d16.f16"));
+  struct Expected {
+    double l2_bytes;
+    size_t sets;
+  };
+  for (const Expected& expected : {Expected{0, 1}, {set_bytes, 3}, {1000 * set_bytes, 8}}) {
+    device_.properties.set_l2_bytes(static_cast<int64_t>(expected.l2_bytes));
+    Prepare("b1.h1.q8.d16.f16");
+    device_.kernels["right"] = RightKernel(problem_);
+    absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
+    ASSERT_TRUE(timed.ok()) << timed.status();
+    EXPECT_EQ((*timed)->runnables().size(), expected.sets);
+    for (device::Runnable* runnable : (*timed)->runnables()) EXPECT_TRUE(runnable->Run().ok());
+  }
+}
+
+TEST_F(PreparedProblemTest, TimingSetsTakeAtMostAQuarterOfTheMemory) {
+  const double set_bytes = Bytes(*ParseProblem("b1.h1.q8.d16.f16"));
+  device_.properties.set_l2_bytes(static_cast<int64_t>(1000 * set_bytes));
+  device_.properties.set_memory_bytes(static_cast<int64_t>(10 * set_bytes));
+  Prepare("b1.h1.q8.d16.f16");
+  device_.kernels["right"] = RightKernel(problem_);
+  EXPECT_EQ((*prepared_->ForTiming(CandidateOf("right")))->runnables().size(), 3);
+}
+
+TEST_F(PreparedProblemTest, AllMemoryIsGivenBack) {
+  Prepare("b1.h1.q8.d16.f16.lse");
+  Check(RightKernel(problem_));
+  prepared_.reset();
+  EXPECT_EQ(device_.allocated, 0);
+}
+
+TEST(Prepare, AReferenceThatDisagreesWithTheHostIsTheServersError) {
+  FakeDevice device;
+  const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
+  const worker::v1::PrepareRequest request = PrepareOn(device, problem);
+  device.kernels["exact"] = [right = ReferenceKernel(problem, false)](const FakeArguments& arguments) {
+    absl::Status status = right(arguments);
+    arguments.o.as<float>()[17] += 0.01f;
+    return status;
+  };
+  const absl::Status status = PreparedProblem::Create(device, problem, request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("disagrees with fp64 on the host: inputs 'normal', O element 17"));
+}
+
+TEST(Prepare, AReferenceThatIsNotFiniteIsNoWildcard) {
+  FakeDevice device;
+  const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
+  const worker::v1::PrepareRequest request = PrepareOn(device, problem);
+  device.kernels["plain"] = [](const FakeArguments&) { return absl::OkStatus(); };  // leaves the poison
+  const absl::Status status = PreparedProblem::Create(device, problem, request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the plain reference kernel's O has element 0 = nan"));
+}
+
+TEST(Prepare, NeedsBothReferences) {
+  FakeDevice device;
+  const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
+  worker::v1::PrepareRequest request = PrepareOn(device, problem);
+  request.clear_plain();
+  EXPECT_TRUE(absl::IsInvalidArgument(PreparedProblem::Create(device, problem, request).status()));
+}
+
+}  // namespace
+}  // namespace attune::verify

@@ -1,0 +1,117 @@
+#include "server/verify/testing/fake_device.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace attune::verify {
+namespace {
+
+class HostBuffer : public device::Buffer {
+ public:
+  HostBuffer(size_t bytes, size_t& allocated) : bytes_(bytes), allocated_(allocated) { allocated_ += bytes; }
+  ~HostBuffer() override { allocated_ -= bytes_.size(); }
+  size_t size() const override { return bytes_.size(); }
+  std::byte* data() { return bytes_.data(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  size_t& allocated_;
+};
+
+class HostModule : public device::Module {
+ public:
+  HostModule(std::string name, FakeKernel kernel) : name(std::move(name)), kernel(std::move(kernel)) {}
+  const std::string name;
+  const FakeKernel kernel;
+};
+
+class HostRunnable : public device::Runnable {
+ public:
+  HostRunnable(HostModule& module, FakeArguments arguments) : module(module), arguments_(std::move(arguments)) {}
+  absl::Status Run() override { return module.kernel(arguments_); }
+  HostModule& module;
+
+ private:
+  FakeArguments arguments_;
+};
+
+FakePointer Pointer(const device::BufferView& view) {
+  if (view.buffer == nullptr) return {};
+  return {static_cast<HostBuffer*>(view.buffer)->data() + view.offset, view.size};
+}
+
+absl::Status InRange(const device::Buffer& buffer, size_t offset, size_t bytes) {
+  if (offset <= buffer.size() && bytes <= buffer.size() - offset) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("bytes ", offset, " to ", offset + bytes, " of a buffer of ", buffer.size()));
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice() {
+  properties.set_id("fake:0");
+  properties.set_model("Fake");
+  properties.set_l2_bytes(0);
+  properties.set_memory_bytes(int64_t{1} << 30);
+}
+
+absl::StatusOr<std::unique_ptr<device::Buffer>> FakeDevice::Allocate(size_t bytes) {
+  if (allocated + bytes > memory_limit) return absl::ResourceExhaustedError("the fake device is full");
+  return std::make_unique<HostBuffer>(bytes, allocated);
+}
+
+absl::Status FakeDevice::Upload(device::Buffer& to, size_t offset, absl::Span<const std::byte> from) {
+  if (absl::Status status = InRange(to, offset, from.size()); !status.ok()) return status;
+  if (!from.empty()) std::memcpy(static_cast<HostBuffer&>(to).data() + offset, from.data(), from.size());
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Download(const device::Buffer& from, size_t offset, absl::Span<std::byte> to) {
+  if (absl::Status status = InRange(from, offset, to.size()); !status.ok()) return status;
+  auto& buffer = const_cast<HostBuffer&>(static_cast<const HostBuffer&>(from));
+  if (!to.empty()) std::memcpy(to.data(), buffer.data() + offset, to.size());
+  return absl::OkStatus();
+}
+
+absl::Status FakeDevice::Fill(device::Buffer& to, size_t offset, size_t bytes, std::byte value) {
+  if (absl::Status status = InRange(to, offset, bytes); !status.ok()) return status;
+  std::memset(static_cast<HostBuffer&>(to).data() + offset, static_cast<int>(value), bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<device::Module>> FakeDevice::Load(absl::Span<const std::byte> artifact) {
+  ++loads;
+  std::string name(reinterpret_cast<const char*>(artifact.data()), artifact.size());
+  const auto found = kernels.find(name);
+  if (found == kernels.end()) return absl::InvalidArgumentError(absl::StrCat("no fake kernel '", name, "'"));
+  return std::make_unique<HostModule>(name, found->second);
+}
+
+absl::StatusOr<std::unique_ptr<device::Runnable>> FakeDevice::Bind(device::Module& module,
+                                                                   const v1::LaunchRecipe& recipe,
+                                                                   const device::Bindings& bindings) {
+  auto& host_module = static_cast<HostModule&>(module);
+  const auto error = bind_errors.find(host_module.name);
+  if (error != bind_errors.end()) return error->second;
+  if (static_cast<int>(bindings.scratch.size()) != recipe.scratch_size()) {
+    return absl::InvalidArgumentError("the recipe's scratch is not bound");
+  }
+  FakeArguments arguments = {Pointer(bindings.q), Pointer(bindings.k),   Pointer(bindings.v),
+                             Pointer(bindings.o), Pointer(bindings.lse), {}};
+  for (const device::BufferView& view : bindings.scratch) arguments.scratch.push_back(Pointer(view));
+  return std::make_unique<HostRunnable>(host_module, std::move(arguments));
+}
+
+absl::StatusOr<double> FakeDevice::TimeHot(absl::Span<device::Runnable* const> runnables, int runs) {
+  hot_sets.push_back(runnables.size());
+  return TimeCold(*runnables.front());
+}
+
+absl::StatusOr<double> FakeDevice::TimeCold(device::Runnable& runnable) {
+  const auto found = seconds.find(static_cast<HostRunnable&>(runnable).module.name);
+  return found == seconds.end() ? 10e-6 : found->second();
+}
+
+}  // namespace attune::verify

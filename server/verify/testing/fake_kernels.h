@@ -1,0 +1,69 @@
+// Stand-ins for attention kernels on FakeDevice: right ones to be made wrong in a test's own way.
+#ifndef ATTUNE_SERVER_VERIFY_TESTING_FAKE_KERNELS_H_
+#define ATTUNE_SERVER_VERIFY_TESTING_FAKE_KERNELS_H_
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "server/verify/half.h"
+#include "server/verify/testing/fake_device.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+
+inline HostResult Compute(const Problem& problem, const FakeArguments& arguments) {
+  const auto values = [](const FakePointer& pointer) {
+    return std::vector<uint16_t>(pointer.as<uint16_t>(), pointer.as<uint16_t>() + pointer.size / 2);
+  };
+  return HostReference(problem, {values(arguments.q), values(arguments.k), values(arguments.v)});
+}
+
+// Writes O in the dtype, and LSE when it is bound.
+inline FakeKernel RightKernel(const Problem& problem) {
+  return [problem](const FakeArguments& arguments) {
+    const HostResult result = Compute(problem, arguments);
+    std::transform(result.o.begin(), result.o.end(), arguments.o.as<uint16_t>(),
+                   [&problem](float value) { return FromFloat(problem.dtype, value); });
+    if (arguments.lse.data != nullptr) std::copy(result.lse.begin(), result.lse.end(), arguments.lse.as<float>());
+    return absl::OkStatus();
+  };
+}
+
+// Writes O as fp32, rounded to the dtype first when `round`, and LSE.
+inline FakeKernel ReferenceKernel(const Problem& problem, bool round) {
+  return [problem, round](const FakeArguments& arguments) {
+    const HostResult result = Compute(problem, arguments);
+    std::transform(result.o.begin(), result.o.end(), arguments.o.as<float>(), [&](float value) {
+      return round ? ToFloat(problem.dtype, FromFloat(problem.dtype, value)) : value;
+    });
+    std::copy(result.lse.begin(), result.lse.end(), arguments.lse.as<float>());
+    return absl::OkStatus();
+  };
+}
+
+// Registers the references as artifacts "exact" and "plain" and asks for them.
+inline worker::v1::PrepareRequest PrepareOn(FakeDevice& device, const Problem& problem, uint64_t seed = 1) {
+  device.kernels["exact"] = ReferenceKernel(problem, false);
+  device.kernels["plain"] = ReferenceKernel(problem, true);
+  worker::v1::PrepareRequest request;
+  *request.mutable_problem() = ToProto(problem);
+  request.set_seed(seed);
+  request.mutable_exact()->set_artifact("exact");
+  request.mutable_exact()->mutable_recipe()->add_launches()->set_entry("exact");
+  request.mutable_plain()->set_artifact("plain");
+  request.mutable_plain()->mutable_recipe()->add_launches()->set_entry("plain");
+  return request;
+}
+
+inline worker::v1::Candidate CandidateOf(const std::string& artifact, bool deterministic = true) {
+  worker::v1::Candidate candidate;
+  candidate.set_artifact(artifact);
+  candidate.set_deterministic(deterministic);
+  candidate.mutable_recipe()->add_launches()->set_entry("attention");
+  return candidate;
+}
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_TESTING_FAKE_KERNELS_H_

@@ -1,0 +1,197 @@
+// One thread a compile worker process: it takes a job, waits for the answer, and replaces the process when it had to
+// be killed.
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "server/workers/connection.h"
+#include "server/workers/probe.h"
+#include "server/workers/workers.h"
+
+namespace attune::workers {
+namespace {
+
+constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(30);
+
+worker::v1::CompileResponse Verdict(v1::Verdict verdict, absl::string_view log) {
+  worker::v1::CompileResponse response;
+  response.set_verdict(verdict);
+  response.set_log(std::string(log));
+  return response;
+}
+
+class CompilePoolImpl : public CompilePool {
+ public:
+  CompilePoolImpl(const WorkerOptions& options, const HostDescription& host)
+      : options_(options), arguments_(WorkerArguments("compile", options)), backends_(host.backends) {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    slots_.resize(options.compile_workers > 0 ? options.compile_workers : cores);
+    for (Slot& slot : slots_) slot.thread = std::thread([this, &slot] { Serve(slot); });
+  }
+
+  ~CompilePoolImpl() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+      for (Slot& slot : slots_) {
+        if (slot.connection != nullptr) slot.connection->Kill();
+      }
+      changed_.SignalAll();
+    }
+    for (Slot& slot : slots_) slot.thread.join();
+  }
+
+  void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
+    absl::MutexLock lock(&mutex_);
+    queue_.emplace(std::pair(-int64_t{priority}, submitted_++), Job{std::move(request), std::move(done)});
+    changed_.SignalAll();
+  }
+
+  absl::StatusOr<std::string> Toolchain(v1::Backend backend) override {
+    std::string reason = "this build has no such back end";
+    for (const v1::BackendStatus& status : backends_) {
+      if (status.backend() != backend) continue;
+      if (!status.compiler().empty()) return status.compiler();
+      reason = status.reason();
+    }
+    return absl::UnavailableError(absl::StrCat(v1::Backend_Name(backend), " has no compiler here: ", reason));
+  }
+
+  int size() const override { return static_cast<int>(slots_.size()); }
+
+ private:
+  struct Job {
+    worker::v1::CompileRequest request;
+    Done done;
+  };
+  struct Slot {
+    std::thread thread;
+    // Made and destroyed by `thread`; set and cleared under mutex_ so that the destructor may kill it.
+    std::unique_ptr<Connection> connection;
+  };
+
+  void Serve(Slot& slot) {
+    while (std::optional<Job> job = Take(slot)) {
+      absl::StatusOr<worker::v1::CompileResponse> response = Compile(slot, job->request);
+      // The verdict of a process that was killed to stop is none.
+      job->done(Stopping() ? absl::CancelledError("the compile pool is shutting down") : std::move(response));
+    }
+    Disconnect(slot);
+  }
+
+  bool Stopping() {
+    absl::MutexLock lock(&mutex_);
+    return stopping_;
+  }
+
+  // The next job; after the destructor has begun those that are left, to be cancelled, and then nothing.
+  // While workers do not start, a slot leaves jobs to the others; when no worker runs at all it takes them to fail.
+  std::optional<Job> Take(Slot& slot) {
+    absl::MutexLock lock(&mutex_);
+    while (!stopping_) {
+      const absl::Duration wait =
+          slot.connection == nullptr && running_ > 0 ? retry_at_ - absl::Now() : absl::Duration();
+      if (!queue_.empty() && wait <= absl::ZeroDuration()) break;
+      if (queue_.empty()) {
+        changed_.Wait(&mutex_);
+      } else {
+        changed_.WaitWithTimeout(&mutex_, wait);
+      }
+    }
+    if (queue_.empty()) return std::nullopt;
+    return std::move(queue_.extract(queue_.begin()).mapped());
+  }
+
+  absl::StatusOr<worker::v1::CompileResponse> Compile(Slot& slot, worker::v1::CompileRequest& compile) {
+    if (absl::StatusOr<std::string> toolchain = Toolchain(compile.backend()); !toolchain.ok()) {
+      return toolchain.status();
+    }
+    if (absl::Status status = Connect(slot); !status.ok()) return status;
+    worker::v1::Request request;
+    request.mutable_compile()->Swap(&compile);
+    CallResult result = slot.connection->Call(request, options_.compile_timeout);
+    if (result.failure != CallFailure::kNone) Disconnect(slot);
+    switch (result.failure) {
+      case CallFailure::kTimeout:
+        return Verdict(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail));
+      case CallFailure::kDied:
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail));
+      case CallFailure::kGarbage:
+        return absl::InternalError(absl::StrCat("compile worker: ", result.detail));
+      case CallFailure::kNone:
+        break;
+    }
+    if (absl::Status status = ErrorOf(result.response); !status.ok()) return status;
+    return std::move(*result.response.mutable_compile());
+  }
+
+  absl::Status Connect(Slot& slot) {
+    if (slot.connection != nullptr) return absl::OkStatus();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (absl::Now() < retry_at_) return start_error_;
+    }
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
+    if (!connection.ok()) return StartFailed(connection.status());
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return absl::CancelledError("the compile pool is shutting down");
+      slot.connection = *std::move(connection);
+      ++running_;
+    }
+    if (absl::Status status = slot.connection->Describe().status(); !status.ok()) {
+      Disconnect(slot);
+      return StartFailed(status);
+    }
+    absl::MutexLock lock(&mutex_);
+    back_off_ = absl::ZeroDuration();
+    return absl::OkStatus();
+  }
+
+  // No storm of processes that die at once: each failure doubles the time until the next attempt.
+  absl::Status StartFailed(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
+    retry_at_ = absl::Now() + back_off_;
+    start_error_ = status;
+    return status;
+  }
+
+  void Disconnect(Slot& slot) {
+    std::unique_ptr<Connection> connection;
+    absl::MutexLock lock(&mutex_);
+    if (slot.connection == nullptr) return;
+    connection = std::move(slot.connection);
+    --running_;
+    changed_.SignalAll();
+  }
+
+  const WorkerOptions options_;
+  const std::vector<std::string> arguments_;
+  const std::vector<v1::BackendStatus> backends_;
+
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  // By (negated priority, order of arrival).
+  std::map<std::pair<int64_t, int64_t>, Job> queue_ ABSL_GUARDED_BY(mutex_);
+  int64_t submitted_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // connections
+  absl::Duration back_off_ ABSL_GUARDED_BY(mutex_);
+  absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Status start_error_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<CompilePool> MakeCompilePool(const WorkerOptions& options, const HostDescription& host) {
+  return std::make_unique<CompilePoolImpl>(options, host);
+}
+
+}  // namespace attune::workers

@@ -1,0 +1,30 @@
+#include "server/workers/device_timer.h"
+
+#include "absl/time/clock.h"
+
+namespace attune::workers {
+namespace {
+
+// Long enough for a power-capped device to raise its clock again, short against a trial.
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+
+}  // namespace
+
+absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
+  const absl::StatusOr<double> seconds =
+      policy_ == v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()) : device_.TimeHot(runnables_, runs);
+  if (!seconds.ok()) return seconds.status();
+  const device::Telemetry now = device_.ReadTelemetry();
+  Sample sample;
+  sample.us = *seconds * 1e6;
+  sample.sm_clock_mhz = now.sm_clock_mhz;
+  sample.power_w = now.power_w;
+  sample.temperature_c = now.temperature_c;
+  sample.throttle_reasons = now.throttle_reasons;
+  sample.contended = now.contended;
+  return sample;
+}
+
+void DeviceTimer::Pause() { absl::SleepFor(kPause); }
+
+}  // namespace attune::workers

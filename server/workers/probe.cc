@@ -1,0 +1,24 @@
+#include "server/workers/probe.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/workers/connection.h"
+
+namespace attune::workers {
+
+std::vector<std::string> WorkerArguments(absl::string_view role, const WorkerOptions& options) {
+  std::vector<std::string> arguments = {absl::StrCat("--role=", role), "--fd=3"};
+  if (!options.emulate.empty()) arguments.push_back(absl::StrCat("--emulate=", options.emulate));
+  return arguments;
+}
+
+absl::StatusOr<HostDescription> ProbeHost(const WorkerOptions& options) {
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      Connection::Start(options.executable, WorkerArguments("probe", options));
+  if (!connection.ok()) return connection.status();
+  absl::StatusOr<worker::v1::DescribeResponse> description = (*connection)->Describe();
+  if (!description.ok()) return description.status();
+  return HostDescription{{description->backends().begin(), description->backends().end()},
+                         {description->devices().begin(), description->devices().end()}};
+}
+
+}  // namespace attune::workers

@@ -1,0 +1,18 @@
+// The command line of attune-worker, and asking it what the host has.
+#ifndef ATTUNE_SERVER_WORKERS_PROBE_H_
+#define ATTUNE_SERVER_WORKERS_PROBE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/workers/workers.h"
+
+namespace attune::workers {
+
+// Arguments for a worker of the role "compile", "device" or "probe".
+std::vector<std::string> WorkerArguments(absl::string_view role, const WorkerOptions& options);
+
+}  // namespace attune::workers
+
+#endif  // ATTUNE_SERVER_WORKERS_PROBE_H_

@@ -1,0 +1,73 @@
+#include "server/workers/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/workers/testing/processes.h"
+
+namespace attune::workers {
+namespace {
+
+std::unique_ptr<Process> Shell(const std::string& script) {
+  absl::StatusOr<std::unique_ptr<Process>> process = Process::Spawn("/bin/sh", {"-c", script});
+  EXPECT_TRUE(process.ok()) << process.status();
+  return *std::move(process);
+}
+
+Process::Exit ExitOf(Process& process) {
+  const std::optional<Process::Exit> exit = process.Wait(After(absl::Seconds(60)));
+  EXPECT_TRUE(exit.has_value());
+  return exit.value_or(Process::Exit());
+}
+
+TEST(Process, TellsHowItEnded) {
+  EXPECT_EQ(ExitOf(*Shell("exit 3")).reason, "exited with 3");
+  const Process::Exit crash = ExitOf(*Shell("kill -SEGV $$"));
+  EXPECT_EQ(crash.reason, "killed by SIGSEGV");
+  EXPECT_EQ(crash.signal, SIGSEGV);
+}
+
+TEST(Process, HasItsSocketAsDescriptorThree) {
+  const std::unique_ptr<Process> process = Shell("echo hello >&3");
+  char text[6] = {};
+  EXPECT_EQ(read(process->fd(), text, 6), 6);
+  EXPECT_EQ(std::string(text, 5), "hello");
+}
+
+TEST(Process, InheritsNoOtherDescriptor) {
+  ASSERT_EQ(dup2(STDERR_FILENO, 57), 57);  // without close-on-exec
+  EXPECT_EQ(ExitOf(*Shell("test ! -e /proc/self/fd/57")).code, 0);
+  close(57);
+}
+
+TEST(Process, ThatCannotBeStartedIsNamed) {
+  const absl::Status status = Process::Spawn("/nonexistent/worker", {}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_EQ(status.message(), "cannot start '/nonexistent/worker': No such file or directory");
+  EXPECT_TRUE(HasNoChildren());
+}
+
+TEST(Process, IsStillThereWhenTheDeadlinePasses) {
+  const std::unique_ptr<Process> process = Shell("read line <&3");
+  EXPECT_FALSE(process->Wait(After(absl::ZeroDuration())).has_value());
+  process->Kill();
+  EXPECT_EQ(ExitOf(*process).reason, "killed by SIGKILL");
+  process->Kill();  // harmless now
+}
+
+TEST(Process, IsGoneWithItsChildrenWhenDestroyed) {
+  std::unique_ptr<Process> process = Shell("(echo x >&3; exec cat <&3 >/dev/null) & echo y >&3; wait");
+  char text[4];
+  for (ssize_t size = 0; size < 4;) size += read(process->fd(), text + size, 4 - size);
+  const int socket = dup(process->fd());
+  process.reset();
+  EXPECT_TRUE(HasNoChildren());
+  EXPECT_EQ(read(socket, text, 1), 0);  // all holders of the other end have ended
+  close(socket);
+}
+
+}  // namespace
+}  // namespace attune::workers

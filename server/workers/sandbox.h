@@ -1,0 +1,19 @@
+// What a worker process gives up before it opens a driver, a compiler or a kernel.
+#ifndef ATTUNE_SERVER_WORKERS_SANDBOX_H_
+#define ATTUNE_SERVER_WORKERS_SANDBOX_H_
+
+#include "absl/status/status.h"
+
+namespace attune::workers {
+
+// Dies with the thread that started it; gains no privileges by exec; cannot be traced and dumps no core.
+absl::Status HardenProcess();
+
+// From here on sockets other than local ones, tracing, mounting, kernel modules, keys, BPF and the like fail with
+// EPERM; for this process, its threads and all that it starts (PoCL runs a linker). Drivers and compilers need
+// none of these.
+absl::Status DenySystemCalls();
+
+}  // namespace attune::workers
+
+#endif  // ATTUNE_SERVER_WORKERS_SANDBOX_H_

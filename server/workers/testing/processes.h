@@ -1,0 +1,54 @@
+// What tests of processes share.
+#ifndef ATTUNE_SERVER_WORKERS_TESTING_PROCESSES_H_
+#define ATTUNE_SERVER_WORKERS_TESTING_PROCESSES_H_
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace attune::workers {
+
+// Neither running children nor zombies.
+inline bool HasNoChildren() {
+  siginfo_t info = {};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+// A directory that goes away with the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = ::testing::TempDir() + "attune_XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Holds a fake worker in "wait <path>" from Reached to Open.
+class Gate {
+ public:
+  explicit Gate(const std::string& path) : path_(path) { EXPECT_EQ(mkfifo(path.c_str(), 0600), 0); }
+  std::string what() const { return "wait " + path_; }
+  // Blocks until the worker waits.
+  void Reached() { fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC); }
+  void Open() { close(fd_); }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+}  // namespace attune::workers
+
+#endif  // ATTUNE_SERVER_WORKERS_TESTING_PROCESSES_H_
