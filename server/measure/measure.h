@@ -3,10 +3,12 @@
 #ifndef ATTUNE_SERVER_MEASURE_MEASURE_H_
 #define ATTUNE_SERVER_MEASURE_MEASURE_H_
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attune/v1/trial.pb.h"
 
@@ -46,6 +48,7 @@ struct Options {
   absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
   absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per contestant
   double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
+  std::function<absl::Time()> now = absl::Now;           // tests bring their own clock
 };
 
 // Warms up, sizes HOT's graph, samples until settled, out of time, or until its interval lies wholly above `leader_us`

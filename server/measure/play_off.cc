@@ -1,0 +1,47 @@
+// Several contestants interleaved, so that whatever drifts drifts for all of them alike.
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/measure/contestant.h"
+#include "server/measure/measure.h"
+
+namespace attune::measure {
+namespace {
+
+constexpr int kFewestRounds = 3;
+
+bool AllFinished(const std::vector<std::unique_ptr<Contestant>>& contestants) {
+  for (const auto& contestant : contestants) {
+    if (!contestant->finished()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Timing>> PlayOff(const std::vector<Timer*>& timers, v1::Policy policy,
+                                                const Options& options) {
+  std::vector<std::unique_ptr<Contestant>> contestants;
+  contestants.reserve(timers.size());
+  for (Timer* timer : timers) {
+    contestants.push_back(std::make_unique<Contestant>(*timer, policy, options));
+    if (absl::Status status = contestants.back()->WarmUp(); !status.ok()) return status;
+  }
+  const size_t count = contestants.size();
+  const absl::Time until = options.now() + static_cast<double>(count) * options.max_time;
+  for (size_t round = 0; !AllFinished(contestants); ++round) {
+    if (round >= kFewestRounds && options.now() >= until) break;
+    // The one that is settled goes on as long as any other is not: all see the same conditions.
+    for (size_t i = 0; i < count; ++i) {
+      if (absl::Status status = contestants[(round + i) % count]->TakeSample(); !status.ok()) return status;
+    }
+  }
+  std::vector<v1::Timing> timings;
+  timings.reserve(count);
+  for (const auto& contestant : contestants) timings.push_back(contestant->samples().ToTiming());
+  return timings;
+}
+
+}  // namespace attune::measure

@@ -1,0 +1,93 @@
+#include "server/measure/sample_set.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+namespace attune::measure {
+namespace {
+
+// Upper median of `member` over `samples`, which are not empty.
+template <typename T>
+T MedianOf(const std::vector<Timer::Sample>& samples, T Timer::Sample::*member) {
+  std::vector<T> values;
+  values.reserve(samples.size());
+  for (const Timer::Sample& sample : samples) values.push_back(sample.*member);
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+SampleSet::SampleSet(const Options& options) : options_(options) {}
+
+bool SampleSet::BelowFloor(const Timer::Sample& sample) const {
+  // A clock of 0 is one that nobody could read.
+  return sample.sm_clock_mhz > 0 && sample.sm_clock_mhz < options_.clock_floor * highest_clock_mhz_;
+}
+
+bool SampleSet::Add(const Timer::Sample& sample) {
+  ++taken_;
+  round_.push_back(sample);
+  highest_clock_mhz_ = std::max(highest_clock_mhz_, sample.sm_clock_mhz);
+  const bool below = BelowFloor(sample);
+  below_in_a_row_ = below ? below_in_a_row_ + 1 : 0;
+  if (below_in_a_row_ == kSustained) {
+    round_.erase(round_.begin(), round_.end() - kSustained);
+    below_in_a_row_ = 0;
+    highest_clock_mhz_ = 0;
+    for (const Timer::Sample& kept : round_) highest_clock_mhz_ = std::max(highest_clock_mhz_, kept.sm_clock_mhz);
+  }
+  Judge();
+  return !below;
+}
+
+void SampleSet::Judge() {
+  accepted_.clear();
+  std::copy_if(round_.begin(), round_.end(), std::back_inserter(accepted_),
+               [this](const Timer::Sample& sample) { return !BelowFloor(sample); });
+  const auto contended = [](const Timer::Sample& sample) { return sample.contended; };
+  const auto count = std::count_if(accepted_.begin(), accepted_.end(), contended);
+  if (2 * static_cast<size_t>(count) < accepted_.size()) {
+    accepted_.erase(std::remove_if(accepted_.begin(), accepted_.end(), contended), accepted_.end());
+  }
+  std::vector<double> us;
+  us.reserve(accepted_.size());
+  for (const Timer::Sample& sample : accepted_) us.push_back(sample.us);
+  interval_ = MedianInterval(us);
+}
+
+bool SampleSet::settled() const {
+  return accepted() >= options_.min_samples &&
+         interval_.high - interval_.low < options_.relative_width * interval_.median;
+}
+
+v1::Timing SampleSet::ToTiming() const {
+  v1::Timing timing;
+  timing.set_samples(accepted());
+  timing.set_discarded(taken_ - accepted());
+  if (accepted_.empty()) return timing;
+  timing.set_median_us(interval_.median);
+  timing.set_low_us(interval_.low);
+  timing.set_high_us(interval_.high);
+  timing.set_settled(settled());
+  timing.set_sm_clock_mhz(MedianOf(accepted_, &Timer::Sample::sm_clock_mhz));
+  timing.set_power_w(MedianOf(accepted_, &Timer::Sample::power_w));
+  timing.set_temperature_c(MedianOf(accepted_, &Timer::Sample::temperature_c));
+  double min_us = accepted_.front().us;
+  int64_t throttle_reasons = 0;
+  bool contended = false;
+  for (const Timer::Sample& sample : accepted_) {
+    min_us = std::min(min_us, sample.us);
+    throttle_reasons |= sample.throttle_reasons;
+    contended |= sample.contended;
+  }
+  timing.set_min_us(min_us);
+  timing.set_throttle_reasons(throttle_reasons);
+  timing.set_contended(contended);
+  return timing;
+}
+
+}  // namespace attune::measure

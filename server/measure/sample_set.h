@@ -1,0 +1,49 @@
+// One contestant's samples: which of them count, and what they say together.
+#ifndef ATTUNE_SERVER_MEASURE_SAMPLE_SET_H_
+#define ATTUNE_SERVER_MEASURE_SAMPLE_SET_H_
+
+#include <vector>
+
+#include "attune/v1/trial.pb.h"
+#include "server/measure/measure.h"
+
+namespace attune::measure {
+
+// Keeps every sample and judges them anew with each one, so that samples taken while the clock was still rising are
+// thrown away as soon as a higher clock has been seen.
+//
+// A clock that stays below the floor for kSustained samples in a row, whatever the pauses between them, is the clock
+// that the device can sustain for this contestant: the round starts over with those samples.
+//
+// Contended samples do not count while they are fewer than the others; otherwise the whole timing is contended.
+class SampleSet {
+ public:
+  static constexpr int kSustained = 10;
+
+  explicit SampleSet(const Options& options);
+
+  // False when the sample was taken below the clock floor: time for a pause.
+  bool Add(const Timer::Sample& sample);
+
+  int accepted() const { return static_cast<int>(accepted_.size()); }
+  int taken() const { return taken_; }
+  const Interval& interval() const { return interval_; }
+  bool settled() const;
+  v1::Timing ToTiming() const;
+
+ private:
+  bool BelowFloor(const Timer::Sample& sample) const;
+  void Judge();
+
+  const Options& options_;
+  std::vector<Timer::Sample> round_;     // since the round began
+  std::vector<Timer::Sample> accepted_;  // of those, the ones that count
+  Interval interval_;                    // of accepted_
+  int taken_ = 0;
+  int highest_clock_mhz_ = 0;  // of the round
+  int below_in_a_row_ = 0;
+};
+
+}  // namespace attune::measure
+
+#endif  // ATTUNE_SERVER_MEASURE_SAMPLE_SET_H_
