@@ -1,6 +1,7 @@
 #include "server/tuning/candidates.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -70,7 +71,7 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const Subject& subject) {
+                                              const std::vector<space::Variant>& extra, const Subject& subject) {
   CandidateSet set;
   std::vector<std::string> reasons;
   for (const std::shared_ptr<const space::Family>& family : families) {
@@ -89,22 +90,17 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
     }
     if (absl::Status status = Add(std::move(enumeration->variants), subject, set); !status.ok()) return status;
   }
-  if (reasons.size() == families.size()) {
+  std::set<std::string> texts;
+  for (const Candidate& candidate : set.all) texts.insert(candidate.text);
+  for (const space::Variant& variant : extra) {
+    if (!texts.insert(variant.ToText()).second) continue;
+    if (absl::Status status = Add({variant}, subject, set); !status.ok()) return status;
+  }
+  if (reasons.size() == families.size() && set.all.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("no kernel family applies to ", subject.problem_text, " on ",
                                                       subject.device.id(), ": ",
                                                       reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
-  if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
-  return set;
-}
-
-absl::StatusOr<CandidateSet> CandidatesOf(store::Store& store, const std::vector<space::Variant>& variants,
-                                          const Subject& subject) {
-  for (const space::Variant& variant : variants) {
-    if (absl::Status status = space::Feasible(variant, subject.problem, subject.device); !status.ok()) return status;
-  }
-  CandidateSet set;
-  if (absl::Status status = Add(variants, subject, set); !status.ok()) return status;
   if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
   return set;
 }

@@ -46,15 +46,11 @@ struct CandidateSet {
   std::map<std::string, size_t, std::less<>> by_text;
 };
 
-// Enumerates `families`; those that do not apply to the problem are left out. FailedPrecondition names each reason when
-// none applies.
+// Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs. Families that do not
+// apply to the problem are left out; FailedPrecondition names each reason when nothing is left to try.
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const Subject& subject);
-
-// Only these variants. An infeasible one is an error.
-absl::StatusOr<CandidateSet> CandidatesOf(store::Store& store, const std::vector<space::Variant>& variants,
-                                          const Subject& subject);
+                                              const std::vector<space::Variant>& extra, const Subject& subject);
 
 // The families of `role` for a back end; of those named in `names`, when it is not empty.
 std::vector<std::shared_ptr<const space::Family>> FamiliesFor(

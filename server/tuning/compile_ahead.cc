@@ -125,11 +125,14 @@ class CompileAhead::Hand {
   }
 
   void Keep(State::Finished finished) {
-    absl::StatusOr<CodePtr> code = finished.response.status();
+    absl::StatusOr<CodePtr> code = absl::UnknownError("nothing came back");
     if (finished.response.ok()) {
       code = KeepCode(*options_.store, finished.compile_key, options_.toolchain, *std::move(finished.response));
       compiled_();
-    } else if (Passing(finished.response.status())) {
+    } else {
+      code = finished.response.status();
+    }
+    if (!finished.response.ok() && Passing(finished.response.status())) {
       std::function<worker::v1::CompileRequest()> again;
       {
         std::lock_guard<std::mutex> lock(state_->mutex);

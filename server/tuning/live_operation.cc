@@ -32,13 +32,18 @@ bool LiveOperation::done() const {
 bool LiveOperation::Begin() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (operation_.done()) return false;
+    if (std::exchange(taken_, true)) return false;
     begun_ = absl::Now();
     operation_.set_state(v1::Operation::STATE_RUNNING);
     ++version_;
   }
   changed_();
   return true;
+}
+
+bool LiveOperation::Withdraw() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return !std::exchange(taken_, true);
 }
 
 void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {

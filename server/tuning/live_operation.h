@@ -27,8 +27,9 @@ class LiveOperation {
   uint64_t version() const;
   bool done() const;
 
-  // RUNNING from now on; false when it is done already (cancelled in the queue).
+  // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
   bool Begin();
+  bool Withdraw();
   // Changes anything but the name; no effect once it is done.
   void Update(absl::FunctionRef<void(v1::Operation&)> change);
 
@@ -43,6 +44,7 @@ class LiveOperation {
   mutable std::mutex mutex_;
   v1::Operation operation_;
   uint64_t version_ = 1;
+  bool taken_ = false;  // by Begin or Withdraw
   bool cancelled_ = false;
   absl::Time begun_ = absl::InfiniteFuture();
   std::stop_source stop_;
