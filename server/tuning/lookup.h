@@ -2,7 +2,9 @@
 #ifndef ATTUNE_SERVER_TUNING_LOOKUP_H_
 #define ATTUNE_SERVER_TUNING_LOOKUP_H_
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,13 +31,14 @@ class Lookup {
   // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what
   // was tried.
   virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
-  // To be called after each promotion and rollback.
+  // What is served for the incumbent's problem, device and policy has changed, or what is known of it: after each
+  // promotion, rollback and new baseline. Reads the store.
   virtual void Changed(const v1::Incumbent& incumbent) = 0;
   // To be called after each recorded baseline: answers carry the newest of each contender.
   virtual void Recorded(const v1::Baseline& baseline) = 0;
 };
 
-// What bounds a trial, in words with figures.
+// What bounds a trial, in words with figures; what weighs most first. `floor_us` 0: not known.
 v1::ExplainResponse Explain(const v1::Trial& trial, const v1::Device& device, double floor_us);
 
 }  // namespace attune::tuning

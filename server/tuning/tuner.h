@@ -26,13 +26,12 @@ struct TunerOptions {
   store::Store* store = nullptr;
   workers::CompilePool* compiler = nullptr;
   std::map<std::string, workers::DeviceWorker*> devices;  // by id
-  std::vector<std::shared_ptr<const space::Family>> families;
-  std::string kernels_root;  // of the reference and floor kernels
-  int compile_ahead = 0;     // compiled and waiting for the device; 0: 4 a compile worker
+  std::vector<std::shared_ptr<const space::Family>> families;  // of every role
+  int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
   int play_off_size = 6;
   absl::Duration idle_release = absl::Seconds(60);
-  // Called after each promotion, before the job reports it.
-  std::function<void(const v1::Incumbent&)> promoted = [](const v1::Incumbent&) {};
+  // Called on a job's thread with what is served after each contest, promoted in it or confirmed: for the look-up.
+  std::function<void(const v1::Incumbent&)> promoted;
 };
 
 class Tuner {
@@ -57,7 +56,8 @@ class Tuner {
   using Watcher = std::function<void(const v1::Operation&)>;
   virtual absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) = 0;
 
-  // No new work; running trials finish or are abandoned after `grace`; unfinished jobs stay resumable.
+  // No new work; jobs stop after the trial they run, for which this waits at most `grace`; unfinished jobs stay
+  // resumable. The destructor waits for a trial that is still running, however long it takes.
   virtual void Drain(absl::Duration grace) = 0;
 };
 

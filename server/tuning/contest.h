@@ -1,0 +1,46 @@
+// From trials to the served variant: play-off with the incumbent, decision, promotion.
+#ifndef ATTUNE_SERVER_TUNING_CONTEST_H_
+#define ATTUNE_SERVER_TUNING_CONTEST_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/tuning/candidates.h"
+#include "server/tuning/job.h"
+#include "server/tuning/promotion.h"
+
+namespace attune::tuning {
+
+// The incumbent of a problem; nullopt when there is none.
+absl::StatusOr<std::optional<v1::Incumbent>> ServedNow(store::Store& store, const Subject& subject);
+
+// The incumbent's variant as today's families have it, feasible for the subject; otherwise why not.
+absl::StatusOr<space::Variant> TodaysVariant(const v1::Incumbent& incumbent, const Subject& subject,
+                                             const std::vector<std::shared_ptr<const space::Family>>& families);
+
+struct ContestRules {
+  double near = 1.10;          // who plays off: promotion.h, PickContestants
+  double least_speedup = 1.0;  // who wins: promotion.h, Decide
+};
+
+struct ContestResult {
+  std::optional<v1::Incumbent> before;  // served when it began
+  std::optional<v1::Incumbent> served;  // afterwards
+  std::optional<v1::Trial> winner;      // with this play-off's timing
+  bool promoted = false;
+  std::string why;
+  std::vector<v1::Trial> play_off;  // all that were timed in it, best first; with recipes
+};
+
+// Plays off the best of `trials` and the incumbent, checked on fresh data; who fails there is recorded as a trial and
+// out. Promotes by the rules of promotion.h. Unavailable when the infrastructure lost the incumbent's trial.
+absl::StatusOr<ContestResult> HoldContest(JobContext& context, const Subject& subject, const CandidateSet& candidates,
+                                          std::map<size_t, v1::Trial> trials, const ContestRules& rules,
+                                          DeviceSession& session);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_CONTEST_H_

@@ -1,0 +1,59 @@
+// Whose turn it is on a device: one call at a time, interactive jobs before background ones, among equals first come,
+// first served.
+//
+// A job holds a Ticket from its first call on the device to its last. Of all tickets only the best may begin a call, so
+// an interactive job goes in front of a background one between any two calls, and equal jobs run one after the other
+// (each needs its own inputs on the device; alternating would prepare them anew for every trial). Thread-safe.
+#ifndef ATTUNE_SERVER_TUNING_DEVICE_TURN_H_
+#define ATTUNE_SERVER_TUNING_DEVICE_TURN_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace attune::tuning {
+
+enum class Priority { kInteractive = 0, kBackground = 1 };
+
+class DeviceTurn {
+ public:
+  // Must not outlive its DeviceTurn. Begin and End come from one thread.
+  class Ticket {
+   public:
+    Ticket(DeviceTurn& turn, Priority priority);
+    ~Ticket();
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+    // Blocks until it is this ticket's turn and the device is free. False when `stop` was requested first; then there
+    // is nothing to End.
+    bool Begin(const std::stop_token& stop);
+    void End();
+
+   private:
+    DeviceTurn& turn_;
+    std::pair<Priority, uint64_t> rank_;
+  };
+
+  // Blocks until the device has been used and then nobody held a ticket for `idle`; begins a call that EndIdle ends.
+  // False when `stop` was requested first.
+  bool BeginIdle(absl::Duration idle, const std::stop_token& stop);
+  void EndIdle();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::set<std::pair<Priority, uint64_t>> tickets_;
+  uint64_t next_ = 0;
+  bool busy_ = false;
+  bool used_ = false;  // since the last idle call
+};
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_DEVICE_TURN_H_

@@ -1,0 +1,26 @@
+// One given variant against the incumbent: KEEP or REVERT.
+//
+// KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2 %
+// faster, or when there is no incumbent. A KEEP is a promotion by the rules of promotion.h, asked for 2 %; anything else
+// is REVERT and leaves the incumbent where it is.
+#ifndef ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
+#define ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
+
+#include "absl/status/statusor.h"
+#include "server/tuning/candidates.h"
+#include "server/tuning/job.h"
+
+namespace attune::tuning {
+
+// The variant a request names, by `text` or by family and parameters, feasible for the subject. NotFound,
+// InvalidArgument and FailedPrecondition say what is wrong with it.
+absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, const Subject& subject,
+                                                const std::vector<std::shared_ptr<const space::Family>>& families);
+
+// Cancelled when the operation was asked to stop.
+absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Subject& subject,
+                                                   const space::Variant& variant);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_

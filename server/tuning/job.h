@@ -1,0 +1,52 @@
+// What every job works with.
+#ifndef ATTUNE_SERVER_TUNING_JOB_H_
+#define ATTUNE_SERVER_TUNING_JOB_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attune/v1/service.pb.h"
+#include "server/space/family.h"
+#include "server/store/store.h"
+#include "server/tuning/device_slot.h"
+#include "server/tuning/live_operation.h"
+#include "server/workers/workers.h"
+
+namespace attune::tuning {
+
+// The tuner's, for all jobs.
+struct Workshop {
+  store::Store* store = nullptr;
+  workers::CompilePool* compiler = nullptr;
+  std::vector<std::shared_ptr<const space::Family>> families;
+  int compile_ahead = 1;
+  size_t play_off_size = 6;
+  std::function<void(const v1::Incumbent&)> promoted;  // never null
+};
+
+// One job's.
+struct JobContext {
+  const Workshop& shop;
+  DeviceSlot& slot;
+  LiveOperation& operation;
+  Priority priority = Priority::kInteractive;
+  std::string prefix;  // of messages: which problem of a sweep this is
+};
+
+// Higher goes first; what a whole job waits for goes before its variants.
+inline int CompilePriority(Priority priority, bool awaited) {
+  return (priority == Priority::kInteractive ? 2 : 0) + (awaited ? 1 : 0);
+}
+
+inline void SetPhase(JobContext& context, v1::OperationProgress::Phase phase, const std::string& message) {
+  context.operation.Update([&](v1::Operation& operation) {
+    operation.mutable_progress()->set_phase(phase);
+    operation.mutable_progress()->set_message(context.prefix + message);
+  });
+}
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_JOB_H_

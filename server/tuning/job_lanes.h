@@ -1,0 +1,51 @@
+// Threads for jobs: each device has two lanes, interactive and background, of two jobs each, so that one compiles ahead
+// while the other has the device. Jobs of a lane begin in the order in which they came.
+#ifndef ATTUNE_SERVER_TUNING_JOB_LANES_H_
+#define ATTUNE_SERVER_TUNING_JOB_LANES_H_
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/tuning/device_turn.h"
+
+namespace attune::tuning {
+
+// Thread-safe.
+class JobLanes {
+ public:
+  explicit JobLanes(const std::vector<std::string>& devices);
+  // Stops and waits for the jobs that run.
+  ~JobLanes();
+
+  // Dropped after Stop.
+  void Add(const std::string& device, Priority priority, std::function<void()> job);
+
+  // No further job begins.
+  void Stop();
+  // Whether no job runs, waiting for that at most `timeout`.
+  bool AwaitQuiet(absl::Duration timeout);
+
+ private:
+  using Lane = std::deque<std::function<void()>>;
+
+  void Run(Lane& lane);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::pair<std::string, Priority>, Lane> lanes_;  // fixed after construction
+  int running_ = 0;
+  bool stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_JOB_LANES_H_

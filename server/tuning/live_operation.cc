@@ -1,0 +1,88 @@
+#include "server/tuning/live_operation.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace attune::tuning {
+
+LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed)
+    : name_(operation.name()), changed_(std::move(changed)), operation_(std::move(operation)) {}
+
+v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (version != nullptr) *version = version_;
+  v1::Operation operation = operation_;
+  if (!operation.done() && begun_ != absl::InfiniteFuture()) {
+    SetDuration(absl::Now() - begun_, operation.mutable_progress()->mutable_elapsed());
+  }
+  return operation;
+}
+
+uint64_t LiveOperation::version() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return version_;
+}
+
+bool LiveOperation::done() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return operation_.done();
+}
+
+bool LiveOperation::Begin() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(taken_, true)) return false;
+    begun_ = absl::Now();
+    operation_.set_state(v1::Operation::STATE_RUNNING);
+    ++version_;
+  }
+  changed_();
+  return true;
+}
+
+bool LiveOperation::Withdraw() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return !std::exchange(taken_, true);
+}
+
+void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (operation_.done()) return;
+    change(operation_);
+    if (operation_.done() && begun_ != absl::InfiniteFuture()) {
+      SetDuration(absl::Now() - begun_, operation_.mutable_progress()->mutable_elapsed());
+    }
+    ++version_;
+  }
+  changed_();
+}
+
+void LiveOperation::RequestStop(bool cancel) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cancelled_ = cancelled_ || cancel;
+  }
+  stop_.request_stop();
+}
+
+bool LiveOperation::cancelled() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return cancelled_;
+}
+
+void SetDuration(absl::Duration duration, google::protobuf::Duration* proto) {
+  const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &duration);
+  proto->set_seconds(seconds);
+  proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+}
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* proto) {
+  absl::Duration rest = time - absl::UnixEpoch();
+  const int64_t seconds = absl::IDivDuration(rest, absl::Seconds(1), &rest);
+  proto->set_seconds(seconds);
+  proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
+}  // namespace attune::tuning

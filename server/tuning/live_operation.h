@@ -1,0 +1,58 @@
+// An operation while it runs: its state, its progress and the wish to stop it.
+#ifndef ATTUNE_SERVER_TUNING_LIVE_OPERATION_H_
+#define ATTUNE_SERVER_TUNING_LIVE_OPERATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+
+namespace attune::tuning {
+
+// Thread-safe.
+class LiveOperation {
+ public:
+  // `changed` is called after each change, on the thread that made it; it must not block.
+  LiveOperation(v1::Operation operation, std::function<void()> changed);
+
+  const std::string& name() const { return name_; }
+
+  // The state now, elapsed time included. `version` (if not null) grows with every change.
+  v1::Operation Snapshot(uint64_t* version = nullptr) const;
+  uint64_t version() const;
+  bool done() const;
+
+  // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
+  bool Begin();
+  bool Withdraw();
+  // Changes anything but the name; no effect once it is done.
+  void Update(absl::FunctionRef<void(v1::Operation&)> change);
+
+  // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
+  void RequestStop(bool cancel);
+  bool cancelled() const;
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+ private:
+  const std::string name_;
+  const std::function<void()> changed_;
+  mutable std::mutex mutex_;
+  v1::Operation operation_;
+  uint64_t version_ = 1;
+  bool taken_ = false;  // by Begin or Withdraw
+  bool cancelled_ = false;
+  absl::Time begun_ = absl::InfiniteFuture();
+  std::stop_source stop_;
+};
+
+void SetDuration(absl::Duration duration, google::protobuf::Duration* proto);
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* proto);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_LIVE_OPERATION_H_

@@ -1,0 +1,26 @@
+// Answers for problems that were never tuned.
+#ifndef ATTUNE_SERVER_TUNING_NEAREST_H_
+#define ATTUNE_SERVER_TUNING_NEAREST_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/attune/problem.h"
+#include "server/space/space.h"
+
+namespace attune::tuning {
+
+// How far apart two problems are: the sum over batch * heads, seq_q and seq_kv of |log2 of their ratio|. nullopt when a
+// variant tuned for one says nothing of the other: head_dim, dtype, mask kind and layout must be the same.
+std::optional<double> Distance(const Problem& a, const Problem& b);
+
+// A variant never timed, from the family with the best prior: on CUDA those that use tensor cores go first. NotFound
+// when no family has a feasible one.
+absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                const Problem& problem, const v1::Device& device);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_NEAREST_H_

@@ -1,0 +1,29 @@
+#include "server/tuning/strategy.h"
+
+#include <utility>
+
+#include "server/tuning/budget.h"
+#include "server/tuning/exhaustive_strategy.h"
+#include "server/tuning/random_strategy.h"
+
+namespace attune::tuning {
+
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, uint64_t default_seed,
+                                       Clock clock) {
+  std::unique_ptr<Strategy> strategy;
+  if (description.kind() == v1::Strategy::KIND_RANDOM) {
+    const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
+    strategy = std::make_unique<RandomStrategy>(candidates, seed);
+  } else {
+    strategy = std::make_unique<ExhaustiveStrategy>(candidates);
+  }
+  Budget budget;
+  budget.max_trials = description.max_trials();
+  if (description.has_max_time()) {
+    budget.max_time =
+        absl::Seconds(description.max_time().seconds()) + absl::Nanoseconds(description.max_time().nanos());
+  }
+  return std::make_unique<BudgetedStrategy>(std::move(strategy), budget, std::move(clock));
+}
+
+}  // namespace attune::tuning

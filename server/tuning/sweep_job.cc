@@ -1,0 +1,235 @@
+#include "server/tuning/sweep_job.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/tuning/contest.h"
+#include "server/tuning/play_off.h"
+#include "server/tuning/reference.h"
+#include "server/tuning/seed.h"
+#include "server/tuning/sweep_outcome.h"
+#include "server/tuning/sweep_plan.h"
+#include "server/tuning/sweep_report.h"
+#include "server/tuning/tune_problem.h"
+
+namespace attune::tuning {
+namespace {
+
+using Row = v1::SweepReport::Row;
+
+// One problem's way to its row.
+class SweepProblem {
+ public:
+  SweepProblem(JobContext& context, const v1::SweepPlan& plan, TuneSpec spec)
+      : context_(context), plan_(plan), spec_(std::move(spec)) {
+    row_.set_problem(spec_.subject.problem_text);
+  }
+
+  absl::StatusOr<Row> Run() {
+    absl::StatusOr<std::optional<v1::Incumbent>> before = ServedNow(*context_.shop.store, spec_.subject);
+    if (!before.ok()) return before.status();
+    if (!before->has_value()) return TuneNew();
+    before_ = **before;
+    row_.set_before_us(before_.trial().timing().median_us());
+    absl::StatusOr<CandidateSet> candidates = CandidatesNow(context_.shop, spec_);
+    if (!candidates.ok()) return candidates.status();
+    const std::optional<size_t> index = candidates->Find(before_.trial().variant().text());
+    const bool changed =
+        !index.has_value() ||
+        !SameDependencies(before_.trial().dependencies(),
+                          DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
+    const int64_t untried = CountUntried(*candidates, spec_);
+    if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
+    absl::Status status = Judge(*candidates, *index, std::nullopt);
+    if (!status.ok()) return status;
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster(*candidates, *index);
+    if (!status.ok()) return status;
+    return std::move(row_);
+  }
+
+ private:
+  absl::StatusOr<Row> TuneNew() {
+    absl::StatusOr<TuneOutcome> outcome = Tune();
+    if (!outcome.ok()) return outcome.status();
+    row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW
+                                                     : v1::SweepReport::OUTCOME_FAILED);
+    row_.set_detail(outcome->result.decision());
+    return std::move(row_);
+  }
+
+  absl::StatusOr<Row> TuneAgain(absl::string_view reason) {
+    absl::StatusOr<TuneOutcome> outcome = Tune();
+    if (!outcome.ok()) return outcome.status();
+    if (!outcome->result.has_winner()) {
+      row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+      row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
+      return std::move(row_);
+    }
+    absl::StatusOr<CandidateSet> candidates = CandidatesNow(context_.shop, spec_);
+    if (!candidates.ok()) return candidates.status();
+    const v1::Trial& winner = outcome->result.winner();
+    const std::optional<size_t> index = candidates->Find(winner.variant().text());
+    if (!index.has_value()) return absl::InternalError(absl::StrCat(row_.variant(), " is not among the variants"));
+    if (absl::Status status = Judge(*candidates, *index, winner.timing()); !status.ok()) return status;
+    const bool other = winner.variant().text() != before_.trial().variant().text();
+    if (outcome->result.promoted() && other && row_.outcome() != v1::SweepReport::OUTCOME_SLOWER) {
+      row_.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+    }
+    row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
+    return std::move(row_);
+  }
+
+  absl::StatusOr<TuneOutcome> Tune() {
+    absl::StatusOr<TuneOutcome> outcome = TuneProblem(context_, spec_);
+    if (!outcome.ok()) return outcome;
+    row_.set_trials(outcome->trials);
+    row_.set_compiles(outcome->compiles);
+    if (outcome->result.has_winner()) {
+      row_.set_after_us(outcome->result.winner().timing().median_us());
+      row_.set_variant(outcome->result.winner().variant().text());
+    }
+    return outcome;
+  }
+
+  // Times candidate `index` in cycles against the incumbent's stored time until they say what has become of it.
+  absl::Status Judge(const CandidateSet& candidates, size_t index, std::optional<v1::Timing> first) {
+    const v1::Timing& before = before_.trial().timing();
+    std::vector<Reading> readings;
+    if (first.has_value()) {
+      readings.push_back(Read(before, *first, RegressionOf(plan_)));
+      if (const auto outcome = Settle(readings); outcome.has_value()) {
+        row_.set_outcome(*outcome);
+        return absl::OkStatus();
+      }
+    }
+    SetPhase(context_, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+    absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(context_, spec_.subject);
+    if (!prepare.ok()) return prepare.status();
+    DeviceSession session(context_.slot, context_.priority, context_.operation.stop_token());
+    session.Use(*std::move(prepare));
+    const v1::Trial known = candidates.all[index].known.value_or(before_.trial());
+    uint64_t fresh_seed = SeedFrom(absl::StrCat(context_.operation.name(), " ", spec_.subject.problem_text));
+    while (true) {
+      SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
+               absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
+      absl::StatusOr<std::vector<v1::Trial>> timed =
+          PlayOff(context_, spec_.subject, candidates, {{index, known}}, {index}, fresh_seed,
+                  session);
+      if (!timed.ok()) return timed.status();
+      latest_ = std::move(timed->front());
+      row_.set_variant(latest_.variant().text());
+      if (!Timed(latest_)) {
+        row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+        row_.set_detail(absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail()));
+        return absl::OkStatus();
+      }
+      fresh_seed = 0;  // one check a night
+      row_.set_after_us(latest_.timing().median_us());
+      readings.push_back(Read(before, latest_.timing(), RegressionOf(plan_)));
+      if (const auto outcome = Settle(readings); outcome.has_value()) {
+        row_.set_outcome(*outcome);
+        row_.set_detail(absl::StrCat("re-timed in ", readings.size(), readings.size() == 1 ? " cycle" : " cycles"));
+        return absl::OkStatus();
+      }
+    }
+  }
+
+  // The incumbent's own time has improved; what is served should say so.
+  absl::Status PromoteFaster(const CandidateSet& candidates, size_t index) {
+    v1::Trial trial = latest_;
+    trial.set_job(context_.operation.name());
+    trial.clear_identical_to();
+    trial.set_compile_ms(0);
+    SetTimestamp(absl::Now(), trial.mutable_finish_time());
+    absl::StatusOr<std::string> name = context_.shop.store->AppendTrial(trial);
+    if (!name.ok()) return name.status();
+    trial.set_name(*name);
+    v1::Incumbent incumbent = before_;
+    *incumbent.mutable_trial() = std::move(trial);
+    incumbent.set_job(context_.operation.name());
+    incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
+    SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
+    absl::StatusOr<v1::Incumbent> promoted = context_.shop.store->Promote(incumbent, before_.name());
+    if (absl::IsAborted(promoted.status())) return absl::OkStatus();  // another job has promoted since: that holds
+    if (promoted.ok()) context_.shop.promoted(*promoted);
+    return promoted.status();
+  }
+
+  JobContext& context_;
+  const v1::SweepPlan& plan_;
+  const TuneSpec spec_;
+  Row row_;
+  v1::Incumbent before_;
+  v1::Trial latest_;
+};
+
+TuneSpec SpecFor(const v1::SweepPlan& plan, Subject subject) {
+  TuneSpec spec;
+  // The same from night to night: a budget then draws the variants that have their trials already.
+  spec.seed = SeedFrom(subject.problem_text);
+  spec.subject = std::move(subject);
+  spec.families = {plan.families().begin(), plan.families().end()};
+  if (plan.budget().trials_per_problem() > 0) {
+    spec.strategy.set_kind(v1::Strategy::KIND_RANDOM);
+    spec.strategy.set_max_trials(plan.budget().trials_per_problem());
+  }
+  if (plan.budget().has_time_per_problem()) *spec.strategy.mutable_max_time() = plan.budget().time_per_problem();
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPlan& plan, v1::SweepReport report,
+                                         const std::function<absl::Status(const v1::SweepReport&)>& save) {
+  absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
+  if (!problems.ok()) return problems.status();
+  report.set_title(plan.title());
+  report.set_device_id(context.slot.device().id());
+  std::set<std::string> done;
+  for (const Row& row : report.rows()) done.insert(row.problem());
+  const absl::Time begin = absl::Now();
+  const absl::Duration most = plan.budget().has_total_time()
+                                  ? absl::Seconds(plan.budget().total_time().seconds()) +
+                                        absl::Nanoseconds(plan.budget().total_time().nanos())
+                                  : absl::InfiniteDuration();
+  for (size_t i = 0; i < problems->size(); ++i) {
+    const std::string text = ToText((*problems)[i]);
+    if (done.contains(text)) continue;
+    if (context.operation.stop_token().stop_requested()) return absl::CancelledError("stopped");
+    context.prefix = absl::StrCat(i + 1, "/", problems->size(), " ", text, ": ");
+    Row row;
+    if (absl::Now() - begin >= most) {
+      row.set_problem(text);
+      row.set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
+      row.set_detail("the sweep's total time was spent");
+    } else {
+      absl::StatusOr<Row> result;
+      absl::StatusOr<Subject> subject =
+          MakeSubject(context.shop, context.slot, ToProto((*problems)[i]), plan.policy());
+      if (subject.ok()) {
+        result = SweepProblem(context, plan, SpecFor(plan, *std::move(subject))).Run();
+      } else {
+        result = subject.status();
+      }
+      if (absl::IsCancelled(result.status())) return result.status();
+      if (result.ok()) {
+        row = *std::move(result);
+      } else {
+        row.set_problem(text);
+        row.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+        row.set_detail(std::string(result.status().message()));
+      }
+    }
+    *report.add_rows() = std::move(row);
+    Complete(report);
+    if (absl::Status status = save(report); !status.ok()) return status;
+  }
+  return report;
+}
+
+}  // namespace attune::tuning

@@ -1,0 +1,22 @@
+// The problems a sweep plan asks for.
+#ifndef ATTUNE_SERVER_TUNING_SWEEP_PLAN_H_
+#define ATTUNE_SERVER_TUNING_SWEEP_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/v1/sweep.pb.h"
+#include "proto/attune/problem.h"
+
+namespace attune::tuning {
+
+// In the plan's order, each once; products vary their last list fastest. InvalidArgument names the entry, its value and
+// what is allowed.
+absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan);
+
+// The share above which a slow-down counts; 0.02 where the plan does not say.
+double RegressionOf(const v1::SweepPlan& plan);
+
+}  // namespace attune::tuning
+
+#endif  // ATTUNE_SERVER_TUNING_SWEEP_PLAN_H_

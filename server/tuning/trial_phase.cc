@@ -1,0 +1,303 @@
+#include "server/tuning/trial_phase.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/tuning/compiler_report.h"
+#include "server/tuning/promotion.h"
+
+namespace attune::tuning {
+namespace {
+
+constexpr int kDeviceTries = 3;    // of a trial that the infrastructure lost
+constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
+constexpr size_t kMostDetail = 4000;
+
+CompileAhead::Options AheadOptions(const JobContext& context, const TrialPhase::Plan& plan) {
+  return {context.shop.store,
+          context.shop.compiler,
+          plan.subject->toolchain,
+          context.shop.compile_ahead,
+          CompilePriority(context.priority, false),
+          plan.retry_known};
+}
+
+}  // namespace
+
+TrialPhase::TrialPhase(JobContext& context, Plan plan)
+    : context_(context),
+      plan_(std::move(plan)),
+      first_(plan_.first.begin(), plan_.first.end()),
+      recorder_(context.shop.store, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
+      ahead_(AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
+
+TrialPhase::~TrialPhase() = default;
+
+absl::Status TrialPhase::Run(DeviceSession& session) {
+  const std::stop_token stop = context_.operation.stop_token();
+  const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
+  const absl::Time begin = absl::Now();
+  const absl::Duration busy = session.busy();
+  const absl::Duration waited = session.waited();
+  absl::Status status;
+  while (status.ok() && !stop.stop_requested()) {
+    std::optional<CompileAhead::Ready> ready = ahead_.Take();
+    if (!ready.has_value()) break;
+    status = Try(ready->candidate, ready->code, session);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    begin_ = begin;
+    busy_ = session.busy() - busy;
+    device_time_ = absl::Now() - begin - (session.waited() - waited);
+  }
+  ahead_.Stop();
+  const absl::Status recorded = recorder_.Flush();
+  if (!status.ok()) return status;
+  if (!recorded.ok()) return recorded;
+  if (stop.stop_requested()) return absl::CancelledError("stopped");
+  return absl::OkStatus();
+}
+
+std::optional<CompileAhead::Item> TrialPhase::Next() {
+  while (true) {
+    std::optional<size_t> index;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      index = AskLocked();
+    }
+    if (!index.has_value()) return std::nullopt;
+    if (std::optional<v1::Trial> known = Known(*index); known.has_value()) {
+      Reuse(*index, *std::move(known));
+      continue;
+    }
+    const Candidate& candidate = plan_.candidates->all[*index];
+    return CompileAhead::Item{*index, candidate.spec.key, [this, &candidate] {
+                                return MakeCompileRequest(*candidate.variant.family, candidate.spec,
+                                                          plan_.subject->device);
+                              }};
+  }
+}
+
+std::optional<size_t> TrialPhase::AskLocked() {
+  while (true) {
+    std::optional<size_t> index;
+    if (!first_.empty()) {
+      index = first_.front();
+      first_.pop_front();
+    } else {
+      index = plan_.strategy->Ask();
+    }
+    if (!index.has_value() || asked_.insert(*index).second) return index;
+  }
+}
+
+std::optional<v1::Trial> TrialPhase::Known(size_t index) {
+  const Candidate& candidate = plan_.candidates->all[index];
+  if (candidate.known.has_value() && (!plan_.retry_known || candidate.known->job() == context_.operation.name())) {
+    return candidate.known;
+  }
+  if (plan_.retry_known) return std::nullopt;
+  // Another job may have tried it since this one began.
+  const Subject& subject = *plan_.subject;
+  absl::StatusOr<v1::Trial> trial =
+      context_.shop.store->FindTrial({subject.problem_text, subject.device.id(), candidate.text, subject.policy,
+                                      DependenciesOf(*candidate.variant.family, subject)});
+  if (!trial.ok()) return std::nullopt;
+  return *std::move(trial);
+}
+
+void TrialPhase::Reuse(size_t index, v1::Trial trial) {
+  trial.clear_recipe();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    NoteLocked(index, trial);
+    plan_.strategy->Tell(index, trial);
+  }
+  UpdateProgress(&trial, true);
+}
+
+void TrialPhase::Compiled() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++compiles_;
+  }
+  UpdateProgress(nullptr, false);
+}
+
+absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session) {
+  if (absl::Status status = recorder_.status(); !status.ok()) return status;
+  const Subject& subject = *plan_.subject;
+  const Candidate& candidate = plan_.candidates->all[index];
+  v1::Trial trial = NewTrial(subject, candidate.variant, context_.operation.name());
+  std::optional<size_t> twin;
+  if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
+  if (!code.ok()) {
+    trial.set_verdict(v1::VERDICT_LOST);
+    trial.set_detail(absl::StrCat("compiling: ", code.status().message()));
+    lost_ = code.status();
+    return Finish(index, std::move(trial), twin);
+  }
+  trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
+  trial.set_artifact_sha256((*code)->report.sha256);
+  if ((*code)->report.verdict != v1::VERDICT_OK) {
+    trial.set_verdict((*code)->report.verdict);
+    trial.set_detail((*code)->report.log.substr(0, kMostDetail));
+    return Finish(index, std::move(trial), twin);
+  }
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
+  if (!recipe.ok()) {
+    trial.set_verdict(v1::VERDICT_INFEASIBLE);
+    trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
+    return Finish(index, std::move(trial), twin);
+  }
+  *trial.mutable_recipe() = *std::move(recipe);
+  if (!Foreseen(**code, trial, twin)) {
+    if (absl::Status status = OnDevice(index, **code, trial, session); !status.ok()) return status;
+  }
+  return Finish(index, std::move(trial), twin);
+}
+
+bool TrialPhase::Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin) {
+  const v1::Device& device = plan_.subject->device;
+  *trial.mutable_resources() = ResourcesOf(code.report, trial.recipe());
+  *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
+  const std::string impediment = Impediment(trial.resources(), trial.geometry(), trial.recipe(), device);
+  if (!impediment.empty()) {
+    trial.set_verdict(v1::VERDICT_INFEASIBLE);
+    trial.set_detail(impediment);
+    return true;
+  }
+  twin = FindTwin(trial);
+  if (!twin.has_value()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const v1::Trial& first = outcomes_.at(*twin);
+  trial.set_verdict(first.verdict());
+  trial.set_detail(first.detail());
+  *trial.mutable_accuracy() = first.accuracy();
+  *trial.mutable_timing() = first.timing();
+  if (!first.name().empty()) trial.set_identical_to(first.name());
+  return true;
+}
+
+std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
+  const std::string recipe = trial.recipe().SerializeAsString();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_artifact_.find(trial.artifact_sha256());
+  if (it == by_artifact_.end()) return std::nullopt;
+  for (size_t other : it->second) {
+    const Subject& subject = *plan_.subject;
+    absl::StatusOr<v1::LaunchRecipe> same =
+        space::RecipeFor(plan_.candidates->all[other].variant, subject.problem, subject.device);
+    if (same.ok() && same->SerializeAsString() == recipe) return other;
+  }
+  return std::nullopt;
+}
+
+absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session) {
+  worker::v1::TrialRequest request;
+  request.mutable_candidate()->set_artifact(code.artifact);
+  *request.mutable_candidate()->mutable_recipe() = trial.recipe();
+  request.mutable_candidate()->set_deterministic(
+      plan_.candidates->all[index].variant.family->manifest.deterministic());
+  request.set_policy(plan_.subject->policy);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (leader_.has_value()) request.set_leader_us(outcomes_.at(*leader_).timing().high_us());
+  }
+  for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
+    absl::StatusOr<worker::v1::TrialResponse> response = session.Trial(request);
+    if (response.ok()) {
+      trial.set_verdict(response->verdict());
+      trial.set_detail(response->detail().substr(0, kMostDetail));
+      if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
+      if (response->has_timing()) *trial.mutable_timing() = response->timing();
+      return absl::OkStatus();
+    }
+    // Stopped while waiting for the turn; or the device belongs to somebody else, and trying again cannot help.
+    if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) return response.status();
+    lost_ = response.status();
+  }
+  trial.set_verdict(v1::VERDICT_LOST);
+  trial.set_detail(absl::StrCat("on the device: ", lost_.message()));
+  return absl::OkStatus();
+}
+
+absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> twin) {
+  const bool lost = trial.verdict() == v1::VERDICT_LOST;
+  SetTimestamp(absl::Now(), trial.mutable_finish_time());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++run_;
+    v1::Trial outcome = trial;
+    outcome.clear_recipe();
+    NoteLocked(index, outcome);
+    if (twin.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
+  }
+  if (!trial.identical_to().empty()) twin.reset();
+  recorder_.Add(index, std::move(trial), twin);
+  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
+  return absl::Status(lost_.code(), absl::StrCat(lost_in_a_row_, " trials in a row were lost, the last because: ",
+                                                 lost_.message()));
+}
+
+void TrialPhase::NoteLocked(size_t index, const v1::Trial& trial) {
+  outcomes_[index] = trial;
+  if (trial.verdict() == v1::VERDICT_LOST) return;
+  if (Timed(trial) && (!leader_.has_value() ||
+                       trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
+    leader_ = index;
+  }
+  // INFEASIBLE says nothing of code: it was not run.
+  if (trial.artifact_sha256().empty() || !trial.identical_to().empty()) return;
+  if (trial.verdict() != v1::VERDICT_INFEASIBLE) by_artifact_[trial.artifact_sha256()].push_back(index);
+}
+
+void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    v1::Trial& outcome = outcomes_.at(index);
+    outcome.set_name(trial.name());
+    outcome.set_identical_to(trial.identical_to());
+    plan_.strategy->Tell(index, trial);
+  }
+  UpdateProgress(&trial, false);
+}
+
+void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  context_.operation.Update([&](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.set_compiles_done(compiles_);
+    progress.set_compiles_total(std::max(progress.compiles_total(), compiles_));
+    if (trial == nullptr) return;
+    progress.set_trials_done(progress.trials_done() + 1);
+    progress.set_trials_total(std::max(progress.trials_total(), progress.trials_done()));
+    if (reused) progress.set_trials_reused(progress.trials_reused() + 1);
+    v1::VerdictCount* count = nullptr;
+    for (v1::VerdictCount& row : *progress.mutable_verdicts()) {
+      if (row.verdict() == trial->verdict()) count = &row;
+    }
+    if (count == nullptr) {
+      count = progress.add_verdicts();
+      count->set_verdict(trial->verdict());
+    }
+    count->set_count(count->count() + 1);
+    if (Timed(*trial) && (!Timed(progress.best()) ||
+                          trial->timing().median_us() < progress.best().timing().median_us())) {
+      *progress.mutable_best() = *trial;
+      progress.mutable_best()->clear_recipe();
+    }
+    if (device_time_ > absl::ZeroDuration()) {
+      progress.set_device_busy(std::clamp(absl::FDivDuration(busy_, device_time_), 0.0, 1.0));
+      const int64_t done = progress.trials_done() - progress.trials_reused();
+      if (done > 0) {
+        const int64_t left = progress.trials_total() - progress.trials_done();
+        SetDuration((absl::Now() - begin_) / done * left, progress.mutable_eta());
+      }
+    }
+  });
+}
+
+}  // namespace attune::tuning

@@ -1,0 +1,134 @@
+#include "server/tuning/tune_problem.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/tuning/contest.h"
+#include "server/tuning/reference.h"
+#include "server/tuning/strategy.h"
+#include "server/tuning/trial_phase.h"
+
+namespace attune::tuning {
+namespace {
+
+void BeginTrials(JobContext& context, const CandidateSet& candidates, const Strategy& strategy, size_t first) {
+  const int64_t total = static_cast<int64_t>(std::min(strategy.Total() + first, candidates.all.size()));
+  std::set<std::string> keys;
+  for (const Candidate& candidate : candidates.all) {
+    if (!candidate.known.has_value()) keys.insert(candidate.spec.key);
+  }
+  context.operation.Update([&](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.Clear();
+    progress.set_phase(v1::OperationProgress::PHASE_REFERENCE);
+    progress.set_message(context.prefix + "inputs and reference results");
+    progress.set_trials_total(total);
+    progress.set_compiles_total(std::min(static_cast<int64_t>(keys.size()), total));
+  });
+}
+
+// A budget may have ended before the totals that were announced.
+void EndTrials(JobContext& context) {
+  context.operation.Update([](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.set_trials_total(progress.trials_done());
+    progress.set_compiles_total(progress.compiles_done());
+    progress.clear_eta();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Subject> MakeSubject(const Workshop& shop, const DeviceSlot& slot, const v1::Problem& problem,
+                                    v1::Policy policy) {
+  absl::StatusOr<Problem> plain = FromProto(problem);
+  if (!plain.ok()) return plain.status();
+  absl::StatusOr<std::string> toolchain = shop.compiler->Toolchain(slot.device().backend());
+  if (!toolchain.ok()) return toolchain.status();
+  return Subject{*plain, ToText(*plain), slot.device(), policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy,
+                 *std::move(toolchain)};
+}
+
+absl::StatusOr<CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec) {
+  absl::StatusOr<std::optional<v1::Incumbent>> incumbent = ServedNow(*shop.store, spec.subject);
+  if (!incumbent.ok()) return incumbent.status();
+  std::vector<space::Variant> extra;
+  if (incumbent->has_value()) {
+    absl::StatusOr<space::Variant> variant = TodaysVariant(**incumbent, spec.subject, shop.families);
+    if (variant.ok()) extra.push_back(*std::move(variant));
+  }
+  return GatherCandidates(
+      *shop.store, FamiliesFor(shop.families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
+      extra, spec.subject);
+}
+
+int64_t CountUntried(const CandidateSet& candidates, const TuneSpec& spec) {
+  v1::Strategy untimed = spec.strategy;
+  untimed.clear_max_time();
+  const std::unique_ptr<Strategy> strategy =
+      MakeStrategy(untimed, candidates.all.size(), spec.seed, [] { return absl::UnixEpoch(); });
+  int64_t untried = 0;
+  while (const std::optional<size_t> index = strategy->Ask()) {
+    if (!candidates.all[*index].known.has_value()) ++untried;
+  }
+  return untried;
+}
+
+absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spec) {
+  const Subject& subject = spec.subject;
+  SetPhase(context, v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", subject.problem_text));
+  absl::StatusOr<CandidateSet> candidates = CandidatesNow(context.shop, spec);
+  if (!candidates.ok()) return candidates.status();
+  const std::unique_ptr<Strategy> strategy =
+      MakeStrategy(spec.strategy, candidates->all.size(), spec.seed, [] { return absl::Now(); });
+
+  TrialPhase::Plan plan;
+  plan.subject = &subject;
+  plan.candidates = &*candidates;
+  plan.strategy = strategy.get();
+  plan.retry_known = spec.retry_known;
+  absl::StatusOr<std::optional<v1::Incumbent>> incumbent = ServedNow(*context.shop.store, subject);
+  if (!incumbent.ok()) return incumbent.status();
+  if (incumbent->has_value()) {
+    // First, whatever the strategy asks: it takes part in the play-off, and a good leader makes racing short.
+    const std::optional<size_t> index = candidates->Find((*incumbent)->trial().variant().text());
+    if (index.has_value()) plan.first.push_back(*index);
+  }
+  BeginTrials(context, *candidates, *strategy, plan.first.size());
+  TrialPhase phase(context, std::move(plan));
+
+  absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(context, subject);
+  if (!prepare.ok()) return prepare.status();
+  DeviceSession session(context.slot, context.priority, context.operation.stop_token());
+  session.Use(*std::move(prepare));
+  if (absl::Status status = session.Prepare(); !status.ok()) return status;
+  absl::StatusOr<double> floor = MeasureFloor(context, subject, session);
+  if (!floor.ok()) return floor.status();
+
+  SetPhase(context, v1::OperationProgress::PHASE_TRIALS, "compiling ahead, checking, timing");
+  if (absl::Status status = phase.Run(session); !status.ok()) return status;
+  EndTrials(context);
+
+  absl::StatusOr<ContestResult> contest =
+      HoldContest(context, subject, *candidates, phase.trials(), ContestRules(), session);
+  if (!contest.ok()) return contest.status();
+
+  TuneOutcome outcome;
+  outcome.trials = phase.run();
+  outcome.compiles = phase.compiles();
+  v1::TuneResult& result = outcome.result;
+  if (contest->served.has_value()) *result.mutable_incumbent() = *std::move(contest->served);
+  if (contest->winner.has_value()) *result.mutable_winner() = *std::move(contest->winner);
+  result.set_promoted(contest->promoted);
+  result.set_decision(contest->why);
+  for (v1::Trial& trial : contest->play_off) *result.add_play_off() = std::move(trial);
+  *result.mutable_removed() = {candidates->removed.begin(), candidates->removed.end()};
+  result.set_floor_us(*floor);
+  return outcome;
+}
+
+}  // namespace attune::tuning
