@@ -1,0 +1,88 @@
+#include "client/cli/answer_text.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "client/cli/trial_text.h"
+
+namespace attune::cli {
+namespace {
+
+Color ColorOf(v1::Provenance provenance) {
+  return provenance == v1::PROVENANCE_EXACT || provenance == v1::PROVENANCE_TIE ? Color::kGreen : Color::kYellow;
+}
+
+std::string ArgumentText(const v1::LaunchRecipe& recipe, const v1::KernelArg& arg) {
+  switch (arg.value_case()) {
+    case v1::KernelArg::kBuffer: {
+      if (arg.buffer().role() != v1::BUFFER_ROLE_SCRATCH) {
+        return std::string(absl::StripPrefix(v1::BufferRole_Name(arg.buffer().role()), "BUFFER_ROLE_"));
+      }
+      const int index = arg.buffer().scratch();
+      return index >= 0 && index < recipe.scratch_size() ? recipe.scratch(index).name() : absl::StrCat("scratch", index);
+    }
+    case v1::KernelArg::kI32:
+      return absl::StrCat(arg.i32());
+    case v1::KernelArg::kI64:
+      return absl::StrCat(arg.i64(), "L");
+    case v1::KernelArg::kF32:
+      return absl::StrCat(arg.f32(), "f");
+    default:
+      return "?";
+  }
+}
+
+std::string Extent(const v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.y(), "x", dim.z()); }
+
+void PrintRecipe(Session& session, const v1::LaunchRecipe& recipe) {
+  session.Print("\nLaunches, in order on one stream:");
+  Table launches({{"kernel"},
+                  {"grid", kNumber},
+                  {"block", kNumber},
+                  {"dynamic shared", kNumber},
+                  {"arguments", kFlexible}});
+  for (int i = 0; i < recipe.launches_size(); ++i) {
+    const v1::KernelLaunch& launch = recipe.launches(i);
+    launches.Row({absl::StrCat(launch.entry(), i == recipe.main_launch() ? " *" : ""), Extent(launch.grid()),
+                  Extent(launch.block()), Bytes(launch.dynamic_shared_bytes()),
+                  absl::StrJoin(launch.args(), ", ", [&](std::string* out, const v1::KernelArg& arg) {
+                    absl::StrAppend(out, ArgumentText(recipe, arg));
+                  })});
+  }
+  session.Print(launches);
+  for (const v1::ScratchBuffer& scratch : recipe.scratch()) {
+    session.Print(absl::StrCat("scratch ", scratch.name(), ": ", scratch.bytes(), " bytes",
+                               scratch.zero_before_first_run() ? ", all zero before the first run" : ""));
+  }
+}
+
+}  // namespace
+
+void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
+  Table fields = FieldTable();
+  fields.Row({"problem", absl::StrCat(ProblemText(answer.problem()), " on ", answer.device_id())});
+  fields.Row({"variant", {VariantText(answer.variant()), Color::kBold}});
+  fields.Row({"provenance",
+              {absl::StrCat(Word(answer.provenance()), answer.provenance_detail().empty() ? "" : ": ",
+                            answer.provenance_detail()),
+               ColorOf(answer.provenance())}});
+  if (answer.has_timing()) AddTiming(answer.timing(), &fields);
+  if (answer.has_geometry()) AddGeometry(answer.geometry(), &fields);
+  if (answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
+  for (const v1::Baseline& baseline : answer.baselines()) {
+    if (answer.timing().median_us() <= 0) break;
+    fields.Row({"against", absl::StrCat(Speedup(baseline.median_us() / answer.timing().median_us()), " ",
+                                        baseline.contender(), " (", Micros(baseline.median_us()), " us)")});
+  }
+  for (const v1::Variant& tie : answer.ties()) fields.Row({"tied with", VariantText(tie)});
+  if (!answer.trial().empty()) fields.Row({"trial", answer.trial()});
+  if (answer.has_promote_time()) fields.Row({"since", LocalTime(answer.promote_time())});
+  if (!answer.artifact_sha256().empty()) fields.Row({"artifact", absl::StrCat("SHA-256 ", answer.artifact_sha256())});
+  session.Print(fields);
+  if (answer.recipe().launches_size() > 0) PrintRecipe(session, answer.recipe());
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,107 @@
+#include "client/cli/cli.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cpp/status.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr char kGroup[] = "Options of every command";
+
+void AddCommonOptions(CLI::App& app, CommonOptions& common) {
+  app.add_option("--server", common.server, "host:port or unix:/path; default $ATTUNE_SERVER, then localhost:7411")
+      ->group(kGroup);
+  app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->group(kGroup);
+  app.add_option("--device", common.device, "As `attune devices` lists it; default the server's first")->group(kGroup);
+  app.add_option("--policy", common.policy, "Measured back to back, or with L2 flushed before each run; default hot")
+      ->check(CLI::IsMember({"hot", "cold"}))
+      ->group(kGroup);
+  app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")
+      ->group(kGroup);
+  app.add_flag("--no-color", common.no_color, "No colours, also on a terminal; so does $NO_COLOR")->group(kGroup);
+  app.add_flag("--wide", common.wide, "Do not shorten tables to the terminal's width")->group(kGroup);
+}
+
+std::string Examples(absl::string_view examples) {
+  return absl::StrCat("Examples:\n  ", absl::StrJoin(absl::StrSplit(examples, '\n'), "\n  "));
+}
+
+// Errors come from anywhere; scripts and people get one line.
+std::string OneLine(absl::string_view message) {
+  return absl::StrJoin(absl::StrSplit(message, absl::ByAnyChar("\r\n"), absl::SkipWhitespace()), "; ");
+}
+
+int Fail(Environment& env, absl::string_view message, ExitCode code) {
+  env.err << "attune: " << OneLine(message) << "\n" << std::flush;
+  return static_cast<int>(code);
+}
+
+// What CLI11 says of a wrong command line, and where to read more.
+std::string UsageError(const std::vector<std::string>& arguments, const CLI::Error& error) {
+  const auto first = std::find_if(arguments.begin(), arguments.end(),
+                                  [](const std::string& word) { return !word.empty() && word[0] != '-'; });
+  const bool names_command =
+      first != arguments.end() && std::any_of(Commands().begin(), Commands().end(),
+                                              [&](const Command& command) { return command.name == *first; });
+  if (names_command) return absl::StrCat(error.what(), " (see attune ", *first, " --help)");
+  if (first != arguments.end() && first == arguments.begin()) {
+    return absl::StrCat("'", *first, "' is not a command (see attune --help)");
+  }
+  return absl::StrCat(error.what(), " (see attune --help)");
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app_("attune finds, proves and serves the fastest attention kernel for a shape on the GPU at hand.", "attune") {
+  app_.require_subcommand(1);
+  app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION));
+  app_.footer(Examples("attune devices\nattune --server l4:7411 tune b2.h8.q512.d64.f16\n"
+                       "attune best b2.h8.q512.d64.f16 --format=json\nattune COMMAND --help"));
+  AddCommonOptions(app_, common_);
+  for (const Command& command : Commands()) {
+    CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
+    sub->footer(Examples(command.examples));
+    actions_.emplace_back(sub, command.add(*sub));
+    AddCommonOptions(*sub, common_);
+  }
+}
+
+const Action& CommandLine::chosen() const {
+  return std::find_if(actions_.begin(), actions_.end(), [](const auto& entry) { return entry.first->parsed(); })
+      ->second;
+}
+
+int RunCli(const std::vector<std::string>& arguments, Environment& env) {
+  CommandLine line;
+  try {
+    line.app().parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    env.out << line.app().help() << std::flush;
+    return static_cast<int>(ExitCode::kOk);
+  } catch (const CLI::CallForVersion& version) {
+    env.out << version.what() << "\n" << std::flush;
+    return static_cast<int>(ExitCode::kOk);
+  } catch (const CLI::Error& error) {
+    return Fail(env, UsageError(arguments, error), ExitCode::kUsage);
+  }
+  Session session(line.common(), &env);
+  const absl::StatusOr<ExitCode> code = line.chosen()(session);
+  if (!code.ok()) {
+    // With an ErrorInfo it was a server that said so.
+    const bool nobody = absl::IsUnavailable(code.status()) && !GetErrorInfo(code.status()).has_value();
+    return Fail(env,
+                absl::StrCat(code.status().message(),
+                             nobody ? " (is attuned running there? --server or ATTUNE_SERVER says where)" : ""),
+                ExitCodeOf(code.status()));
+  }
+  return static_cast<int>(*code);
+}
+
+}  // namespace attune::cli

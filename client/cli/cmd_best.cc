@@ -1,0 +1,90 @@
+// attune best: the answer for a problem, from the server or from a snapshot.
+#include "absl/strings/str_cat.h"
+#include "client/cli/answer_text.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "client/cpp/files.h"
+#include "client/cpp/status.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::string artifact;
+  bool offline = false;
+  std::string snapshot;
+  bool exact = false;
+};
+
+BestQuery ToQuery(const Session& session, const Arguments& arguments, const Problem& problem) {
+  BestQuery query;
+  query.problem = problem;
+  query.device_id = session.options().device;
+  query.policy = session.policy();
+  if (arguments.exact) query.acceptable = {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE};
+  query.include_artifact = !arguments.artifact.empty();
+  return query;
+}
+
+absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, const BestQuery& query) {
+  if (path.empty()) return absl::NotFoundError("there is no default snapshot without HOME; give --snapshot FILE");
+  const auto snapshot = Snapshot::Load(path);
+  if (!snapshot.ok()) return snapshot.status();
+  AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy});
+  const bool accepted = answer != nullptr && (query.acceptable.empty() ||
+                                              answer->provenance() == v1::PROVENANCE_EXACT ||
+                                              answer->provenance() == v1::PROVENANCE_TIE);
+  if (accepted) return answer;
+  return absl::NotFoundError(absl::StrCat("the snapshot '", path, "' has no ",
+                                          answer == nullptr ? "" : "exact ", "answer for ", ToText(query.problem),
+                                          query.device_id.empty() ? "" : " on ", query.device_id, ", policy ",
+                                          attune::Word(query.policy)));
+}
+
+absl::StatusOr<AnswerPtr> Ask(Session& session, const Arguments& arguments, const BestQuery& query) {
+  if (!arguments.snapshot.empty()) return FromSnapshot(arguments.snapshot, query);
+  if (arguments.offline) return FromSnapshot(session.snapshot_path(), query);
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  return (*client)->GetBest(query);
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  const auto answer = Ask(session, arguments, ToQuery(session, arguments, *problem));
+  if (!answer.ok()) return answer.status();
+  if (!arguments.artifact.empty()) {
+    if ((*answer)->artifact().empty()) {
+      return absl::NotFoundError(absl::StrCat("there is no artifact of ", VariantText((*answer)->variant())));
+    }
+    if (absl::Status status = ReplaceFile(arguments.artifact, (*answer)->artifact()); !status.ok()) return status;
+  }
+  if (session.json()) {
+    session.Emit(AnswerJson(**answer, session.policy()));
+  } else {
+    PrintAnswer(session, **answer);
+    if (!arguments.artifact.empty()) {
+      session.Note(absl::StrCat("wrote ", Bytes(static_cast<int64_t>((*answer)->artifact().size())), " to ",
+                                arguments.artifact));
+    }
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddBest(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  app.add_option("--artifact", arguments->artifact, "Write the compiled code (cubin, OpenCL binary) to this file");
+  app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
+  app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");
+  app.add_option("--snapshot", arguments->snapshot, "Answer from this snapshot file; ask no server");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

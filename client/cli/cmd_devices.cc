@@ -1,0 +1,59 @@
+// attune devices: where kernels run, and which back ends are missing and why.
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+void Print(Session& session, const v1::ListDevicesResponse& response) {
+  Table devices({{"device"},
+                 {"model", kFlexible},
+                 {"target"},
+                 {"driver"},
+                 {"SMs", kNumber},
+                 {"shared/CTA", kNumber},
+                 {"L2", kNumber},
+                 {"memory", kNumber},
+                 {"GB/s", kNumber}});
+  for (const v1::Device& device : response.devices()) {
+    devices.Row({device.id(), device.model(), device.target(), device.driver(), absl::StrCat(device.compute_units()),
+                 Bytes(device.shared_bytes_per_block()), Bytes(device.l2_bytes()), Bytes(device.memory_bytes()),
+                 device.memory_bandwidth_gbs() > 0 ? absl::StrCat(device.memory_bandwidth_gbs()) : "-"});
+  }
+  if (devices.empty()) {
+    session.Print("No device. The server answers queries, but cannot tune.");
+  } else {
+    session.Print(devices);
+  }
+  session.Print("");
+  Table backends({{"back end"}, {"state"}, {"compiler or what is missing", kFlexible}});
+  for (const v1::BackendStatus& status : response.backends()) {
+    backends.Row({Word(status.backend()),
+                  status.available() ? Cell("in use", Color::kGreen) : Cell("missing", Color::kYellow),
+                  status.available() ? status.compiler() : status.reason()});
+  }
+  session.Print(backends);
+  session.Print(absl::StrCat("attuned ", response.server_version(), " at ", session.server()));
+}
+
+absl::StatusOr<ExitCode> Run(Session& session) {
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto response = (*client)->ListDevices();
+  if (!response.ok()) return response.status();
+  if (session.json()) {
+    for (const v1::Device& device : response->devices()) session.Emit(DeviceJson(device));
+    for (const v1::BackendStatus& status : response->backends()) session.Emit(BackendJson(status));
+  } else {
+    Print(session, *response);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddDevices(CLI::App&) { return Run; }
+
+}  // namespace attune::cli

@@ -1,0 +1,38 @@
+// attune evaluate: one given variant against the incumbent.
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/follow.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::string variant;
+  bool detach = false;
+};
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  v1::EvaluateVariantRequest request;
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  request.set_policy(session.policy());
+  request.mutable_variant()->set_text(arguments.variant);
+  return FollowUnless(arguments.detach, session, (*client)->Evaluate(std::move(request)));
+}
+
+}  // namespace
+
+Action AddEvaluate(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  app.add_option("variant", arguments->variant, "The variant, as `attune space --list` prints it")->required();
+  app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

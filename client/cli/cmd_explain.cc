@@ -1,0 +1,67 @@
+// attune explain: what bounds a trial, in words.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "client/cli/trial_text.h"
+
+namespace attune::cli {
+namespace {
+
+absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const std::string& subject) {
+  v1::ExplainRequest request;
+  const bool number = !subject.empty() && std::all_of(subject.begin(), subject.end(), absl::ascii_isdigit);
+  if (number || absl::StartsWith(subject, "trials/")) {
+    request.set_trial(ResourceName("trials", subject));
+    return request;
+  }
+  const auto problem = ParseProblem(subject);
+  if (!problem.ok()) return problem.status();
+  *request.mutable_best()->mutable_problem() = attune::ToProto(*problem);
+  request.mutable_best()->set_device_id(session.options().device);
+  request.mutable_best()->set_policy(session.policy());
+  return request;
+}
+
+void Print(Session& session, const v1::ExplainResponse& explanation) {
+  session.Print(TrialFields(explanation.trial()));
+  session.Print(absl::StrFormat("needs        %.3g GFLOP and %.3g MB; reaches %.1f TFLOP/s and %.0f GB/s\n",
+                                explanation.flops() / 1e9, explanation.bytes() / 1e6, explanation.tflops(),
+                                explanation.gbs()));
+  int number = 0;
+  for (const auto& finding : explanation.findings()) {
+    session.Print(absl::StrCat(++number, ". ", Paint(Word(finding.bound()), Color::kBold, session.colored_out()), ": ",
+                               finding.text()));
+    if (!finding.advice().empty()) session.Print(absl::StrCat("   Try: ", finding.advice()));
+  }
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const std::string& subject) {
+  const auto request = ToRequest(session, subject);
+  if (!request.ok()) return request.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto explanation = (*client)->Explain(*request);
+  if (!explanation.ok()) return explanation.status();
+  if (session.json()) {
+    session.Emit(ExplanationJson(*explanation));
+  } else {
+    Print(session, *explanation);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddExplain(CLI::App& app) {
+  auto subject = std::make_shared<std::string>();
+  app.add_option("subject", *subject, "A trial, as trials/123, or a problem, for its best variant")->required();
+  return [subject](Session& session) { return Run(session, *subject); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,60 @@
+// attune history: who was served for a problem, since when and why.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/pages.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
+  const auto problem = ParseProblem(text);
+  if (!problem.ok()) return problem.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  v1::ListIncumbentsRequest request;
+  request.set_problem(ToText(*problem));
+  request.set_device_id(session.options().device);
+  request.set_history(true);
+  Table table({{"incumbent"},
+               {"since"},
+               {"device"},
+               {"policy"},
+               {"time us", kNumber},
+               {"state"},
+               {"variant", kFlexible},
+               {"why", kFlexible}});
+  const absl::Status status =
+      ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
+              [&](const v1::Incumbent& incumbent) {
+                if (session.json()) {
+                  session.Emit(IncumbentJson(incumbent));
+                  return;
+                }
+                table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
+                           std::string(attune::Word(incumbent.policy())),
+                           Micros(incumbent.trial().timing().median_us()),
+                           incumbent.rolled_back() ? Cell("rolled back", Color::kYellow) : Cell(""),
+                           VariantText(incumbent.trial().variant()), incumbent.why()});
+              });
+  if (!status.ok()) return status;
+  if (session.json()) return ExitCode::kOk;
+  if (table.empty()) {
+    session.Note(absl::StrCat(ToText(*problem), " was never tuned here. To tune it: attune tune ", ToText(*problem)));
+  } else {
+    session.Print(table);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddHistory(CLI::App& app) {
+  auto problem = std::make_shared<std::string>();
+  AddProblemArgument(app, problem.get())->required();
+  return [problem](Session& session) { return Run(session, *problem); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,62 @@
+// attune import: checks a snapshot and puts it where answers come from when no server is reached.
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  bool view = false;
+};
+
+absl::Status Install(const Snapshot& snapshot, const std::string& path) {
+  if (path.empty()) return absl::NotFoundError("HOME is not set; there is no place to keep the snapshot");
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot create the folder of '", path, "'"));
+  return snapshot.Write(path);
+}
+
+void PrintAnswers(Session& session, const Snapshot& snapshot) {
+  Table table({{"problem"}, {"device"}, {"policy"}, {"provenance"}, {"time us", kNumber}, {"variant", kFlexible}});
+  for (const SnapshotAnswer& entry : snapshot.answers()) {
+    if (session.json()) {
+      session.Emit(AnswerJson(*entry.answer, entry.request.policy()));
+      continue;
+    }
+    table.Row({ProblemText(entry.request.problem()), entry.request.device_id(),
+               std::string(attune::Word(entry.request.policy())), Word(entry.answer->provenance()),
+               Micros(entry.answer->timing().median_us()), VariantText(entry.answer->variant())});
+  }
+  if (!session.json()) session.Print(table);
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto snapshot = Snapshot::Load(arguments.file);
+  if (!snapshot.ok()) return snapshot.status();
+  if (!arguments.view) {
+    if (absl::Status status = Install(**snapshot, session.snapshot_path()); !status.ok()) return status;
+  }
+  PrintAnswers(session, **snapshot);
+  session.Note(absl::StrCat((*snapshot)->answers().size(), " answers, exported ",
+                            absl::FormatTime("%Y-%m-%d %H:%M UTC", (*snapshot)->exported(), absl::UTCTimeZone()),
+                            arguments.view ? "" : absl::StrCat(", kept in ", session.snapshot_path())));
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddImport(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("file", arguments->file, "The snapshot to read")->required();
+  app.add_flag("--view", arguments->view, "Only show what is in it");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,72 @@
+// attune preflight: what tuning would try.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::vector<std::string> families;
+};
+
+void Print(Session& session, const v1::PreflightResponse& preflight) {
+  session.Print(absl::StrCat(ProblemText(preflight.problem()), " on ", preflight.device().id(), " (",
+                             preflight.device().model(), ", ", preflight.device().compute_units(), " SMs)"));
+  Table table({{"family"},
+               {"variants", kNumber},
+               {"of", kNumber},
+               {"compiles", kNumber},
+               {"known", kNumber},
+               {"why not", kFlexible}});
+  int64_t variants = 0;
+  for (const auto& family : preflight.families()) {
+    variants += family.variants();
+    table.Row({family.name(), absl::StrCat(family.variants()), absl::StrCat(family.product()),
+               absl::StrCat(family.compiles()), absl::StrCat(family.known()),
+               {family.reason(), Color::kYellow}});
+  }
+  session.Print(table);
+  session.Print(absl::StrCat(variants, " variants to try",
+                             preflight.has_estimate()
+                                 ? absl::StrCat(", about ", ClockText(FromProto(preflight.estimate())), " min:s")
+                                 : ""));
+  for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  v1::PreflightRequest request;
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  for (const std::string& family : arguments.families) request.add_families(family);
+  const auto preflight = (*client)->Preflight(request);
+  if (!preflight.ok()) return preflight.status();
+  if (session.json()) {
+    session.Emit(PreflightJson(*preflight));
+  } else {
+    Print(session, *preflight);
+  }
+  const bool feasible = std::any_of(preflight->families().begin(), preflight->families().end(),
+                                    [](const auto& family) { return family.variants() > 0; });
+  return feasible ? ExitCode::kOk : ExitCode::kNotFound;
+}
+
+}  // namespace
+
+Action AddPreflight(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  AddRepeatable(app, "--family", &arguments->families, "Only these families");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,46 @@
+// attune rollback: the previous incumbent again.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::string why;
+};
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  v1::RollBackRequest request;
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  request.set_policy(session.policy());
+  request.set_why(arguments.why);
+  const auto served = (*client)->RollBack(request);
+  if (!served.ok()) return served.status();
+  if (session.json()) {
+    session.Emit(IncumbentJson(*served));
+  } else {
+    session.Print(absl::StrCat("served again: ", VariantText(served->trial().variant()), "  ",
+                               Micros(served->trial().timing().median_us()), " us"));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddRollback(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  app.add_option("--why", arguments->why, "Kept in the history");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,70 @@
+// attune space: the variants of a problem, and what removed the others.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::vector<std::string> families;
+  bool list = false;
+};
+
+void PrintCounts(Session& session, const v1::PreflightResponse& space) {
+  Table table({{"family"}, {"variants", kNumber}, {"removed by", kFlexible}, {"because", kFlexible}});
+  for (const auto& family : space.families()) {
+    table.Row({family.name(), absl::StrCat(family.product()), "", "every combination of the parameters' values"});
+    for (const auto& removed : family.removed()) {
+      table.Row({"", absl::StrCat("-", removed.removed()), removed.constraint(), removed.reason()});
+    }
+    table.Row({"",
+               {absl::StrCat("= ", family.variants()), Color::kBold},
+               family.feasible() ? "" : family.reason(),
+               absl::StrCat(family.compiles(), " compiles")});
+  }
+  session.Print(table);
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  v1::PreflightRequest request;
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  for (const std::string& family : arguments.families) request.add_families(family);
+  request.set_list_variants(arguments.list);
+  const auto space = (*client)->Preflight(request);
+  if (!space.ok()) return space.status();
+  if (arguments.list) {
+    for (const v1::Variant& variant : space->variants()) {
+      if (session.json()) {
+        session.Emit(VariantJson(variant));
+      } else {
+        session.Print(VariantText(variant));
+      }
+    }
+  } else if (session.json()) {
+    session.Emit(PreflightJson(*space));
+  } else {
+    PrintCounts(session, *space);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddSpace(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  AddRepeatable(app, "--family", &arguments->families, "Only these families");
+  app.add_flag("--list", arguments->list, "List the variants, one a line");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,93 @@
+// attune summary: the winner of each problem against the baselines.
+#include <map>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/pages.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+using Where = std::tuple<std::string, std::string, v1::Policy>;  // problem, device, policy
+// The newest time of each contender.
+using Baselines = std::map<Where, std::map<std::string, double>>;
+
+absl::StatusOr<Baselines> AllBaselines(Session& session, Client& client) {
+  v1::ListBaselinesRequest request;
+  request.set_device_id(session.options().device);
+  Baselines baselines;
+  std::map<std::pair<Where, std::string>, int64_t> recorded;
+  const absl::Status status = ForEach(
+      client, &Client::ListBaselines, &v1::ListBaselinesResponse::baselines, request, kAll, [&](const v1::Baseline& b) {
+        const Where where = {b.problem_text(), b.device_id(), b.policy()};
+        const auto [it, first] = recorded.try_emplace({where, b.contender()}, b.record_time().seconds());
+        if (!first && it->second > b.record_time().seconds()) return;
+        it->second = b.record_time().seconds();
+        baselines[where][b.contender()] = b.median_us();
+      });
+  if (!status.ok()) return status;
+  return baselines;
+}
+
+Json SummaryJson(const v1::Incumbent& incumbent, const std::map<std::string, double>& times) {
+  Json json = IncumbentJson(incumbent);
+  json["type"] = "summary";
+  json["speedups"] = Json::object();
+  for (const auto& [contender, us] : times) {
+    json["speedups"][contender] = us / incumbent.trial().timing().median_us();
+  }
+  return json;
+}
+
+std::string SpeedupText(const v1::Incumbent& incumbent, const std::map<std::string, double>& times) {
+  return absl::StrJoin(times, ", ", [&](std::string* out, const auto& time) {
+    absl::StrAppend(out, Speedup(time.second / incumbent.trial().timing().median_us()), " ", time.first);
+  });
+}
+
+absl::StatusOr<ExitCode> Run(Session& session) {
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto baselines = AllBaselines(session, **client);
+  if (!baselines.ok()) return baselines.status();
+  v1::ListIncumbentsRequest request;
+  request.set_device_id(session.options().device);
+  Table table({{"problem"},
+               {"device"},
+               {"policy"},
+               {"time us", kNumber},
+               {"against baselines", kFlexible},
+               {"variant", kFlexible}});
+  const absl::Status status = ForEach(
+      **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
+      [&](const v1::Incumbent& incumbent) {
+        const auto found = baselines->find({incumbent.problem_text(), incumbent.device_id(), incumbent.policy()});
+        const bool timed = incumbent.trial().timing().median_us() > 0;
+        const auto times = timed && found != baselines->end() ? found->second : std::map<std::string, double>();
+        if (session.json()) {
+          session.Emit(SummaryJson(incumbent, times));
+          return;
+        }
+        table.Row({incumbent.problem_text(), incumbent.device_id(), std::string(attune::Word(incumbent.policy())),
+                   Micros(incumbent.trial().timing().median_us()), SpeedupText(incumbent, times),
+                   VariantText(incumbent.trial().variant())});
+      });
+  if (!status.ok()) return status;
+  if (session.json()) return ExitCode::kOk;
+  if (table.empty()) {
+    session.Note("Nothing is tuned yet. To start: attune tune b2.h8.q512.d64.f16");
+  } else {
+    session.Print(table);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddSummary(CLI::App&) { return Run; }
+
+}  // namespace attune::cli

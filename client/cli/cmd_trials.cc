@@ -1,0 +1,98 @@
+// attune trials: what was tried, and how it ended.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/pages.h"
+#include "client/cli/text.h"
+#include "client/cli/trial_text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string subject;
+  std::string family;
+  std::vector<std::string> verdicts;
+  std::string job;
+  bool fastest = false;
+  int64_t limit = 50;
+};
+
+absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto trial = (*client)->GetTrial(name);
+  if (!trial.ok()) return trial.status();
+  if (session.json()) {
+    session.Emit(TrialJson(*trial));
+  } else {
+    session.Print(TrialFields(*trial));
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Arguments& arguments) {
+  v1::ListTrialsRequest request;
+  v1::TrialFilter& filter = *request.mutable_filter();
+  if (!arguments.subject.empty()) {
+    const auto problem = ParseProblem(arguments.subject);
+    if (!problem.ok()) return problem.status();
+    filter.set_problem(ToText(*problem));
+  }
+  for (const std::string& text : arguments.verdicts) {
+    const auto verdict = ParseVerdict(text);
+    if (!verdict.ok()) return verdict.status();
+    filter.add_verdicts(*verdict);
+  }
+  filter.set_device_id(session.options().device);
+  filter.set_family(arguments.family);
+  if (!session.options().policy.empty()) filter.set_policy(session.policy());
+  if (!arguments.job.empty()) filter.set_job(ResourceName("operations", arguments.job));
+  request.set_order(arguments.fastest ? v1::ListTrialsRequest::ORDER_FASTEST : v1::ListTrialsRequest::ORDER_NEWEST);
+  return request;
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  if (absl::StartsWith(arguments.subject, "trials/")) return ShowOne(session, arguments.subject);
+  const auto request = ToRequest(session, arguments);
+  if (!request.ok()) return request.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  Table table = TrialTable();
+  int64_t count = 0;
+  const absl::Status status = ForEach(**client, &Client::ListTrials, &v1::ListTrialsResponse::trials, *request,
+                                      arguments.limit, [&](const v1::Trial& trial) {
+                                        ++count;
+                                        if (session.json()) {
+                                          session.Emit(TrialJson(trial));
+                                        } else {
+                                          AddTrial(trial, &table);
+                                        }
+                                      });
+  if (!status.ok()) return status;
+  if (session.json()) return ExitCode::kOk;
+  if (table.empty()) {
+    session.Note("No trials match.");
+  } else {
+    session.Print(table);
+    if (count == arguments.limit) session.Note(absl::StrCat("The first ", count, "; --limit 0 shows all."));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddTrials(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("problem", arguments->subject, "Only this problem's; or one trial, as trials/123");
+  app.add_option("--family", arguments->family, "Only this family's");
+  AddRepeatable(app, "--verdict", &arguments->verdicts, "Only with this verdict");
+  app.add_option("--job", arguments->job, "Only of this operation");
+  app.add_flag("--fastest", arguments->fastest, "Fastest first, not newest first");
+  AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,74 @@
+// attune tune: starts tuning a problem and follows it.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/follow.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::vector<std::string> families;
+  std::string strategy = "exhaustive";
+  int64_t max_trials = 0;
+  std::string max_time;
+  uint64_t seed = 0;
+  bool retry_known = false;
+  bool background = false;
+  bool detach = false;
+  std::string request_id;
+};
+
+absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  v1::TuneRequest request;
+  request.set_request_id(arguments.request_id);
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  request.set_policy(session.policy());
+  for (const std::string& family : arguments.families) request.add_families(family);
+  v1::Strategy& strategy = *request.mutable_strategy();
+  strategy.set_kind(arguments.strategy == "random" ? v1::Strategy::KIND_RANDOM : v1::Strategy::KIND_EXHAUSTIVE);
+  strategy.set_max_trials(arguments.max_trials);
+  strategy.set_seed(arguments.seed);
+  if (!arguments.max_time.empty()) {
+    const auto max_time = ParseDuration("--max-time", arguments.max_time);
+    if (!max_time.ok()) return max_time.status();
+    *strategy.mutable_max_time() = ToProto(*max_time);
+  }
+  request.set_retry_known(arguments.retry_known);
+  request.set_background(arguments.background);
+  return request;
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  auto request = ToRequest(session, arguments);
+  if (!request.ok()) return request.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  return FollowUnless(arguments.detach, session, (*client)->Tune(*std::move(request)));
+}
+
+}  // namespace
+
+Action AddTune(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  AddRepeatable(app, "--family", &arguments->families, "Only these families");
+  app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
+      ->check(CLI::IsMember({"exhaustive", "random"}));
+  AddCount(app, "--max-trials", &arguments->max_trials, "Stop after this many trials; 0: no limit");
+  app.add_option("--max-time", arguments->max_time, "Stop after this long: 30s, 5m, 1h30m");
+  app.add_option("--seed", arguments->seed, "Of --strategy random; 0: chosen by the server");
+  app.add_flag("--retry-known", arguments->retry_known, "Try again what has a trial under today's dependencies");
+  app.add_flag("--background", arguments->background, "Give way to every other job");
+  app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
+  app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once")
+      ->check([](const std::string& id) { return id.size() <= 128 ? "" : "--request-id is over 128 characters"; });
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

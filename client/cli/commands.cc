@@ -1,0 +1,59 @@
+#include "client/cli/command.h"
+
+namespace attune::cli {
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> commands = {
+      {"preflight", "Say what tuning a problem would try, and what stands in its way; runs nothing",
+       "attune preflight b2.h8.q512.d64.f16\n"
+       "attune preflight b1.h32.kvh8.q1.kv8192.d128.bf16 --device profile:l4",
+       AddPreflight},
+      {"devices", "List the server's devices and back ends", "attune devices\nattune --server l4:7411 devices",
+       AddDevices},
+      {"families", "List the kernel families", "attune families\nattune families attention_wmma", AddFamilies},
+      {"space", "Count or list the variants of a problem, constraint by constraint",
+       "attune space b2.h8.q512.d64.f16\nattune space b2.h8.q512.d64.f16 --family attention_wmma --list", AddSpace},
+      {"tune", "Find the fastest variant of a problem",
+       "attune tune b2.h8.q512.d64.f16\n"
+       "attune tune b1.h32.kvh8.q1.kv8192.d128.bf16 --strategy random --max-trials 200 --max-time 5m\n"
+       "attune tune b2.h8.q512.d64.f16 --detach",
+       AddTune},
+      {"best", "Show the best known variant of a problem, and how to launch it",
+       "attune best b2.h8.q512.d64.f16\n"
+       "attune best b2.h8.q512.d64.f16.causal --artifact attention.cubin --format=json\n"
+       "attune best b2.h8.q512.d64.f16 --offline",
+       AddBest},
+      {"trials", "List trials, or show one",
+       "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
+       "attune trials trials/123",
+       AddTrials},
+      {"explain", "Say what bounds a trial, or the best variant of a problem",
+       "attune explain trials/123\nattune explain b1.h1.q128.d64.f16", AddExplain},
+      {"evaluate", "Time one variant against the incumbent: KEEP or REVERT",
+       "attune evaluate b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32", AddEvaluate},
+      {"sweep", "Tune and re-time a file of problems, and report regressions",
+       "attune sweep nightly.textproto --report-md report.md --report-json report.json", AddSweep},
+      {"jobs", "List operations", "attune jobs\nattune jobs --active", AddJobs},
+      {"watch", "Follow an operation", "attune watch operations/7", AddWatch},
+      {"cancel", "Cancel an operation; what it committed stays", "attune cancel operations/7", AddCancel},
+      {"history", "List the incumbents of a problem, past and present", "attune history b2.h8.q512.d64.f16",
+       AddHistory},
+      {"rollback", "Serve the previous incumbent of a problem again",
+       "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"", AddRollback},
+      {"baseline", "Record somebody else's time for a problem, or list what is recorded",
+       "attune baseline b2.h8.q512.d64.f16 torch-sdpa-flash 47.0\nattune baseline", AddBaseline},
+      {"summary", "List the winner of each problem with its speed-ups over the baselines",
+       "attune summary\nattune summary --device cuda:0 --format=json", AddSummary},
+      {"export", "Save what the server serves as a snapshot file", "attune export l4.snapshot", AddExport},
+      {"import", "Check a snapshot file and keep it to answer from without a server", "attune import l4.snapshot",
+       AddImport},
+      {"completion", "Print the completion script of a shell",
+       "attune completion bash > ~/.local/share/bash-completion/completions/attune\n"
+       "attune completion zsh > ~/.zfunc/_attune\n"
+       "attune completion fish > ~/.config/fish/completions/attune.fish",
+       AddCompletion},
+  };
+  return commands;
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,25 @@
+#include "client/cli/exit_code.h"
+
+namespace attune::cli {
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return ExitCode::kOk;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
+      return ExitCode::kUsage;
+    case absl::StatusCode::kNotFound:
+      return ExitCode::kNotFound;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return ExitCode::kUnreachable;
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kAborted:
+      return ExitCode::kOperationFailed;
+    default:
+      return ExitCode::kError;
+  }
+}
+
+}  // namespace attune::cli

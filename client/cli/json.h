@@ -1,0 +1,40 @@
+// What programs read: every value that `--format=json` prints, with the keys that docs/cli.md promises. Keys are always
+// present; a value that is not known is null. Every object has "type".
+#ifndef ATTUNE_CLIENT_CLI_JSON_H_
+#define ATTUNE_CLIENT_CLI_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "attune/v1/service.pb.h"
+#include "client/cli/session.h"
+#include "client/cpp/snapshot.h"
+
+namespace attune::cli {
+
+Json TrialJson(const v1::Trial& trial);
+Json VariantJson(const v1::Variant& variant);
+Json RecipeJson(const v1::LaunchRecipe& recipe);
+
+Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy);
+Json IncumbentJson(const v1::Incumbent& incumbent);
+Json BaselineJson(const v1::Baseline& baseline);
+Json ExplanationJson(const v1::ExplainResponse& explanation);
+
+Json DeviceJson(const v1::Device& device);
+Json BackendJson(const v1::BackendStatus& status);
+Json FamilyJson(const v1::KernelFamily& family);
+Json PreflightJson(const v1::PreflightResponse& preflight);
+
+Json OperationJson(const v1::Operation& operation);
+Json ProgressJson(const v1::Operation& operation);
+Json TuningJson(const v1::Operation& operation);
+Json EvaluationJson(const v1::Operation& operation);
+Json SweepJson(const v1::SweepReport& report);
+
+// Canonical text; empty when the server sent a problem that this program does not know.
+std::string ProblemText(const v1::Problem& problem);
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_JSON_H_

@@ -1,0 +1,105 @@
+// JSON of operations: their progress and what they end with.
+#include "client/cli/json.h"
+#include "client/cli/progress.h"
+#include "client/cli/text.h"
+#include "proto/attune/problem.h"
+
+namespace attune::cli {
+namespace {
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json VerdictsJson(const v1::OperationProgress& progress) {
+  Json json = Json::object();
+  for (const v1::VerdictCount& count : progress.verdicts()) {
+    json[std::string(attune::Word(count.verdict()))] = count.count();
+  }
+  return json;
+}
+
+}  // namespace
+
+Json OperationJson(const v1::Operation& operation) {
+  return {{"type", "operation"},
+          {"operation", operation.name()},
+          {"title", operation.title()},
+          {"state", Word(operation.state())},
+          {"done", operation.done()},
+          {"phase", Word(operation.progress().phase())},
+          {"trials_done", operation.progress().trials_done()},
+          {"trials_total", operation.progress().trials_total()},
+          {"request_id", operation.request_id()},
+          {"create_time", TextOrNull(Iso(operation.create_time()))},
+          {"end_time", TextOrNull(Iso(operation.end_time()))},
+          {"error", operation.has_error() ? Json(operation.error().message()) : Json()}};
+}
+
+Json ProgressJson(const v1::Operation& operation) {
+  const v1::OperationProgress& progress = operation.progress();
+  return {{"type", "progress"},
+          {"operation", operation.name()},
+          {"state", Word(operation.state())},
+          {"phase", Word(progress.phase())},
+          {"trials_done", progress.trials_done()},
+          {"trials_total", progress.trials_total()},
+          {"trials_reused", progress.trials_reused()},
+          {"trials_per_s", TrialsPerSecond(progress)},
+          {"compiles_done", progress.compiles_done()},
+          {"compiles_total", progress.compiles_total()},
+          {"verdicts", VerdictsJson(progress)},
+          {"best_variant", progress.has_best() ? Json(VariantText(progress.best().variant())) : Json()},
+          {"best_latency_ms", progress.has_best() ? Json(progress.best().timing().median_us() / 1000) : Json()},
+          {"device_busy", progress.device_busy()},
+          {"elapsed_s", absl::ToDoubleSeconds(FromProto(progress.elapsed()))},
+          {"eta_s", progress.has_eta() ? Json(absl::ToDoubleSeconds(FromProto(progress.eta()))) : Json()},
+          {"message", progress.message()}};
+}
+
+Json TuningJson(const v1::Operation& operation) {
+  const v1::TuneResult& result = operation.tune();
+  Json json = {{"type", "tuning"},
+               {"operation", operation.name()},
+               {"promoted", result.promoted()},
+               {"decision", result.decision()},
+               {"floor_ms", result.floor_us() / 1000},
+               {"verdicts", VerdictsJson(operation.progress())},
+               {"incumbent", result.has_incumbent() ? IncumbentJson(result.incumbent()) : Json()},
+               {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
+               {"play_off", Json::array()}};
+  for (const v1::Trial& trial : result.play_off()) json["play_off"].push_back(TrialJson(trial));
+  return json;
+}
+
+Json EvaluationJson(const v1::Operation& operation) {
+  const v1::EvaluateResult& result = operation.evaluate();
+  return {{"type", "evaluation"},
+          {"operation", operation.name()},
+          {"decision", Word(result.decision())},
+          {"reason", result.reason()},
+          {"speedup", result.speedup() > 0 ? Json(result.speedup()) : Json()},
+          {"trial", TrialJson(result.trial())},
+          {"incumbent", result.has_incumbent() ? TrialJson(result.incumbent()) : Json()}};
+}
+
+Json SweepJson(const v1::SweepReport& report) {
+  Json json = {{"type", "sweep"},
+               {"title", report.title()},
+               {"device", report.device_id()},
+               {"regression", report.regression()},
+               {"trials", report.trials()},
+               {"compiles", report.compiles()},
+               {"rows", Json::array()}};
+  for (const auto& row : report.rows()) {
+    json["rows"].push_back({{"problem", row.problem()},
+                            {"outcome", Word(row.outcome())},
+                            {"before_ms", row.before_us() > 0 ? Json(row.before_us() / 1000) : Json()},
+                            {"after_ms", row.after_us() > 0 ? Json(row.after_us() / 1000) : Json()},
+                            {"variant", row.variant()},
+                            {"detail", row.detail()},
+                            {"trials", row.trials()},
+                            {"compiles", row.compiles()}});
+  }
+  return json;
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,94 @@
+// JSON of what the server has: devices, back ends, families, spaces.
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+Json ConstraintJson(const v1::KernelFamily::Constraint& constraint) {
+  return {{"expression", constraint.expression()}, {"reason", constraint.reason()}};
+}
+
+}  // namespace
+
+Json DeviceJson(const v1::Device& device) {
+  return {{"type", "device"},
+          {"device", device.id()},
+          {"backend", Word(device.backend())},
+          {"model", device.model()},
+          {"uuid", device.uuid()},
+          {"driver", device.driver()},
+          {"target", device.target()},
+          {"fingerprint", device.fingerprint()},
+          {"sm_count", device.compute_units()},
+          {"warp_size", device.warp_size()},
+          {"max_threads_per_block", device.max_threads_per_block()},
+          {"max_warps_per_sm", device.max_warps_per_sm()},
+          {"max_blocks_per_sm", device.max_blocks_per_sm()},
+          {"registers_per_sm", device.registers_per_sm()},
+          {"max_registers_per_thread", device.max_registers_per_thread()},
+          {"shared_bytes_per_block", device.shared_bytes_per_block()},
+          {"shared_bytes_per_sm", device.shared_bytes_per_sm()},
+          {"l2_bytes", device.l2_bytes()},
+          {"memory_bytes", device.memory_bytes()},
+          {"compute_capability", device.compute_capability()},
+          {"sm_clock_mhz", device.sm_clock_mhz()},
+          {"memory_bandwidth_gbs", device.memory_bandwidth_gbs()}};
+}
+
+Json BackendJson(const v1::BackendStatus& status) {
+  return {{"type", "backend"},
+          {"backend", Word(status.backend())},
+          {"available", status.available()},
+          {"compiler", status.compiler()},
+          {"reason", status.reason()}};
+}
+
+Json FamilyJson(const v1::KernelFamily& family) {
+  Json json = {{"type", "family"},
+               {"family", family.name()},
+               {"backend", Word(family.backend())},
+               {"description", family.description()},
+               {"source_hash", family.source_hash()},
+               {"parameters", Json::array()},
+               {"constraints", Json::array()},
+               {"problem_limits", Json::array()}};
+  for (const auto& parameter : family.parameters()) {
+    json["parameters"].push_back({{"name", parameter.name()},
+                                  {"values", parameter.values()},
+                                  {"launch_time", parameter.launch_time()},
+                                  {"description", parameter.description()}});
+  }
+  for (const auto& constraint : family.constraints()) json["constraints"].push_back(ConstraintJson(constraint));
+  for (const auto& limit : family.problem_limits()) json["problem_limits"].push_back(ConstraintJson(limit));
+  return json;
+}
+
+Json PreflightJson(const v1::PreflightResponse& preflight) {
+  Json json = {{"type", "preflight"},
+               {"problem", ProblemText(preflight.problem())},
+               {"device", preflight.device().id()},
+               {"estimate_s", preflight.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(preflight.estimate())))
+                                                       : Json()},
+               {"warnings", preflight.warnings()},
+               {"families", Json::array()}};
+  for (const auto& family : preflight.families()) {
+    Json removed = Json::array();
+    for (const auto& constraint : family.removed()) {
+      removed.push_back({{"constraint", constraint.constraint()},
+                         {"reason", constraint.reason()},
+                         {"removed", constraint.removed()}});
+    }
+    json["families"].push_back({{"family", family.name()},
+                                {"feasible", family.feasible()},
+                                {"reason", family.reason()},
+                                {"product", family.product()},
+                                {"variants", family.variants()},
+                                {"compiles", family.compiles()},
+                                {"known", family.known()},
+                                {"removed", std::move(removed)}});
+  }
+  return json;
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,207 @@
+// JSON of trials and answers.
+#include "absl/strings/str_cat.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "proto/attune/problem.h"
+
+namespace attune::cli {
+namespace {
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json MillisOrNull(double us) { return us > 0 ? Json(us / 1000) : Json(); }
+
+void AddTiming(Json* json, bool present, const v1::Timing& timing) {
+  (*json)["latency_ms"] = present ? MillisOrNull(timing.median_us()) : Json();
+  (*json)["latency_low_ms"] = present ? MillisOrNull(timing.low_us()) : Json();
+  (*json)["latency_high_ms"] = present ? MillisOrNull(timing.high_us()) : Json();
+  (*json)["latency_min_ms"] = present ? MillisOrNull(timing.min_us()) : Json();
+  (*json)["samples"] = present ? Json(timing.samples()) : Json();
+  (*json)["settled"] = present ? Json(timing.settled()) : Json();
+  (*json)["contended"] = present ? Json(timing.contended()) : Json();
+  (*json)["sm_clock_mhz"] = timing.sm_clock_mhz() > 0 ? Json(timing.sm_clock_mhz()) : Json();
+  (*json)["power_w"] = timing.power_w() > 0 ? Json(timing.power_w()) : Json();
+  (*json)["temperature_c"] = timing.temperature_c() > 0 ? Json(timing.temperature_c()) : Json();
+}
+
+void AddGeometry(Json* json, bool present, const v1::Geometry& geometry) {
+  (*json)["ctas"] = present ? Json(geometry.ctas()) : Json();
+  (*json)["sm_count"] = present ? Json(geometry.sm_count()) : Json();
+  (*json)["ctas_per_sm"] = present ? Json(geometry.ctas_per_sm()) : Json();
+  (*json)["threads_per_cta"] = present ? Json(geometry.threads_per_cta()) : Json();
+  (*json)["waves"] = present ? Json(geometry.waves()) : Json();
+  (*json)["occupancy"] = present ? Json(geometry.occupancy()) : Json();
+}
+
+void AddAccuracy(Json* json, bool present, const v1::Accuracy& accuracy) {
+  (*json)["max_abs_error"] = present ? Json(accuracy.max_abs_error()) : Json();
+  (*json)["plain_max_abs_error"] = present ? Json(accuracy.plain_max_abs_error()) : Json();
+}
+
+Json DimJson(const v1::Dim3& dim) { return Json::array({dim.x(), dim.y(), dim.z()}); }
+
+std::string BufferWord(v1::BufferRole role) {
+  const std::string& name = v1::BufferRole_Name(role);
+  constexpr absl::string_view kPrefix = "BUFFER_ROLE_";
+  return name.size() > kPrefix.size() ? name.substr(kPrefix.size()) : name;
+}
+
+Json ArgumentJson(const v1::KernelArg& arg) {
+  switch (arg.value_case()) {
+    case v1::KernelArg::kBuffer:
+      if (arg.buffer().role() == v1::BUFFER_ROLE_SCRATCH) return {{"scratch", arg.buffer().scratch()}};
+      return {{"buffer", BufferWord(arg.buffer().role())}};
+    case v1::KernelArg::kI32:
+      return {{"i32", arg.i32()}};
+    case v1::KernelArg::kI64:
+      return {{"i64", arg.i64()}};
+    case v1::KernelArg::kF32:
+      return {{"f32", arg.f32()}};
+    default:
+      return Json::object();
+  }
+}
+
+Json ParametersJson(const v1::Variant& variant) {
+  Json parameters = Json::object();
+  for (const v1::ParameterValue& parameter : variant.parameters()) parameters[parameter.name()] = parameter.value();
+  return parameters;
+}
+
+}  // namespace
+
+std::string ProblemText(const v1::Problem& problem) {
+  const absl::StatusOr<Problem> read = attune::FromProto(problem);
+  return read.ok() ? ToText(*read) : "";
+}
+
+Json VariantJson(const v1::Variant& variant) {
+  return {{"type", "variant"},
+          {"variant", VariantText(variant)},
+          {"family", variant.family()},
+          {"parameters", ParametersJson(variant)}};
+}
+
+Json RecipeJson(const v1::LaunchRecipe& recipe) {
+  Json json = {{"main_launch", recipe.main_launch()}, {"scratch", Json::array()}, {"launches", Json::array()}};
+  for (const v1::ScratchBuffer& scratch : recipe.scratch()) {
+    json["scratch"].push_back({{"name", scratch.name()},
+                               {"bytes", scratch.bytes()},
+                               {"zero_before_first_run", scratch.zero_before_first_run()}});
+  }
+  for (const v1::KernelLaunch& launch : recipe.launches()) {
+    Json args = Json::array();
+    for (const v1::KernelArg& arg : launch.args()) args.push_back(ArgumentJson(arg));
+    json["launches"].push_back({{"entry", launch.entry()},
+                                {"grid", DimJson(launch.grid())},
+                                {"block", DimJson(launch.block())},
+                                {"dynamic_shared_bytes", launch.dynamic_shared_bytes()},
+                                {"args", std::move(args)}});
+  }
+  return json;
+}
+
+Json TrialJson(const v1::Trial& trial) {
+  Json json = {{"type", "trial"},
+               {"trial", trial.name()},
+               {"problem", trial.problem_text().empty() ? ProblemText(trial.problem()) : trial.problem_text()},
+               {"device", trial.device_id()},
+               {"policy", attune::Word(trial.policy())},
+               {"verdict", attune::Word(trial.verdict())},
+               {"detail", trial.detail()},
+               {"variant", VariantText(trial.variant())},
+               {"family", trial.variant().family()},
+               {"parameters", ParametersJson(trial.variant())}};
+  AddTiming(&json, trial.has_timing(), trial.timing());
+  AddGeometry(&json, trial.has_geometry(), trial.geometry());
+  const bool compiled = trial.has_resources();
+  json["registers"] = compiled ? Json(trial.resources().registers()) : Json();
+  json["spill_bytes"] = compiled ? Json(trial.resources().spill_bytes()) : Json();
+  json["shared_bytes"] = compiled ? Json(trial.resources().shared_bytes()) : Json();
+  json["stack_bytes"] = compiled ? Json(trial.resources().stack_bytes()) : Json();
+  AddAccuracy(&json, trial.has_accuracy(), trial.accuracy());
+  json["compile_ms"] = trial.compile_ms() > 0 ? Json(trial.compile_ms()) : Json();
+  json["artifact_sha256"] = TextOrNull(trial.artifact_sha256());
+  json["source_hash"] = TextOrNull(trial.dependencies().source_hash());
+  json["toolchain"] = TextOrNull(trial.dependencies().toolchain());
+  json["driver"] = TextOrNull(trial.dependencies().driver());
+  json["job"] = TextOrNull(trial.job());
+  json["identical_to"] = TextOrNull(trial.identical_to());
+  json["finish_time"] = TextOrNull(Iso(trial.finish_time()));
+  return json;
+}
+
+Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
+  Json json = {{"type", "answer"},
+               {"problem", ProblemText(answer.problem())},
+               {"device", answer.device_id()},
+               {"policy", attune::Word(policy)},
+               {"provenance", Word(answer.provenance())},
+               {"provenance_detail", answer.provenance_detail()},
+               {"variant", VariantText(answer.variant())},
+               {"family", answer.variant().family()},
+               {"parameters", ParametersJson(answer.variant())}};
+  AddTiming(&json, answer.has_timing(), answer.timing());
+  AddGeometry(&json, answer.has_geometry(), answer.geometry());
+  AddAccuracy(&json, answer.has_accuracy(), answer.accuracy());
+  json["artifact_sha256"] = TextOrNull(answer.artifact_sha256());
+  json["trial"] = TextOrNull(answer.trial());
+  json["promote_time"] = TextOrNull(Iso(answer.promote_time()));
+  json["ties"] = Json::array();
+  for (const v1::Variant& tie : answer.ties()) json["ties"].push_back(VariantText(tie));
+  json["speedups"] = Json::object();
+  for (const v1::Baseline& baseline : answer.baselines()) {
+    if (answer.timing().median_us() > 0) {
+      json["speedups"][baseline.contender()] = baseline.median_us() / answer.timing().median_us();
+    }
+  }
+  json["recipe"] = answer.has_recipe() ? RecipeJson(answer.recipe()) : Json();
+  return json;
+}
+
+Json IncumbentJson(const v1::Incumbent& incumbent) {
+  Json json = {{"type", "incumbent"},
+               {"incumbent", incumbent.name()},
+               {"problem", incumbent.problem_text()},
+               {"device", incumbent.device_id()},
+               {"policy", attune::Word(incumbent.policy())},
+               {"variant", VariantText(incumbent.trial().variant())},
+               {"latency_ms", MillisOrNull(incumbent.trial().timing().median_us())},
+               {"trial", incumbent.trial().name()},
+               {"promote_time", TextOrNull(Iso(incumbent.promote_time()))},
+               {"job", TextOrNull(incumbent.job())},
+               {"previous", TextOrNull(incumbent.previous())},
+               {"why", incumbent.why()},
+               {"rolled_back", incumbent.rolled_back()},
+               {"ties", Json::array()}};
+  for (const v1::Variant& tie : incumbent.ties()) json["ties"].push_back(VariantText(tie));
+  return json;
+}
+
+Json BaselineJson(const v1::Baseline& baseline) {
+  return {{"type", "baseline"},
+          {"problem", baseline.problem_text().empty() ? ProblemText(baseline.problem()) : baseline.problem_text()},
+          {"device", baseline.device_id()},
+          {"policy", attune::Word(baseline.policy())},
+          {"contender", baseline.contender()},
+          {"latency_ms", MillisOrNull(baseline.median_us())},
+          {"latency_low_ms", MillisOrNull(baseline.low_us())},
+          {"latency_high_ms", MillisOrNull(baseline.high_us())},
+          {"record_time", TextOrNull(Iso(baseline.record_time()))},
+          {"note", baseline.note()}};
+}
+
+Json ExplanationJson(const v1::ExplainResponse& explanation) {
+  Json json = {{"type", "explanation"}, {"findings", Json::array()}};
+  for (const auto& finding : explanation.findings()) {
+    json["findings"].push_back(
+        {{"bound", Word(finding.bound())}, {"text", finding.text()}, {"advice", finding.advice()}});
+  }
+  json["flops"] = explanation.flops();
+  json["bytes"] = explanation.bytes();
+  json["tflops"] = explanation.tflops();
+  json["gbs"] = explanation.gbs();
+  json["trial"] = TrialJson(explanation.trial());
+  return json;
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,136 @@
+#include "client/cli/operation_result.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "client/cli/trial_text.h"
+
+namespace attune::cli {
+namespace {
+
+ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
+  const v1::TuneResult& result = operation.tune();
+  const bool served = result.has_incumbent();
+  const ExitCode code = served || result.has_winner() ? ExitCode::kOk : ExitCode::kNotFound;
+  if (session.json()) {
+    session.Emit(TuningJson(operation));
+    return code;
+  }
+  if (result.play_off_size() > 0) {
+    session.Print("Play-off, best first:");
+    Table table = TrialTable();
+    for (const v1::Trial& trial : result.play_off()) AddTrial(trial, &table);
+    session.Print(table);
+    session.Print("");
+  }
+  if (result.has_winner()) session.Print(TrialFields(result.winner()));
+  session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
+  if (result.floor_us() > 0) {
+    session.Print(absl::StrCat("The shortest launch on this device takes ", Micros(result.floor_us()), " us."));
+  }
+  if (code == ExitCode::kNotFound) session.Note("attune: no variant is OK; see attune trials, column verdict");
+  return code;
+}
+
+ExitCode PrintEvaluation(Session& session, const v1::Operation& operation) {
+  const v1::EvaluateResult& result = operation.evaluate();
+  const bool keep = result.decision() == v1::EvaluateResult::DECISION_KEEP;
+  if (session.json()) {
+    session.Emit(EvaluationJson(operation));
+  } else {
+    Table table = TrialTable();
+    AddTrial(result.trial(), &table);
+    if (result.has_incumbent()) AddTrial(result.incumbent(), &table);
+    session.Print(table);
+    session.Print("");
+    session.Print(absl::StrCat(
+        Paint(Word(result.decision()), keep ? Color::kGreen : Color::kRed, session.colored_out()),
+        result.speedup() > 0 ? absl::StrCat("  ", Speedup(result.speedup()), " the incumbent") : "", "  ",
+        result.reason()));
+  }
+  return keep ? ExitCode::kOk : ExitCode::kRegression;
+}
+
+Color ColorOf(v1::SweepReport::Outcome outcome) {
+  switch (outcome) {
+    case v1::SweepReport::OUTCOME_NEW:
+    case v1::SweepReport::OUTCOME_FASTER:
+      return Color::kGreen;
+    case v1::SweepReport::OUTCOME_SLOWER:
+    case v1::SweepReport::OUTCOME_FAILED:
+      return Color::kRed;
+    case v1::SweepReport::OUTCOME_AMBIGUOUS:
+    case v1::SweepReport::OUTCOME_SKIPPED:
+      return Color::kYellow;
+    default:
+      return Color::kPlain;
+  }
+}
+
+std::string Change(const v1::SweepReport::Row& row) {
+  return row.before_us() > 0 && row.after_us() > 0 ? Speedup(row.before_us() / row.after_us()) : "";
+}
+
+ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
+  if (session.json()) {
+    session.Emit(SweepJson(report));
+  } else {
+    Table table({{"problem"},
+                 {"outcome"},
+                 {"before us", kNumber},
+                 {"after us", kNumber},
+                 {"change", kNumber},
+                 {"trials", kNumber},
+                 {"variant", kFlexible},
+                 {"detail", kFlexible}});
+    for (const auto& row : report.rows()) {
+      table.Row({row.problem(),
+                 {Word(row.outcome()), ColorOf(row.outcome())},
+                 Micros(row.before_us()),
+                 Micros(row.after_us()),
+                 Change(row),
+                 absl::StrCat(row.trials()),
+                 row.variant(),
+                 row.detail()});
+    }
+    session.Print(table);
+    session.Print(absl::StrCat("\n", report.rows_size(), " problems on ", report.device_id(), ": ", report.trials(),
+                               " trials, ", report.compiles(), " compiles; ",
+                               report.regression() ? "REGRESSION" : "no regression"));
+  }
+  if (report.regression()) return ExitCode::kRegression;
+  const bool failed = std::any_of(report.rows().begin(), report.rows().end(), [](const auto& row) {
+    return row.outcome() == v1::SweepReport::OUTCOME_FAILED;
+  });
+  return failed ? ExitCode::kOperationFailed : ExitCode::kOk;
+}
+
+std::string Name(const v1::Operation& operation) {
+  return operation.title().empty() ? operation.name() : absl::StrCat(operation.title(), " (", operation.name(), ")");
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> PrintResult(Session& session, const v1::Operation& operation) {
+  if (operation.has_error() || operation.state() == v1::Operation::STATE_CANCELLED) {
+    if (session.json()) session.Emit(OperationJson(operation));
+    session.Note(operation.has_error()
+                     ? absl::StrCat("attune: ", Name(operation), " failed: ", operation.error().message())
+                     : absl::StrCat("attune: ", Name(operation), " was cancelled"));
+    return ExitCode::kOperationFailed;
+  }
+  switch (operation.response_case()) {
+    case v1::Operation::kTune:
+      return PrintTuning(session, operation);
+    case v1::Operation::kEvaluate:
+      return PrintEvaluation(session, operation);
+    case v1::Operation::kSweep:
+      return PrintSweep(session, operation.sweep());
+    default:
+      return absl::InternalError(absl::StrCat(Name(operation), " is done but has no result"));
+  }
+}
+
+}  // namespace attune::cli

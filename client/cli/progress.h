@@ -1,0 +1,25 @@
+// An operation's progress as text: what to show is a function of its state and the terminal's width.
+#ifndef ATTUNE_CLIENT_CLI_PROGRESS_H_
+#define ATTUNE_CLIENT_CLI_PROGRESS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attune/v1/service.pb.h"
+
+namespace attune::cli {
+
+// Lines for a terminal, none longer than `width`: what runs and in which phase; bar, rate, ETA and how busy the device
+// is; the best so far; the verdicts.
+std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored);
+
+// The same as one line of a log.
+std::string ProgressLogLine(const v1::Operation& operation);
+
+// Trials that were really run (not reused from the store) a second; 0 before there are any.
+double TrialsPerSecond(const v1::OperationProgress& progress);
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_PROGRESS_H_

@@ -1,0 +1,65 @@
+#include "client/cli/session.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+constexpr char kDefaultServer[] = "localhost:7411";
+
+}  // namespace
+
+v1::Policy Session::policy() const { return ParsePolicy(options_.policy); }
+
+// https://no-color.org: any value but the empty one switches colours off.
+bool Session::colored_out() const {
+  return env_.out_is_terminal && !options_.no_color && env_.variable("NO_COLOR").empty();
+}
+bool Session::colored_err() const {
+  return env_.err_is_terminal && !options_.no_color && env_.variable("NO_COLOR").empty();
+}
+
+std::string Session::server() const {
+  if (!options_.server.empty()) return options_.server;
+  const std::string variable = env_.variable("ATTUNE_SERVER");
+  return variable.empty() ? kDefaultServer : variable;
+}
+
+std::string Session::snapshot_path() const {
+  if (const std::string cache = env_.variable("XDG_CACHE_HOME"); !cache.empty()) {
+    return absl::StrCat(cache, "/attune/snapshot");
+  }
+  const std::string home = env_.variable("HOME");
+  return home.empty() ? "" : absl::StrCat(home, "/.cache/attune/snapshot");
+}
+
+absl::StatusOr<Client*> Session::client() {
+  if (client_ == nullptr) {
+    const auto deadline = ParseDuration("--timeout", options_.timeout);
+    if (!deadline.ok()) return deadline.status();
+    ClientOptions options;
+    options.deadline = *deadline;
+    options.snapshot_path = snapshot_path();
+    auto client = Client::Connect(server(), std::move(options));
+    if (!client.ok()) return client.status();
+    client_ = *std::move(client);
+  }
+  return client_.get();
+}
+
+void Session::Emit(const Json& json) {
+  // Text that is not UTF-8 (a compiler's log) must not end the program.
+  env_.out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n" << std::flush;
+}
+
+void Session::Print(const Table& table) {
+  const size_t width = options_.wide || !env_.out_is_terminal ? 0 : static_cast<size_t>(env_.width);
+  env_.out << table.Render(width, colored_out()) << std::flush;
+}
+
+void Session::Print(absl::string_view line) { env_.out << line << "\n" << std::flush; }
+
+void Session::Note(absl::string_view line) { env_.err << line << "\n" << std::flush; }
+
+}  // namespace attune::cli

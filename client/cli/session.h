@@ -1,0 +1,62 @@
+// One run of `attune`: the options every command has, the world it runs in, and the client it talks through.
+#ifndef ATTUNE_CLIENT_CLI_SESSION_H_
+#define ATTUNE_CLIENT_CLI_SESSION_H_
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/environment.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/table.h"
+#include "client/cpp/client.h"
+
+namespace attune::cli {
+
+using Json = nlohmann::ordered_json;
+
+struct CommonOptions {
+  std::string server;  // empty: $ATTUNE_SERVER, then localhost:7411
+  std::string format = "table";
+  std::string device;
+  std::string policy;  // empty: hot
+  std::string timeout = "10s";
+  bool no_color = false;
+  bool wide = false;
+};
+
+// Used from one thread.
+class Session {
+ public:
+  Session(CommonOptions options, Environment* env) : options_(std::move(options)), env_(*env) {}
+
+  const CommonOptions& options() const { return options_; }
+  Environment& env() { return env_; }
+  v1::Policy policy() const;
+  bool json() const { return options_.format == "json"; }
+  bool colored_out() const;
+  bool colored_err() const;
+
+  // Connected at the first use. The pointer is the session's.
+  absl::StatusOr<Client*> client();
+  std::string server() const;
+  // ~/.cache/attune/snapshot, or below $XDG_CACHE_HOME; empty when neither variable is set.
+  std::string snapshot_path() const;
+
+  // One JSON line.
+  void Emit(const Json& json);
+  void Print(const Table& table);
+  void Print(absl::string_view line);
+  // A remark for people, on stderr.
+  void Note(absl::string_view line);
+
+ private:
+  const CommonOptions options_;
+  Environment& env_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_SESSION_H_

@@ -1,0 +1,50 @@
+// Numbers, times and enum values as people read them, and back from what they type.
+#ifndef ATTUNE_CLIENT_CLI_TEXT_H_
+#define ATTUNE_CLIENT_CLI_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace attune::cli {
+
+std::string Micros(double us);                  // "41.20"; "-" when there is none (0 or less)
+std::string Share(double share);                // "93%"
+std::string Bytes(int64_t bytes);               // "99 KiB", "512 B"
+std::string Speedup(double factor);             // "1.31x"
+std::string ClockText(absl::Duration duration); // "0:26", "1:02:03"
+std::string LocalTime(const google::protobuf::Timestamp& time);  // "2026-11-20 18:53"; "" when unset
+std::string Iso(const google::protobuf::Timestamp& time);        // "2026-11-20T18:53:44Z"; "" when unset
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+google::protobuf::Duration ToProto(absl::Duration duration);
+
+// Lower or upper case as DESIGN has them: "EXACT", "RUNNING", "cuda", "play-off".
+std::string Word(v1::Provenance provenance);
+std::string Word(v1::Operation::State state);
+std::string Word(v1::OperationProgress::Phase phase);
+std::string Word(v1::Backend backend);
+std::string Word(v1::SweepReport::Outcome outcome);
+std::string Word(v1::ExplainResponse::Bound bound);
+std::string Word(v1::EvaluateResult::Decision decision);
+
+// "attention_wmma:BLOCK_M=64,..."; made from the parameters when the server sent no text.
+std::string VariantText(const v1::Variant& variant);
+
+// "30", "30s", "2m", "1h30m". InvalidArgument names `option`.
+absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::string_view text);
+// "hot" or "cold".
+v1::Policy ParsePolicy(absl::string_view text);
+// "OK", "wrong_result", ... InvalidArgument lists what is allowed.
+absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text);
+// "trials/12" from "12" or "trials/12".
+std::string ResourceName(absl::string_view collection, absl::string_view text);
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_TEXT_H_

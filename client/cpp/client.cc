@@ -1,0 +1,113 @@
+#include "client/cpp/client.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cpp/client_impl.h"
+
+namespace attune {
+namespace {
+
+using Stub = Connection::Stub;
+
+absl::Status CheckAddress(absl::string_view server) {
+  if (absl::StartsWith(server, "unix:") && server.size() > 5) return absl::OkStatus();
+  const size_t colon = server.rfind(':');
+  int port = 0;
+  if (colon != absl::string_view::npos && colon > 0 && absl::SimpleAtoi(server.substr(colon + 1), &port) && port > 0 &&
+      port < 65536) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("server is '", server, "'; allowed are host:port with a port of 1..65535, and unix:/path"));
+}
+
+// 128 random bits: no two requests that anybody makes share one.
+std::string NewRequestId() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
+}
+
+template <typename Request>
+Request WithRequestId(Request request) {
+  if (request.request_id().empty()) request.set_request_id(NewRequestId());
+  return request;
+}
+
+template <typename Request>
+Request Named(const std::string& name) {
+  Request request;
+  request.set_name(name);
+  return request;
+}
+
+}  // namespace
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view server, ClientOptions options) {
+  if (absl::Status status = CheckAddress(server); !status.ok()) return status;
+  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::string(server), std::move(options))));
+}
+
+absl::StatusOr<v1::Operation> Client::Tune(v1::TuneRequest request) {
+  return impl_->Call(&Stub::Tune, WithRequestId(std::move(request)));
+}
+absl::StatusOr<v1::Operation> Client::Sweep(v1::SweepRequest request) {
+  return impl_->Call(&Stub::Sweep, WithRequestId(std::move(request)));
+}
+absl::StatusOr<v1::Operation> Client::Evaluate(v1::EvaluateVariantRequest request) {
+  return impl_->Call(&Stub::EvaluateVariant, WithRequestId(std::move(request)));
+}
+
+absl::StatusOr<v1::Operation> Client::GetOperation(const std::string& operation) {
+  return impl_->Call(&Stub::GetOperation, Named<v1::GetOperationRequest>(operation));
+}
+absl::StatusOr<v1::Operation> Client::Cancel(const std::string& operation) {
+  return impl_->Call(&Stub::CancelOperation, Named<v1::CancelOperationRequest>(operation));
+}
+absl::StatusOr<v1::ListOperationsResponse> Client::ListOperations(const v1::ListOperationsRequest& request) {
+  return impl_->Call(&Stub::ListOperations, request);
+}
+
+absl::StatusOr<v1::Trial> Client::GetTrial(const std::string& trial) {
+  return impl_->Call(&Stub::GetTrial, Named<v1::GetTrialRequest>(trial));
+}
+absl::StatusOr<v1::ListTrialsResponse> Client::ListTrials(const v1::ListTrialsRequest& request) {
+  return impl_->Call(&Stub::ListTrials, request);
+}
+absl::StatusOr<v1::ListIncumbentsResponse> Client::ListIncumbents(const v1::ListIncumbentsRequest& request) {
+  return impl_->Call(&Stub::ListIncumbents, request);
+}
+absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& request) {
+  return impl_->Call(&Stub::Explain, request);
+}
+absl::StatusOr<v1::Incumbent> Client::RollBack(const v1::RollBackRequest& request) {
+  absl::StatusOr<v1::Incumbent> served = impl_->Call(&Stub::RollBack, request, Retry::kNo);
+  ClearCache();
+  return served;
+}
+absl::StatusOr<v1::Baseline> Client::RecordBaseline(const v1::RecordBaselineRequest& request) {
+  return impl_->Call(&Stub::RecordBaseline, request, Retry::kNo);
+}
+absl::StatusOr<v1::ListBaselinesResponse> Client::ListBaselines(const v1::ListBaselinesRequest& request) {
+  return impl_->Call(&Stub::ListBaselines, request);
+}
+
+absl::StatusOr<v1::ListKernelFamiliesResponse> Client::ListKernelFamilies() {
+  return impl_->Call(&Stub::ListKernelFamilies, v1::ListKernelFamiliesRequest());
+}
+absl::StatusOr<v1::ListDevicesResponse> Client::ListDevices() {
+  return impl_->Call(&Stub::ListDevices, v1::ListDevicesRequest());
+}
+absl::StatusOr<v1::PreflightResponse> Client::Preflight(const v1::PreflightRequest& request) {
+  return impl_->Call(&Stub::Preflight, request);
+}
+absl::Status Client::Ping() { return impl_->Call(&Stub::Ping, v1::PingRequest()).status(); }
+
+}  // namespace attune

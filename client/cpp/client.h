@@ -1,0 +1,116 @@
+// attune's C++ client: asks a server for the best variant of a problem, and has it tuned.
+//
+//   auto client = attune::Client::Connect("l4:7411");
+//   auto best = (*client)->GetBest({.problem = *attune::ParseProblem("b2.h8.q512.d64.f16")});
+//   if (best.ok()) Launch((*best)->recipe(), (*best)->artifact());
+//
+// Threading: every method may be called from any thread at once. Ownership: the client owns its connection; answers
+// are shared and immutable, and outlive the client.
+// Errors: absl::Status with the server's code; client/cpp/status.h gives the server's reason.
+// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack and RecordBaseline are
+// not, because doing them twice is not doing them once; starts of work are, because their request_id makes them
+// idempotent (the client chooses one when the request has none).
+#ifndef ATTUNE_CLIENT_CPP_CLIENT_H_
+#define ATTUNE_CLIENT_CPP_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "client/cpp/answer_cache.h"
+#include "client/cpp/clock.h"
+#include "client/cpp/retry.h"
+#include "client/cpp/snapshot.h"
+#include "proto/attune/problem.h"
+
+namespace attune {
+
+struct ClientOptions {
+  absl::Duration deadline = absl::Seconds(10);  // of each call, its retries included; not of Watch
+  RetryPolicy retry;
+  absl::Duration time_to_live = absl::Minutes(1);  // of a cached answer
+  size_t cache_capacity = 4096;                    // answers; 0 switches the cache off
+  // Answers come from this file when the server cannot be reached; empty: none. Read once, when first needed.
+  std::string snapshot_path;
+  // After a failed attempt to reach the server, answers from the cache or the snapshot are given without another
+  // attempt for this long.
+  absl::Duration unreachable_hold = absl::Seconds(2);
+  // How long Watch tries to attach again after its stream broke: a server needs this to restart.
+  absl::Duration reattach_for = absl::Minutes(2);
+  const Clock* clock = Clock::Real();  // not owned; outlives the client
+};
+
+// What GetBest is asked.
+struct BestQuery {
+  Problem problem;
+  std::string device_id;  // empty: the server's first device
+  v1::Policy policy = v1::POLICY_HOT;
+  std::vector<v1::Provenance> acceptable;  // empty: any
+  bool include_artifact = false;
+};
+
+struct ExportSummary {
+  size_t answers = 0;
+  size_t devices = 0;
+};
+
+class Client {
+ public:
+  // `server` is "host:port" or "unix:/path". Makes no call yet: an unreachable server shows at the first one.
+  // InvalidArgument when `server` is neither.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view server, ClientOptions options = {});
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Cached answers cost under a microsecond. When the server cannot be reached, the answer is an expired one from the
+  // cache or one from the snapshot, and its provenance_detail says so; the server's error when there is none.
+  absl::StatusOr<AnswerPtr> GetBest(const BestQuery& query);
+  void ClearCache();
+
+  // Saves what the server serves now (every incumbent on every device) as a snapshot file.
+  absl::StatusOr<ExportSummary> ExportSnapshot(const std::string& path, bool include_artifacts);
+
+  absl::StatusOr<v1::Operation> Tune(v1::TuneRequest request);
+  absl::StatusOr<v1::Operation> Sweep(v1::SweepRequest request);
+  absl::StatusOr<v1::Operation> Evaluate(v1::EvaluateVariantRequest request);
+
+  // Calls `on_change` on the calling thread with the operation's state at once and after each change, and returns the
+  // last one once it is done. When the stream breaks with UNAVAILABLE, attaches again (ClientOptions::reattach_for).
+  // A request to stop ends it with Cancelled; the operation itself goes on.
+  absl::StatusOr<v1::Operation> Watch(const std::string& operation,
+                                      const std::function<void(const v1::Operation&)>& on_change,
+                                      std::stop_token stop = {});
+  absl::StatusOr<v1::Operation> GetOperation(const std::string& operation);
+  absl::StatusOr<v1::Operation> Cancel(const std::string& operation);
+  absl::StatusOr<v1::ListOperationsResponse> ListOperations(const v1::ListOperationsRequest& request);
+
+  absl::StatusOr<v1::Trial> GetTrial(const std::string& trial);
+  absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request);
+  absl::StatusOr<v1::ListIncumbentsResponse> ListIncumbents(const v1::ListIncumbentsRequest& request);
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
+  absl::StatusOr<v1::Incumbent> RollBack(const v1::RollBackRequest& request);
+  absl::StatusOr<v1::Baseline> RecordBaseline(const v1::RecordBaselineRequest& request);
+  absl::StatusOr<v1::ListBaselinesResponse> ListBaselines(const v1::ListBaselinesRequest& request);
+
+  absl::StatusOr<v1::ListKernelFamiliesResponse> ListKernelFamilies();
+  absl::StatusOr<v1::ListDevicesResponse> ListDevices();
+  absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request);
+  absl::Status Ping();
+
+ private:
+  struct Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attune
+
+#endif  // ATTUNE_CLIENT_CPP_CLIENT_H_

@@ -1,0 +1,30 @@
+#include "client/cpp/connection.h"
+
+#include <utility>
+
+namespace attune {
+namespace {
+
+constexpr int kLargestMessageBytes = 256 << 20;  // an answer carries its artifact
+
+// gRPC itself waits before it connects again after a failure; that wait must not swallow RetryPolicy's.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server, const RetryPolicy& retry) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
+                   std::max<int>(20, static_cast<int>(absl::ToInt64Milliseconds(retry.initial_wait))));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+                   std::max<int>(100, static_cast<int>(absl::ToInt64Milliseconds(retry.longest_wait))));
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetMaxReceiveMessageSize(kLargestMessageBytes);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+Connection::Connection(std::string server, const RetryPolicy& retry, const Clock* clock)
+    : server_(std::move(server)),
+      retry_(retry),
+      clock_(clock),
+      stub_(v1::AttuneService::NewStub(MakeChannel(server_, retry))) {}
+
+}  // namespace attune

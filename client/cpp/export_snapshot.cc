@@ -1,0 +1,37 @@
+// Client::ExportSnapshot.
+#include <utility>
+
+#include "client/cpp/client_impl.h"
+
+namespace attune {
+
+absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bool include_artifacts) {
+  absl::StatusOr<v1::ListDevicesResponse> devices = ListDevices();
+  if (!devices.ok()) return devices.status();
+  std::vector<SnapshotAnswer> answers;
+  v1::ListIncumbentsRequest list;
+  list.set_page_size(1000);
+  do {
+    const absl::StatusOr<v1::ListIncumbentsResponse> page = ListIncumbents(list);
+    if (!page.ok()) return page.status();
+    for (const v1::Incumbent& incumbent : page->incumbents()) {
+      SnapshotAnswer entry;
+      *entry.request.mutable_problem() = incumbent.problem();
+      entry.request.set_device_id(incumbent.device_id());
+      entry.request.set_policy(incumbent.policy());
+      entry.request.set_include_artifact(include_artifacts);
+      auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
+      if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
+      if (!answer.ok()) return answer.status();
+      entry.answer = std::make_shared<const v1::GetBestResponse>(*std::move(answer));
+      answers.push_back(std::move(entry));
+    }
+    list.set_page_token(page->next_page_token());
+  } while (!list.page_token().empty());
+  ExportSummary summary = {answers.size(), static_cast<size_t>(devices->devices_size())};
+  const Snapshot snapshot(impl_->options.clock->Now(), *std::move(devices), std::move(answers));
+  if (absl::Status status = snapshot.Write(path); !status.ok()) return status;
+  return summary;
+}
+
+}  // namespace attune

@@ -1,0 +1,60 @@
+// A server's served incumbents in one file, to answer from when the server cannot be reached.
+//
+// The file, format version 1 (integers little-endian):
+//   offset  0   8 bytes   "ATTNSNAP"
+//           8   4 bytes   version, 1
+//          12   4 bytes   number of answers
+//          16   8 bytes   when it was exported, seconds since 1970-01-01 UTC
+//          24  32 bytes   SHA-256 over bytes 0..23 and everything from byte 56 on
+//          56             messages, each as a varint length and that many bytes: one attune.v1.ListDevicesResponse, then
+//                         for each answer an attune.v1.GetBestRequest (what it answers) and its GetBestResponse
+#ifndef ATTUNE_CLIENT_CPP_SNAPSHOT_H_
+#define ATTUNE_CLIENT_CPP_SNAPSHOT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "client/cpp/answer_cache.h"
+
+namespace attune {
+
+struct SnapshotAnswer {
+  v1::GetBestRequest request;  // problem, device and policy are set
+  AnswerPtr answer;
+};
+
+// Immutable once made, so thread-safe.
+class Snapshot {
+ public:
+  Snapshot(absl::Time exported, v1::ListDevicesResponse devices, std::vector<SnapshotAnswer> answers);
+
+  // DataLoss when the file is damaged, FailedPrecondition when another version wrote it, NotFound when there is none.
+  static absl::StatusOr<std::shared_ptr<const Snapshot>> Load(const std::string& path);
+
+  // Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole.
+  absl::Status Write(const std::string& path) const;
+
+  // Null when there is no such answer. An empty device means the first of `devices()`. Provenance is as the server
+  // gave it; its detail says that the answer comes from a snapshot, and of when.
+  AnswerPtr Find(const AnswerKeyView& key) const;
+
+  absl::Time exported() const { return exported_; }
+  const v1::ListDevicesResponse& devices() const { return devices_; }
+  const std::vector<SnapshotAnswer>& answers() const { return answers_; }
+
+ private:
+  absl::Time exported_;
+  v1::ListDevicesResponse devices_;
+  std::vector<SnapshotAnswer> answers_;
+  absl::flat_hash_map<AnswerKey, AnswerPtr, AnswerKeyHash, AnswerKeyEqual> index_;
+};
+
+}  // namespace attune
+
+#endif  // ATTUNE_CLIENT_CPP_SNAPSHOT_H_

@@ -1,0 +1,354 @@
+#include "client/testing/fake_attune.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "google/rpc/rpc.pb.h"
+#include "proto/attune/problem.h"
+
+namespace attune::testing {
+namespace {
+
+bool IsTuned(const v1::Problem& problem) {
+  const auto read = FromProto(problem);
+  return read.ok() && ToText(*read) == FakeAttune::kProblem;
+}
+
+grpc::Status NotFound(const std::string& what) {
+  return RichError(grpc::StatusCode::NOT_FOUND, what + " is not known", "NOT_FOUND");
+}
+
+v1::Baseline TheBaseline() {
+  v1::Baseline baseline;
+  baseline.set_problem_text(FakeAttune::kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("torch-sdpa-flash");
+  baseline.set_median_us(53.972);  // 1.31 times the incumbent's
+  return baseline;
+}
+
+v1::Incumbent TheIncumbent() {
+  v1::Incumbent incumbent = SucceededTuning().tune().incumbent();
+  *incumbent.mutable_problem() = ToProto(*ParseProblem(FakeAttune::kProblem));
+  incumbent.set_device_id("cuda:0");
+  incumbent.set_policy(v1::POLICY_HOT);
+  incumbent.set_why("there was no incumbent");
+  incumbent.mutable_promote_time()->set_seconds(1790000000);
+  return incumbent;
+}
+
+}  // namespace
+
+grpc::Status RichError(grpc::StatusCode code, const std::string& message, const std::string& reason,
+                       const std::map<std::string, std::string>& metadata) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("attune.dev");
+  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
+  google::rpc::Status rich;
+  rich.set_code(code);
+  rich.set_message(message);
+  rich.add_details()->PackFrom(info);
+  return {code, message, rich.SerializeAsString()};
+}
+
+void FakeAttune::FailNext(int calls, grpc::Status status) {
+  absl::MutexLock lock(&mutex_);
+  failures_ = calls;
+  failure_ = std::move(status);
+}
+int FakeAttune::calls(const std::string& method) const {
+  absl::MutexLock lock(&mutex_);
+  const auto it = calls_.find(method);
+  return it == calls_.end() ? 0 : it->second;
+}
+v1::TuneRequest FakeAttune::last_tune() const {
+  absl::MutexLock lock(&mutex_);
+  return last_tune_;
+}
+v1::SweepRequest FakeAttune::last_sweep() const {
+  absl::MutexLock lock(&mutex_);
+  return last_sweep_;
+}
+v1::ListTrialsRequest FakeAttune::last_list_trials() const {
+  absl::MutexLock lock(&mutex_);
+  return last_list_trials_;
+}
+void FakeAttune::EndsWith(v1::Operation done) {
+  absl::MutexLock lock(&mutex_);
+  ends_with_ = std::move(done);
+}
+void FakeAttune::BreakWatches(int streams) {
+  absl::MutexLock lock(&mutex_);
+  broken_watches_ = streams;
+}
+void FakeAttune::HoldWatches(std::function<void()> on_watch) {
+  absl::MutexLock lock(&mutex_);
+  on_watch_ = std::move(on_watch);
+}
+
+grpc::Status FakeAttune::Enter(const std::string& method) {
+  absl::MutexLock lock(&mutex_);
+  ++calls_[method];
+  if (failures_ == 0) return grpc::Status::OK;
+  --failures_;
+  return failure_;
+}
+
+grpc::Status FakeAttune::Start(const std::string& title, v1::Operation* operation) {
+  absl::MutexLock lock(&mutex_);
+  operation->set_name("operations/7");
+  operation->set_title(title);
+  operation->set_state(v1::Operation::STATE_RUNNING);
+  v1::OperationProgress& progress = *operation->mutable_progress();
+  progress.set_phase(v1::OperationProgress::PHASE_TRIALS);
+  progress.set_trials_done(1);
+  progress.set_trials_total(2);
+  *progress.mutable_best() = CannedTrial(1);
+  operation_ = *operation;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest* request,
+                                 v1::GetBestResponse* response) {
+  if (grpc::Status status = Enter("GetBest"); !status.ok()) return status;
+  if (!IsTuned(request->problem())) return NotFound("an answer");
+  const v1::Trial trial = CannedTrial(1);
+  *response->mutable_problem() = trial.problem();
+  response->set_device_id("cuda:0");
+  response->set_provenance(v1::PROVENANCE_EXACT);
+  *response->mutable_variant() = trial.variant();
+  *response->mutable_timing() = trial.timing();
+  *response->mutable_geometry() = trial.geometry();
+  *response->mutable_accuracy() = trial.accuracy();
+  response->set_trial(trial.name());
+  response->set_artifact_sha256("feed");
+  if (request->include_artifact()) response->set_artifact("CUBIN");
+  *response->add_baselines() = TheBaseline();
+  auto* launch = response->mutable_recipe()->add_launches();
+  launch->set_entry("attention_forward");
+  launch->mutable_grid()->set_x(8);
+  launch->mutable_grid()->set_y(16);
+  launch->mutable_grid()->set_z(4);
+  launch->mutable_block()->set_x(128);
+  launch->mutable_block()->set_y(1);
+  launch->mutable_block()->set_z(1);
+  launch->add_args()->mutable_buffer()->set_role(v1::BUFFER_ROLE_Q);
+  launch->add_args()->mutable_buffer()->set_role(v1::BUFFER_ROLE_SCRATCH);
+  launch->add_args()->set_i32(512);
+  auto* scratch = response->mutable_recipe()->add_scratch();
+  scratch->set_name("partial");
+  scratch->set_bytes(4096);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::Tune(grpc::ServerContext*, const v1::TuneRequest* request, v1::Operation* operation) {
+  if (grpc::Status status = Enter("Tune"); !status.ok()) return status;
+  {
+    absl::MutexLock lock(&mutex_);
+    last_tune_ = *request;
+  }
+  return Start("tune b2.h8.q512.d64.f16 on cuda:0", operation);
+}
+grpc::Status FakeAttune::Sweep(grpc::ServerContext*, const v1::SweepRequest* request, v1::Operation* operation) {
+  if (grpc::Status status = Enter("Sweep"); !status.ok()) return status;
+  {
+    absl::MutexLock lock(&mutex_);
+    last_sweep_ = *request;
+  }
+  return Start("sweep nightly", operation);
+}
+grpc::Status FakeAttune::EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest* request,
+                                         v1::Operation* operation) {
+  if (grpc::Status status = Enter("EvaluateVariant"); !status.ok()) return status;
+  if (request->variant().text() != kVariant) return NotFound("variant " + request->variant().text());
+  return Start("evaluate", operation);
+}
+
+grpc::Status FakeAttune::GetOperation(grpc::ServerContext*, const v1::GetOperationRequest* request,
+                                      v1::Operation* operation) {
+  if (grpc::Status status = Enter("GetOperation"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  if (operation_.name() != request->name()) return NotFound(request->name());
+  *operation = operation_;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::WatchOperation(grpc::ServerContext* context, const v1::WatchOperationRequest* request,
+                                        grpc::ServerWriter<v1::Operation>* writer) {
+  if (grpc::Status status = Enter("WatchOperation"); !status.ok()) return status;
+  v1::Operation running;
+  v1::Operation done;
+  bool broken = false;
+  std::function<void()> on_watch;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (operation_.name() != request->name()) return NotFound(request->name());
+    running = operation_;
+    done = ends_with_;
+    broken = broken_watches_ > 0;
+    if (broken) --broken_watches_;
+    on_watch = on_watch_;
+  }
+  writer->Write(running);
+  if (broken) return {grpc::StatusCode::UNAVAILABLE, "connection reset"};
+  if (running.done()) return grpc::Status::OK;
+  if (on_watch) {
+    on_watch();
+    absl::MutexLock lock(&mutex_);
+    const auto over = [&] { return operation_.done() || context->IsCancelled(); };
+    while (!over()) mutex_.AwaitWithTimeout(absl::Condition(&over), absl::Milliseconds(20));
+    done = operation_;
+  }
+  writer->Write(done);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::ListOperations(grpc::ServerContext*, const v1::ListOperationsRequest*,
+                                        v1::ListOperationsResponse* response) {
+  if (grpc::Status status = Enter("ListOperations"); !status.ok()) return status;
+  *response->add_operations() = SucceededTuning();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::CancelOperation(grpc::ServerContext*, const v1::CancelOperationRequest* request,
+                                         v1::Operation* operation) {
+  if (grpc::Status status = Enter("CancelOperation"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  if (operation_.name() != request->name()) return NotFound(request->name());
+  operation_.set_state(v1::Operation::STATE_CANCELLED);
+  operation_.set_done(true);
+  *operation = operation_;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request, v1::Trial* trial) {
+  if (grpc::Status status = Enter("GetTrial"); !status.ok()) return status;
+  if (request->name() != "trials/1" && request->name() != "trials/2") return NotFound(request->name());
+  *trial = CannedTrial(request->name() == "trials/1" ? 1 : 2);
+  return grpc::Status::OK;
+}
+
+// Two trials; the page token is the number of the next one.
+grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRequest* request,
+                                    v1::ListTrialsResponse* response) {
+  if (grpc::Status status = Enter("ListTrials"); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  last_list_trials_ = *request;
+  *response->add_trials() = CannedTrial(request->page_token().empty() ? 1 : 2);
+  if (request->page_token().empty()) response->set_next_page_token("2");
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest*,
+                                        v1::ListIncumbentsResponse* response) {
+  if (grpc::Status status = Enter("ListIncumbents"); !status.ok()) return status;
+  *response->add_incumbents() = TheIncumbent();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::Explain(grpc::ServerContext*, const v1::ExplainRequest*, v1::ExplainResponse* response) {
+  if (grpc::Status status = Enter("Explain"); !status.ok()) return status;
+  *response->mutable_trial() = CannedTrial(1);
+  auto* finding = response->add_findings();
+  finding->set_bound(v1::ExplainResponse::BOUND_GRID);
+  finding->set_text("2 CTAs on 58 SMs leave 96.6 % of the device idle");
+  finding->set_advice("raise KV_SPLITS from 1 to 32");
+  response->set_flops(1e9);
+  response->set_bytes(4e6);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::RollBack(grpc::ServerContext*, const v1::RollBackRequest*, v1::Incumbent* incumbent) {
+  if (grpc::Status status = Enter("RollBack"); !status.ok()) return status;
+  *incumbent = TheIncumbent();
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::RecordBaseline(grpc::ServerContext*, const v1::RecordBaselineRequest* request,
+                                        v1::Baseline* baseline) {
+  if (grpc::Status status = Enter("RecordBaseline"); !status.ok()) return status;
+  *baseline = request->baseline();
+  baseline->set_device_id("cuda:0");
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::ListBaselines(grpc::ServerContext*, const v1::ListBaselinesRequest*,
+                                       v1::ListBaselinesResponse* response) {
+  if (grpc::Status status = Enter("ListBaselines"); !status.ok()) return status;
+  *response->add_baselines() = TheBaseline();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::ListKernelFamilies(grpc::ServerContext*, const v1::ListKernelFamiliesRequest*,
+                                            v1::ListKernelFamiliesResponse* response) {
+  if (grpc::Status status = Enter("ListKernelFamilies"); !status.ok()) return status;
+  auto* family = response->add_families();
+  family->set_name("attention_wmma");
+  family->set_backend(v1::BACKEND_CUDA);
+  family->set_description("Online softmax on tensor cores");
+  auto* parameter = family->add_parameters();
+  parameter->set_name("BLOCK_M");
+  parameter->add_values(32);
+  parameter->add_values(64);
+  auto* constraint = family->add_constraints();
+  constraint->set_expression("BLOCK_M <= seq_q");
+  constraint->set_reason("rows would be computed for nobody");
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+                                     v1::ListDevicesResponse* response) {
+  if (grpc::Status status = Enter("ListDevices"); !status.ok()) return status;
+  auto* device = response->add_devices();
+  device->set_id("cuda:0");
+  device->set_backend(v1::BACKEND_CUDA);
+  device->set_model("NVIDIA L4");
+  device->set_compute_units(58);
+  auto* missing = response->add_backends();
+  missing->set_backend(v1::BACKEND_OPENCL);
+  missing->set_reason("libOpenCL.so.1 is not installed");
+  response->set_server_version("0.1.0");
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::Preflight(grpc::ServerContext*, const v1::PreflightRequest* request,
+                                   v1::PreflightResponse* response) {
+  if (grpc::Status status = Enter("Preflight"); !status.ok()) return status;
+  *response->mutable_problem() = request->problem();
+  response->mutable_device()->set_id("cuda:0");
+  auto* family = response->add_families();
+  family->set_name("attention_wmma");
+  family->set_feasible(IsTuned(request->problem()));
+  if (!family->feasible()) {
+    family->set_reason("head_dim is not a multiple of 16");
+    return grpc::Status::OK;
+  }
+  family->set_product(8);
+  family->set_variants(2);
+  family->set_compiles(1);
+  auto* removed = family->add_removed();
+  removed->set_family("attention_wmma");
+  removed->set_constraint("BLOCK_M <= seq_q");
+  removed->set_reason("rows would be computed for nobody");
+  removed->set_removed(6);
+  if (request->list_variants()) *response->add_variants() = CannedTrial(1).variant();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeAttune::Ping(grpc::ServerContext*, const v1::PingRequest*, v1::PingResponse*) { return Enter("Ping"); }
+
+RunningServer::RunningServer(grpc::Service* service, const std::string& address) {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(service);
+  server_ = builder.BuildAndStart();
+  address_ = address.rfind("unix:", 0) == 0 ? address : "127.0.0.1:" + std::to_string(port);
+}
+
+// Calls that are still held open are cancelled.
+RunningServer::~RunningServer() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
+
+}  // namespace attune::testing

@@ -1,0 +1,108 @@
+// A server with canned answers, in the process, for tests of what talks to one.
+#ifndef ATTUNE_CLIENT_TESTING_FAKE_ATTUNE_H_
+#define ATTUNE_CLIENT_TESTING_FAKE_ATTUNE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "attune/v1/service.grpc.pb.h"
+
+namespace attune::testing {
+
+// Errors as the real server sends them, with a google.rpc.ErrorInfo.
+grpc::Status RichError(grpc::StatusCode code, const std::string& message, const std::string& reason,
+                       const std::map<std::string, std::string>& metadata = {});
+
+// One problem, b2.h8.q512.d64.f16, is tuned on cuda:0: trial 1 is its incumbent, trial 2 gave wrong results. Everything
+// else is NOT_FOUND. Thread-safe.
+class FakeAttune : public v1::AttuneService::Service {
+ public:
+  static constexpr char kProblem[] = "b2.h8.q512.d64.f16";
+  static constexpr char kVariant[] = "attention_wmma:BLOCK_M=64,KV_SPLITS=4";
+
+  // The next calls, whatever their method, are answered with this.
+  void FailNext(int calls, grpc::Status status);
+  int calls(const std::string& method) const;
+  v1::TuneRequest last_tune() const;
+  v1::SweepRequest last_sweep() const;
+  v1::ListTrialsRequest last_list_trials() const;
+
+  // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
+  void EndsWith(v1::Operation done);
+  // The next watch streams break with UNAVAILABLE after their first message.
+  void BreakWatches(int streams);
+  // Watches send the running state, call `on_watch` and then wait until the operation is cancelled or the call is.
+  void HoldWatches(std::function<void()> on_watch);
+
+  grpc::Status GetBest(grpc::ServerContext*, const v1::GetBestRequest*, v1::GetBestResponse*) override;
+  grpc::Status Tune(grpc::ServerContext*, const v1::TuneRequest*, v1::Operation*) override;
+  grpc::Status Sweep(grpc::ServerContext*, const v1::SweepRequest*, v1::Operation*) override;
+  grpc::Status EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest*, v1::Operation*) override;
+  grpc::Status GetOperation(grpc::ServerContext*, const v1::GetOperationRequest*, v1::Operation*) override;
+  grpc::Status WatchOperation(grpc::ServerContext*, const v1::WatchOperationRequest*,
+                              grpc::ServerWriter<v1::Operation>*) override;
+  grpc::Status ListOperations(grpc::ServerContext*, const v1::ListOperationsRequest*,
+                              v1::ListOperationsResponse*) override;
+  grpc::Status CancelOperation(grpc::ServerContext*, const v1::CancelOperationRequest*, v1::Operation*) override;
+  grpc::Status GetTrial(grpc::ServerContext*, const v1::GetTrialRequest*, v1::Trial*) override;
+  grpc::Status ListTrials(grpc::ServerContext*, const v1::ListTrialsRequest*, v1::ListTrialsResponse*) override;
+  grpc::Status ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest*,
+                              v1::ListIncumbentsResponse*) override;
+  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest*, v1::ExplainResponse*) override;
+  grpc::Status RollBack(grpc::ServerContext*, const v1::RollBackRequest*, v1::Incumbent*) override;
+  grpc::Status RecordBaseline(grpc::ServerContext*, const v1::RecordBaselineRequest*, v1::Baseline*) override;
+  grpc::Status ListBaselines(grpc::ServerContext*, const v1::ListBaselinesRequest*,
+                             v1::ListBaselinesResponse*) override;
+  grpc::Status ListKernelFamilies(grpc::ServerContext*, const v1::ListKernelFamiliesRequest*,
+                                  v1::ListKernelFamiliesResponse*) override;
+  grpc::Status ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*, v1::ListDevicesResponse*) override;
+  grpc::Status Preflight(grpc::ServerContext*, const v1::PreflightRequest*, v1::PreflightResponse*) override;
+  grpc::Status Ping(grpc::ServerContext*, const v1::PingRequest*, v1::PingResponse*) override;
+
+ private:
+  // Counts the call, and gives the failure that FailNext planned for it.
+  grpc::Status Enter(const std::string& method);
+  grpc::Status Start(const std::string& title, v1::Operation* operation);
+
+  mutable absl::Mutex mutex_;
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
+  v1::TuneRequest last_tune_ ABSL_GUARDED_BY(mutex_);
+  v1::SweepRequest last_sweep_ ABSL_GUARDED_BY(mutex_);
+  v1::ListTrialsRequest last_list_trials_ ABSL_GUARDED_BY(mutex_);
+  v1::Operation operation_ ABSL_GUARDED_BY(mutex_);  // the one there is
+  v1::Operation ends_with_ ABSL_GUARDED_BY(mutex_);
+  int broken_watches_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::function<void()> on_watch_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The canned values themselves, to compare with.
+v1::Trial CannedTrial(int number);
+v1::Operation SucceededTuning();
+v1::Operation EndedSweep(bool regression);
+v1::Operation EndedEvaluation(v1::EvaluateResult::Decision decision);
+
+// Serves `service` on a free port of the loopback, or on a Unix socket, while it lives. `service` must outlive it.
+class RunningServer {
+ public:
+  explicit RunningServer(grpc::Service* service, const std::string& address = "127.0.0.1:0");
+  ~RunningServer();
+  const std::string& address() const { return address_; }
+
+ private:
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace attune::testing
+
+#endif  // ATTUNE_CLIENT_TESTING_FAKE_ATTUNE_H_
