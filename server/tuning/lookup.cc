@@ -56,7 +56,7 @@ class MemoryLookup : public Lookup {
       for (const v1::Incumbent& incumbent : page->items) {
         absl::StatusOr<AnswerPtr> answer = MakeAnswer(incumbent);
         if (!answer.ok()) return answer.status();
-        Put(incumbent, *std::move(answer));
+        Put(KeyOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy()), *std::move(answer));
       }
       token = page->next_page_token;
     } while (!token.empty());
@@ -66,8 +66,8 @@ class MemoryLookup : public Lookup {
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
     absl::StatusOr<Problem> problem = FromProto(request.problem());
     if (!problem.ok()) return problem.status();
-    const std::string device_id = !request.device_id().empty() || world_.devices.empty() ? request.device_id()
-                                                                                        : world_.devices[0].id();
+    const std::string device_id =
+        !request.device_id().empty() || world_.devices.empty() ? request.device_id() : world_.devices[0].id();
     const v1::Policy policy = request.policy() == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : request.policy();
     const std::string text = ToText(*problem);
     const std::string key = KeyOf(text, device_id, policy);
@@ -100,19 +100,11 @@ class MemoryLookup : public Lookup {
   }
 
   void Changed(const v1::Incumbent& incumbent) override {
-    // What the store serves counts, so that two changes at once cannot end in the older.
-    const std::lock_guard<std::mutex> one(changing_);
-    absl::StatusOr<v1::Incumbent> served =
-        store_->GetIncumbent(incumbent.problem_text(), incumbent.device_id(), incumbent.policy());
-    AnswerPtr answer;
-    if (served.ok()) {
-      absl::StatusOr<AnswerPtr> made = MakeAnswer(*served);
-      if (!made.ok()) return;  // the former answer stays
-      answer = *std::move(made);
-    } else if (!absl::IsNotFound(served.status())) {
-      return;
-    }
-    Put(incumbent, std::move(answer));
+    Refresh(incumbent.problem_text(), incumbent.device_id(), incumbent.policy());
+  }
+
+  void Recorded(const v1::Baseline& baseline) override {
+    Refresh(baseline.problem_text(), baseline.device_id(), baseline.policy());
   }
 
  private:
@@ -122,8 +114,22 @@ class MemoryLookup : public Lookup {
     return it == answers_.end() ? nullptr : it->second;
   }
 
-  void Put(const v1::Incumbent& incumbent, AnswerPtr answer) {
-    const std::string key = KeyOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy());
+  // What the store serves counts, so that two changes at once cannot end in the older.
+  void Refresh(const std::string& problem_text, const std::string& device_id, v1::Policy policy) {
+    const std::lock_guard<std::mutex> one(changing_);
+    absl::StatusOr<v1::Incumbent> served = store_->GetIncumbent(problem_text, device_id, policy);
+    AnswerPtr answer;
+    if (served.ok()) {
+      absl::StatusOr<AnswerPtr> made = MakeAnswer(*served);
+      if (!made.ok()) return;  // the former answer stays
+      answer = *std::move(made);
+    } else if (!absl::IsNotFound(served.status())) {
+      return;
+    }
+    Put(KeyOf(problem_text, device_id, policy), std::move(answer));
+  }
+
+  void Put(const std::string& key, AnswerPtr answer) {
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     if (answer == nullptr) {
       answers_.erase(key);
