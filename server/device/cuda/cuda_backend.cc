@@ -61,9 +61,9 @@ class CudaBackend : public Backend {
     const ToolkitSearch search = ToolkitSearch::FromEnvironment(driver_version);
     absl::StatusOr<std::shared_ptr<const NvrtcApi>> nvrtc = FindNvrtc(search);
     if (!nvrtc.ok()) return nvrtc.status();
-    absl::StatusOr<std::string> include = FindToolkitHeaders(search, (*nvrtc)->path());
-    if (!include.ok()) return include.status();
-    return std::make_unique<NvrtcCompiler>(*std::move(nvrtc), *std::move(include));
+    absl::StatusOr<std::vector<std::string>> includes = FindToolkitHeaders(search, (*nvrtc)->path());
+    if (!includes.ok()) return includes.status();
+    return std::make_unique<NvrtcCompiler>(*std::move(nvrtc), *std::move(includes));
   }
 
  private:

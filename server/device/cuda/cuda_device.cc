@@ -45,6 +45,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<con
   ATTUNE_CUDA_CALL(driver, StreamCreate, &stream, kStreamNonBlocking);
   device->stream_ = Stream(driver, stream);
   device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream);
+  if (absl::StatusOr<std::unique_ptr<ClockProbe>> probe = ClockProbe::Create(driver, stream); probe.ok()) {
+    device->clock_probe_ = *std::move(probe);
+  }
   return device;
 }
 
@@ -84,7 +87,8 @@ absl::StatusOr<std::unique_ptr<Module>> CudaDevice::Load(absl::Span<const std::b
   const std::string image(reinterpret_cast<const char*>(artifact.data()), artifact.size());
   std::vector<char> log(8192, '\0');
   JitOption options[] = {kJitErrorLogBuffer, kJitErrorLogBufferSizeBytes};
-  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  // The driver takes the size in place of a pointer.
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};  // NOLINT(performance-no-int-to-ptr)
   ModuleHandle module = nullptr;
   if (const Result result = api_->ModuleLoadDataEx(&module, image.c_str(), 2, options, values); result != kSuccess) {
     const absl::Status status = api_->Error("cuModuleLoadDataEx", result);
@@ -148,6 +152,12 @@ absl::StatusOr<double> CudaDevice::TimeCold(Runnable& runnable) {
   return static_cast<double>(milliseconds) / 1e3;
 }
 
-Telemetry CudaDevice::ReadTelemetry() { return telemetry_.Read(); }
+Telemetry CudaDevice::ReadTelemetry() {
+  // The clock first: it falls when the device has nothing to do.
+  const absl::StatusOr<int> clock_mhz = clock_probe_ != nullptr ? clock_probe_->Read() : absl::UnavailableError("");
+  Telemetry telemetry = telemetry_.Read();
+  if (clock_mhz.ok()) telemetry.sm_clock_mhz = *clock_mhz;
+  return telemetry;
+}
 
 }  // namespace attune::device::cuda

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "server/device/cuda/clock_probe.h"
 #include "server/device/cuda/driver_api.h"
 #include "server/device/cuda/hot_graph.h"
 #include "server/device/cuda/nvml_api.h"
@@ -46,6 +47,7 @@ class CudaDevice : public Device {
   PrimaryContext context_;
   Stream stream_;
   std::unique_ptr<HotGraphs> hot_graphs_;
+  std::unique_ptr<ClockProbe> clock_probe_;  // null where the device cannot count its clock
   // For COLD, made when first needed.
   std::unique_ptr<StreamGate> gate_;
   Event start_, stop_;

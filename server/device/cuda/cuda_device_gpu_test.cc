@@ -163,10 +163,20 @@ TEST_F(CudaDeviceGpuTest, DescribesTheDevice) {
 TEST_F(CudaDeviceGpuTest, ReadsTelemetry) {
   OPEN_OR_SKIP();
   const Telemetry telemetry = device_->ReadTelemetry();
-  EXPECT_GT(telemetry.sm_clock_mhz, 0);
+  EXPECT_GE(telemetry.sm_clock_mhz, device_->info().sm_clock_mhz() / 10);
+  EXPECT_LE(telemetry.sm_clock_mhz, device_->info().sm_clock_mhz() * 1.02);
   EXPECT_GT(telemetry.power_w, 0);
   EXPECT_GT(telemetry.temperature_c, 0);
   EXPECT_FALSE(telemetry.contended);
+}
+
+// Cycles that a kernel counted over the time that events measured, against the probe right after it.
+TEST_F(CudaDeviceGpuTest, CountsTheClockThatKernelsRunAt) {
+  OPEN_OR_SKIP();
+  std::unique_ptr<Runnable> spin = Spin(1'000'000);
+  HotUs(*spin, 10);
+  const double kernel_mhz = 1e6 / HotUs(*spin, 1);
+  EXPECT_NEAR(device_->ReadTelemetry().sm_clock_mhz / kernel_mhz, 1, 0.05);
 }
 
 TEST_F(CudaDeviceGpuTest, RunsAKernelWithEveryKindOfArgument) {

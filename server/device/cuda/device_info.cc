@@ -33,7 +33,7 @@ class Attributes {
 };
 
 std::string DriverText(const DriverApi& api, const NvmlApi* nvml) {
-  const std::string version = nvml == nullptr ? "" : nvml->DriverVersion();
+  std::string version = nvml == nullptr ? "" : nvml->DriverVersion();
   if (!version.empty()) return version;
   const absl::StatusOr<int> cuda = api.Version();
   return cuda.ok() ? absl::StrCat("CUDA ", *cuda / 1000, ".", *cuda % 1000 / 10) : "";

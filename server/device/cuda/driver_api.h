@@ -156,6 +156,7 @@ class DriverApi {
   // otherwise Internal.
   absl::Status Error(const char* call, Result result) const;
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a parameter list
 #define ATTUNE_DECLARE(member, symbol, parameters) Result(*member) parameters = nullptr;
   ATTUNE_CUDA_FUNCTIONS(ATTUNE_DECLARE)
 #undef ATTUNE_DECLARE

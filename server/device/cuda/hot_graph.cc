@@ -23,7 +23,7 @@ absl::Status HotGraph::Capture(absl::Span<CudaRunnable* const> runnables, Graph*
     ATTUNE_CUDA_CALL(*api_, EventRecordWithFlags, stop_.get(), stream_, kEventRecordExternal);
     return absl::OkStatus();
   };
-  const absl::Status recorded = record();
+  absl::Status recorded = record();
   // Ended even after an error: the stream would stay in capture.
   GraphHandle handle = nullptr;
   const Result ended = api_->StreamEndCapture(stream_, &handle);

@@ -45,6 +45,7 @@ class NvrtcApi {
   int minor() const { return minor_; }
   std::string Error(const char* call, NvrtcResult result) const;
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a parameter list
 #define ATTUNE_DECLARE(member, symbol, parameters) NvrtcResult(*member) parameters = nullptr;
   ATTUNE_NVRTC_FUNCTIONS(ATTUNE_DECLARE)
 #undef ATTUNE_DECLARE

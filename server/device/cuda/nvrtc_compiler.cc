@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -95,11 +94,11 @@ std::string Architecture(const std::string& target) {
   return std::string(name);
 }
 
-std::vector<std::string> Options(const CompileRequest& request, const std::string& include) {
+std::vector<std::string> Options(const CompileRequest& request, const std::vector<std::string>& includes) {
   std::vector<std::string> options(request.options().begin(), request.options().end());
   options.push_back(absl::StrCat("--gpu-architecture=", kReal, Architecture(request.target())));
-  options.insert(options.end(), {"--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v",
-                                 absl::StrCat("--include-path=", include)});
+  options.insert(options.end(), {"--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v"});
+  for (const std::string& include : includes) options.push_back(absl::StrCat("--include-path=", include));
   return options;
 }
 
@@ -121,8 +120,8 @@ bool ReportEntries(const CompileRequest& request, CompileResponse* response) {
 
 }  // namespace
 
-NvrtcCompiler::NvrtcCompiler(std::shared_ptr<const NvrtcApi> nvrtc, std::string include)
-    : nvrtc_(std::move(nvrtc)), include_(std::move(include)) {}
+NvrtcCompiler::NvrtcCompiler(std::shared_ptr<const NvrtcApi> nvrtc, std::vector<std::string> includes)
+    : nvrtc_(std::move(nvrtc)), includes_(std::move(includes)) {}
 
 std::string NvrtcCompiler::toolchain() const { return absl::StrCat("nvrtc ", nvrtc_->major(), ".", nvrtc_->minor()); }
 
@@ -155,7 +154,7 @@ absl::StatusOr<CompileResponse> NvrtcCompiler::Compile(const CompileRequest& req
   const absl::Time start = absl::Now();
   absl::StatusOr<Program> program = Program::Create(*nvrtc_, request);
   if (!program.ok()) return program.status();
-  const NvrtcResult result = program->Compile(Options(request, include_));
+  const NvrtcResult result = program->Compile(Options(request, includes_));
   absl::StatusOr<std::string> log = program->Log();
   if (!log.ok()) return log.status();
 

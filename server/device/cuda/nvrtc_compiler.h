@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/device/cuda/nvrtc_api.h"
@@ -16,8 +17,8 @@ namespace attune::device::cuda {
 // way.
 class NvrtcCompiler : public Compiler {
  public:
-  // `include`: where the toolkit's headers are.
-  NvrtcCompiler(std::shared_ptr<const NvrtcApi> nvrtc, std::string include);
+  // `includes`: where the toolkit's headers are.
+  NvrtcCompiler(std::shared_ptr<const NvrtcApi> nvrtc, std::vector<std::string> includes);
 
   std::string toolchain() const override;
   // FailedPrecondition when this NVRTC does not know the target; InvalidArgument when the request names none, or no
@@ -28,7 +29,7 @@ class NvrtcCompiler : public Compiler {
   absl::Status CheckTarget(const std::string& target) const;
 
   const std::shared_ptr<const NvrtcApi> nvrtc_;
-  const std::string include_;
+  const std::vector<std::string> includes_;
 };
 
 }  // namespace attune::device::cuda

@@ -35,6 +35,7 @@ class Owned {
 
 using PrimaryContext = Owned<DeviceHandle, &DriverApi::DevicePrimaryCtxRelease>;
 using Memory = Owned<DevicePointer, &DriverApi::MemFree>;
+using HostMemory = Owned<void*, &DriverApi::MemFreeHost>;
 using LoadedModule = Owned<ModuleHandle, &DriverApi::ModuleUnload>;
 using Stream = Owned<StreamHandle, &DriverApi::StreamDestroy>;
 using Event = Owned<EventHandle, &DriverApi::EventDestroy>;

@@ -8,14 +8,10 @@ absl::StatusOr<std::unique_ptr<StreamGate>> StreamGate::Create(const DriverApi& 
   std::unique_ptr<StreamGate> gate(new StreamGate(api));
   void* word = nullptr;
   ATTUNE_CUDA_CALL(api, MemHostAlloc, &word, sizeof(uint32_t), kHostAllocDeviceMapped);
-  gate->word_ = static_cast<uint32_t*>(word);
-  *gate->word_ = 0;
+  *static_cast<uint32_t*>(word) = 0;
+  gate->word_ = HostMemory(api, word);
   ATTUNE_CUDA_CALL(api, MemHostGetDevicePointer, &gate->address_, word, 0);
   return gate;
-}
-
-StreamGate::~StreamGate() {
-  if (word_ != nullptr) api_.MemFreeHost(word_);
 }
 
 absl::StatusOr<StreamGate::Closed> StreamGate::Close(StreamHandle stream) {
@@ -26,7 +22,8 @@ absl::StatusOr<StreamGate::Closed> StreamGate::Close(StreamHandle stream) {
 
 void StreamGate::Closed::Open() {
   if (gate_ == nullptr) return;
-  std::atomic_ref<uint32_t>(*gate_->word_).store(gate_->ticket_, std::memory_order_release);
+  std::atomic_ref<uint32_t>(*static_cast<uint32_t*>(gate_->word_.get()))
+      .store(gate_->ticket_, std::memory_order_release);
   gate_ = nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/device/cuda/driver_api.h"
+#include "server/device/cuda/owned.h"
 
 namespace attune::device::cuda {
 
@@ -18,9 +19,6 @@ class StreamGate {
  public:
   // Needs a current context, which outlives it.
   static absl::StatusOr<std::unique_ptr<StreamGate>> Create(const DriverApi& api);
-  ~StreamGate();
-  StreamGate(const StreamGate&) = delete;
-  StreamGate& operator=(const StreamGate&) = delete;
 
   // Closed from Close until Open, or until it is destroyed.
   class Closed {
@@ -40,7 +38,7 @@ class StreamGate {
   explicit StreamGate(const DriverApi& api) : api_(api) {}
 
   const DriverApi& api_;
-  uint32_t* word_ = nullptr;  // host memory
+  HostMemory word_;  // a uint32_t
   DevicePointer address_ = 0;
   uint32_t ticket_ = 0;  // the stream waits for this value
 };

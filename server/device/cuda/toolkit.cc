@@ -99,11 +99,18 @@ absl::StatusOr<std::shared_ptr<const NvrtcApi>> FindNvrtc(const ToolkitSearch& s
   return found[static_cast<size_t>(chosen)];
 }
 
-absl::StatusOr<std::string> FindToolkitHeaders(const ToolkitSearch& search, const std::string& nvrtc_path) {
+absl::StatusOr<std::vector<std::string>> FindToolkitHeaders(const ToolkitSearch& search,
+                                                            const std::string& nvrtc_path) {
   const std::vector<std::string> candidates = HeaderCandidates(search, nvrtc_path);
   for (const std::string& candidate : candidates) {
     std::error_code error;
-    if (std::filesystem::is_regular_file(std::filesystem::path(candidate) / kHeader, error)) return candidate;
+    const std::filesystem::path folder = candidate;
+    if (!std::filesystem::is_regular_file(folder / kHeader, error)) continue;
+    // Wheels of CUDA 12 keep crt/mma.h with nvcc.
+    const std::filesystem::path compiler = folder.parent_path().parent_path() / "cuda_nvcc" / "include";
+    std::vector<std::string> folders = {candidate};
+    if (std::filesystem::is_directory(compiler, error)) folders.push_back(compiler.string());
+    return folders;
   }
   return absl::UnavailableError(absl::StrCat("no CUDA headers on this host: ", kHeader, " is not in ",
                                              absl::StrJoin(candidates, ", "),

@@ -31,9 +31,9 @@ int ChooseVersion(const std::vector<std::pair<int, int>>& versions, int driver_v
 // Unavailable says what was looked for, or what was found and is too new for the driver.
 absl::StatusOr<std::shared_ptr<const NvrtcApi>> FindNvrtc(const ToolkitSearch& search);
 
-// The directory that has cuda_fp16.h for the NVRTC library at `nvrtc_path`: the one that came with it, before others.
-// Unavailable lists where it was looked for.
-absl::StatusOr<std::string> FindToolkitHeaders(const ToolkitSearch& search, const std::string& nvrtc_path);
+// The directory that has cuda_fp16.h for the NVRTC library at `nvrtc_path`: the one that came with it, before others;
+// and where the toolkit came as wheels, the compiler's own beside it. Unavailable lists where it was looked for.
+absl::StatusOr<std::vector<std::string>> FindToolkitHeaders(const ToolkitSearch& search, const std::string& nvrtc_path);
 
 }  // namespace attune::device::cuda
 

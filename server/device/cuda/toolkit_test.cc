@@ -10,6 +10,7 @@
 namespace attune::device::cuda {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // An empty directory, gone afterwards.
@@ -54,13 +55,15 @@ TEST_F(ToolkitTest, FindsTheHeadersBesideTheLibrary) {
   Touch("cuda-12.4/include/cuda_fp16.h");
   ToolkitSearch search;
   search.roots = {In("cuda-12.4")};
-  EXPECT_EQ(FindToolkitHeaders(search, library).value(), In("cuda-13.0/include"));
+  EXPECT_THAT(FindToolkitHeaders(search, library).value(), ElementsAre(In("cuda-13.0/include")));
 }
 
 TEST_F(ToolkitTest, FindsTheHeadersOfWheels) {
   const std::string library = Touch("nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
   Touch("nvidia/cuda_runtime/include/cuda_fp16.h");
-  EXPECT_EQ(FindToolkitHeaders({}, library).value(), In("nvidia/cuda_runtime/include"));
+  Touch("nvidia/cuda_nvcc/include/crt/mma.h");
+  EXPECT_THAT(FindToolkitHeaders({}, library).value(),
+              ElementsAre(In("nvidia/cuda_runtime/include"), In("nvidia/cuda_nvcc/include")));
 }
 
 TEST_F(ToolkitTest, FollowsTheLibrarysLinks) {
@@ -69,14 +72,15 @@ TEST_F(ToolkitTest, FollowsTheLibrarysLinks) {
   std::filesystem::create_directories(root_ / "lib");
   std::filesystem::create_symlink(root_ / "cuda-13.0/targets/x86_64-linux/lib/libnvrtc.so.13",
                                   root_ / "lib/libnvrtc.so.13");
-  EXPECT_EQ(FindToolkitHeaders({}, In("lib/libnvrtc.so.13")).value(), In("cuda-13.0/targets/x86_64-linux/include"));
+  EXPECT_THAT(FindToolkitHeaders({}, In("lib/libnvrtc.so.13")).value(),
+              ElementsAre(In("cuda-13.0/targets/x86_64-linux/include")));
 }
 
 TEST_F(ToolkitTest, FallsBackOnTheToolkitRoots) {
   Touch("cuda/include/cuda_fp16.h");
   ToolkitSearch search;
   search.roots = {In("absent"), In("cuda")};
-  EXPECT_EQ(FindToolkitHeaders(search, Touch("lib/libnvrtc.so.12")).value(), In("cuda/include"));
+  EXPECT_THAT(FindToolkitHeaders(search, Touch("lib/libnvrtc.so.12")).value(), ElementsAre(In("cuda/include")));
 }
 
 TEST_F(ToolkitTest, TakesTheNamedIncludeDirectoryAndNoOther) {
