@@ -52,7 +52,7 @@ namespace attune::device::opencl {
 
 // Thread-safe once loaded. The library stays open until the process ends: its platforms keep threads of their own.
 struct Api {
-#define ATTUNE_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
+#define ATTUNE_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;  // NOLINT(bugprone-macro-parentheses)
   ATTUNE_OPENCL_FUNCTIONS(ATTUNE_OPENCL_MEMBER)
 #undef ATTUNE_OPENCL_MEMBER
 };

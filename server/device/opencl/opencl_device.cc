@@ -90,6 +90,7 @@ class OpenClDevice : public Device {
     if (runnables.empty()) return absl::InvalidArgumentError("runnables is empty; at least one is needed");
     if (runs < 1) return absl::InvalidArgumentError(absl::StrCat("runs is ", runs, "; it must be at least 1"));
     std::vector<OpenClRunnable*> sequence;
+    sequence.reserve(static_cast<size_t>(runs));
     for (int i = 0; i < runs; ++i) {
       sequence.push_back(static_cast<OpenClRunnable*>(runnables[static_cast<size_t>(i) % runnables.size()]));
     }
