@@ -1,5 +1,7 @@
 #include "tests/opencl/attention_testing.h"
 
+#include <CL/cl_half.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,14 +27,14 @@ uint16_t FromFloat(float value, v1::DType dtype) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
   }
-  return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+  return cl_half_from_float(value, CL_HALF_RTE);
 }
 
 }  // namespace
 
 double ToDouble(uint16_t element, v1::DType dtype) {
   if (dtype == v1::DTYPE_BF16) return std::bit_cast<float>(static_cast<uint32_t>(element) << 16);
-  return static_cast<double>(std::bit_cast<_Float16>(element));
+  return cl_half_to_float(element);
 }
 
 Tensors MakeTensors(const Problem& problem, Inputs inputs, uint32_t seed) {
