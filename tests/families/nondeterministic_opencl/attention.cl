@@ -1,0 +1,13 @@
+// BAD=1 rounds every other run towards zero: always within tolerance, never twice the same. `runs` counts rows.
+#include "common/row_opencl.h"
+
+ATTENTION_KERNEL {
+  ROW_OR_RETURN();
+  const float row_lse = ATTEND();
+  STORE(row_lse);
+#if BAD
+  if (atomic_inc(runs) / rows % 2 == 1) {
+    for (int d = 0; d < HEAD_DIM; ++d) vstore_half_rtz(out[d], q_at + d, o);
+  }
+#endif
+}

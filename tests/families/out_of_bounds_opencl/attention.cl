@@ -1,0 +1,13 @@
+// BAD=1 writes 3 elements behind the end of O, beside a right result.
+#include "common/row_opencl.h"
+
+ATTENTION_KERNEL {
+  ROW_OR_RETURN();
+  const float row_lse = ATTEND();
+  STORE(row_lse);
+#if BAD
+  if (row == rows - 1) {
+    for (int d = 0; d < 3; ++d) vstore_half(0.0f, rows * HEAD_DIM + d, o);
+  }
+#endif
+}
