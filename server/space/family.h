@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "attune/family/v1/family.pb.h"
+#include "server/space/evaluator_pool.h"
 
 namespace attune::space {
 
@@ -19,6 +20,8 @@ struct Family {
   std::vector<std::pair<std::string, std::string>> sources;
   // SHA-256, hexadecimal, over manifest and sources: another hash makes trials STALE.
   std::string source_hash;
+  // The manifest's expressions, compiled; one for each thread that enumerates.
+  EvaluatorPool evaluators;
 
   const std::string& name() const { return manifest.name(); }
 };

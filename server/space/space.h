@@ -73,8 +73,9 @@ absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem
 // OpenCL devices: one CTA a compute unit.
 v1::Geometry GeometryOf(const v1::LaunchRecipe& recipe, const v1::Resources& resources, const v1::Device& device);
 
-// Each parameter at its manifest's guess, moved to the nearest feasible variant; NotFound when there is none.
-// Launch parallelism first: among equally near ones the guess with >= 4 CTAs an SM is taken.
+// The feasible variant whose compile-time parameters are the fewest steps from their manifest's guesses. Among equals,
+// parallelism first: the fewest CTAs that make 4 an SM, or the most there are; then the launch-time guesses.
+// NotFound when nothing is feasible.
 absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device);
 
 }  // namespace attune::space

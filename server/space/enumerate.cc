@@ -1,0 +1,86 @@
+#include <map>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/space/space.h"
+
+namespace attune::space {
+namespace {
+
+absl::Status Broken(const Rule& rule) {
+  return absl::FailedPreconditionError(absl::StrCat(rule.reason, " (", rule.text, ")"));
+}
+
+// One depth-first walk over a family's product.
+class Walk {
+ public:
+  Walk(std::shared_ptr<const Family> family, Evaluator& evaluator) : family_(std::move(family)), evaluator_(evaluator) {
+    const auto& parameters = family_->manifest.parameters();
+    // below_[i]: points below one choice of the first i parameters.
+    below_.assign(parameters.size() + 1, 1);
+    for (int i = parameters.size() - 1; i >= 0; --i) below_[i] = below_[i + 1] * parameters[i].values_size();
+    values_.resize(parameters.size());
+  }
+
+  Enumeration Run() {
+    if (const Rule* rule = evaluator_.Root(); rule != nullptr) {
+      removed_[rule] += below_[0];
+    } else {
+      Visit(0);
+    }
+    Enumeration result;
+    result.variants = std::move(variants_);
+    result.product = below_[0];
+    for (const auto& [rule, count] : removed_) result.removed.push_back({rule->text, rule->reason, count});
+    return result;
+  }
+
+ private:
+  void Visit(size_t depth) {
+    if (depth == values_.size()) {
+      variants_.push_back({family_, values_});
+      return;
+    }
+    for (const int64_t value : family_->manifest.parameters(static_cast<int>(depth)).values()) {
+      values_[depth] = value;
+      if (const Rule* rule = evaluator_.Set(depth, value); rule != nullptr) {
+        removed_[rule] += below_[depth + 1];
+      } else {
+        Visit(depth + 1);
+      }
+    }
+  }
+
+  std::shared_ptr<const Family> family_;
+  Evaluator& evaluator_;
+  std::vector<int64_t> below_;
+  std::vector<int64_t> values_;
+  std::vector<Variant> variants_;
+  std::map<const Rule*, int64_t> removed_;
+};
+
+}  // namespace
+
+absl::Status Applies(const Family& family, const Problem& problem, const v1::Device& device) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = family.evaluators.Borrow(family.manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  const Rule* limit = (*evaluator)->Bind(problem, device);
+  return limit == nullptr ? absl::OkStatus() : Broken(*limit);
+}
+
+absl::StatusOr<Enumeration> Enumerate(std::shared_ptr<const Family> family, const Problem& problem,
+                                      const v1::Device& device) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  (*evaluator)->Bind(problem, device);
+  return Walk(family, **evaluator).Run();
+}
+
+absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values);
+  return rule == nullptr ? absl::OkStatus() : Broken(*rule);
+}
+
+}  // namespace attune::space

@@ -1,0 +1,192 @@
+#include "server/space/evaluator.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/space/builtins.h"
+
+namespace attune::space {
+namespace {
+
+absl::Status At(absl::string_view field, const absl::Status& status) {
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", status.message()));
+}
+
+std::string OrOne(const std::string& text) { return text.empty() ? "1" : absl::StrCat("(", text, ")"); }
+
+}  // namespace
+
+std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily& manifest) {
+  std::vector<family::v1::Constraint> limits;
+  for (const family::v1::Launch& launch : manifest.launches()) {
+    const std::string unless = launch.when().empty() ? "" : absl::StrCat("!(", launch.when(), ") || ");
+    const auto limit = [&](absl::string_view expr, absl::string_view reason) {
+      family::v1::Constraint& added = limits.emplace_back();
+      added.set_expr(absl::StrCat(unless, expr));
+      added.set_reason(absl::StrCat(launch.entry(), ": ", reason));
+    };
+    limit(absl::StrCat(OrOne(launch.block_x()), " * ", OrOne(launch.block_y()), " * ", OrOne(launch.block_z()),
+                       " <= max_threads"),
+          "more threads than the device allows a block");
+    if (manifest.backend() != v1::BACKEND_CUDA) continue;
+    if (!launch.dynamic_shared_bytes().empty()) {
+      limit(absl::StrCat("(", launch.dynamic_shared_bytes(), ") <= shared_per_block"),
+            "more dynamic shared memory than the device allows a block");
+    }
+    if (!launch.grid_x().empty()) {
+      limit(absl::StrCat("(", launch.grid_x(), ") <= 2147483647"), "a grid wider than CUDA allows");
+    }
+    for (const std::string& grid : {launch.grid_y(), launch.grid_z()}) {
+      if (!grid.empty()) limit(absl::StrCat("(", grid, ") <= 65535"), "a grid higher or deeper than CUDA allows");
+    }
+  }
+  return limits;
+}
+
+absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Compile(const family::v1::KernelFamily& manifest) {
+  std::unique_ptr<Evaluator> evaluator(new Evaluator);
+  if (absl::Status status = evaluator->CompileNames(manifest); !status.ok()) return status;
+  if (absl::Status status = evaluator->CompileLaunches(manifest); !status.ok()) return status;
+  if (absl::Status status = evaluator->CompileRules(manifest); !status.ok()) return status;
+  return evaluator;
+}
+
+absl::Status Evaluator::CompileNames(const family::v1::KernelFamily& manifest) {
+  for (const Builtin& builtin : Builtins()) builtins_.push_back(&symbols_.Add(builtin.name, 0, false).value);
+  for (const family::v1::Parameter& parameter : manifest.parameters()) {
+    const int depth = static_cast<int>(parameters_.size()) + 1;
+    const bool launch_time = parameter.binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
+    parameters_.push_back(&symbols_.Add(parameter.name(), depth, launch_time).value);
+  }
+  levels_.resize(parameters_.size() + 1);
+  for (const family::v1::Named& let : manifest.lets()) {
+    absl::StatusOr<Expression> expression = Expression::Parse(let.expr(), symbols_);
+    if (!expression.ok()) return At(absl::StrCat("lets '", let.name(), "': expr"), expression.status());
+    Symbol& symbol = symbols_.Add(let.name(), expression->depth(), expression->launch_time());
+    levels_[symbol.depth].lets.push_back({*std::move(expression), &symbol.value});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Evaluator::AddRule(absl::string_view field, const family::v1::Constraint& constraint) {
+  absl::StatusOr<Expression> expression = Expression::Parse(constraint.expr(), symbols_);
+  if (!expression.ok()) return At(field, expression.status());
+  const int depth = expression->depth();
+  levels_[depth].rules.push_back({*std::move(expression), constraint.expr(), constraint.reason()});
+  return absl::OkStatus();
+}
+
+absl::Status Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
+  for (int i = 0; i < manifest.problem_limits_size(); ++i) {
+    const family::v1::Constraint& limit = manifest.problem_limits(i);
+    const std::string field = absl::StrCat("problem_limits[", i, "].expr");
+    absl::StatusOr<Expression> expression = Expression::Parse(limit.expr(), symbols_);
+    if (!expression.ok()) return At(field, expression.status());
+    if (expression->depth() > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " is '", limit.expr(), "', which depends on parameters; write it as a constraint"));
+    }
+    problem_limits_.push_back({*std::move(expression), limit.expr(), limit.reason()});
+  }
+  for (int i = 0; i < manifest.constraints_size(); ++i) {
+    absl::Status status = AddRule(absl::StrCat("constraints[", i, "].expr"), manifest.constraints(i));
+    if (!status.ok()) return status;
+  }
+  for (const family::v1::Constraint& limit : DeviceLimits(manifest)) {
+    if (absl::Status status = AddRule("launches: device limit", limit); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Expression*> Evaluator::Keep(absl::string_view field, const std::string& text) {
+  const auto it = kept_.find(text);
+  if (it != kept_.end()) return &it->second;
+  absl::StatusOr<Expression> expression = Expression::Parse(text, symbols_);
+  if (!expression.ok()) return At(field, expression.status());
+  return &kept_.emplace(text, *std::move(expression)).first->second;
+}
+
+absl::Status Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest) {
+  for (const family::v1::Named& define : manifest.defines()) {
+    const std::string field = absl::StrCat("defines '", define.name(), "': expr");
+    absl::StatusOr<const Expression*> expression = Keep(field, define.expr());
+    if (!expression.ok()) return expression.status();
+    if ((*expression)->launch_time()) {
+      return absl::InvalidArgumentError(absl::StrCat(field, " is '", define.expr(),
+                                                     "', which depends on a launch-time parameter; what changes the "
+                                                     "code is compile-time"));
+    }
+  }
+  for (const family::v1::Scratch& scratch : manifest.scratch()) {
+    absl::Status status = Keep(absl::StrCat("scratch '", scratch.name(), "': bytes"), scratch.bytes()).status();
+    if (!status.ok()) return status;
+  }
+  for (const family::v1::Launch& launch : manifest.launches()) {
+    const auto field = [&](absl::string_view name) { return absl::StrCat("launches '", launch.entry(), "': ", name); };
+    const std::pair<std::string, const std::string*> optional[] = {
+        {field("when"), &launch.when()},       {field("grid_x"), &launch.grid_x()},
+        {field("grid_y"), &launch.grid_y()},   {field("grid_z"), &launch.grid_z()},
+        {field("block_x"), &launch.block_x()}, {field("block_y"), &launch.block_y()},
+        {field("block_z"), &launch.block_z()}, {field("dynamic_shared_bytes"), &launch.dynamic_shared_bytes()}};
+    for (const auto& [name, text] : optional) {
+      if (text->empty()) continue;
+      if (absl::Status status = Keep(name, *text).status(); !status.ok()) return status;
+    }
+    for (int i = 0; i < launch.args_size(); ++i) {
+      const family::v1::Argument& arg = launch.args(i);
+      const std::string* text = arg.has_i32()   ? &arg.i32()
+                                : arg.has_i64() ? &arg.i64()
+                                : arg.has_f32() ? &arg.f32()
+                                                : nullptr;
+      if (text == nullptr) continue;
+      if (absl::Status status = Keep(field(absl::StrCat("args[", i, "]")), *text).status(); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Evaluator::Compute(const Level& level) {
+  for (const Let& let : level.lets) *let.value = let.expression.Evaluate();
+}
+
+const Rule* Evaluator::FirstBroken(const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
+    if (!rule.expression.Holds()) return &rule;
+  }
+  return nullptr;
+}
+
+const Rule* Evaluator::Bind(const Problem& problem, const v1::Device& device) {
+  for (size_t i = 0; i < builtins_.size(); ++i) *builtins_[i] = Builtins()[i].value(problem, device);
+  Compute(levels_[0]);
+  return FirstBroken(problem_limits_);
+}
+
+const Rule* Evaluator::Root() const {
+  const Rule* limit = FirstBroken(problem_limits_);
+  return limit != nullptr ? limit : FirstBroken(levels_[0].rules);
+}
+
+const Rule* Evaluator::Set(size_t index, int64_t value) {
+  *parameters_[index] = static_cast<double>(value);
+  const Level& level = levels_[index + 1];
+  Compute(level);
+  return FirstBroken(level.rules);
+}
+
+const Rule* Evaluator::Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values) {
+  Bind(problem, device);
+  const Rule* broken = Root();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Rule* rule = Set(i, values[i]);
+    if (broken == nullptr) broken = rule;
+  }
+  return broken;
+}
+
+double Evaluator::Value(const std::string& text) const { return kept_.at(text).Evaluate(); }
+
+bool Evaluator::Holds(const std::string& text) const { return kept_.at(text).Holds(); }
+
+}  // namespace attune::space

@@ -1,0 +1,90 @@
+// A manifest with every expression compiled: give it a problem, a device and parameter values, and it says which rule
+// rejects them and what any of the manifest's expressions comes to.
+#ifndef ATTUNE_SERVER_SPACE_EVALUATOR_H_
+#define ATTUNE_SERVER_SPACE_EVALUATOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "attune/family/v1/family.pb.h"
+#include "attune/v1/device.pb.h"
+#include "proto/attune/problem.h"
+#include "server/space/expression.h"
+#include "server/space/symbols.h"
+
+namespace attune::space {
+
+// Something that must hold: a problem limit, a constraint, or a limit of the device on a launch.
+struct Rule {
+  Expression expression;
+  std::string text;
+  std::string reason;
+};
+
+// Not thread-safe; EvaluatorPool hands each thread its own.
+class Evaluator {
+ public:
+  // InvalidArgument names the manifest's field whose expression is wrong, and why. A problem limit must not wait for
+  // parameters, a define not for launch-time ones. Names are taken to be checked (CheckManifest).
+  static absl::StatusOr<std::unique_ptr<Evaluator>> Compile(const family::v1::KernelFamily& manifest);
+
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  // Sets problem and device, and the lets that wait for nothing else. Returns the first problem limit that does not
+  // hold, or null.
+  const Rule* Bind(const Problem& problem, const v1::Device& device);
+  // The first rule that waits for no parameter and does not hold, problem limits first; or null. After Bind.
+  const Rule* Root() const;
+  // Sets parameter `index` (0-based, those before it are set) and the lets that waited for it. Returns the first rule
+  // that waited for it and does not hold, or null.
+  const Rule* Set(size_t index, int64_t value);
+  // Bind and Set for all parameters; the first rule that does not hold, or null. All values are set in any case.
+  const Rule* Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values);
+
+  // Of an expression that stands in the manifest, with the values now set.
+  double Value(const std::string& text) const;
+  bool Holds(const std::string& text) const;
+
+ private:
+  struct Let {
+    Expression expression;
+    double* value;
+  };
+  // What becomes known when one more parameter is set; level 0 is before the first.
+  struct Level {
+    std::vector<Let> lets;
+    std::vector<Rule> rules;
+  };
+
+  Evaluator() = default;
+  absl::Status CompileNames(const family::v1::KernelFamily& manifest);
+  absl::Status CompileRules(const family::v1::KernelFamily& manifest);
+  absl::Status CompileLaunches(const family::v1::KernelFamily& manifest);
+  // Keeps `text` for Value; empty text is left out.
+  absl::StatusOr<const Expression*> Keep(absl::string_view field, const std::string& text);
+  absl::Status AddRule(absl::string_view field, const family::v1::Constraint& constraint);
+  static const Rule* FirstBroken(const std::vector<Rule>& rules);
+  void Compute(const Level& level);
+
+  Symbols symbols_;
+  std::vector<double*> builtins_;
+  std::vector<double*> parameters_;
+  std::vector<Rule> problem_limits_;
+  std::vector<Level> levels_;
+  std::map<std::string, Expression> kept_;
+};
+
+// The rules that every launch of a family must keep on any device, whatever its manifest says: threads and dynamic
+// shared memory a block, and CUDA's bounds on a grid (CUDA C++ Programming Guide, Technical Specifications).
+std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily& manifest);
+
+}  // namespace attune::space
+
+#endif  // ATTUNE_SERVER_SPACE_EVALUATOR_H_

@@ -1,0 +1,142 @@
+#include "server/space/family.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/base/sha256.h"
+#include "server/space/manifest.h"
+
+namespace attune::space {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kManifest[] = "family.textproto";
+constexpr char kRootPrefix[] = "//";
+
+std::optional<std::string> Read(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The name in `#include "name"`, if that is what the line is.
+std::optional<std::string> QuotedInclude(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&line, "#")) return std::nullopt;
+  line = absl::StripLeadingAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&line, "include")) return std::nullopt;
+  line = absl::StripLeadingAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&line, "\"")) return std::nullopt;
+  const size_t end = line.find('"');
+  if (end == absl::string_view::npos) return std::nullopt;
+  return std::string(line.substr(0, end));
+}
+
+// Collects a family's files: the sources named, then what they include, each once.
+class SourceReader {
+ public:
+  SourceReader(fs::path root, fs::path folder, Family& family)
+      : root_(std::move(root)), folder_(std::move(folder)), family_(family) {}
+
+  absl::Status Add(const std::string& source) {
+    const bool from_root = absl::StartsWith(source, kRootPrefix);
+    const std::string name(absl::StripPrefix(source, kRootPrefix));
+    const fs::path path = (from_root ? root_ : folder_) / name;
+    std::optional<std::string> text = Read(path);
+    if (!text) return absl::InvalidArgumentError(absl::StrCat("sources has '", source, "', and no ", path.string()));
+    return Keep(name, path, *std::move(text));
+  }
+
+ private:
+  absl::Status Keep(const std::string& name, const fs::path& path, std::string text) {
+    for (const auto& [known, unused] : family_.sources) {
+      if (known == name) return absl::OkStatus();
+    }
+    family_.sources.emplace_back(name, text);
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
+      const std::optional<std::string> include = QuotedInclude(line);
+      if (!include) continue;
+      if (absl::Status status = Include(*include, path); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Include(const std::string& name, const fs::path& from) {
+    for (const fs::path& directory : {folder_, root_, from.parent_path()}) {
+      if (std::optional<std::string> text = Read(directory / name); text) {
+        return Keep(name, directory / name, *std::move(text));
+      }
+    }
+    return absl::InvalidArgumentError(absl::StrCat(from.string(), " includes \"", name, "\", which is in neither ",
+                                                   folder_.string(), " nor ", root_.string()));
+  }
+
+  const fs::path root_;
+  const fs::path folder_;
+  Family& family_;
+};
+
+std::string HashOf(const std::string& manifest, const Family& family) {
+  std::string all = absl::StrCat(manifest.size(), "\n", manifest);
+  for (const auto& [name, text] : family.sources) absl::StrAppend(&all, name, "\n", text.size(), "\n", text);
+  return Sha256(all);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder) {
+  const fs::path path = fs::path(root) / folder / kManifest;
+  const auto at = [&path](const absl::Status& status) {
+    return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", status.message()));
+  };
+  const std::optional<std::string> text = Read(path);
+  if (!text) return absl::NotFoundError(absl::StrCat("cannot read ", path.string()));
+  absl::StatusOr<family::v1::KernelFamily> manifest = ParseManifest(*text);
+  if (!manifest.ok()) return at(manifest.status());
+  if (absl::Status status = CheckManifest(*manifest); !status.ok()) return at(status);
+  if (manifest->name() != folder) {
+    return at(absl::InvalidArgumentError(
+        absl::StrCat("name is '", manifest->name(), "'; it must be the folder's, '", folder, "'")));
+  }
+  auto family = std::make_shared<Family>();
+  family->manifest = *std::move(manifest);
+  SourceReader reader(root, fs::path(root) / folder, *family);
+  for (const std::string& source : family->manifest.sources()) {
+    if (absl::Status status = reader.Add(source); !status.ok()) return at(status);
+  }
+  family->source_hash = HashOf(*text, *family);
+  return family;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const Family>>> LoadFamilies(const std::string& root) {
+  std::error_code error;
+  std::vector<std::string> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    if (fs::exists(entry.path() / kManifest)) folders.push_back(entry.path().filename().string());
+  }
+  if (error) return absl::NotFoundError(absl::StrCat("cannot read kernel families in ", root, ": ", error.message()));
+  std::sort(folders.begin(), folders.end());
+  std::vector<std::shared_ptr<const Family>> families;
+  for (const std::string& folder : folders) {
+    absl::StatusOr<std::shared_ptr<const Family>> family = LoadFamily(root, folder);
+    if (!family.ok()) return family.status();
+    families.push_back(*std::move(family));
+  }
+  return families;
+}
+
+}  // namespace attune::space

@@ -1,0 +1,109 @@
+#include "server/space/family.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/space/testing_family.h"
+
+namespace attune::space {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// Everything that a manifest must have.
+std::string Manifest(const std::string& more) {
+  return absl::StrCat(R"(name: "small" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA
+    sources: "small.cu"
+    parameters { name: "TILE" values: [16, 32] guess: 16 binding: BINDING_COMPILE_TIME }
+    )",
+                      more);
+}
+constexpr char kLaunch[] = "launches { entry: \"run\" main: true grid_x: \"ceil_div(seq_q, TILE)\" }";
+
+std::string Error(const TestingFamilies& families, const std::string& manifest) {
+  families.Write("small/family.textproto", manifest);
+  families.Write("small/small.cu", "");
+  const auto family = LoadFamily(families.root(), "small");
+  return family.ok() ? "no error" : std::string(family.status().message());
+}
+
+TEST(LoadFamily, CollectsWhatItsSourcesInclude) {
+  const TestingFamilies families;
+  families.Write("small/family.textproto", Manifest(kLaunch));
+  families.Write("small/small.cu", "#include \"common/a.cuh\"\n#include <cuda_fp16.h>\n  #  include \"b.cuh\"\n");
+  families.Write("small/b.cuh", "#include \"common/a.cuh\"\n");
+  families.Write("common/a.cuh", "int a;");
+  const auto family = LoadFamily(families.root(), "small");
+  ASSERT_TRUE(family.ok()) << family.status();
+  EXPECT_THAT((*family)->sources,
+              ElementsAre(Pair("small.cu", ::testing::_), Pair("common/a.cuh", "int a;"), Pair("b.cuh", ::testing::_)));
+}
+
+TEST(LoadFamily, AChangedIncludeChangesTheHash) {
+  const TestingFamilies families;
+  families.Write("small/family.textproto", Manifest(kLaunch));
+  families.Write("small/small.cu", "#include \"common/a.cuh\"\n");
+  families.Write("common/a.cuh", "int a;");
+  const std::string before = (*LoadFamily(families.root(), "small"))->source_hash;
+  EXPECT_EQ((*LoadFamily(families.root(), "small"))->source_hash, before);
+  families.Write("common/a.cuh", "int b;");
+  EXPECT_NE((*LoadFamily(families.root(), "small"))->source_hash, before);
+}
+
+TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {
+  const TestingFamilies families;
+  EXPECT_EQ(Error(families, Manifest(kLaunch)), "no error");
+  EXPECT_THAT(Error(families, "nonsense: 1"), HasSubstr("small/family.textproto: line 1, column 1"));
+  EXPECT_THAT(Error(families, Manifest("")), HasSubstr("0 of them are main"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "lets { name: \"x\" expr: \"TILES + 1\" }"))),
+              HasSubstr("TILES"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "lets { name: \"batch\" expr: \"1\" }"))),
+              HasSubstr("'batch', which is taken"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "lets { name: \"max\" expr: \"1\" }"))),
+              HasSubstr("'max', which is a function"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "problem_limits { expr: \"TILE > 1\" }"))),
+              HasSubstr("depends on parameters"));
+  EXPECT_THAT(Error(families, Manifest("launches { entry: \"run\" main: true args { scratch: \"partial\" } }")),
+              HasSubstr("'partial', which is no scratch buffer"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "parameters { name: \"W\" values: [1] guess: 1 }"))),
+              HasSubstr("parameters 'W': binding is not given"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(
+                                  kLaunch, "parameters { name: \"W\" values: [1] binding: BINDING_LAUNCH_TIME }"))),
+              HasSubstr("guess is 0"));
+}
+
+TEST(LoadFamily, ADefineMustNotDependOnTheLaunch) {
+  const TestingFamilies families;
+  EXPECT_THAT(Error(families,
+                    Manifest(absl::StrCat(kLaunch,
+                                          "parameters { name: \"S\" values: [1] guess: 1 binding: BINDING_LAUNCH_TIME }"
+                                          "defines { name: \"X\" expr: \"S\" }"))),
+              HasSubstr("launch-time"));
+}
+
+TEST(LoadFamily, AMissingIncludeIsNamedWithItsSource) {
+  const TestingFamilies families;
+  families.Write("small/family.textproto", Manifest(kLaunch));
+  families.Write("small/small.cu", "#include \"gone.cuh\"\n");
+  EXPECT_THAT(std::string(LoadFamily(families.root(), "small").status().message()), HasSubstr("includes \"gone.cuh\""));
+}
+
+TEST(LoadFamilies, FindsEveryFolderWithAManifestInOrder) {
+  const TestingFamilies families;
+  for (const char* name : {"b", "a"}) {
+    families.Write(absl::StrCat(name, "/family.textproto"),
+                   absl::StrCat("name: \"", name, "\" operation: OPERATION_KIND_ATTENTION_FORWARD ",
+                                "backend: BACKEND_CUDA sources: \"x.cu\" launches { entry: \"run\" main: true }"));
+    families.Write(absl::StrCat(name, "/x.cu"), "");
+  }
+  families.Write("common/a.cuh", "");
+  const auto loaded = LoadFamilies(families.root());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_EQ(loaded->size(), 2u);
+  EXPECT_EQ((*loaded)[0]->name(), "a");
+  EXPECT_EQ((*loaded)[1]->name(), "b");
+}
+
+}  // namespace
+}  // namespace attune::space

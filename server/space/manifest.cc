@@ -1,0 +1,127 @@
+#include "server/space/manifest.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "server/space/builtins.h"
+#include "server/space/evaluator.h"
+#include "server/space/expression.h"
+
+namespace attune::space {
+namespace {
+
+template <typename... What>
+absl::Status Invalid(const What&... what) {
+  return absl::InvalidArgumentError(absl::StrCat(what...));
+}
+
+bool IsName(absl::string_view name) {
+  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+// The names that parameters and lets add to those that every manifest has.
+class Names {
+ public:
+  Names() {
+    for (const Builtin& builtin : Builtins()) taken_.insert(std::string(builtin.name));
+  }
+
+  absl::Status Add(absl::string_view field, const std::string& name) {
+    if (!IsName(name)) return Invalid(field, " is '", name, "'; allowed are letters, digits and _");
+    if (IsFunction(name)) return Invalid(field, " is '", name, "', which is a function");
+    if (!taken_.insert(name).second) return Invalid(field, " is '", name, "', which is taken");
+    return absl::OkStatus();
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+absl::Status CheckParameter(const family::v1::Parameter& parameter) {
+  const std::string field = absl::StrCat("parameters '", parameter.name(), "': ");
+  if (parameter.values().empty()) return Invalid(field, "values is empty");
+  std::set<int64_t> values(parameter.values().begin(), parameter.values().end());
+  if (static_cast<int>(values.size()) != parameter.values_size()) return Invalid(field, "values has one twice");
+  if (parameter.binding() == family::v1::Parameter::BINDING_UNSPECIFIED) {
+    return Invalid(field, "binding is not given; allowed are BINDING_COMPILE_TIME and BINDING_LAUNCH_TIME");
+  }
+  if (values.count(parameter.guess()) == 0) {
+    return Invalid(field, "guess is ", parameter.guess(), ", which is not among its values");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
+  std::set<std::string> scratch;
+  for (const family::v1::Scratch& buffer : manifest.scratch()) {
+    if (!IsName(buffer.name())) return Invalid("scratch: name is '", buffer.name(), "'");
+    if (!scratch.insert(buffer.name()).second) return Invalid("scratch '", buffer.name(), "' is given twice");
+  }
+  int mains = 0;
+  for (const family::v1::Launch& launch : manifest.launches()) {
+    const std::string field = absl::StrCat("launches '", launch.entry(), "': ");
+    if (!IsName(launch.entry())) return Invalid("launches: entry is '", launch.entry(), "'");
+    mains += launch.main();
+    if (launch.main() && !launch.when().empty())
+      return Invalid(field, "when is given, but the main launch always runs");
+    for (int i = 0; i < launch.args_size(); ++i) {
+      const family::v1::Argument& arg = launch.args(i);
+      if (arg.kind_case() == family::v1::Argument::KIND_NOT_SET) return Invalid(field, "args[", i, "] is empty");
+      if (arg.has_scratch() && scratch.count(arg.scratch()) == 0) {
+        return Invalid(field, "args[", i, "].scratch is '", arg.scratch(), "', which is no scratch buffer");
+      }
+      if (arg.has_buffer() &&
+          (arg.buffer() == v1::BUFFER_ROLE_UNSPECIFIED || arg.buffer() == v1::BUFFER_ROLE_SCRATCH)) {
+        return Invalid(field, "args[", i, "].buffer must be Q, K, V, O or LSE; scratch buffers go by name");
+      }
+    }
+  }
+  if (mains != 1) return Invalid("launches: ", mains, " of them are main; allowed is one");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<family::v1::KernelFamily> ParseManifest(const std::string& text) {
+  class FirstError : public google::protobuf::io::ErrorCollector {
+   public:
+    void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+      if (text.empty()) text = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+    }
+    std::string text;
+  };
+  FirstError errors;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  family::v1::KernelFamily manifest;
+  if (!parser.ParseFromString(text, &manifest)) return absl::InvalidArgumentError(errors.text);
+  return manifest;
+}
+
+absl::Status CheckManifest(const family::v1::KernelFamily& manifest) {
+  if (!IsName(manifest.name())) return Invalid("name is '", manifest.name(), "'; allowed are letters, digits and _");
+  if (manifest.operation() != v1::OPERATION_KIND_ATTENTION_FORWARD) {
+    return Invalid("operation is not given; allowed is OPERATION_KIND_ATTENTION_FORWARD");
+  }
+  if (manifest.backend() == v1::BACKEND_UNSPECIFIED) {
+    return Invalid("backend is not given; allowed are BACKEND_CUDA and BACKEND_OPENCL");
+  }
+  if (manifest.sources().empty()) return Invalid("sources is empty");
+  Names names;
+  for (const family::v1::Parameter& parameter : manifest.parameters()) {
+    if (absl::Status status = names.Add("parameters: name", parameter.name()); !status.ok()) return status;
+    if (absl::Status status = CheckParameter(parameter); !status.ok()) return status;
+  }
+  for (const family::v1::Named& let : manifest.lets()) {
+    if (absl::Status status = names.Add("lets: name", let.name()); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckLaunches(manifest); !status.ok()) return status;
+  return Evaluator::Compile(manifest).status();
+}
+
+}  // namespace attune::space
