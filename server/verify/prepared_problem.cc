@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -84,7 +82,8 @@ absl::Span<const T> As(absl::Span<const std::byte> bytes) {
 }
 
 bool SameBits(const GuardedBuffer::Snapshot& a, const GuardedBuffer::Snapshot& b) {
-  return a.size == b.size && std::equal(a.contents().begin(), a.contents().end(), b.contents().begin());
+  return a.contents().size() == b.contents().size() &&
+         (a.contents().empty() || std::memcmp(a.contents().data(), b.contents().data(), a.size) == 0);
 }
 
 bool CannotRunHere(const absl::Status& status) {

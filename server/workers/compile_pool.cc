@@ -1,19 +1,22 @@
 // One thread a compile worker process: it takes a job, waits for the answer, and replaces the process when it had to
 // be killed.
 #include <algorithm>
+#include <condition_variable>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "server/workers/connection.h"
 #include "server/workers/probe.h"
 #include "server/workers/workers.h"
 
 namespace attune::workers {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(30);
@@ -36,20 +39,20 @@ class CompilePoolImpl : public CompilePool {
 
   ~CompilePoolImpl() override {
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       stopping_ = true;
       for (Slot& slot : slots_) {
         if (slot.connection != nullptr) slot.connection->Kill();
       }
-      changed_.SignalAll();
+      changed_.notify_all();
     }
     for (Slot& slot : slots_) slot.thread.join();
   }
 
   void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     queue_.emplace(std::pair(-int64_t{priority}, submitted_++), Job{std::move(request), std::move(done)});
-    changed_.SignalAll();
+    changed_.notify_all();
   }
 
   absl::StatusOr<std::string> Toolchain(v1::Backend backend) override {
@@ -85,22 +88,22 @@ class CompilePoolImpl : public CompilePool {
   }
 
   bool Stopping() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return stopping_;
   }
 
   // The next job; after the destructor has begun those that are left, to be cancelled, and then nothing.
   // While workers do not start, a slot leaves jobs to the others; when no worker runs at all it takes them to fail.
   std::optional<Job> Take(Slot& slot) {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     while (!stopping_) {
-      const absl::Duration wait =
-          slot.connection == nullptr && running_ > 0 ? retry_at_ - absl::Now() : absl::Duration();
-      if (!queue_.empty() && wait <= absl::ZeroDuration()) break;
+      const bool leave_to_others = slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
       if (queue_.empty()) {
-        changed_.Wait(&mutex_);
+        changed_.wait(lock);
+      } else if (leave_to_others) {
+        changed_.wait_until(lock, retry_at_);
       } else {
-        changed_.WaitWithTimeout(&mutex_, wait);
+        break;
       }
     }
     if (queue_.empty()) return std::nullopt;
@@ -133,13 +136,13 @@ class CompilePoolImpl : public CompilePool {
   absl::Status Connect(Slot& slot) {
     if (slot.connection != nullptr) return absl::OkStatus();
     {
-      absl::MutexLock lock(&mutex_);
-      if (absl::Now() < retry_at_) return start_error_;
+      std::lock_guard lock(mutex_);
+      if (Clock::now() < retry_at_) return start_error_;
     }
     absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
     if (!connection.ok()) return StartFailed(connection.status());
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       if (stopping_) return absl::CancelledError("the compile pool is shutting down");
       slot.connection = *std::move(connection);
       ++running_;
@@ -148,43 +151,43 @@ class CompilePoolImpl : public CompilePool {
       Disconnect(slot);
       return StartFailed(status);
     }
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     back_off_ = absl::ZeroDuration();
     return absl::OkStatus();
   }
 
   // No storm of processes that die at once: each failure doubles the time until the next attempt.
   absl::Status StartFailed(const absl::Status& status) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
-    retry_at_ = absl::Now() + back_off_;
+    retry_at_ = After(back_off_);
     start_error_ = status;
     return status;
   }
 
   void Disconnect(Slot& slot) {
     std::unique_ptr<Connection> connection;
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (slot.connection == nullptr) return;
     connection = std::move(slot.connection);
     --running_;
-    changed_.SignalAll();
+    changed_.notify_all();
   }
 
   const WorkerOptions options_;
   const std::vector<std::string> arguments_;
   const std::vector<v1::BackendStatus> backends_;
 
-  absl::Mutex mutex_;
-  absl::CondVar changed_;
+  std::mutex mutex_;  // guards what follows, and the slots' connections
+  std::condition_variable changed_;
   // By (negated priority, order of arrival).
-  std::map<std::pair<int64_t, int64_t>, Job> queue_ ABSL_GUARDED_BY(mutex_);
-  int64_t submitted_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // connections
-  absl::Duration back_off_ ABSL_GUARDED_BY(mutex_);
-  absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Status start_error_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<int64_t, int64_t>, Job> queue_;
+  int64_t submitted_ = 0;
+  bool stopping_ = false;
+  int running_ = 0;  // connections
+  absl::Duration back_off_;
+  Deadline retry_at_ = Deadline::min();
+  absl::Status start_error_;
   std::vector<Slot> slots_;
 };
 

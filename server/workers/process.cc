@@ -100,13 +100,13 @@ Process::~Process() {
 }
 
 void Process::Kill() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (!exit_) kill(-pid_, SIGKILL);
 }
 
 std::optional<Process::Exit> Process::Wait(Deadline deadline) {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (exit_) return exit_;
   }
   pollfd entry = {pid_fd_, POLLIN, 0};
@@ -115,7 +115,7 @@ std::optional<Process::Exit> Process::Wait(Deadline deadline) {
     ready = poll(&entry, 1, PollTimeout(deadline));
   } while (ready < 0 && errno == EINTR);
   if (ready <= 0) return std::nullopt;
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   // What it started dies with it; the group is still its own because the leader is not reaped yet.
   kill(-pid_, SIGKILL);
   int status = 0;

@@ -8,13 +8,12 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "server/workers/deadline.h"
 
 namespace attune::workers {
@@ -49,8 +48,8 @@ class Process {
   const pid_t pid_;
   const int pid_fd_;  // readable once the process has ended
   const int fd_;
-  absl::Mutex mutex_;
-  std::optional<Exit> exit_ ABSL_GUARDED_BY(mutex_);  // set: reaped, and the pid may be somebody else's
+  std::mutex mutex_;          // guards exit_, and killing against reaping
+  std::optional<Exit> exit_;  // set: reaped, and the pid may be somebody else's
 };
 
 }  // namespace attune::workers

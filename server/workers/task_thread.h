@@ -5,13 +5,12 @@
 #ifndef ATTUNE_SERVER_WORKERS_TASK_THREAD_H_
 #define ATTUNE_SERVER_WORKERS_TASK_THREAD_H_
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 
 namespace attune::workers {
 
@@ -20,9 +19,10 @@ class TaskThread {
   TaskThread() : thread_([this] { Loop(); }) {}
   ~TaskThread() {
     {
-      absl::MutexLock lock(&mutex_);
+      std::lock_guard lock(mutex_);
       stopping_ = true;
     }
+    changed_.notify_all();
     thread_.join();
   }
   TaskThread(const TaskThread&) = delete;
@@ -32,35 +32,35 @@ class TaskThread {
   template <typename Task>
   auto Run(Task&& task) {
     std::optional<decltype(task())> result;
-    std::function<void()> wrapped = [&] { result.emplace(task()); };
-    absl::MutexLock turn(&turn_);
-    absl::MutexLock lock(&mutex_);
+    const std::function<void()> wrapped = [&] { result.emplace(task()); };
+    std::lock_guard turn(turn_);
+    std::unique_lock lock(mutex_);
     task_ = &wrapped;
-    mutex_.Await(absl::Condition(
-        +[](std::function<void()>** task) { return *task == nullptr; }, &task_));
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return task_ == nullptr; });
     return *std::move(result);
   }
 
  private:
-  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return task_ != nullptr || stopping_; }
-
   void Loop() {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     while (true) {
-      mutex_.Await(absl::Condition(this, &TaskThread::HasWork));
+      changed_.wait(lock, [this] { return task_ != nullptr || stopping_; });
       if (task_ == nullptr) return;
-      std::function<void()>* task = task_;
-      mutex_.Unlock();
+      const std::function<void()>* const task = task_;
+      lock.unlock();
       (*task)();
-      mutex_.Lock();
+      lock.lock();
       task_ = nullptr;
+      changed_.notify_all();
     }
   }
 
-  absl::Mutex turn_;
-  absl::Mutex mutex_;
-  std::function<void()>* task_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex turn_;   // held by the caller whose task runs
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  const std::function<void()>* task_ = nullptr;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -46,7 +46,7 @@ int Run(Session& session) {
   return EXIT_FAILURE;
 }
 
-int RunDevice(Backends backends) {
+int RunDevice(const Backends& backends) {
   auto found = FindDevice(backends, absl::GetFlag(FLAGS_device));
   if (!found.ok()) {
     FailedSession failed(found.status());
@@ -75,7 +75,7 @@ int Main() {
   }
   ExitWithPeer(absl::GetFlag(FLAGS_fd));
   Backends backends = device::HostBackends(absl::GetFlag(FLAGS_emulate));
-  if (role == "device") return RunDevice(std::move(backends));
+  if (role == "device") return RunDevice(backends);
   if (role == "probe") {
     ProbeSession session(std::move(backends));
     return Run(session);
