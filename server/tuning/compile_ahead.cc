@@ -63,7 +63,10 @@ class CompileAhead::Hand {
  public:
   Hand(std::shared_ptr<State> state, Options options, std::function<std::optional<Item>()> next,
        std::function<void()> compiled)
-      : state_(std::move(state)), options_(std::move(options)), next_(std::move(next)), compiled_(std::move(compiled)) {}
+      : state_(std::move(state)),
+        options_(std::move(options)),
+        next_(std::move(next)),
+        compiled_(std::move(compiled)) {}
 
   void Run() {
     std::unique_lock<std::mutex> lock(state_->mutex);

@@ -152,10 +152,9 @@ TEST(DeviceSession, PreparesAnewAfterAnInteractiveJobHasUsedTheDevice) {
     EXPECT_TRUE(interactive.Trial({}).ok());
   }
   EXPECT_TRUE(background.Trial({}).ok());
-  EXPECT_EQ(worker.calls(),
-            (std::vector<std::string>{"prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16",
-                                      "prepare b2.h8.q512.d64.f16", "trial b2.h8.q512.d64.f16",
-                                      "prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16"}));
+  EXPECT_EQ(worker.calls(), (std::vector<std::string>{"prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16",
+                                                      "prepare b2.h8.q512.d64.f16", "trial b2.h8.q512.d64.f16",
+                                                      "prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16"}));
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ class FakeStore : public store::Store {
     return absl::NotFoundError("no such trial");
   }
   absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, absl::string_view device_id,
-                                                     v1::Policy policy,
-                                                     const v1::Dependencies& dependencies) override {
+                                                     v1::Policy policy, const v1::Dependencies& dependencies) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::map<std::string, v1::Trial> newest;
     for (const v1::Trial& trial : trials_) {
@@ -80,9 +79,8 @@ class FakeStore : public store::Store {
     const std::lock_guard<std::mutex> lock(mutex_);
     store::Page<v1::Trial> page;
     for (const v1::Trial& trial : trials_) {
-      const bool verdict = filter.verdicts().empty() ||
-                           std::find(filter.verdicts().begin(), filter.verdicts().end(), trial.verdict()) !=
-                               filter.verdicts().end();
+      const bool verdict = filter.verdicts().empty() || std::find(filter.verdicts().begin(), filter.verdicts().end(),
+                                                                  trial.verdict()) != filter.verdicts().end();
       if (verdict && trial.problem_text() == filter.problem() && trial.device_id() == filter.device_id() &&
           trial.policy() == filter.policy()) {
         page.items.push_back(trial);
@@ -112,8 +110,8 @@ class FakeStore : public store::Store {
     *made.mutable_trial() = *trial;
     return made;
   }
-  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
-                                         v1::Policy policy, absl::string_view why) override {
+  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
+                                         absl::string_view why) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<v1::Incumbent>& history = incumbents_[Key(problem_text, device_id, policy)];
     if (history.size() < 2) return absl::FailedPreconditionError("nothing before it");

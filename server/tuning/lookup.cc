@@ -66,8 +66,8 @@ class MemoryLookup : public Lookup {
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
     absl::StatusOr<Problem> problem = FromProto(request.problem());
     if (!problem.ok()) return problem.status();
-    const std::string device_id = !request.device_id().empty() || world_.devices.empty() ? request.device_id()
-                                                                                        : world_.devices[0].id();
+    const std::string device_id =
+        !request.device_id().empty() || world_.devices.empty() ? request.device_id() : world_.devices[0].id();
     const v1::Policy policy = request.policy() == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : request.policy();
     const std::string text = ToText(*problem);
     const std::string key = KeyOf(text, device_id, policy);

@@ -119,7 +119,8 @@ absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan) {
     }
   }
   std::vector<Problem> problems = expansion.Take();
-  if (problems.empty()) return absl::InvalidArgumentError("shapes: the plan asks for no problem; at least one is needed");
+  if (problems.empty())
+    return absl::InvalidArgumentError("shapes: the plan asks for no problem; at least one is needed");
   return problems;
 }
 

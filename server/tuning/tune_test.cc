@@ -237,16 +237,17 @@ TEST_F(TuneTest, RacingGivesTheLeadersTimeToThoseAfterIt) {
 
 TEST_F(TuneTest, WhoIsWrongOnFreshDataIsOutAndTheNextBestIsServed) {
   SetTimes({{"32/8", 40}, {"64/4", 42}});
-  device_.ScriptPlayOff([this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-    EXPECT_NE(request.fresh_seed(), 0);
-    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
-    for (int i = 0; i < request.candidates_size(); ++i) {
-      if (Seen(request.candidates(i)) != "32/8") continue;
-      response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
-      response.mutable_results(i)->set_detail("o[3] is 7");
-    }
-    return response;
-  });
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        EXPECT_NE(request.fresh_seed(), 0);
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        for (int i = 0; i < request.candidates_size(); ++i) {
+          if (Seen(request.candidates(i)) != "32/8") continue;
+          response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
+          response.mutable_results(i)->set_detail("o[3] is 7");
+        }
+        return response;
+      });
   Start();
   const v1::Operation done = Tune();
   EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=2");
@@ -257,12 +258,13 @@ TEST_F(TuneTest, WhoIsWrongOnFreshDataIsOutAndTheNextBestIsServed) {
 
 TEST_F(TuneTest, WhoTakesThePlayOffDownIsOut) {
   SetTimes({{"32/8", 40}, {"64/4", 42}});
-  device_.ScriptPlayOff([this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-    for (const worker::v1::Candidate& candidate : request.candidates()) {
-      if (Seen(candidate) == "32/8") return absl::InternalError("the worker died");
-    }
-    return device_.GoodPlayOff(request);
-  });
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        for (const worker::v1::Candidate& candidate : request.candidates()) {
+          if (Seen(candidate) == "32/8") return absl::InternalError("the worker died");
+        }
+        return device_.GoodPlayOff(request);
+      });
   Start();
   const v1::Operation done = Tune();
   EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=2");

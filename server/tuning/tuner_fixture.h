@@ -46,11 +46,12 @@ inline std::shared_ptr<const space::Family> SearchFamily(const std::string& hash
 }
 
 inline std::vector<std::shared_ptr<const space::Family>> Families(std::shared_ptr<const space::Family> search) {
-  return {std::move(search), MakeFamily(R"(
+  return {std::move(search),
+          MakeFamily(R"(
     name: "reference" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     parameters { name: "PLAIN" values: [0, 1] binding: BINDING_COMPILE_TIME }
     launches { entry: "reference" grid_x: "seq_q" block_x: "128" main: true } role: ROLE_REFERENCE)",
-                                        "reference"),
+                     "reference"),
           MakeFamily(R"(
     name: "floor" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     launches { entry: "empty" grid_x: "1" block_x: "32" main: true } role: ROLE_FLOOR)",
