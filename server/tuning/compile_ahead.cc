@@ -80,9 +80,10 @@ class CompileAhead::Hand {
       } else if (!state_->exhausted && state_->keys.size() < static_cast<size_t>(options_.window)) {
         lock.unlock();
         std::optional<Item> item = next_();
-        if (item.has_value()) Accept(*std::move(item));
+        const bool more = item.has_value();
+        if (more) Accept(*std::move(item));
         lock.lock();
-        if (!item.has_value()) {
+        if (!more) {
           state_->exhausted = true;
           state_->changed.notify_all();
         }

@@ -53,7 +53,7 @@ absl::Status TrialPhase::Run(DeviceSession& session) {
     device_time_ = absl::Now() - begin - (session.waited() - waited);
   }
   ahead_.Stop();
-  const absl::Status recorded = recorder_.Flush();
+  absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
   if (!recorded.ok()) return recorded;
   if (stop.stop_requested()) return absl::CancelledError("stopped");

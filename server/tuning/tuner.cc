@@ -47,8 +47,8 @@ std::string IdentityOf(store::JobKind kind, Request request, const std::string& 
 
 class JobTuner : public Tuner {
  public:
-  JobTuner(TunerOptions options, std::vector<std::string> device_ids)
-      : operations_(options.store), lanes_(std::move(device_ids)) {
+  JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
+      : operations_(options.store), lanes_(device_ids) {
     shop_.store = options.store;
     shop_.compiler = options.compiler;
     shop_.families = std::move(options.families);
@@ -147,7 +147,7 @@ class JobTuner : public Tuner {
     // Some that apply are enough, but a name that nothing has is a mistake.
     if (!reasons.empty()) return absl::FailedPreconditionError(absl::StrJoin(reasons, "; "));
     for (const std::shared_ptr<const space::Family>& family : families) {
-      const absl::Status applies = space::Applies(*family, problem, device);
+      absl::Status applies = space::Applies(*family, problem, device);
       if (applies.ok()) return applies;
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
     }
@@ -274,7 +274,7 @@ absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(TunerOptions options) {
     }
     device_ids.push_back(id);
   }
-  return std::make_unique<JobTuner>(std::move(options), std::move(device_ids));
+  return std::make_unique<JobTuner>(std::move(options), device_ids);
 }
 
 }  // namespace attune::tuning
