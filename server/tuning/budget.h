@@ -10,7 +10,7 @@
 namespace attune::tuning {
 
 struct Budget {
-  int64_t max_trials = 0;                               // 0: no limit
+  int64_t max_trials = 0;                              // 0: no limit
   absl::Duration max_time = absl::InfiniteDuration();  // from the first Ask
 };
 

@@ -26,9 +26,8 @@ absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet&
   std::map<std::string, size_t> first;
   for (size_t i = 0; i < set.all.size(); ++i) first.try_emplace(set.all[i].spec.key, i);
   set.compile_keys = static_cast<int64_t>(first.size());
-  std::stable_sort(set.all.begin(), set.all.end(), [&](const Candidate& a, const Candidate& b) {
-    return first.at(a.spec.key) < first.at(b.spec.key);
-  });
+  std::stable_sort(set.all.begin(), set.all.end(),
+                   [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
   for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
 
   v1::Dependencies today;
@@ -97,9 +96,9 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
     if (absl::Status status = Add({variant}, subject, set); !status.ok()) return status;
   }
   if (reasons.size() == families.size() && set.all.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("no kernel family applies to ", subject.problem_text, " on ",
-                                                      subject.device.id(), ": ",
-                                                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no kernel family applies to ", subject.problem_text, " on ", subject.device.id(), ": ",
+                     reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
   if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
   return set;
@@ -110,8 +109,8 @@ std::vector<std::shared_ptr<const space::Family>> FamiliesFor(
     const std::vector<std::string>& names) {
   std::vector<std::shared_ptr<const space::Family>> some;
   for (const std::shared_ptr<const space::Family>& family : families) {
-    const family::v1::Role own = family->manifest.role() == family::v1::ROLE_UNSPECIFIED ? family::v1::ROLE_SEARCH
-                                                                                         : family->manifest.role();
+    const family::v1::Role own =
+        family->manifest.role() == family::v1::ROLE_UNSPECIFIED ? family::v1::ROLE_SEARCH : family->manifest.role();
     if (own != role || family->manifest.backend() != backend) continue;
     if (!names.empty() && std::find(names.begin(), names.end(), family->name()) == names.end()) continue;
     some.push_back(family);

@@ -63,7 +63,10 @@ class CompileAhead::Hand {
  public:
   Hand(std::shared_ptr<State> state, Options options, std::function<std::optional<Item>()> next,
        std::function<void()> compiled)
-      : state_(std::move(state)), options_(std::move(options)), next_(std::move(next)), compiled_(std::move(compiled)) {}
+      : state_(std::move(state)),
+        options_(std::move(options)),
+        next_(std::move(next)),
+        compiled_(std::move(compiled)) {}
 
   void Run() {
     std::unique_lock<std::mutex> lock(state_->mutex);
@@ -77,9 +80,10 @@ class CompileAhead::Hand {
       } else if (!state_->exhausted && state_->keys.size() < static_cast<size_t>(options_.window)) {
         lock.unlock();
         std::optional<Item> item = next_();
-        if (item.has_value()) Accept(*std::move(item));
+        const bool more = item.has_value();
+        if (more) Accept(*std::move(item));
         lock.lock();
-        if (!item.has_value()) {
+        if (!more) {
           state_->exhausted = true;
           state_->changed.notify_all();
         }

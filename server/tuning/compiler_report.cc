@@ -22,8 +22,7 @@ v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::Launc
 std::string Impediment(const v1::Resources& resources, const v1::Geometry& geometry, const v1::LaunchRecipe& recipe,
                        const v1::Device& device) {
   if (device.backend() == v1::BACKEND_CUDA && resources.spill_bytes() > 0) {
-    return absl::StrCat("spills ", resources.spill_bytes(), " bytes a thread at ", resources.registers(),
-                        " registers");
+    return absl::StrCat("spills ", resources.spill_bytes(), " bytes a thread at ", resources.registers(), " registers");
   }
   if (device.shared_bytes_per_block() > 0 && resources.shared_bytes() > device.shared_bytes_per_block()) {
     return absl::StrCat("needs ", resources.shared_bytes(), " bytes of shared memory a block; ", device.id(), " has ",

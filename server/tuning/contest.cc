@@ -66,8 +66,8 @@ class Contest {
       standing.absence = absl::StrCat("(", trial.variant().text(), ") is no longer among the variants");
       return standing;
     }
-    standing.stale = !SameDependencies(
-        trial.dependencies(), DependenciesOf(*candidates_.all[*index].variant.family, subject_));
+    standing.stale =
+        !SameDependencies(trial.dependencies(), DependenciesOf(*candidates_.all[*index].variant.family, subject_));
     const auto today = trials_.find(*index);
     if (today == trials_.end() || !Timed(today->second)) {
       standing.absence = absl::StrCat("(", trial.variant().text(), ") has no good trial under today's dependencies: ",
@@ -192,8 +192,8 @@ absl::StatusOr<space::Variant> TodaysVariant(const v1::Incumbent& incumbent, con
   absl::StatusOr<space::Variant> variant = space::ParseVariant(incumbent.trial().variant().text(), families);
   if (!variant.ok()) return variant.status();
   if (variant->family->manifest.backend() != subject.device.backend()) {
-    return absl::FailedPreconditionError(absl::StrCat("kernel family ", variant->family->name(), " is not for ",
-                                                      subject.device.id()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel family ", variant->family->name(), " is not for ", subject.device.id()));
   }
   if (absl::Status status = space::Feasible(*variant, subject.problem, subject.device); !status.ok()) return status;
   return variant;

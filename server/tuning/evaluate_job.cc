@@ -54,14 +54,14 @@ absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, cons
                                                 const std::vector<std::shared_ptr<const space::Family>>& families) {
   std::string text = variant.text();
   if (text.empty()) {
-    text = absl::StrCat(variant.family(), ":",
-                        absl::StrJoin(variant.parameters(), ",",
-                                      [](std::string* out, const v1::ParameterValue& parameter) {
-                                        absl::StrAppend(out, parameter.name(), "=", parameter.value());
-                                      }));
+    text = absl::StrCat(
+        variant.family(), ":",
+        absl::StrJoin(variant.parameters(), ",", [](std::string* out, const v1::ParameterValue& parameter) {
+          absl::StrAppend(out, parameter.name(), "=", parameter.value());
+        }));
   }
-  absl::StatusOr<space::Variant> parsed = space::ParseVariant(
-      text, FamiliesFor(families, subject.device.backend(), family::v1::ROLE_SEARCH));
+  absl::StatusOr<space::Variant> parsed =
+      space::ParseVariant(text, FamiliesFor(families, subject.device.backend(), family::v1::ROLE_SEARCH));
   if (!parsed.ok()) return parsed.status();
   if (absl::Status status = space::Feasible(*parsed, subject.problem, subject.device); !status.ok()) return status;
   return parsed;
@@ -110,8 +110,7 @@ absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Su
   ContestRules rules;
   rules.near = std::numeric_limits<double>::infinity();
   rules.least_speedup = kKeepSpeedup;
-  absl::StatusOr<ContestResult> contest =
-      HoldContest(context, subject, *candidates, phase.trials(), rules, session);
+  absl::StatusOr<ContestResult> contest = HoldContest(context, subject, *candidates, phase.trials(), rules, session);
   if (!contest.ok()) return contest.status();
   Conclude(text, tried, *contest, result);
   return result;

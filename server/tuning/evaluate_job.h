@@ -1,8 +1,8 @@
 // One given variant against the incumbent: KEEP or REVERT.
 //
-// KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2 %
-// faster, or when there is no incumbent. A KEEP is a promotion by the rules of promotion.h, asked for 2 %; anything else
-// is REVERT and leaves the incumbent where it is.
+// KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2
+// % faster, or when there is no incumbent. A KEEP is a promotion by the rules of promotion.h, asked for 2 %; anything
+// else is REVERT and leaves the incumbent where it is.
 #ifndef ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
 #define ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
 

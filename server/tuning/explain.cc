@@ -93,7 +93,8 @@ class Explainer {
   std::string GridAdvice(int64_t sms) const {
     const std::optional<int64_t> splits = Parameter(trial_, "KV_SPLITS");
     if (splits.has_value()) {
-      const int64_t wanted = (sms + trial_.geometry().ctas() - 1) / trial_.geometry().ctas() * std::max<int64_t>(*splits, 1);
+      const int64_t wanted =
+          (sms + trial_.geometry().ctas() - 1) / trial_.geometry().ctas() * std::max<int64_t>(*splits, 1);
       return absl::StrCat("raise KV_SPLITS from ", *splits, " towards ", wanted);
     }
     const std::optional<int64_t> rows = Parameter(trial_, "BLOCK_M");
@@ -154,12 +155,12 @@ class Explainer {
           absl::StrFormat("%.3g TFLOP/s; the compute roof of %s is not known", response_.tflops(), device_.id()), "");
       return;
     }
-    const double roof = *flops * static_cast<double>(device_.compute_units()) *
-                        static_cast<double>(device_.sm_clock_mhz()) / 1e6;
+    const double roof =
+        *flops * static_cast<double>(device_.compute_units()) * static_cast<double>(device_.sm_clock_mhz()) / 1e6;
     const double share = response_.tflops() / roof;
     Add(share >= 0.6 ? share : 0, Response::BOUND_COMPUTE,
-        absl::StrFormat("%.3g TFLOP/s, %.0f %% of the %.0f that the tensor cores could do on paper",
-                        response_.tflops(), share * 100, roof),
+        absl::StrFormat("%.3g TFLOP/s, %.0f %% of the %.0f that the tensor cores could do on paper", response_.tflops(),
+                        share * 100, roof),
         share >= 0.6 ? "near the compute roof: only doing less helps" : "");
   }
 

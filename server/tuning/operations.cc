@@ -12,7 +12,8 @@ namespace attune::tuning {
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string joined;
-  if (const auto it = by_request_id_.find(wanted.request_id); !wanted.request_id.empty() && it != by_request_id_.end()) {
+  if (const auto it = by_request_id_.find(wanted.request_id);
+      !wanted.request_id.empty() && it != by_request_id_.end()) {
     joined = it->second;
   } else if (const auto same = by_identity_.find(wanted.identity); same != by_identity_.end()) {
     joined = same->second;

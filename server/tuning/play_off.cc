@@ -14,9 +14,9 @@ constexpr int kTries = 3;
 
 absl::StatusOr<worker::v1::Candidate> Contestant(const JobContext& context, const Subject& subject,
                                                  const Candidate& candidate) {
-  absl::StatusOr<CodePtr> code = GetGoodCode(
-      *context.shop.store, *context.shop.compiler, *candidate.variant.family, candidate.spec, subject.device,
-      subject.toolchain, CompilePriority(context.priority, true), context.operation.stop_token());
+  absl::StatusOr<CodePtr> code = GetGoodCode(*context.shop.store, *context.shop.compiler, *candidate.variant.family,
+                                             candidate.spec, subject.device, subject.toolchain,
+                                             CompilePriority(context.priority, true), context.operation.stop_token());
   if (!code.ok()) return code.status();
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
   if (!recipe.ok()) return recipe.status();

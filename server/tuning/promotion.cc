@@ -49,9 +49,9 @@ Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const Standing& 
   decision.best = standing.contestant;
   decision.ties = TiesWith(contestants, *standing.contestant);
   decision.promote = standing.stale && !incumbent.timing().contended();
-  decision.why = absl::StrCat("the incumbent keeps its place at ", Figures(incumbent.timing()), ": ", reason,
-                              TieWords(decision.ties.size()),
-                              decision.promote ? "; confirmed under today's dependencies" : "");
+  decision.why =
+      absl::StrCat("the incumbent keeps its place at ", Figures(incumbent.timing()), ": ", reason,
+                   TieWords(decision.ties.size()), decision.promote ? "; confirmed under today's dependencies" : "");
   return decision;
 }
 

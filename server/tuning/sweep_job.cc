@@ -40,9 +40,8 @@ class SweepProblem {
     if (!candidates.ok()) return candidates.status();
     const std::optional<size_t> index = candidates->Find(before_.trial().variant().text());
     const bool changed =
-        !index.has_value() ||
-        !SameDependencies(before_.trial().dependencies(),
-                          DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
+        !index.has_value() || !SameDependencies(before_.trial().dependencies(),
+                                                DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
     const int64_t untried = CountUntried(*candidates, spec_);
     if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
     absl::Status status = Judge(*candidates, *index, std::nullopt);
@@ -56,8 +55,7 @@ class SweepProblem {
   absl::StatusOr<Row> TuneNew() {
     absl::StatusOr<TuneOutcome> outcome = Tune();
     if (!outcome.ok()) return outcome.status();
-    row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW
-                                                     : v1::SweepReport::OUTCOME_FAILED);
+    row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW : v1::SweepReport::OUTCOME_FAILED);
     row_.set_detail(outcome->result.decision());
     return std::move(row_);
   }
@@ -118,14 +116,14 @@ class SweepProblem {
       SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
                absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
       absl::StatusOr<std::vector<v1::Trial>> timed =
-          PlayOff(context_, spec_.subject, candidates, {{index, known}}, {index}, fresh_seed,
-                  session);
+          PlayOff(context_, spec_.subject, candidates, {{index, known}}, {index}, fresh_seed, session);
       if (!timed.ok()) return timed.status();
       latest_ = std::move(timed->front());
       row_.set_variant(latest_.variant().text());
       if (!Timed(latest_)) {
         row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
-        row_.set_detail(absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail()));
+        row_.set_detail(
+            absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail()));
         return absl::OkStatus();
       }
       fresh_seed = 0;  // one check a night
@@ -193,10 +191,9 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
   std::set<std::string> done;
   for (const Row& row : report.rows()) done.insert(row.problem());
   const absl::Time begin = absl::Now();
-  const absl::Duration most = plan.budget().has_total_time()
-                                  ? absl::Seconds(plan.budget().total_time().seconds()) +
-                                        absl::Nanoseconds(plan.budget().total_time().nanos())
-                                  : absl::InfiniteDuration();
+  const absl::Duration most = plan.budget().has_total_time() ? absl::Seconds(plan.budget().total_time().seconds()) +
+                                                                   absl::Nanoseconds(plan.budget().total_time().nanos())
+                                                             : absl::InfiniteDuration();
   for (size_t i = 0; i < problems->size(); ++i) {
     const std::string text = ToText((*problems)[i]);
     if (done.contains(text)) continue;
@@ -209,8 +206,7 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
       row.set_detail("the sweep's total time was spent");
     } else {
       absl::StatusOr<Row> result;
-      absl::StatusOr<Subject> subject =
-          MakeSubject(context.shop, context.slot, ToProto((*problems)[i]), plan.policy());
+      absl::StatusOr<Subject> subject = MakeSubject(context.shop, context.slot, ToProto((*problems)[i]), plan.policy());
       if (subject.ok()) {
         result = SweepProblem(context, plan, SpecFor(plan, *std::move(subject))).Run();
       } else {

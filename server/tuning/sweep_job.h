@@ -1,9 +1,9 @@
 // A nightly sweep: tunes what is new, stale or changed, re-times the other incumbents, reports.
 //
 // For each problem: without incumbent it is tuned (NEW). When a source, the toolchain or the driver has changed since
-// the incumbent's trial, or variants have never been tried, what has no trial is tried. Otherwise the incumbent alone is
-// timed against its stored time; that compiles nothing. One that got slower stays served and is reported until its time
-// comes back or something else is promoted; one that got faster is promoted anew with today's time.
+// the incumbent's trial, or variants have never been tried, what has no trial is tried. Otherwise the incumbent alone
+// is timed against its stored time; that compiles nothing. One that got slower stays served and is reported until its
+// time comes back or something else is promoted; one that got faster is promoted anew with today's time.
 #ifndef ATTUNE_SERVER_TUNING_SWEEP_JOB_H_
 #define ATTUNE_SERVER_TUNING_SWEEP_JOB_H_
 

@@ -21,8 +21,7 @@ class Expansion {
     if (!problem.ok()) return absl::InvalidArgumentError(absl::StrCat(entry, ": ", problem.status().message()));
     if (seen_.insert(ToText(*problem)).second) problems_.push_back(*problem);
     if (problems_.size() <= kMostProblems) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(entry, ": the plan has more than ", kMostProblems, " problems, the most that is allowed"));
+    return TooMany(entry);
   }
 
   absl::Status AddProduct(const v1::SweepProduct& product, const std::string& entry) {
@@ -50,6 +49,10 @@ class Expansion {
     }
     if (masks.empty()) masks.emplace_back();
 
+    const double size = static_cast<double>(product.batch_size()) * product.heads_q_size() * product.seq_q_size() *
+                        product.head_dim_size() * static_cast<double>(kv_heads.size() * kv_lengths.size()) *
+                        static_cast<double>(dtypes.size() * masks.size());
+    if (size > static_cast<double>(kMostProblems)) return TooMany(entry);
     std::vector<std::string> texts = {""};
     Multiply(texts, Parts(product.batch(), "b"));
     Multiply(texts, Parts(product.heads_q(), ".h"));
@@ -69,6 +72,11 @@ class Expansion {
   std::vector<Problem> Take() { return std::move(problems_); }
 
  private:
+  static absl::Status TooMany(const std::string& entry) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry, ": the plan has more than ", kMostProblems, " problems, the most that is allowed"));
+  }
+
   static std::vector<std::string> Parts(const google::protobuf::RepeatedField<int64_t>& values, const char* prefix) {
     std::vector<std::string> parts;
     for (int64_t value : values) parts.push_back(absl::StrCat(prefix, value));
@@ -80,8 +88,7 @@ class Expansion {
     std::vector<std::string> products;
     for (const std::string& text : texts) {
       for (const std::string& part : parts) {
-        // One above the limit is enough to say so.
-        if (products.size() <= kMostProblems) products.push_back(text + part);
+        products.push_back(text + part);
       }
     }
     texts = std::move(products);
@@ -112,7 +119,8 @@ absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan) {
     }
   }
   std::vector<Problem> problems = expansion.Take();
-  if (problems.empty()) return absl::InvalidArgumentError("shapes: the plan asks for no problem; at least one is needed");
+  if (problems.empty())
+    return absl::InvalidArgumentError("shapes: the plan asks for no problem; at least one is needed");
   return problems;
 }
 

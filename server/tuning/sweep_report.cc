@@ -65,12 +65,12 @@ void Complete(v1::SweepReport& report) {
       absl::StrJoin(counts, ", ", [](std::string* out, const std::pair<const v1::SweepReport::Outcome, int>& count) {
         absl::StrAppend(out, count.second, " ", Word(count.first));
       });
-  report.set_markdown(absl::StrCat(
-      "# ", report.title().empty() ? "Sweep" : report.title(), "\n\n", report.rows_size(), " problems on ",
-      report.device_id(), ": ", summary.empty() ? "none done" : summary, ". ", trials, " trials, ", compiles,
-      " compiles.\n\n",
-      "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
-      "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
+  report.set_markdown(
+      absl::StrCat("# ", report.title().empty() ? "Sweep" : report.title(), "\n\n", report.rows_size(), " problems on ",
+                   report.device_id(), ": ", summary.empty() ? "none done" : summary, ". ", trials, " trials, ",
+                   compiles, " compiles.\n\n",
+                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
+                   "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
 }
 
 }  // namespace attune::tuning

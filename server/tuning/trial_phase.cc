@@ -11,7 +11,7 @@
 namespace attune::tuning {
 namespace {
 
-constexpr int kDeviceTries = 3;    // of a trial that the infrastructure lost
+constexpr int kDeviceTries = 3;     // of a trial that the infrastructure lost
 constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
 constexpr size_t kMostDetail = 4000;
 
@@ -31,7 +31,8 @@ TrialPhase::TrialPhase(JobContext& context, Plan plan)
       plan_(std::move(plan)),
       first_(plan_.first.begin(), plan_.first.end()),
       recorder_(context.shop.store, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
-      ahead_(AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
+      ahead_(
+          AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
 
 TrialPhase::~TrialPhase() = default;
 
@@ -52,7 +53,7 @@ absl::Status TrialPhase::Run(DeviceSession& session) {
     device_time_ = absl::Now() - begin - (session.waited() - waited);
   }
   ahead_.Stop();
-  const absl::Status recorded = recorder_.Flush();
+  absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
   if (!recorded.ok()) return recorded;
   if (stop.stop_requested()) return absl::CancelledError("stopped");
@@ -198,8 +199,7 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   worker::v1::TrialRequest request;
   request.mutable_candidate()->set_artifact(code.artifact);
   *request.mutable_candidate()->mutable_recipe() = trial.recipe();
-  request.mutable_candidate()->set_deterministic(
-      plan_.candidates->all[index].variant.family->manifest.deterministic());
+  request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());
   request.set_policy(plan_.subject->policy);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -238,15 +238,15 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
   recorder_.Add(index, std::move(trial), twin);
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
   if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
-  return absl::Status(lost_.code(), absl::StrCat(lost_in_a_row_, " trials in a row were lost, the last because: ",
-                                                 lost_.message()));
+  return absl::Status(lost_.code(),
+                      absl::StrCat(lost_in_a_row_, " trials in a row were lost, the last because: ", lost_.message()));
 }
 
 void TrialPhase::NoteLocked(size_t index, const v1::Trial& trial) {
   outcomes_[index] = trial;
   if (trial.verdict() == v1::VERDICT_LOST) return;
-  if (Timed(trial) && (!leader_.has_value() ||
-                       trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
+  if (Timed(trial) &&
+      (!leader_.has_value() || trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
     leader_ = index;
   }
   // INFEASIBLE says nothing of code: it was not run.
@@ -284,8 +284,8 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
       count->set_verdict(trial->verdict());
     }
     count->set_count(count->count() + 1);
-    if (Timed(*trial) && (!Timed(progress.best()) ||
-                          trial->timing().median_us() < progress.best().timing().median_us())) {
+    if (Timed(*trial) &&
+        (!Timed(progress.best()) || trial->timing().median_us() < progress.best().timing().median_us())) {
       *progress.mutable_best() = *trial;
       progress.mutable_best()->clear_recipe();
     }

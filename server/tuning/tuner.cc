@@ -47,13 +47,12 @@ std::string IdentityOf(store::JobKind kind, Request request, const std::string& 
 
 class JobTuner : public Tuner {
  public:
-  JobTuner(TunerOptions options, std::vector<std::string> device_ids)
-      : operations_(options.store), lanes_(std::move(device_ids)) {
+  JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
+      : operations_(options.store), lanes_(device_ids) {
     shop_.store = options.store;
     shop_.compiler = options.compiler;
     shop_.families = std::move(options.families);
-    shop_.compile_ahead =
-        options.compile_ahead > 0 ? options.compile_ahead : 4 * std::max(1, options.compiler->size());
+    shop_.compile_ahead = options.compile_ahead > 0 ? options.compile_ahead : 4 * std::max(1, options.compiler->size());
     shop_.play_off_size = static_cast<size_t>(std::max(1, options.play_off_size));
     shop_.promoted = options.promoted ? std::move(options.promoted) : [](const v1::Incumbent&) {};
     for (const auto& [id, worker] : options.devices) {
@@ -99,9 +98,9 @@ class JobTuner : public Tuner {
     if (!subject.ok()) return subject.status();
     absl::StatusOr<space::Variant> variant = RequestedVariant(request.variant(), *subject, shop_.families);
     if (!variant.ok()) return variant.status();
-    return Start(store::JobKind::kEvaluate, request, **slot,
-                 absl::StrCat("evaluate ", variant->ToText(), " for ", subject->problem_text, " on ",
-                              (*slot)->device().id()));
+    return Start(
+        store::JobKind::kEvaluate, request, **slot,
+        absl::StrCat("evaluate ", variant->ToText(), " for ", subject->problem_text, " on ", (*slot)->device().id()));
   }
 
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override { return operations_.Get(name); }
@@ -129,11 +128,10 @@ class JobTuner : public Tuner {
   absl::StatusOr<DeviceSlot*> SlotFor(const std::string& device_id) {
     const auto it = device_id.empty() ? slots_.begin() : slots_.find(device_id);
     if (it != slots_.end()) return it->second.get();
-    const std::string here = absl::StrJoin(slots_, ", ", [](std::string* out, const auto& slot) {
-      absl::StrAppend(out, slot.first);
-    });
-    return absl::FailedPreconditionError(absl::StrCat("device_id is '", device_id, "'; this host has ",
-                                                      here.empty() ? "no device" : here));
+    const std::string here =
+        absl::StrJoin(slots_, ", ", [](std::string* out, const auto& slot) { absl::StrAppend(out, slot.first); });
+    return absl::FailedPreconditionError(
+        absl::StrCat("device_id is '", device_id, "'; this host has ", here.empty() ? "no device" : here));
   }
 
   template <typename Names>
@@ -149,13 +147,13 @@ class JobTuner : public Tuner {
     // Some that apply are enough, but a name that nothing has is a mistake.
     if (!reasons.empty()) return absl::FailedPreconditionError(absl::StrJoin(reasons, "; "));
     for (const std::shared_ptr<const space::Family>& family : families) {
-      const absl::Status applies = space::Applies(*family, problem, device);
+      absl::Status applies = space::Applies(*family, problem, device);
       if (applies.ok()) return applies;
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
     }
-    return absl::FailedPreconditionError(absl::StrCat("no kernel family applies to ", ToText(problem), " on ",
-                                                      device.id(), ": ",
-                                                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no kernel family applies to ", ToText(problem), " on ", device.id(), ": ",
+                     reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
 
   template <typename Request>
@@ -204,8 +202,7 @@ class JobTuner : public Tuner {
     if (parsed && slot.ok()) return Enqueue(live, request, **slot);
     live->Withdraw();
     operations_.Finish(live, v1::Operation::STATE_FAILED,
-                       parsed ? slot.status() : absl::DataLossError("the stored request cannot be read"),
-                       [](auto&) {});
+                       parsed ? slot.status() : absl::DataLossError("the stored request cannot be read"), [](auto&) {});
   }
 
   // A job's life on its thread. `run` gives what fills in the response.
@@ -277,7 +274,7 @@ absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(TunerOptions options) {
     }
     device_ids.push_back(id);
   }
-  return std::make_unique<JobTuner>(std::move(options), std::move(device_ids));
+  return std::make_unique<JobTuner>(std::move(options), device_ids);
 }
 
 }  // namespace attune::tuning

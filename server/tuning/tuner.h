@@ -25,7 +25,7 @@ struct TunerOptions {
   // All live longer than the tuner.
   store::Store* store = nullptr;
   workers::CompilePool* compiler = nullptr;
-  std::map<std::string, workers::DeviceWorker*> devices;  // by id
+  std::map<std::string, workers::DeviceWorker*> devices;       // by id
   std::vector<std::shared_ptr<const space::Family>> families;  // of every role
   int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
   int play_off_size = 6;

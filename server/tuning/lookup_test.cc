@@ -1,0 +1,228 @@
+#include "server/tuning/lookup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/tuning/nearest.h"
+#include "server/tuning/tuner_fixture.h"
+
+namespace attune::tuning {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LookupTest : public TunerTest {
+ protected:
+  World Today() {
+    World world;
+    world.devices = {device_.device()};
+    world.toolchains = {{v1::BACKEND_CUDA, "fakec 1.0"}};
+    world.families = Families(SearchFamily());
+    return world;
+  }
+  std::unique_ptr<Lookup> Open(World world) {
+    absl::StatusOr<std::unique_ptr<Lookup>> lookup = Lookup::Create(&store_, std::move(world));
+    EXPECT_TRUE(lookup.ok()) << lookup.status();
+    return *std::move(lookup);
+  }
+  static v1::GetBestRequest Ask(const std::string& problem) {
+    v1::GetBestRequest request;
+    *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    return request;
+  }
+  void TuneOne(std::map<std::string, double> times = {{"32/8", 40}}) {
+    SetTimes(std::move(times));
+    Start();
+    Tune();
+  }
+};
+
+TEST_F(LookupTest, WhatWasTunedIsExact) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->device_id(), "cuda:0");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 8);
+  EXPECT_EQ(best->timing().median_us(), 40);
+  EXPECT_FALSE(best->artifact_sha256().empty());
+  EXPECT_TRUE(best->artifact().empty());
+  EXPECT_FALSE(best->trial().empty());
+}
+
+TEST_F(LookupTest, VariantsThatCannotBeToldApartMakeATie) {
+  TuneOne({{"32/8", 40}, {"64/4", 40.1}});
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_TIE);
+  ASSERT_EQ(best->ties_size(), 1);
+  EXPECT_NE(best->ties(0).text(), best->variant().text());
+}
+
+TEST_F(LookupTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
+  TuneOne();
+  World world = Today();
+  world.families = Families(SearchFamily("source two"));
+  world.toolchains[v1::BACKEND_CUDA] = "fakec 2.0";
+  world.devices[0].set_driver("999.9");
+  const auto best = Open(world)->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("source of tiles changed"));
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("toolchain was fakec 1.0, is fakec 2.0"));
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("driver was 580.1, is 999.9"));
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(LookupTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
+  TuneOne();
+  World world = Today();
+  world.devices.clear();
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_device_id("cuda:0");
+  const auto best = Open(world)->GetBest(request);
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+}
+
+TEST_F(LookupTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
+  TuneOne();
+  SetTimes({{"64/8", 30}});
+  Tune(TuneRequest("b1.h1.q512.d64.f16"));
+  const auto lookup = Open(Today());
+  const auto best = lookup->GetBest(Ask("b1.h1.q160.d64.f16"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(best->provenance_detail(), "from b1.h1.q128.d64.f16");
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 10);
+  EXPECT_EQ(best->problem().seq_q(), 160);
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q400.d64.f16"))->provenance_detail(), "from b1.h1.q512.d64.f16");
+}
+
+TEST_F(LookupTest, AnotherHeadDimIsNotNearAndIsGuessed) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask("b1.h1.q128.d128.f16"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=1");
+  EXPECT_FALSE(best->has_timing());
+  EXPECT_TRUE(best->trial().empty());
+}
+
+TEST_F(LookupTest, OnlyAcceptableAnswersAreGivenAndTheRefusalSaysWhatWasTried) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask("b1.h1.q256.d64.f16");
+  request.add_acceptable(v1::PROVENANCE_EXACT);
+  EXPECT_TRUE(absl::IsNotFound(lookup->GetBest(request).status()));
+  EXPECT_THAT(std::string(lookup->GetBest(request).status().message()), HasSubstr("never tuned"));
+  request.add_acceptable(v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(lookup->GetBest(request)->provenance(), v1::PROVENANCE_HEURISTIC);
+  v1::GetBestRequest stale_only = Ask(kProblem);
+  stale_only.add_acceptable(v1::PROVENANCE_STALE);
+  EXPECT_THAT(std::string(lookup->GetBest(stale_only).status().message()), HasSubstr("its answer is EXACT"));
+}
+
+TEST_F(LookupTest, NoFamilyThatAppliesIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(Open(Today())->GetBest(Ask("b1.h1.q4096.d64.f16")).status()));
+}
+
+TEST_F(LookupTest, TheArtifactComesWhenAskedFor) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(request)->artifact(), "code -DBLOCK=32");
+  // The near problem's code is the same; the guess is in the cache from tuning.
+  v1::GetBestRequest near = Ask("b1.h1.q160.d64.f16");
+  near.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(near)->artifact(), "code -DBLOCK=32");
+  v1::GetBestRequest guess = Ask("b1.h1.q128.d128.f16");
+  guess.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(guess)->artifact(), "code -DBLOCK=32");
+}
+
+TEST_F(LookupTest, AGuessThatWasNeverCompiledHasNoArtifact) {
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  const auto best = Open(Today())->GetBest(request);
+  ASSERT_TRUE(best.ok());
+  EXPECT_TRUE(best->artifact().empty());
+  EXPECT_TRUE(best->artifact_sha256().empty());
+}
+
+TEST_F(LookupTest, ChangesAreServedOnceTold) {
+  const auto lookup = Open(Today());
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_HEURISTIC);
+  TuneOne();
+  const v1::Incumbent first = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  lookup->Changed(first);
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+
+  SetTimes({{"64/4", 20}});
+  v1::TuneRequest retry = TuneRequest();
+  retry.set_retry_known(true);
+  Tune(retry);
+  lookup->Changed(first);
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=64,SPLITS=2");
+  lookup->Changed(*store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "no"));
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(LookupTest, BaselinesComeAlong) {
+  TuneOne();
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("torch-sdpa");
+  ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  baseline.set_policy(v1::POLICY_COLD);
+  ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_EQ(best->baselines_size(), 1);
+  EXPECT_EQ(best->baselines(0).contender(), "torch-sdpa");
+}
+
+TEST_F(LookupTest, AnswersWhileIncumbentsChange) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  std::thread changing([&] {
+    for (int i = 0; i < 200; ++i) lookup->Changed(served);
+  });
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+    EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+  }
+  changing.join();
+}
+
+TEST(Nearness, CountsOctavesOfWorkAndLengths) {
+  const Problem a = *ParseProblem("b2.h8.q512.d64.f16");
+  EXPECT_EQ(Distance(a, a), 0);
+  EXPECT_EQ(Distance(a, *ParseProblem("b4.h4.q512.d64.f16")), 0);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h16.q1024.kv512.d64.f16")), 2);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d128.f16")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.bf16")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), std::nullopt);
+}
+
+TEST_F(LookupTest, OnCudaAFamilyWithTensorCoresIsGuessedFirst) {
+  auto families = Families(SearchFamily());
+  families.push_back(MakeFamily(R"(
+    name: "zz_tensor" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    parameters { name: "MMA" values: [1] binding: BINDING_COMPILE_TIME guess: 1 }
+    launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
+                                "tensor"));
+  const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), FakeDevice());
+  ASSERT_TRUE(guess.ok());
+  EXPECT_EQ(guess->ToText(), "zz_tensor:MMA=1");
+}
+
+}  // namespace
+}  // namespace attune::tuning

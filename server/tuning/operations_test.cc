@@ -1,0 +1,200 @@
+#include "server/tuning/operations.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+
+#include "server/tuning/fake_store.h"
+
+namespace attune::tuning {
+namespace {
+
+Operations::Wanted Wanted(const std::string& identity, const std::string& request_id = "") {
+  return {store::JobKind::kTune, "request", request_id, identity, "tune something"};
+}
+
+// Collects what a watcher is told.
+class Listener {
+ public:
+  Watchers::Watcher watcher() {
+    return [this](const v1::Operation& operation) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      heard_.push_back(operation);
+      changed_.notify_all();
+    };
+  }
+  std::vector<v1::Operation> AwaitDone() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !heard_.empty() && heard_.back().done(); });
+    return heard_;
+  }
+  void AwaitFirst() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !heard_.empty(); });
+  }
+  size_t count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return heard_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<v1::Operation> heard_;
+};
+
+void Succeed(Operations& operations, const std::shared_ptr<LiveOperation>& live) {
+  operations.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(),
+                    [](v1::Operation& operation) { operation.mutable_tune()->set_decision("so"); });
+}
+
+TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a"));
+  const auto second = operations.Start(Wanted("a"));
+  const auto other = operations.Start(Wanted("b"));
+  ASSERT_TRUE(first.ok() && second.ok() && other.ok());
+  EXPECT_TRUE(first->fresh);
+  EXPECT_FALSE(second->fresh);
+  EXPECT_EQ(first->operation.name(), second->operation.name());
+  EXPECT_TRUE(other->fresh);
+  EXPECT_LT(first->operation.name(), other->operation.name());
+}
+
+TEST(Operations, AFinishedOneIsNotJoinedButKeptByItsRequestId) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "id"));
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  const auto same_id = operations.Start(Wanted("a", "id"));
+  EXPECT_FALSE(same_id->fresh);
+  EXPECT_EQ(same_id->operation.name(), first->operation.name());
+  EXPECT_EQ(same_id->operation.tune().decision(), "so");
+  EXPECT_TRUE(operations.Start(Wanted("a"))->fresh);
+}
+
+TEST(Operations, ARequestIdIsKnownAfterARestart) {
+  FakeStore store;
+  std::string name;
+  {
+    Operations operations(&store);
+    const auto first = operations.Start(Wanted("a", "id"));
+    name = first->operation.name();
+    Succeed(operations, first->live);
+  }
+  Operations operations(&store);
+  const auto again = operations.Start(Wanted("a", "id"));
+  EXPECT_FALSE(again->fresh);
+  EXPECT_EQ(again->operation.name(), name);
+}
+
+TEST(Operations, ARequestThatJoinedKeepsItsIdToo) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "one"));
+  ASSERT_TRUE(operations.Start(Wanted("a", "two")).ok());
+  Succeed(operations, first->live);
+  EXPECT_EQ(operations.Start(Wanted("a", "two"))->operation.name(), first->operation.name());
+}
+
+TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  bool stored_first = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  const auto stop = operations.Watch(started->operation.name(), [&](const v1::Operation& operation) {
+    if (!operation.done()) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    stored_first = store.GetJob(operation.name())->operation.done();
+    done = true;
+    changed.notify_all();
+  });
+  ASSERT_TRUE(stop.ok());
+  Succeed(operations, started->live);
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return done; });
+  EXPECT_TRUE(stored_first);
+  lock.unlock();
+  (*stop)();
+}
+
+TEST(Watching, ManyChangesAreToldInFewCallsAndTheLastHasTheEnd) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Listener listener;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  started->live->Begin();
+  for (int i = 0; i < 20000; ++i) {
+    started->live->Update([&](v1::Operation& operation) { operation.mutable_progress()->set_trials_done(i + 1); });
+  }
+  Succeed(operations, started->live);
+  const std::vector<v1::Operation> heard = listener.AwaitDone();
+  EXPECT_LT(heard.size(), 2000);
+  EXPECT_EQ(heard.back().progress().trials_done(), 20000);
+  EXPECT_EQ(heard.back().state(), v1::Operation::STATE_SUCCEEDED);
+  (*stop)();
+}
+
+TEST(Watching, AFinishedOperationIsToldOnce) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Succeed(operations, started->live);
+  Listener listener;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  ASSERT_TRUE(stop.ok());
+  EXPECT_EQ(listener.AwaitDone().size(), 1);
+  (*stop)();
+}
+
+TEST(Watching, NobodyIsToldAfterUnsubscribing) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Listener listener;
+  Listener other;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  const auto stop_other = operations.Watch(started->operation.name(), other.watcher());
+  listener.AwaitFirst();
+  (*stop)();
+  const size_t heard = listener.count();
+  Succeed(operations, started->live);
+  other.AwaitDone();
+  EXPECT_EQ(listener.count(), heard);
+  (*stop_other)();
+  (*stop)();  // twice does no harm
+}
+
+TEST(Watching, AWatcherMayUnsubscribeItself) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> stop;
+  bool left = false;
+  std::unique_lock<std::mutex> lock(mutex);
+  stop = *operations.Watch(started->operation.name(), [&](const v1::Operation&) {
+    const std::lock_guard<std::mutex> inner(mutex);
+    stop();
+    left = true;
+    changed.notify_all();
+  });
+  changed.wait(lock, [&] { return left; });
+}
+
+TEST(Watching, AnUnknownOperationIsNotFound) {
+  FakeStore store;
+  Operations operations(&store);
+  EXPECT_TRUE(absl::IsNotFound(operations.Watch("operations/none", [](const v1::Operation&) {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(operations.Get("operations/none").status()));
+}
+
+}  // namespace
+}  // namespace attune::tuning
