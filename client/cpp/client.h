@@ -49,9 +49,9 @@ struct ClientOptions {
 // What GetBest is asked.
 struct BestQuery {
   Problem problem;
-  std::string device_id;  // empty: the server's first device
+  std::string device_id = {};  // empty: the server's first device
   v1::Policy policy = v1::POLICY_HOT;
-  std::vector<v1::Provenance> acceptable;  // empty: any
+  std::vector<v1::Provenance> acceptable = {};  // empty: any
   bool include_artifact = false;
 };
 
