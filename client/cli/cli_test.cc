@@ -28,9 +28,15 @@ TEST_F(CliTest, HelpListsEveryCommand) {
 }
 
 TEST_F(CliTest, AnErrorIsOneLineAndNothingElse) {
-  for (const std::vector<std::string>& line :
-       {std::vector<std::string>{}, {"dance"}, {"best"}, {"best", "b2"}, {"best", "b1.h1.q1.d64.f16"},
-        {"best", problem, "--format", "xml"}, {"trials", "--limit", "-1"}, {"trials", "trials/9"}, {"watch", "9"}}) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{},
+                                               {"dance"},
+                                               {"best"},
+                                               {"best", "b2"},
+                                               {"best", "b1.h1.q1.d64.f16"},
+                                               {"best", problem, "--format", "xml"},
+                                               {"trials", "--limit", "-1"},
+                                               {"trials", "trials/9"},
+                                               {"watch", "9"}}) {
     EXPECT_NE(Run(line), 0);
     EXPECT_EQ(out, "");
     EXPECT_THAT(err, StartsWith("attune: "));
@@ -212,9 +218,9 @@ TEST_F(CliTest, EveryCommandAndExitCodeIsDocumented) {
   for (const Command& command : Commands()) {
     EXPECT_THAT(*document, HasSubstr(absl::StrCat("| `", command.name))) << command.name;
   }
-  for (const ExitCode code : {ExitCode::kOk, ExitCode::kError, ExitCode::kUsage, ExitCode::kNotFound,
-                              ExitCode::kUnreachable, ExitCode::kRegression, ExitCode::kOperationFailed,
-                              ExitCode::kInterrupted}) {
+  for (const ExitCode code :
+       {ExitCode::kOk, ExitCode::kError, ExitCode::kUsage, ExitCode::kNotFound, ExitCode::kUnreachable,
+        ExitCode::kRegression, ExitCode::kOperationFailed, ExitCode::kInterrupted}) {
     EXPECT_THAT(*document, HasSubstr(absl::StrCat("\n| ", static_cast<int>(code), " |")));
   }
 }

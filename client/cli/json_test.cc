@@ -17,14 +17,14 @@ std::vector<std::string> Keys(const Json& json) {
 }
 
 TEST(TrialJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(TrialJson(attune::testing::CannedTrial(1))),
-              ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
-                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
-                          "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count",
-                          "ctas_per_sm", "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes",
-                          "shared_bytes", "stack_bytes", "max_abs_error", "plain_max_abs_error", "compile_ms",
-                          "artifact_sha256", "source_hash", "toolchain", "driver", "job", "identical_to",
-                          "finish_time"));
+  EXPECT_THAT(
+      Keys(TrialJson(attune::testing::CannedTrial(1))),
+      ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
+                  "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes", "stack_bytes",
+                  "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256", "source_hash", "toolchain",
+                  "driver", "job", "identical_to", "finish_time"));
 }
 
 TEST(TrialJson, HasTheFigures) {
@@ -55,13 +55,13 @@ TEST(TrialJson, WhatIsNotKnownIsNullAndStillThere) {
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
-              ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
-                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
-                          "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count",
-                          "ctas_per_sm", "threads_per_cta", "waves", "occupancy", "max_abs_error",
-                          "plain_max_abs_error", "artifact_sha256", "trial", "promote_time", "ties", "speedups",
-                          "recipe"));
+  EXPECT_THAT(
+      Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
+      ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
+                  "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
+                  "trial", "promote_time", "ties", "speedups", "recipe"));
 }
 
 TEST(RecipeJson, HasEveryKindOfArgument) {
@@ -93,8 +93,8 @@ TEST(ResultJson, HasTheseKeysInThisOrder) {
               ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());
   EXPECT_THAT(Keys(sweep), ElementsAre("type", "title", "device", "regression", "trials", "compiles", "rows"));
-  EXPECT_THAT(Keys(sweep["rows"][0]), ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail",
-                                                  "trials", "compiles"));
+  EXPECT_THAT(Keys(sweep["rows"][0]),
+              ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail", "trials", "compiles"));
   EXPECT_EQ(sweep["rows"][0]["outcome"], "SLOWER");
 }
 

@@ -59,7 +59,8 @@ TEST(RenderProgress, LeavesOutWhatIsNotKnownYet) {
 TEST(RenderProgress, AFullBarHasNoTip) {
   v1::Operation operation = Running();
   operation.mutable_progress()->set_trials_done(180);
-  EXPECT_THAT(RenderProgress(operation, 200, false)[1], ::testing::StartsWith("[" + std::string(40, '=') + "] 180/180"));
+  EXPECT_THAT(RenderProgress(operation, 200, false)[1],
+              ::testing::StartsWith("[" + std::string(40, '=') + "] 180/180"));
 }
 
 TEST(RenderProgress, ColoursAreThereOnlyWhenAskedFor) {

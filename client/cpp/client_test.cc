@@ -172,7 +172,10 @@ TEST_F(ClientTest, AWatchCanBeStoppedWhileItWaits) {
   std::stop_source stop;
   fake_.HoldWatches([&] { stop.request_stop(); });
   const std::string name = client_->Tune({})->name();
-  EXPECT_TRUE(absl::IsCancelled(client_->Watch(name, [](const v1::Operation&) {}, stop.get_token()).status()));
+  EXPECT_TRUE(absl::IsCancelled(client_
+                                    ->Watch(
+                                        name, [](const v1::Operation&) {}, stop.get_token())
+                                    .status()));
   EXPECT_FALSE(client_->GetOperation(name)->done()) << "the operation goes on";
 }
 

@@ -1,6 +1,5 @@
 #include "client/cpp/snapshot.h"
 
-
 #include <filesystem>
 #include <fstream>
 
@@ -19,8 +18,9 @@ class SnapshotTest : public ::testing::Test {
     v1::ListDevicesResponse devices;
     devices.add_devices()->set_id("cuda:0");
     devices.add_devices()->set_id("cuda:1");
-    return Snapshot(absl::FromUnixSeconds(1790000000), devices,
-                    {Answer("cuda:0", "first", v1::PROVENANCE_EXACT), Answer("cuda:1", "second", v1::PROVENANCE_STALE)});
+    return Snapshot(
+        absl::FromUnixSeconds(1790000000), devices,
+        {Answer("cuda:0", "first", v1::PROVENANCE_EXACT), Answer("cuda:1", "second", v1::PROVENANCE_STALE)});
   }
   static SnapshotAnswer Answer(const std::string& device, const std::string& variant, v1::Provenance provenance) {
     SnapshotAnswer entry;
