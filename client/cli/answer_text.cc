@@ -22,7 +22,8 @@ std::string ArgumentText(const v1::LaunchRecipe& recipe, const v1::KernelArg& ar
         return std::string(absl::StripPrefix(v1::BufferRole_Name(arg.buffer().role()), "BUFFER_ROLE_"));
       }
       const int index = arg.buffer().scratch();
-      return index >= 0 && index < recipe.scratch_size() ? recipe.scratch(index).name() : absl::StrCat("scratch", index);
+      return index >= 0 && index < recipe.scratch_size() ? recipe.scratch(index).name()
+                                                         : absl::StrCat("scratch", index);
     }
     case v1::KernelArg::kI32:
       return absl::StrCat(arg.i32());
@@ -39,11 +40,8 @@ std::string Extent(const v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.
 
 void PrintRecipe(Session& session, const v1::LaunchRecipe& recipe) {
   session.Print("\nLaunches, in order on one stream:");
-  Table launches({{"kernel"},
-                  {"grid", kNumber},
-                  {"block", kNumber},
-                  {"dynamic shared", kNumber},
-                  {"arguments", kFlexible}});
+  Table launches(
+      {{"kernel"}, {"grid", kNumber}, {"block", kNumber}, {"dynamic shared", kNumber}, {"arguments", kFlexible}});
   for (int i = 0; i < recipe.launches_size(); ++i) {
     const v1::KernelLaunch& launch = recipe.launches(i);
     launches.Row({absl::StrCat(launch.entry(), i == recipe.main_launch() ? " *" : ""), Extent(launch.grid()),

@@ -22,8 +22,7 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option("--policy", common.policy, "Measured back to back, or with L2 flushed before each run; default hot")
       ->check(CLI::IsMember({"hot", "cold"}))
       ->group(kGroup);
-  app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")
-      ->group(kGroup);
+  app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")->group(kGroup);
   app.add_flag("--no-color", common.no_color, "No colours, also on a terminal; so does $NO_COLOR")->group(kGroup);
   app.add_flag("--wide", common.wide, "Do not shorten tables to the terminal's width")->group(kGroup);
 }
@@ -47,8 +46,8 @@ std::string UsageError(const std::vector<std::string>& arguments, const CLI::Err
   const auto first = std::find_if(arguments.begin(), arguments.end(),
                                   [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   const bool names_command =
-      first != arguments.end() && std::any_of(Commands().begin(), Commands().end(),
-                                              [&](const Command& command) { return command.name == *first; });
+      first != arguments.end() &&
+      std::any_of(Commands().begin(), Commands().end(), [&](const Command& command) { return command.name == *first; });
   if (names_command) return absl::StrCat(error.what(), " (see attune ", *first, " --help)");
   if (first != arguments.end() && first == arguments.begin()) {
     return absl::StrCat("'", *first, "' is not a command (see attune --help)");
@@ -62,8 +61,9 @@ CommandLine::CommandLine()
     : app_("attune finds, proves and serves the fastest attention kernel for a shape on the GPU at hand.", "attune") {
   app_.require_subcommand(1);
   app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION));
-  app_.footer(Examples("attune devices\nattune --server l4:7411 tune b2.h8.q512.d64.f16\n"
-                       "attune best b2.h8.q512.d64.f16 --format=json\nattune COMMAND --help"));
+  app_.footer(
+      Examples("attune devices\nattune --server l4:7411 tune b2.h8.q512.d64.f16\n"
+               "attune best b2.h8.q512.d64.f16 --format=json\nattune COMMAND --help"));
   AddCommonOptions(app_, common_);
   for (const Command& command : Commands()) {
     CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));

@@ -34,14 +34,13 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, const BestQuery&
   const auto snapshot = Snapshot::Load(path);
   if (!snapshot.ok()) return snapshot.status();
   AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy});
-  const bool accepted = answer != nullptr && (query.acceptable.empty() ||
-                                              answer->provenance() == v1::PROVENANCE_EXACT ||
-                                              answer->provenance() == v1::PROVENANCE_TIE);
+  const bool accepted =
+      answer != nullptr && (query.acceptable.empty() || answer->provenance() == v1::PROVENANCE_EXACT ||
+                            answer->provenance() == v1::PROVENANCE_TIE);
   if (accepted) return answer;
-  return absl::NotFoundError(absl::StrCat("the snapshot '", path, "' has no ",
-                                          answer == nullptr ? "" : "exact ", "answer for ", ToText(query.problem),
-                                          query.device_id.empty() ? "" : " on ", query.device_id, ", policy ",
-                                          attune::Word(query.policy)));
+  return absl::NotFoundError(absl::StrCat("the snapshot '", path, "' has no ", answer == nullptr ? "" : "exact ",
+                                          "answer for ", ToText(query.problem), query.device_id.empty() ? "" : " on ",
+                                          query.device_id, ", policy ", attune::Word(query.policy)));
 }
 
 absl::StatusOr<AnswerPtr> Ask(Session& session, const Arguments& arguments, const BestQuery& query) {

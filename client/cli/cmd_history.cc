@@ -26,19 +26,18 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
                {"state"},
                {"variant", kFlexible},
                {"why", kFlexible}});
-  const absl::Status status =
-      ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
-              [&](const v1::Incumbent& incumbent) {
-                if (session.json()) {
-                  session.Emit(IncumbentJson(incumbent));
-                  return;
-                }
-                table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
-                           std::string(attune::Word(incumbent.policy())),
-                           Micros(incumbent.trial().timing().median_us()),
-                           incumbent.rolled_back() ? Cell("rolled back", Color::kYellow) : Cell(""),
-                           VariantText(incumbent.trial().variant()), incumbent.why()});
-              });
+  const absl::Status status = ForEach(
+      **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
+      [&](const v1::Incumbent& incumbent) {
+        if (session.json()) {
+          session.Emit(IncumbentJson(incumbent));
+          return;
+        }
+        table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
+                   std::string(attune::Word(incumbent.policy())), Micros(incumbent.trial().timing().median_us()),
+                   incumbent.rolled_back() ? Cell("rolled back", Color::kYellow) : Cell(""),
+                   VariantText(incumbent.trial().variant()), incumbent.why()});
+      });
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {

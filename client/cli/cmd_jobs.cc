@@ -51,15 +51,14 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
                {"best us", kNumber},
                {"started"},
                {"what", kFlexible}});
-  const absl::Status status =
-      ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations, request, arguments.limit,
-              [&](const v1::Operation& operation) {
-                if (session.json()) {
-                  session.Emit(OperationJson(operation));
-                } else {
-                  AddRow(operation, &table);
-                }
-              });
+  const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
+                                      request, arguments.limit, [&](const v1::Operation& operation) {
+                                        if (session.json()) {
+                                          session.Emit(OperationJson(operation));
+                                        } else {
+                                          AddRow(operation, &table);
+                                        }
+                                      });
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {

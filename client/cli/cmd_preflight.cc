@@ -27,15 +27,17 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
   int64_t variants = 0;
   for (const auto& family : preflight.families()) {
     variants += family.variants();
-    table.Row({family.name(), absl::StrCat(family.variants()), absl::StrCat(family.product()),
-               absl::StrCat(family.compiles()), absl::StrCat(family.known()),
+    table.Row({family.name(),
+               absl::StrCat(family.variants()),
+               absl::StrCat(family.product()),
+               absl::StrCat(family.compiles()),
+               absl::StrCat(family.known()),
                {family.reason(), Color::kYellow}});
   }
   session.Print(table);
-  session.Print(absl::StrCat(variants, " variants to try",
-                             preflight.has_estimate()
-                                 ? absl::StrCat(", about ", ClockText(FromProto(preflight.estimate())), " min:s")
-                                 : ""));
+  session.Print(absl::StrCat(
+      variants, " variants to try",
+      preflight.has_estimate() ? absl::StrCat(", about ", ClockText(FromProto(preflight.estimate())), " min:s") : ""));
   for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
 }
 

@@ -56,12 +56,12 @@ complete -o default -F _attune attune
 }
 
 std::string ZshSpec(const CompletedOption& option) {
-  std::string spec = absl::StrCat(
-      option.name, option.takes_value ? "=" : "", "[",
-      absl::StrReplaceAll(option.description, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}), "]");
+  std::string spec =
+      absl::StrCat(option.name, option.takes_value ? "=" : "", "[",
+                   absl::StrReplaceAll(option.description, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}), "]");
   if (option.takes_value) {
-    absl::StrAppend(&spec, ":value:",
-                    option.values.empty() ? "_files" : absl::StrCat("(", absl::StrJoin(option.values, " "), ")"));
+    absl::StrAppend(
+        &spec, ":value:", option.values.empty() ? "_files" : absl::StrCat("(", absl::StrJoin(option.values, " "), ")"));
   }
   return Quoted(spec);
 }

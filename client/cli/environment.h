@@ -17,8 +17,8 @@ struct Environment {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool in_is_terminal = false;
-  int width = 0;                                             // columns of the terminal; 0: no terminal, no limit
-  std::function<std::string(const std::string&)> variable;   // "" when it is not set
+  int width = 0;                                            // columns of the terminal; 0: no terminal, no limit
+  std::function<std::string(const std::string&)> variable;  // "" when it is not set
   std::unique_ptr<Interrupts> interrupts;
 };
 

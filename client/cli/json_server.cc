@@ -65,13 +65,13 @@ Json FamilyJson(const v1::KernelFamily& family) {
 }
 
 Json PreflightJson(const v1::PreflightResponse& preflight) {
-  Json json = {{"type", "preflight"},
-               {"problem", ProblemText(preflight.problem())},
-               {"device", preflight.device().id()},
-               {"estimate_s", preflight.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(preflight.estimate())))
-                                                       : Json()},
-               {"warnings", preflight.warnings()},
-               {"families", Json::array()}};
+  Json json = {
+      {"type", "preflight"},
+      {"problem", ProblemText(preflight.problem())},
+      {"device", preflight.device().id()},
+      {"estimate_s", preflight.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(preflight.estimate()))) : Json()},
+      {"warnings", preflight.warnings()},
+      {"families", Json::array()}};
   for (const auto& family : preflight.families()) {
     Json removed = Json::array();
     for (const auto& constraint : family.removed()) {

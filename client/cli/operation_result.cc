@@ -45,10 +45,10 @@ ExitCode PrintEvaluation(Session& session, const v1::Operation& operation) {
     if (result.has_incumbent()) AddTrial(result.incumbent(), &table);
     session.Print(table);
     session.Print("");
-    session.Print(absl::StrCat(
-        Paint(Word(result.decision()), keep ? Color::kGreen : Color::kRed, session.colored_out()),
-        result.speedup() > 0 ? absl::StrCat("  ", Speedup(result.speedup()), " the incumbent") : "", "  ",
-        result.reason()));
+    session.Print(
+        absl::StrCat(Paint(Word(result.decision()), keep ? Color::kGreen : Color::kRed, session.colored_out()),
+                     result.speedup() > 0 ? absl::StrCat("  ", Speedup(result.speedup()), " the incumbent") : "", "  ",
+                     result.reason()));
   }
   return keep ? ExitCode::kOk : ExitCode::kRegression;
 }
@@ -101,9 +101,8 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                                report.regression() ? "REGRESSION" : "no regression"));
   }
   if (report.regression()) return ExitCode::kRegression;
-  const bool failed = std::any_of(report.rows().begin(), report.rows().end(), [](const auto& row) {
-    return row.outcome() == v1::SweepReport::OUTCOME_FAILED;
-  });
+  const bool failed = std::any_of(report.rows().begin(), report.rows().end(),
+                                  [](const auto& row) { return row.outcome() == v1::SweepReport::OUTCOME_FAILED; });
   return failed ? ExitCode::kOperationFailed : ExitCode::kOk;
 }
 

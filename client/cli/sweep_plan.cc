@@ -71,8 +71,8 @@ absl::Status CheckWords(const v1::SweepProduct& product, const std::string& fiel
 
 absl::Status CheckProduct(const v1::SweepProduct& product, const Locator& locator) {
   const std::pair<const char*, const google::protobuf::RepeatedField<int64_t>*> sizes[] = {
-      {"batch", &product.batch()},       {"heads_q", &product.heads_q()}, {"heads_kv", &product.heads_kv()},
-      {"seq_q", &product.seq_q()},       {"seq_kv", &product.seq_kv()},   {"head_dim", &product.head_dim()}};
+      {"batch", &product.batch()}, {"heads_q", &product.heads_q()}, {"heads_kv", &product.heads_kv()},
+      {"seq_q", &product.seq_q()}, {"seq_kv", &product.seq_kv()},   {"head_dim", &product.head_dim()}};
   for (const auto& [field, values] : sizes) {
     for (int i = 0; i < values->size(); ++i) {
       if (values->Get(i) > 0) continue;

@@ -73,9 +73,7 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
   return proto;
 }
 
-std::string Word(v1::Provenance provenance) {
-  return WithoutPrefix(v1::Provenance_Name(provenance), "PROVENANCE_");
-}
+std::string Word(v1::Provenance provenance) { return WithoutPrefix(v1::Provenance_Name(provenance), "PROVENANCE_"); }
 std::string Word(v1::Operation::State state) { return WithoutPrefix(v1::Operation::State_Name(state), "STATE_"); }
 std::string Word(v1::OperationProgress::Phase phase) {
   return Lower(v1::OperationProgress::Phase_Name(phase), "PHASE_");

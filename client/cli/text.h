@@ -14,11 +14,11 @@
 
 namespace attune::cli {
 
-std::string Micros(double us);                  // "41.20"; "-" when there is none (0 or less)
-std::string Share(double share);                // "93%"
-std::string Bytes(int64_t bytes);               // "99 KiB", "512 B"
-std::string Speedup(double factor);             // "1.31x"
-std::string ClockText(absl::Duration duration); // "0:26", "1:02:03"
+std::string Micros(double us);                                   // "41.20"; "-" when there is none (0 or less)
+std::string Share(double share);                                 // "93%"
+std::string Bytes(int64_t bytes);                                // "99 KiB", "512 B"
+std::string Speedup(double factor);                              // "1.31x"
+std::string ClockText(absl::Duration duration);                  // "0:26", "1:02:03"
 std::string LocalTime(const google::protobuf::Timestamp& time);  // "2026-11-20 18:53"; "" when unset
 std::string Iso(const google::protobuf::Timestamp& time);        // "2026-11-20T18:53:44Z"; "" when unset
 absl::Duration FromProto(const google::protobuf::Duration& duration);

@@ -44,10 +44,10 @@ void AddTrial(const v1::Trial& trial, Table* table) {
 Table FieldTable() { return Table({{""}, {"", kFlexible}}); }
 
 void AddTiming(const v1::Timing& timing, Table* fields) {
-  fields->Row({"time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %d samples%s%s", timing.median_us(),
-                                       timing.low_us(), timing.high_us(), timing.samples(),
-                                       timing.settled() ? "" : ", not settled",
-                                       timing.contended() ? ", another process was on the device" : "")});
+  fields->Row(
+      {"time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %d samples%s%s", timing.median_us(), timing.low_us(),
+                               timing.high_us(), timing.samples(), timing.settled() ? "" : ", not settled",
+                               timing.contended() ? ", another process was on the device" : "")});
   if (timing.sm_clock_mhz() > 0) {
     fields->Row({"clock", absl::StrFormat("%d MHz, %.0f W, %d C", timing.sm_clock_mhz(), timing.power_w(),
                                           timing.temperature_c())});
@@ -61,16 +61,16 @@ void AddGeometry(const v1::Geometry& geometry, Table* fields) {
 }
 
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields) {
-  fields->Row({"max error", absl::StrFormat("%.2e (a plain computation: %.2e), worst of %d cases",
-                                            accuracy.max_abs_error(), accuracy.plain_max_abs_error(),
-                                            accuracy.cases())});
+  fields->Row(
+      {"max error", absl::StrFormat("%.2e (a plain computation: %.2e), worst of %d cases", accuracy.max_abs_error(),
+                                    accuracy.plain_max_abs_error(), accuracy.cases())});
 }
 
 Table TrialFields(const v1::Trial& trial) {
   Table fields = FieldTable();
   fields.Row({"trial", trial.name()});
-  fields.Row({"problem", absl::StrCat(trial.problem_text(), " on ", trial.device_id(), ", ",
-                                      attune::Word(trial.policy()))});
+  fields.Row(
+      {"problem", absl::StrCat(trial.problem_text(), " on ", trial.device_id(), ", ", attune::Word(trial.policy()))});
   fields.Row({"variant", VariantText(trial.variant())});
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
   if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
@@ -84,8 +84,8 @@ Table TrialFields(const v1::Trial& trial) {
   if (trial.has_accuracy()) AddAccuracy(trial.accuracy(), &fields);
   if (!trial.identical_to().empty()) fields.Row({"identical to", trial.identical_to()});
   if (!trial.dependencies().toolchain().empty()) {
-    fields.Row({"toolchain", absl::StrCat(trial.dependencies().toolchain(), ", driver ",
-                                          trial.dependencies().driver())});
+    fields.Row(
+        {"toolchain", absl::StrCat(trial.dependencies().toolchain(), ", driver ", trial.dependencies().driver())});
   }
   return fields;
 }

@@ -38,9 +38,8 @@ void AnswerCache::Put(const AnswerKeyView& key, Entry entry) {
   if (capacity_ == 0) return;
   absl::MutexLock lock(&mutex_);
   if (entries_.size() >= capacity_ && !entries_.contains(key)) {
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
-      return a.second.fetched < b.second.fetched;
-    }));
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [](const auto& a, const auto& b) { return a.second.fetched < b.second.fetched; }));
   }
   entries_.insert_or_assign(AnswerKey(key), std::move(entry));
 }

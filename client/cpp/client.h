@@ -7,8 +7,8 @@
 // Threading: every method may be called from any thread at once. Ownership: the client owns its connection; answers
 // are shared and immutable, and outlive the client.
 // Errors: absl::Status with the server's code; client/cpp/status.h gives the server's reason.
-// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack and RecordBaseline are
-// not, because doing them twice is not doing them once; starts of work are, because their request_id makes them
+// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack and RecordBaseline
+// are not, because doing them twice is not doing them once; starts of work are, because their request_id makes them
 // idempotent (the client chooses one when the request has none).
 #ifndef ATTUNE_CLIENT_CPP_CLIENT_H_
 #define ATTUNE_CLIENT_CPP_CLIENT_H_
@@ -49,9 +49,9 @@ struct ClientOptions {
 // What GetBest is asked.
 struct BestQuery {
   Problem problem;
-  std::string device_id;  // empty: the server's first device
+  std::string device_id = {};  // empty: the server's first device
   v1::Policy policy = v1::POLICY_HOT;
-  std::vector<v1::Provenance> acceptable;  // empty: any
+  std::vector<v1::Provenance> acceptable = {};  // empty: any
   bool include_artifact = false;
 };
 

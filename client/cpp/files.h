@@ -12,8 +12,8 @@ namespace attune {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes a temporary file in the same folder, fsyncs and renames it, so that no reader ever sees half a file. The folder
-// must exist.
+// Writes a temporary file in the same folder, fsyncs and renames it, so that no reader ever sees half a file. The
+// folder must exist.
 absl::Status ReplaceFile(const std::string& path, absl::string_view contents);
 
 }  // namespace attune

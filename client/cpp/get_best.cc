@@ -76,8 +76,7 @@ absl::StatusOr<AnswerPtr> Client::GetBest(const BestQuery& query) {
     // An answer to a narrower question is not the best one for everybody.
     if (query.acceptable.empty()) {
       const absl::Time arrived = impl_->options.clock->Now();
-      impl_->cache.Put(KeyOf(query),
-                       {answer, query.include_artifact, arrived, arrived + impl_->options.time_to_live});
+      impl_->cache.Put(KeyOf(query), {answer, query.include_artifact, arrived, arrived + impl_->options.time_to_live});
     }
     return answer;
   }

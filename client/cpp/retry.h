@@ -1,4 +1,5 @@
-// When and how often a call is tried again: on UNAVAILABLE alone, with exponential back-off, inside the call's deadline.
+// When and how often a call is tried again: on UNAVAILABLE alone, with exponential back-off, inside the call's
+// deadline.
 #ifndef ATTUNE_CLIENT_CPP_RETRY_H_
 #define ATTUNE_CLIENT_CPP_RETRY_H_
 

@@ -49,9 +49,9 @@ absl::Status Damaged(const std::string& path, absl::string_view why) {
 // The server's own detail, then where this copy comes from.
 AnswerPtr Marked(const v1::GetBestResponse& answer, absl::Time exported) {
   auto marked = std::make_shared<v1::GetBestResponse>(answer);
-  marked->set_provenance_detail(
-      absl::StrCat(answer.provenance_detail(), answer.provenance_detail().empty() ? "" : "; ", "from the snapshot of ",
-                   absl::FormatTime("%Y-%m-%d %H:%M UTC", exported, absl::UTCTimeZone())));
+  marked->set_provenance_detail(absl::StrCat(answer.provenance_detail(), answer.provenance_detail().empty() ? "" : "; ",
+                                             "from the snapshot of ",
+                                             absl::FormatTime("%Y-%m-%d %H:%M UTC", exported, absl::UTCTimeZone())));
   return marked;
 }
 

@@ -6,7 +6,8 @@
 //          12   4 bytes   number of answers
 //          16   8 bytes   when it was exported, seconds since 1970-01-01 UTC
 //          24  32 bytes   SHA-256 over bytes 0..23 and everything from byte 56 on
-//          56             messages, each as a varint length and that many bytes: one attune.v1.ListDevicesResponse, then
+//          56             messages, each as a varint length and that many bytes: one attune.v1.ListDevicesResponse,
+//          then
 //                         for each answer an attune.v1.GetBestRequest (what it answers) and its GetBestResponse
 #ifndef ATTUNE_CLIENT_CPP_SNAPSHOT_H_
 #define ATTUNE_CLIENT_CPP_SNAPSHOT_H_

@@ -1,0 +1,229 @@
+// Every command against a server with canned answers.
+#include "client/cli/cli.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/fake_world.h"
+#include "client/cpp/files.h"
+#include "gmock/gmock.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST_F(CliTest, EveryCommandsHelpHasAnExampleOfItself) {
+  for (const Command& command : Commands()) {
+    EXPECT_EQ(Run({std::string(command.name), "--help"}), 0) << command.name;
+    EXPECT_THAT(out, HasSubstr(absl::StrCat("Examples:\n  attune"))) << command.name;
+    EXPECT_THAT(std::string(command.examples), HasSubstr(absl::StrCat(" ", command.name))) << command.name;
+    EXPECT_THAT(out, HasSubstr("--server")) << command.name;
+  }
+}
+
+TEST_F(CliTest, HelpListsEveryCommand) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  for (const Command& command : Commands()) EXPECT_THAT(out, HasSubstr(absl::StrCat("\n  ", command.name, " ")));
+}
+
+TEST_F(CliTest, AnErrorIsOneLineAndNothingElse) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{},
+                                               {"dance"},
+                                               {"best"},
+                                               {"best", "b2"},
+                                               {"best", "b1.h1.q1.d64.f16"},
+                                               {"best", problem, "--format", "xml"},
+                                               {"trials", "--limit", "-1"},
+                                               {"trials", "trials/9"},
+                                               {"watch", "9"}}) {
+    EXPECT_NE(Run(line), 0);
+    EXPECT_EQ(out, "");
+    EXPECT_THAT(err, StartsWith("attune: "));
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
+  }
+}
+
+TEST_F(CliTest, ABadProblemCostsNoCall) {
+  EXPECT_EQ(Run({"best", "b2.h8.q512.d64.f32"}), 2);
+  EXPECT_THAT(err, HasSubstr("'f32' is not known"));
+  EXPECT_EQ(fake.calls("GetBest"), 0);
+}
+
+TEST_F(CliTest, ExitCodesTellErrorsApart) {
+  EXPECT_EQ(Run({"best", problem}), 0);
+  EXPECT_EQ(Run({"dance"}), 2);
+  EXPECT_THAT(err, HasSubstr("'dance' is not a command"));
+  EXPECT_EQ(Run({"best", "b1.h1.q1.d64.f16"}), 3);
+  fake.FailNext(1, {grpc::StatusCode::INTERNAL, "broken\nin two"});
+  EXPECT_EQ(Run({"best", problem}), 1);
+  EXPECT_EQ(err, "attune: broken; in two\n");
+  server.reset();
+  EXPECT_EQ(Run({"devices"}), 4);
+  EXPECT_THAT(err, HasSubstr("--server or ATTUNE_SERVER says where"));
+}
+
+TEST_F(CliTest, TheServerOptionGoesBeforeTheVariable) {
+  variables["ATTUNE_SERVER"] = "nonsense";
+  EXPECT_EQ(Run({"devices"}), 2);
+  EXPECT_EQ(Run({"devices", "--server", server->address()}), 0);
+  EXPECT_EQ(Run({"--server", server->address(), "devices"}), 0);
+}
+
+TEST_F(CliTest, DevicesSaysWhichBackEndIsMissingAndWhy) {
+  EXPECT_EQ(Run({"devices"}), 0);
+  EXPECT_THAT(out, HasSubstr("NVIDIA L4"));
+  EXPECT_THAT(out, HasSubstr("libOpenCL.so.1 is not installed"));
+  EXPECT_EQ(Run({"devices", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["sm_count"], 58);
+  EXPECT_EQ(JsonLines()[1]["available"], false);
+}
+
+TEST_F(CliTest, FamiliesListsThemOrShowsOne) {
+  EXPECT_EQ(Run({"families"}), 0);
+  EXPECT_THAT(out, HasSubstr("Online softmax on tensor cores"));
+  EXPECT_EQ(Run({"families", "attention_wmma"}), 0);
+  EXPECT_THAT(out, HasSubstr("BLOCK_M <= seq_q"));
+  EXPECT_EQ(Run({"families", "flash"}), 3);
+  EXPECT_THAT(err, HasSubstr("no family 'flash'; there are attention_wmma"));
+  EXPECT_EQ(Run({"families", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["parameters"][0]["values"], Json::parse("[32,64]"));
+}
+
+TEST_F(CliTest, PreflightAndSpaceCountVariants) {
+  EXPECT_EQ(Run({"preflight", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("2 variants to try"));
+  EXPECT_EQ(Run({"preflight", "b1.h1.q1.d64.f16"}), 3) << "nothing is feasible";
+  EXPECT_EQ(Run({"space", "--family", "attention_wmma", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("-6  BLOCK_M <= seq_q"));
+  EXPECT_EQ(Run({"space", problem, "--list"}), 0);
+  EXPECT_EQ(out, absl::StrCat(attune::testing::FakeAttune::kVariant, "\n"));
+  EXPECT_EQ(Run({"space", problem, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["families"][0]["removed"][0]["removed"], 6);
+}
+
+TEST_F(CliTest, BestShowsTheAnswerAndItsLaunch) {
+  const std::string artifact = ::testing::TempDir() + "/best.cubin";
+  EXPECT_EQ(Run({"best", problem, "--artifact", artifact}), 0);
+  for (const char* text : {attune::testing::FakeAttune::kVariant, "EXACT", "41.20 us", "1.31x torch-sdpa-flash",
+                           "attention_forward *", "8x16x4", "Q, partial, 512", "scratch partial: 4096 bytes"}) {
+    EXPECT_THAT(out, HasSubstr(text));
+  }
+  EXPECT_EQ(*ReadFile(artifact), "CUBIN");
+  EXPECT_EQ(Run({"best", problem, "--format=json"}), 0);
+  const Json answer = JsonLines()[0];
+  EXPECT_DOUBLE_EQ(answer["latency_ms"], 0.0412);
+  EXPECT_EQ(answer["recipe"]["launches"][0]["grid"], Json::parse("[8,16,4]"));
+}
+
+TEST_F(CliTest, TrialsFollowsThePagesUpToTheLimit) {
+  EXPECT_EQ(Run({"trials", problem, "--verdict", "ok", "--fastest", "--format=json"}), 0);
+  ASSERT_EQ(JsonLines().size(), 2u);
+  EXPECT_EQ(JsonLines()[1]["verdict"], "WRONG_RESULT");
+  EXPECT_EQ(fake.last_list_trials().filter().problem(), problem);
+  EXPECT_EQ(fake.last_list_trials().filter().verdicts(0), v1::VERDICT_OK);
+  EXPECT_EQ(fake.last_list_trials().filter().policy(), v1::POLICY_UNSPECIFIED);
+  EXPECT_EQ(fake.last_list_trials().order(), v1::ListTrialsRequest::ORDER_FASTEST);
+  EXPECT_EQ(Run({"trials", "--limit", "1", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines().size(), 1u);
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, HasSubstr("WRONG_RESULT"));
+  EXPECT_EQ(Run({"trials", "trials/2"}), 0);
+  EXPECT_THAT(out, HasSubstr("row 63 of 512 is off by 0.25"));
+}
+
+TEST_F(CliTest, ExplainSaysWhatBoundsInWords) {
+  EXPECT_EQ(Run({"explain", "1"}), 0);
+  EXPECT_THAT(out, HasSubstr("1. GRID: 2 CTAs on 58 SMs leave 96.6 % of the device idle"));
+  EXPECT_THAT(out, HasSubstr("Try: raise KV_SPLITS"));
+  EXPECT_EQ(Run({"explain", problem, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["findings"][0]["bound"], "GRID");
+}
+
+TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
+  EXPECT_EQ(Run({"jobs"}), 0);
+  EXPECT_THAT(out, HasSubstr("SUCCEEDED"));
+  EXPECT_EQ(Run({"history", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("incumbents/1"));
+  EXPECT_EQ(Run({"rollback", problem, "--why", "slower"}), 0);
+  EXPECT_THAT(out, StartsWith("served again: attention_wmma"));
+  EXPECT_EQ(Run({"baseline"}), 0);
+  EXPECT_THAT(out, HasSubstr("torch-sdpa-flash"));
+  EXPECT_EQ(Run({"baseline", problem, "cudnn", "39.5"}), 0);
+  EXPECT_EQ(out, absl::StrCat("recorded cudnn at 39.50 us for ", problem, " on cuda:0\n"));
+  EXPECT_EQ(Run({"baseline", problem, "cudnn"}), 2);
+  EXPECT_EQ(Run({"baseline", problem, "cudnn", "-1"}), 2);
+}
+
+TEST_F(CliTest, SummaryComparesWinnersWithTheirBaselines) {
+  EXPECT_EQ(Run({"summary"}), 0);
+  EXPECT_THAT(out, HasSubstr("1.31x torch-sdpa-flash"));
+  EXPECT_EQ(Run({"summary", "--format=json"}), 0);
+  EXPECT_NEAR(JsonLines()[0]["speedups"]["torch-sdpa-flash"], 1.31, 1e-9);
+}
+
+TEST_F(CliTest, AnExportedSnapshotAnswersWithoutAServer) {
+  const std::string file = ::testing::TempDir() + "/cli.snapshot";
+  EXPECT_EQ(Run({"export", file}), 0);
+  EXPECT_EQ(out, absl::StrCat("wrote 1 answers to ", file, "\n"));
+  server.reset();
+  EXPECT_EQ(Run({"best", problem, "--snapshot", file}), 0);
+  EXPECT_THAT(out, HasSubstr("from the snapshot of"));
+  EXPECT_EQ(Run({"best", problem, "--offline"}), 3) << "not imported yet";
+  EXPECT_EQ(Run({"import", file, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["problem"], problem);
+  EXPECT_EQ(Run({"best", problem, "--offline"}), 0);
+  EXPECT_EQ(Run({"best", problem}), 0) << "the server is unreachable, the imported snapshot is not";
+  EXPECT_EQ(Run({"best", "b1.h1.q1.d64.f16", "--offline"}), 3);
+}
+
+TEST_F(CliTest, ADamagedSnapshotIsOneClearLine) {
+  const std::string file = ::testing::TempDir() + "/junk.snapshot";
+  ASSERT_TRUE(ReplaceFile(file, "junk").ok());
+  EXPECT_EQ(Run({"import", file}), 1);
+  EXPECT_THAT(err, HasSubstr("is damaged"));
+}
+
+TEST_F(CliTest, ColoursAreOnATerminalOnlyAndCanBeSwitchedOff) {
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("\033")));
+  terminal = true;
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, HasSubstr("\033[31mWRONG_RESULT"));
+  EXPECT_EQ(Run({"trials", "--no-color"}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("\033")));
+  variables["NO_COLOR"] = "1";
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("\033")));
+}
+
+TEST_F(CliTest, CompletionKnowsEveryCommandAndEveryOption) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    ASSERT_EQ(Run({"completion", shell}), 0);
+    const std::string script = out;
+    for (const Command& command : Commands()) {
+      EXPECT_THAT(script, HasSubstr(std::string(command.name))) << shell;
+    }
+    for (const std::string option : {"report-md", "max-trials", "no-color", "artifact"}) {
+      EXPECT_THAT(script, HasSubstr(option)) << shell;
+    }
+    EXPECT_THAT(script, HasSubstr("exhaustive random")) << shell << " lacks the values of --strategy";
+  }
+  EXPECT_EQ(Run({"completion", "tcsh"}), 2);
+}
+
+TEST_F(CliTest, EveryCommandAndExitCodeIsDocumented) {
+  const auto document = ReadFile(ATTUNE_SOURCE_DIR "/docs/cli.md");
+  ASSERT_TRUE(document.ok());
+  for (const Command& command : Commands()) {
+    EXPECT_THAT(*document, HasSubstr(absl::StrCat("| `", command.name))) << command.name;
+  }
+  for (const ExitCode code :
+       {ExitCode::kOk, ExitCode::kError, ExitCode::kUsage, ExitCode::kNotFound, ExitCode::kUnreachable,
+        ExitCode::kRegression, ExitCode::kOperationFailed, ExitCode::kInterrupted}) {
+    EXPECT_THAT(*document, HasSubstr(absl::StrCat("\n| ", static_cast<int>(code), " |")));
+  }
+}
+
+}  // namespace
+}  // namespace attune::cli

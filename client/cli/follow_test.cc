@@ -1,0 +1,175 @@
+// Commands that start an operation and follow it; Ctrl-C.
+#include <signal.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "client/cli/fake_world.h"
+#include "client/cpp/files.h"
+#include "gmock/gmock.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FollowTest : public CliTest {
+ protected:
+  void PressWhenWatching() {
+    fake.HoldWatches([this] { interrupts->Press(); });
+  }
+};
+
+TEST_F(FollowTest, TuneShowsItsWinnerAndWhy) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem, "--strategy", "random", "--max-trials", "9", "--max-time", "2m", "--family",
+                 "attention_wmma"}),
+            0);
+  EXPECT_THAT(out, HasSubstr("promoted: there was no incumbent"));
+  EXPECT_THAT(err, HasSubstr("operations/7 trials  1/2 trials"));
+  const v1::TuneRequest request = fake.last_tune();
+  EXPECT_EQ(request.strategy().kind(), v1::Strategy::KIND_RANDOM);
+  EXPECT_EQ(request.strategy().max_trials(), 9);
+  EXPECT_EQ(request.strategy().max_time().seconds(), 120);
+  EXPECT_EQ(request.families(0), "attention_wmma");
+  EXPECT_EQ(request.policy(), v1::POLICY_HOT);
+}
+
+TEST_F(FollowTest, JsonIsProgressLinesThenTheResult) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem, "--format=json"}), 0);
+  const auto lines = JsonLines();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["type"], "progress");
+  EXPECT_EQ(lines[2]["type"], "tuning");
+  EXPECT_EQ(lines[2]["winner"]["trial"], "trials/1");
+  EXPECT_EQ(err, "");
+}
+
+TEST_F(FollowTest, TuneDetachedPrintsTheOperationsNameAlone) {
+  EXPECT_EQ(Run({"tune", problem, "--detach"}), 0);
+  EXPECT_EQ(out, "operations/7\n");
+  EXPECT_EQ(fake.calls("WatchOperation"), 0);
+}
+
+TEST_F(FollowTest, TuningWithoutAnyGoodVariantIsNotFound) {
+  v1::Operation nothing = attune::testing::SucceededTuning();
+  nothing.mutable_tune()->clear_winner();
+  nothing.mutable_tune()->clear_incumbent();
+  fake.EndsWith(nothing);
+  EXPECT_EQ(Run({"tune", problem}), 3);
+}
+
+TEST_F(FollowTest, AFailedOperationSaysWhy) {
+  v1::Operation failed = attune::testing::SucceededTuning();
+  failed.set_state(v1::Operation::STATE_FAILED);
+  failed.clear_response();
+  failed.mutable_error()->set_message("the device is gone");
+  fake.EndsWith(failed);
+  EXPECT_EQ(Run({"tune", problem}), 6);
+  EXPECT_THAT(err, HasSubstr("tune b2.h8.q512.d64.f16 on cuda:0 (operations/7) failed: the device is gone"));
+}
+
+TEST_F(FollowTest, EvaluateSaysKeepOrRevertWithItsExitCode) {
+  fake.EndsWith(attune::testing::EndedEvaluation(v1::EvaluateResult::DECISION_KEEP));
+  EXPECT_EQ(Run({"evaluate", problem, attune::testing::FakeAttune::kVariant}), 0);
+  EXPECT_THAT(out, HasSubstr("KEEP  1.10x the incumbent"));
+  fake.EndsWith(attune::testing::EndedEvaluation(v1::EvaluateResult::DECISION_REVERT));
+  EXPECT_EQ(Run({"evaluate", problem, attune::testing::FakeAttune::kVariant}), 5);
+  EXPECT_THAT(out, HasSubstr("REVERT"));
+  EXPECT_EQ(Run({"evaluate", problem, "nosuch:X=1"}), 3);
+}
+
+TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
+  const std::string folder = ::testing::TempDir();
+  ASSERT_TRUE(ReplaceFile(folder + "/plan.textproto", absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  const std::vector<std::string> line = {"sweep",         folder + "/plan.textproto", "--report-md", folder + "/r.md",
+                                         "--report-json", folder + "/r.json",         "--device",    "cuda:1"};
+  fake.EndsWith(attune::testing::EndedSweep(false));
+  EXPECT_EQ(Run(line), 0);
+  EXPECT_THAT(out, HasSubstr("no regression"));
+  EXPECT_EQ(fake.last_sweep().plan().device_id(), "cuda:1");
+  fake.EndsWith(attune::testing::EndedSweep(true));
+  EXPECT_EQ(Run(line), 5);
+  EXPECT_THAT(out, HasSubstr("SLOWER"));
+  EXPECT_EQ(*ReadFile(folder + "/r.md"), "# nightly\n");
+  EXPECT_EQ(Json::parse(*ReadFile(folder + "/r.json"))["regression"], true);
+}
+
+TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {
+  ASSERT_TRUE(ReplaceFile(::testing::TempDir() + "/f.textproto", "shapes { problem: \"b1.h1.q1.d64.f16\" }").ok());
+  v1::Operation sweep = attune::testing::EndedSweep(false);
+  sweep.mutable_sweep()->mutable_rows(0)->set_outcome(v1::SweepReport::OUTCOME_FAILED);
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"sweep", ::testing::TempDir() + "/f.textproto"}), 6);
+}
+
+TEST_F(FollowTest, CtrlCAwayFromATerminalDetaches) {
+  PressWhenWatching();
+  EXPECT_EQ(Run({"tune", problem}), 130);
+  EXPECT_THAT(err, HasSubstr("attune watch operations/7"));
+  EXPECT_EQ(fake.calls("CancelOperation"), 0);
+}
+
+TEST_F(FollowTest, CtrlCOnATerminalAsksAndCancels) {
+  terminal = true;
+  typed = {"c"};
+  PressWhenWatching();
+  EXPECT_EQ(Run({"tune", problem}), 6);
+  EXPECT_THAT(err, HasSubstr("[d]etach"));
+  EXPECT_THAT(err, HasSubstr("was cancelled"));
+  EXPECT_EQ(fake.calls("CancelOperation"), 1);
+}
+
+TEST_F(FollowTest, CtrlCOnATerminalAsksAndDetaches) {
+  terminal = true;
+  typed = {"d"};
+  PressWhenWatching();
+  EXPECT_EQ(Run({"tune", problem}), 130);
+  EXPECT_EQ(fake.calls("CancelOperation"), 0);
+}
+
+TEST_F(FollowTest, ASecondCtrlCDetaches) {
+  terminal = true;
+  PressWhenWatching();
+  EXPECT_EQ(Run({"tune", problem}), 130);
+}
+
+TEST_F(FollowTest, WatchingOnIsAChoiceToo) {
+  terminal = true;
+  typed = {"w", "d"};
+  PressWhenWatching();
+  EXPECT_EQ(Run({"tune", problem}), 130);
+  EXPECT_EQ(fake.calls("WatchOperation"), 2);
+}
+
+TEST_F(FollowTest, WatchAndCancelTakeAnOperationsNumber) {
+  ASSERT_EQ(Run({"tune", problem, "--detach"}), 0);
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"watch", "7"}), 0);
+  EXPECT_THAT(out, HasSubstr("promoted"));
+  EXPECT_EQ(Run({"cancel", "operations/7"}), 0);
+  EXPECT_EQ(out, "operations/7 CANCELLED\n");
+  EXPECT_EQ(Run({"watch", "7"}), 6) << "it is over already";
+}
+
+TEST_F(FollowTest, ATerminalIsRedrawnInPlace) {
+  terminal = true;
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem, "--no-color"}), 0);
+  EXPECT_THAT(err, HasSubstr("\033[3A")) << "the second frame goes over the three lines of the first";
+  EXPECT_THAT(err, Not(HasSubstr("\033[1m")));
+}
+
+TEST(ProcessInterrupts, HearsTheProcessesOwnSigint) {
+  const auto interrupts = ProcessInterrupts();
+  absl::Notification heard;
+  const auto listener = interrupts->Listen([&] {
+    if (!heard.HasBeenNotified()) heard.Notify();
+  });
+  raise(SIGINT);
+  EXPECT_TRUE(heard.WaitForNotificationWithTimeout(absl::Seconds(30)));
+}
+
+}  // namespace
+}  // namespace attune::cli

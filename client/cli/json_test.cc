@@ -1,0 +1,102 @@
+// The keys that programs depend on. A key may be added; none may go or change its meaning.
+#include "client/cli/json.h"
+
+#include "client/testing/fake_attune.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> Keys(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& item : json.items()) keys.push_back(item.key());
+  return keys;
+}
+
+TEST(TrialJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(
+      Keys(TrialJson(attune::testing::CannedTrial(1))),
+      ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
+                  "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes", "stack_bytes",
+                  "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256", "source_hash", "toolchain",
+                  "driver", "job", "identical_to", "finish_time"));
+}
+
+TEST(TrialJson, HasTheFigures) {
+  const Json json = TrialJson(attune::testing::CannedTrial(1));
+  EXPECT_EQ(json["type"], "trial");
+  EXPECT_EQ(json["problem"], "b2.h8.q512.d64.f16");
+  EXPECT_EQ(json["policy"], "hot");
+  EXPECT_EQ(json["verdict"], "OK");
+  EXPECT_DOUBLE_EQ(json["latency_ms"], 0.0412);
+  EXPECT_EQ(json["ctas"], 512);
+  EXPECT_EQ(json["sm_count"], 58);
+  EXPECT_EQ(json["occupancy"], 0.25);
+  EXPECT_EQ(json["registers"], 96);
+  EXPECT_EQ(json["spill_bytes"], 0);
+  EXPECT_EQ(json["shared_bytes"], 49152);
+  EXPECT_EQ(json["max_abs_error"], 0.0005);
+  EXPECT_EQ(json["parameters"]["BLOCK_M"], 64);
+  EXPECT_EQ(json["finish_time"], "2026-09-21T14:13:20Z");
+}
+
+TEST(TrialJson, WhatIsNotKnownIsNullAndStillThere) {
+  const Json empty = TrialJson(v1::Trial());
+  EXPECT_EQ(Keys(empty), Keys(TrialJson(attune::testing::CannedTrial(1))));
+  for (const char* key : {"latency_ms", "ctas", "registers", "max_abs_error", "job", "finish_time"}) {
+    EXPECT_TRUE(empty[key].is_null()) << key;
+  }
+  EXPECT_TRUE(TrialJson(attune::testing::CannedTrial(2))["latency_ms"].is_null());
+}
+
+TEST(AnswerJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(
+      Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
+      ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
+                  "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
+                  "trial", "promote_time", "ties", "speedups", "recipe"));
+}
+
+TEST(RecipeJson, HasEveryKindOfArgument) {
+  v1::LaunchRecipe recipe;
+  auto* launch = recipe.add_launches();
+  launch->set_entry("f");
+  launch->mutable_grid()->set_x(8);
+  launch->add_args()->mutable_buffer()->set_role(v1::BUFFER_ROLE_LSE);
+  launch->mutable_args()->Add()->mutable_buffer()->set_role(v1::BUFFER_ROLE_SCRATCH);
+  launch->add_args()->set_i32(1);
+  launch->add_args()->set_i64(2);
+  launch->add_args()->set_f32(0.5);
+  EXPECT_EQ(RecipeJson(recipe)["launches"][0].dump(),
+            R"({"entry":"f","grid":[8,0,0],"block":[0,0,0],"dynamic_shared_bytes":0,)"
+            R"("args":[{"buffer":"LSE"},{"scratch":0},{"i32":1},{"i64":2},{"f32":0.5}]})");
+}
+
+TEST(ProgressJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(Keys(ProgressJson(v1::Operation())),
+              ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused",
+                          "trials_per_s", "compiles_done", "compiles_total", "verdicts", "best_variant",
+                          "best_latency_ms", "device_busy", "elapsed_s", "eta_s", "message"));
+}
+
+TEST(ResultJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(Keys(TuningJson(v1::Operation())), ElementsAre("type", "operation", "promoted", "decision", "floor_ms",
+                                                             "verdicts", "incumbent", "winner", "play_off"));
+  EXPECT_THAT(Keys(EvaluationJson(v1::Operation())),
+              ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent"));
+  const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());
+  EXPECT_THAT(Keys(sweep), ElementsAre("type", "title", "device", "regression", "trials", "compiles", "rows"));
+  EXPECT_THAT(Keys(sweep["rows"][0]),
+              ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail", "trials", "compiles"));
+  EXPECT_EQ(sweep["rows"][0]["outcome"], "SLOWER");
+}
+
+}  // namespace
+}  // namespace attune::cli

@@ -1,0 +1,85 @@
+#include "client/cli/progress.h"
+
+#include "client/cli/styled_text.h"
+#include "client/testing/fake_attune.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::ResultOf;
+
+v1::Operation Running() {
+  v1::Operation operation;
+  operation.set_name("operations/7");
+  operation.set_title("tune b2.h8.q512.d64.f16 on cuda:0");
+  v1::OperationProgress& progress = *operation.mutable_progress();
+  progress.set_phase(v1::OperationProgress::PHASE_TRIALS);
+  progress.set_trials_done(45);
+  progress.set_trials_total(180);
+  progress.set_trials_reused(5);
+  progress.mutable_elapsed()->set_seconds(20);
+  progress.mutable_eta()->set_seconds(67);
+  progress.set_device_busy(0.93);
+  *progress.mutable_best() = attune::testing::CannedTrial(1);
+  auto* ok = progress.add_verdicts();
+  ok->set_verdict(v1::VERDICT_OK);
+  ok->set_count(40);
+  auto* wrong = progress.add_verdicts();
+  wrong->set_verdict(v1::VERDICT_WRONG_RESULT);
+  wrong->set_count(5);
+  return operation;
+}
+
+TEST(RenderProgress, ShowsBarRateEtaBusyShareBestAndVerdicts) {
+  EXPECT_THAT(RenderProgress(Running(), 200, false),
+              ElementsAre("tune b2.h8.q512.d64.f16 on cuda:0  trials",
+                          "[==========>                             ] 45/180 trials  2.0/s  ETA 1:07  GPU 93% busy  "
+                          "5 reused",
+                          "best 41.20 us  attention_wmma:BLOCK_M=64,KV_SPLITS=4", "OK 40  WRONG_RESULT 5  "));
+}
+
+TEST(RenderProgress, KeepsToTheTerminalsWidth) {
+  for (const size_t width : {20u, 40u, 68u, 69u, 80u, 100u}) {
+    EXPECT_THAT(RenderProgress(Running(), width, false), Each(ResultOf(DisplayWidth, ::testing::Le(width))))
+        << "width " << width;
+  }
+}
+
+TEST(RenderProgress, LeavesOutWhatIsNotKnownYet) {
+  v1::Operation operation;
+  operation.set_name("operations/7");
+  operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
+  EXPECT_THAT(RenderProgress(operation, 80, false), ElementsAre("operations/7  queued"));
+}
+
+TEST(RenderProgress, AFullBarHasNoTip) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->set_trials_done(180);
+  EXPECT_THAT(RenderProgress(operation, 200, false)[1],
+              ::testing::StartsWith("[" + std::string(40, '=') + "] 180/180"));
+}
+
+TEST(RenderProgress, ColoursAreThereOnlyWhenAskedFor) {
+  for (const std::string& line : RenderProgress(Running(), 120, false)) {
+    EXPECT_EQ(line.find('\033'), std::string::npos) << line;
+  }
+  EXPECT_NE(RenderProgress(Running(), 120, true)[3].find("\033[31mWRONG_RESULT 5"), std::string::npos);
+}
+
+TEST(TrialsPerSecond, DoesNotCountReusedTrials) {
+  EXPECT_DOUBLE_EQ(TrialsPerSecond(Running().progress()), 2);
+  EXPECT_DOUBLE_EQ(TrialsPerSecond(v1::OperationProgress()), 0);
+}
+
+TEST(ProgressLogLine, IsOneLine) {
+  EXPECT_EQ(ProgressLogLine(Running()),
+            "operations/7 trials  45/180 trials  2.0/s  ETA 1:07  GPU 93% busy  5 reused  best 41.20 us  "
+            "attention_wmma:BLOCK_M=64,KV_SPLITS=4");
+}
+
+}  // namespace
+}  // namespace attune::cli

@@ -1,0 +1,65 @@
+#include "client/cli/table.h"
+
+#include "gtest/gtest.h"
+
+namespace attune::cli {
+namespace {
+
+Table Sample() {
+  Table table({{"name"}, {"us", kNumber}, {"variant", kFlexible}});
+  table.Row({"first", "1.50", "attention_wmma:BLOCK_M=64,BLOCK_N=32"});
+  table.Row({"b", "1234.00", "x"});
+  return table;
+}
+
+TEST(Table, AlignsTextLeftAndNumbersRight) {
+  EXPECT_EQ(Sample().Render(0, false),
+            "name        us  variant\n"
+            "first     1.50  attention_wmma:BLOCK_M=64,BLOCK_N=32\n"
+            "b      1234.00  x\n");
+}
+
+TEST(Table, ShortensOnlyTheFlexibleColumnToTheTerminalsWidth) {
+  EXPECT_EQ(Sample().Render(32, false),
+            "name        us  variant\n"
+            "first     1.50  attention_wmm...\n"
+            "b      1234.00  x\n");
+}
+
+TEST(Table, NeverClipsWhatIsNotFlexible) {
+  EXPECT_EQ(Sample().Render(5, false),
+            "name        us  variant\n"
+            "first     1.50  attention...\n"
+            "b      1234.00  x\n");
+}
+
+TEST(Table, ColoursDoNotMoveColumns) {
+  Table table({{"a"}, {"b"}});
+  table.Row({{"OK", Color::kGreen}, "x"});
+  EXPECT_EQ(table.Render(0, true), "\033[1ma\033[0m   \033[1mb\033[0m\n\033[32mOK\033[0m  x\n");
+  EXPECT_EQ(table.Render(0, false), "a   b\nOK  x\n");
+}
+
+TEST(Table, CountsCodePointsNotBytes) {
+  Table table({{""}, {""}});
+  table.Row({"\xc3\xa9\xc3\xa9", "x"});
+  table.Row({"abc", "y"});
+  EXPECT_EQ(table.Render(0, false), "\xc3\xa9\xc3\xa9   x\nabc  y\n");
+}
+
+TEST(Clip, MarksWhatItLeftOut) {
+  EXPECT_EQ(Clip("abcdef", 6), "abcdef");
+  EXPECT_EQ(Clip("abcdef", 5), "ab...");
+  EXPECT_EQ(Clip("abcdef", 2), "ab");
+}
+
+TEST(StyledLine, ClipsAcrossItsPieces) {
+  StyledLine line;
+  line.Add("abc", Color::kRed).Add("defgh");
+  EXPECT_EQ(line.Render(0, false), "abcdefgh");
+  EXPECT_EQ(line.Render(7, false), "abcd...");
+  EXPECT_EQ(line.Render(5, true), "\033[31mab\033[0m...");
+}
+
+}  // namespace
+}  // namespace attune::cli

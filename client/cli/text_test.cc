@@ -1,0 +1,73 @@
+#include "client/cli/text.h"
+
+#include "client/cli/exit_code.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace attune::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Text, NumbersReadAsPeopleWriteThem) {
+  EXPECT_EQ(Micros(41.2), "41.20");
+  EXPECT_EQ(Micros(0), "-");
+  EXPECT_EQ(Share(0.934), "93%");
+  EXPECT_EQ(Bytes(512), "512 B");
+  EXPECT_EQ(Bytes(101376), "99 KiB");
+  EXPECT_EQ(Bytes(1536 << 10), "1.5 MiB");
+  EXPECT_EQ(Speedup(1.309), "1.31x");
+  EXPECT_EQ(ClockText(absl::Seconds(67)), "1:07");
+  EXPECT_EQ(ClockText(absl::Seconds(3723)), "1:02:03");
+}
+
+TEST(Text, EnumsHaveTheirWords) {
+  EXPECT_EQ(Word(v1::PROVENANCE_NEAREST), "NEAREST");
+  EXPECT_EQ(Word(v1::OperationProgress::PHASE_PLAY_OFF), "play-off");
+  EXPECT_EQ(Word(v1::OperationProgress::PHASE_UNSPECIFIED), "");
+  EXPECT_EQ(Word(v1::SweepReport::OUTCOME_SLOWER), "SLOWER");
+}
+
+TEST(ParseDuration, ReadsSecondsAndUnits) {
+  EXPECT_EQ(*ParseDuration("--timeout", "30"), absl::Seconds(30));
+  EXPECT_EQ(*ParseDuration("--timeout", "0.5"), absl::Milliseconds(500));
+  EXPECT_EQ(*ParseDuration("--timeout", "1h30m"), absl::Minutes(90));
+  EXPECT_EQ(FromProto(ToProto(absl::Milliseconds(2500))), absl::Milliseconds(2500));
+}
+
+TEST(ParseDuration, NamesTheOptionTheValueAndWhatIsAllowed) {
+  for (const char* bad : {"", "soon", "0", "-3s", "inf"}) {
+    const auto status = ParseDuration("--max-time", bad).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("--max-time is '") + bad + "'"));
+  }
+}
+
+TEST(ParseVerdict, ReadsEveryVerdictInAnyCase) {
+  EXPECT_EQ(*ParseVerdict("OK"), v1::VERDICT_OK);
+  EXPECT_EQ(*ParseVerdict("wrong_result"), v1::VERDICT_WRONG_RESULT);
+  EXPECT_EQ(*ParseVerdict("Lost"), v1::VERDICT_LOST);
+  EXPECT_THAT(std::string(ParseVerdict("bad").status().message()), HasSubstr("allowed are OK, INFEASIBLE"));
+}
+
+TEST(ResourceName, TakesTheNumberOrTheWholeName) {
+  EXPECT_EQ(ResourceName("trials", "12"), "trials/12");
+  EXPECT_EQ(ResourceName("trials", "trials/12"), "trials/12");
+}
+
+TEST(ExitCodeOf, IsWhatTheDocumentSays) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kOk);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("")), ExitCode::kError);
+  EXPECT_EQ(ExitCodeOf(absl::DataLossError("")), ExitCode::kError);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("")), ExitCode::kError);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), ExitCode::kUsage);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), ExitCode::kNotFound);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), ExitCode::kUnreachable);
+  EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")), ExitCode::kUnreachable);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("")), ExitCode::kOperationFailed);
+  EXPECT_EQ(static_cast<int>(ExitCode::kRegression), 5);
+  EXPECT_EQ(static_cast<int>(ExitCode::kInterrupted), 130);
+}
+
+}  // namespace
+}  // namespace attune::cli
