@@ -62,8 +62,7 @@ std::vector<std::string> DefaultKernels() {
 }
 
 std::string DefaultWorker() {
-  for (const char* candidate : {"attune-worker", "../libexec/attune/attune-worker", "../server/workers/attune-worker",
-                                "workers/attune-worker"}) {
+  for (const char* candidate : {"attune-worker", "../libexec/attune/attune-worker"}) {
     const std::filesystem::path path = ExecutableDirectory() / candidate;
     if (std::filesystem::exists(path)) return path.string();
   }

@@ -10,26 +10,27 @@ Executor::Executor(int threads) {
 
 Executor::~Executor() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void Executor::Run(std::function<void()> work) {
-  absl::MutexLock lock(&mutex_);
-  queue_.push_back(std::move(work));
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(work));
+  }
+  changed_.notify_one();
 }
 
 void Executor::Loop() {
   for (;;) {
     std::function<void()> work;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(
-          +[](Executor* self)
-               ABSL_EXCLUSIVE_LOCKS_REQUIRED(self->mutex_) { return self->stopping_ || !self->queue_.empty(); },
-          this));
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       work = std::move(queue_.front());
       queue_.pop_front();

@@ -2,13 +2,12 @@
 #ifndef ATTUNE_SERVER_SERVICE_EXECUTOR_H_
 #define ATTUNE_SERVER_SERVICE_EXECUTOR_H_
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 
 namespace attune::service {
 
@@ -25,9 +24,11 @@ class Executor {
  private:
   void Loop();
 
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards what follows up to the blank line
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::deque<std::function<void()>> queue_;
+
   std::vector<std::thread> threads_;
 };
 

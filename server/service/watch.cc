@@ -1,11 +1,11 @@
 #include "server/service/watch.h"
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "server/service/errors.h"
 
 namespace attune::service {
@@ -19,7 +19,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   }
 
   void OnWriteDone(bool ok) override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     writing_ = false;
     if (!ok) {
       FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
@@ -29,7 +29,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   }
 
   void OnCancel() override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     cancelled_ = true;
     if (!writing_) FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the call was cancelled"));
   }
@@ -38,8 +38,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   void OnDone() override {
     executor_->Run([this] {
       {
-        absl::MutexLock lock(&mutex_);
-        mutex_.Await(absl::Condition(&subscribed_));
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return subscribed_; });
       }
       if (unsubscribe_) unsubscribe_();
       delete this;
@@ -49,20 +49,22 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
  private:
   void Subscribe(tuning::Tuner* tuner, const std::string& name) {
     auto unsubscribe = tuner->Watch(name, [this](const v1::Operation& operation) {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       next_ = operation;
       if (!writing_) Advance();
     });
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (unsubscribe.ok()) {
       unsubscribe_ = *std::move(unsubscribe);
     } else {
       FinishOnce(ToGrpc(unsubscribe.status(), "WatchOperation"));
     }
     subscribed_ = true;
+    changed_.notify_all();
   }
 
-  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Both are called with mutex_ held.
+  void Advance() {
     if (finished_) return;
     if (cancelled_) {
       FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the call was cancelled"));
@@ -75,20 +77,21 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
     }
   }
 
-  void FinishOnce(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void FinishOnce(const grpc::Status& status) {
     if (std::exchange(finished_, true)) return;
     Finish(status);
   }
 
   Executor* const executor_;
-  absl::Mutex mutex_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
   std::function<void()> unsubscribe_;
-  bool subscribed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<v1::Operation> next_ ABSL_GUARDED_BY(mutex_);
-  v1::Operation current_ ABSL_GUARDED_BY(mutex_);  // not changed while it is being written
+  bool subscribed_ = false;
+  bool writing_ = false;
+  bool cancelled_ = false;
+  bool finished_ = false;
+  std::optional<v1::Operation> next_;
+  v1::Operation current_;  // not changed while it is being written
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ATTUNE_BUILD", ROOT / "build"))
-ATTUNED = BUILD / "server/attuned"
-ATTUNE = BUILD / "client/cli/attune"
+ATTUNED = BUILD / "bin/attuned"
+ATTUNE = BUILD / "bin/attune"
 KERNELS = ROOT / "kernels_src"
 TEST_FAMILIES = ROOT / "tests/families"
 

@@ -2,7 +2,7 @@
 // each: registers, spills, shared memory, and from them occupancy and waves under that device's limits. Exits with 1
 // when a variant does not compile or asks for more than the device has.
 //
-//   space_report --worker=build/server/workers/attune-worker --profile=l4 --csv=space.csv b2.h8.q512.d64.f16
+//   space_report --worker=build/bin/attune-worker --profile=l4 --csv=space.csv b2.h8.q512.d64.f16
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
