@@ -14,247 +14,271 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kTiles[] = R"(
-  name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "tiles.cu"
-  parameters { name: "BLOCK_M" values: [16, 32, 64] guess: 32 binding: BINDING_COMPILE_TIME }
-  parameters { name: "WARPS" values: [1, 2, 4] guess: 2 binding: BINDING_COMPILE_TIME }
-  parameters { name: "KV_SPLITS" values: [1, 2, 4, 8] guess: 1 binding: BINDING_LAUNCH_TIME }
-  lets { name: "tiles" expr: "ceil_div(seq_q, BLOCK_M)"
-}
-lets{name : "rows" expr : "batch * heads_q * seq_q"} problem_limits{expr : "softcap == 0" reason : "no softcap"}
-constraints{expr : "BLOCK_M >= 16 * WARPS" reason : "a warp needs 16 rows"}
-constraints{expr : "KV_SPLITS <= ceil_div(seq_kv, 64)" reason : "splits without keys"}
-defines{name : "HEAD_DIM" expr : "head_dim"}
-scratch{name : "partial" bytes : "KV_SPLITS > 1 ? KV_SPLITS * rows * 4 : 0" zero : true} launches {
-entry:
-  "combine" when : "KV_SPLITS > 1" grid_x : "rows" args {
-  scratch:
-    "partial"
+constexpr char kTiles[] = R"pb(
+  name: "tiles"
+  operation: OPERATION_KIND_ATTENTION_FORWARD
+  backend: BACKEND_CUDA
+  sources: "tiles.cu"
+  parameters {
+    name: "BLOCK_M"
+    values: [ 16, 32, 64 ]
+    guess: 32
+    binding: BINDING_COMPILE_TIME
   }
-}
+  parameters {
+    name: "WARPS"
+    values: [ 1, 2, 4 ]
+    guess: 2
+    binding: BINDING_COMPILE_TIME
+  }
+  parameters {
+    name: "KV_SPLITS"
+    values: [ 1, 2, 4, 8 ]
+    guess: 1
+    binding: BINDING_LAUNCH_TIME
+  }
+  lets { name: "tiles" expr: "ceil_div(seq_q, BLOCK_M)" }
+  lets { name: "rows" expr: "batch * heads_q * seq_q" }
+  problem_limits { expr: "softcap == 0" reason: "no softcap" }
+  constraints { expr: "BLOCK_M >= 16 * WARPS" reason: "a warp needs 16 rows" }
+  constraints { expr: "KV_SPLITS <= ceil_div(seq_kv, 64)" reason: "splits without keys" }
+  defines { name: "HEAD_DIM" expr: "head_dim" }
+  scratch { name: "partial" bytes: "KV_SPLITS > 1 ? KV_SPLITS * rows * 4 : 0" zero: true }
   launches {
-    entry: "attend" main: true grid_x: "tiles * KV_SPLITS" grid_y: "batch * heads_q" block_x: "WARPS * 32"
-    dynamic_shared_bytes: "BLOCK_M * head_dim * 2"
-    args { buffer: BUFFER_ROLE_Q } args { i32: "seq_q" } args { i64: "rows" } args { f32: "1 / sqrt(head_dim)" }
+    entry: "combine"
+    when: "KV_SPLITS > 1"
+    grid_x: "rows"
     args { scratch: "partial" }
   }
-)";
+  launches {
+    entry: "attend"
+    main: true
+    grid_x: "tiles * KV_SPLITS"
+    grid_y: "batch * heads_q"
+    block_x: "WARPS * 32"
+    dynamic_shared_bytes: "BLOCK_M * head_dim * 2"
+    args { buffer: BUFFER_ROLE_Q }
+    args { i32: "seq_q" }
+    args { i64: "rows" }
+    args { f32: "1 / sqrt(head_dim)" }
+    args { scratch: "partial" }
+  }
+)pb";
 
 std::shared_ptr<const Family> Make(const std::string& manifest) {
-    auto family = std::make_shared<Family>();
-    family->manifest = *ParseManifest(manifest);
-    EXPECT_TRUE(CheckManifest(family->manifest).ok()) << CheckManifest(family->manifest);
-    family->source_hash = "0123";
-    return family;
-  }
+  auto family = std::make_shared<Family>();
+  family->manifest = *ParseManifest(manifest);
+  EXPECT_TRUE(CheckManifest(family->manifest).ok()) << CheckManifest(family->manifest);
+  family->source_hash = "0123";
+  return family;
+}
 
-  const Problem kProblem = *ParseProblem("b2.h8.q512.d64.f16");
+const Problem kProblem = *ParseProblem("b2.h8.q512.d64.f16");
 
-  int64_t TotalRemoved(const Enumeration& enumeration) {
-    int64_t total = 0;
-    for (const Removed& removed : enumeration.removed) total += removed.count;
-    return total;
-  }
+int64_t TotalRemoved(const Enumeration& enumeration) {
+  int64_t total = 0;
+  for (const Removed& removed : enumeration.removed) total += removed.count;
+  return total;
+}
 
-  TEST(Enumerate, LeavesWhatSatisfiesEveryConstraintInOrder) {
-    const auto enumeration = Enumerate(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
-    ASSERT_TRUE(enumeration.ok());
-    std::vector<std::string> texts;
-    for (const Variant& variant : enumeration->variants) texts.push_back(variant.ToText());
-    EXPECT_THAT(texts, ElementsAre("tiles:BLOCK_M=16,WARPS=1,KV_SPLITS=1", "tiles:BLOCK_M=32,WARPS=1,KV_SPLITS=1",
-                                   "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", "tiles:BLOCK_M=64,WARPS=1,KV_SPLITS=1",
-                                   "tiles:BLOCK_M=64,WARPS=2,KV_SPLITS=1", "tiles:BLOCK_M=64,WARPS=4,KV_SPLITS=1"));
-  }
+TEST(Enumerate, LeavesWhatSatisfiesEveryConstraintInOrder) {
+  const auto enumeration = Enumerate(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
+  ASSERT_TRUE(enumeration.ok());
+  std::vector<std::string> texts;
+  for (const Variant& variant : enumeration->variants) texts.push_back(variant.ToText());
+  EXPECT_THAT(texts, ElementsAre("tiles:BLOCK_M=16,WARPS=1,KV_SPLITS=1", "tiles:BLOCK_M=32,WARPS=1,KV_SPLITS=1",
+                                 "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", "tiles:BLOCK_M=64,WARPS=1,KV_SPLITS=1",
+                                 "tiles:BLOCK_M=64,WARPS=2,KV_SPLITS=1", "tiles:BLOCK_M=64,WARPS=4,KV_SPLITS=1"));
+}
 
-  TEST(Enumerate, CountsWhatEachConstraintRemoved) {
-    const auto enumeration = Enumerate(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
-    ASSERT_TRUE(enumeration.ok());
-    EXPECT_EQ(enumeration->product, 3 * 3 * 4);
-    std::map<std::string, int64_t> counts;
-    for (const Removed& removed : enumeration->removed) counts[removed.reason] = removed.count;
-    EXPECT_EQ(counts["a warp needs 16 rows"], 3 * 4);  // (16,2), (16,4) and (32,4), each with four splits
-    EXPECT_EQ(counts["splits without keys"], 6 * 3);   // of the six left, all splits but 1
-    EXPECT_EQ(TotalRemoved(*enumeration) + static_cast<int64_t>(enumeration->variants.size()), enumeration->product);
-  }
+TEST(Enumerate, CountsWhatEachConstraintRemoved) {
+  const auto enumeration = Enumerate(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
+  ASSERT_TRUE(enumeration.ok());
+  EXPECT_EQ(enumeration->product, 3 * 3 * 4);
+  std::map<std::string, int64_t> counts;
+  for (const Removed& removed : enumeration->removed) counts[removed.reason] = removed.count;
+  EXPECT_EQ(counts["a warp needs 16 rows"], 3 * 4);  // (16,2), (16,4) and (32,4), each with four splits
+  EXPECT_EQ(counts["splits without keys"], 6 * 3);   // of the six left, all splits but 1
+  EXPECT_EQ(TotalRemoved(*enumeration) + static_cast<int64_t>(enumeration->variants.size()), enumeration->product);
+}
 
-  TEST(Enumerate, AProblemLimitRemovesTheWholeProduct) {
-    const Problem capped = *ParseProblem("b1.h1.q64.d64.f16.softcap30");
-    const auto family = Make(kTiles);
-    EXPECT_THAT(std::string(Applies(*family, capped, *DeviceProfile("l4")).message()), HasSubstr("no softcap"));
-    const auto enumeration = Enumerate(family, capped, *DeviceProfile("l4"));
-    EXPECT_TRUE(enumeration->variants.empty());
-    EXPECT_EQ(TotalRemoved(*enumeration), enumeration->product);
-  }
+TEST(Enumerate, AProblemLimitRemovesTheWholeProduct) {
+  const Problem capped = *ParseProblem("b1.h1.q64.d64.f16.softcap30");
+  const auto family = Make(kTiles);
+  EXPECT_THAT(std::string(Applies(*family, capped, *DeviceProfile("l4")).message()), HasSubstr("no softcap"));
+  const auto enumeration = Enumerate(family, capped, *DeviceProfile("l4"));
+  EXPECT_TRUE(enumeration->variants.empty());
+  EXPECT_EQ(TotalRemoved(*enumeration), enumeration->product);
+}
 
-  // Pruned and counted by subtree, against every point tried by itself, over random small manifests.
-  TEST(Enumerate, EqualsFilteringTheWholeProduct) {
-    std::mt19937 random(20);
-    const auto number = [&random](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
-    const char* const comparisons[] = {"<=", ">=", "==", "!="};
-    for (int round = 0; round < 60; ++round) {
-      std::string manifest =
-          "name: \"r\" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_OPENCL sources: \"r.cl\" "
-          "launches { entry: \"run\" main: true }";
-      const int parameters = number(1, 4);
-      for (int p = 0; p < parameters; ++p) {
-        absl::StrAppend(&manifest, "parameters { name: \"P", p, "\" guess: 1 binding: BINDING_COMPILE_TIME ");
-        for (int value = 1, count = number(1, 4); value <= count; ++value)
-          absl::StrAppend(&manifest, "values: ", value);
-        absl::StrAppend(&manifest, "}");
-      }
-      const auto name = [&] { return absl::StrCat("P", number(0, parameters - 1)); };
-      absl::StrAppend(&manifest, "lets { name: \"sum\" expr: \"", name(), " + ", name(), "\" }");
-      for (int c = number(0, 4); c > 0; --c) {
-        absl::StrAppend(&manifest, "constraints { expr: \"", number(0, 1) ? name() : "sum", " * ", name(), " ",
-                        comparisons[number(0, 3)], " ", name(), " + ", number(0, 4), "\" }");
-      }
-      const auto family = Make(manifest);
-      const v1::Device device = *DeviceProfile("h200");
-      const auto enumeration = Enumerate(family, kProblem, device);
-      ASSERT_TRUE(enumeration.ok()) << manifest;
-
-      std::set<std::string> expected;
-      std::vector<int64_t> values(parameters, 1);
-      int64_t product = 0;
-      for (int digit = 0; digit < parameters;) {
-        ++product;
-        const Variant variant{family, values};
-        if (Feasible(variant, kProblem, device).ok()) expected.insert(variant.ToText());
-        for (digit = 0; digit < parameters; ++digit) {  // the next point, as on an odometer
-          if (++values[digit] <= family->manifest.parameters(digit).values_size()) break;
-          values[digit] = 1;
-        }
-      }
-      std::set<std::string> got;
-      for (const Variant& variant : enumeration->variants) got.insert(variant.ToText());
-      EXPECT_EQ(got, expected) << manifest;
-      EXPECT_EQ(enumeration->product, product) << manifest;
-      EXPECT_EQ(TotalRemoved(*enumeration) + static_cast<int64_t>(got.size()), product) << manifest;
+// Pruned and counted by subtree, against every point tried by itself, over random small manifests.
+TEST(Enumerate, EqualsFilteringTheWholeProduct) {
+  std::mt19937 random(20);
+  const auto number = [&random](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+  const char* const comparisons[] = {"<=", ">=", "==", "!="};
+  for (int round = 0; round < 60; ++round) {
+    std::string manifest =
+        "name: \"r\" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_OPENCL sources: \"r.cl\" "
+        "launches { entry: \"run\" main: true }";
+    const int parameters = number(1, 4);
+    for (int p = 0; p < parameters; ++p) {
+      absl::StrAppend(&manifest, "parameters { name: \"P", p, "\" guess: 1 binding: BINDING_COMPILE_TIME ");
+      for (int value = 1, count = number(1, 4); value <= count; ++value) absl::StrAppend(&manifest, "values: ", value);
+      absl::StrAppend(&manifest, "}");
     }
-  }
+    const auto name = [&] { return absl::StrCat("P", number(0, parameters - 1)); };
+    absl::StrAppend(&manifest, "lets { name: \"sum\" expr: \"", name(), " + ", name(), "\" }");
+    for (int c = number(0, 4); c > 0; --c) {
+      absl::StrAppend(&manifest, "constraints { expr: \"", number(0, 1) ? name() : "sum", " * ", name(), " ",
+                      comparisons[number(0, 3)], " ", name(), " + ", number(0, 4), "\" }");
+    }
+    const auto family = Make(manifest);
+    const v1::Device device = *DeviceProfile("h200");
+    const auto enumeration = Enumerate(family, kProblem, device);
+    ASSERT_TRUE(enumeration.ok()) << manifest;
 
-  TEST(Enumerate, OffersNoMoreThanTheDeviceHas) {
-    // 64 rows of 1024 halves are 128 KB: too much for an L4, not for an H200.
-    const Problem wide = *ParseProblem("b1.h1.q64.d1024.f16");
-    EXPECT_EQ(Enumerate(Make(kTiles), wide, *DeviceProfile("l4"))->variants.size(), 3u);
-    EXPECT_EQ(Enumerate(Make(kTiles), wide, *DeviceProfile("h200"))->variants.size(), 6u);
+    std::set<std::string> expected;
+    std::vector<int64_t> values(parameters, 1);
+    int64_t product = 0;
+    for (int digit = 0; digit < parameters;) {
+      ++product;
+      const Variant variant{family, values};
+      if (Feasible(variant, kProblem, device).ok()) expected.insert(variant.ToText());
+      for (digit = 0; digit < parameters; ++digit) {  // the next point, as on an odometer
+        if (++values[digit] <= family->manifest.parameters(digit).values_size()) break;
+        values[digit] = 1;
+      }
+    }
+    std::set<std::string> got;
+    for (const Variant& variant : enumeration->variants) got.insert(variant.ToText());
+    EXPECT_EQ(got, expected) << manifest;
+    EXPECT_EQ(enumeration->product, product) << manifest;
+    EXPECT_EQ(TotalRemoved(*enumeration) + static_cast<int64_t>(got.size()), product) << manifest;
   }
+}
 
-  TEST(ParseVariant, ReadsWhatToTextWrote) {
-    const auto family = Make(kTiles);
-    const std::string text = "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4";
-    EXPECT_EQ(ParseVariant(text, {family})->ToText(), text);
-    EXPECT_EQ(ParseVariant("tiles:KV_SPLITS=4,WARPS=2,BLOCK_M=32", {family})->ToText(), text);
-  }
+TEST(Enumerate, OffersNoMoreThanTheDeviceHas) {
+  // 64 rows of 1024 halves are 128 KB: too much for an L4, not for an H200.
+  const Problem wide = *ParseProblem("b1.h1.q64.d1024.f16");
+  EXPECT_EQ(Enumerate(Make(kTiles), wide, *DeviceProfile("l4"))->variants.size(), 3u);
+  EXPECT_EQ(Enumerate(Make(kTiles), wide, *DeviceProfile("h200"))->variants.size(), 6u);
+}
 
-  TEST(ParseVariant, AnErrorNamesWhatIsWrongAndWhatIsAllowed) {
-    const auto family = Make(kTiles);
-    const auto error = [&](absl::string_view text) {
-      return std::string(ParseVariant(text, {family}).status().message());
-    };
-    EXPECT_THAT(error("tile:BLOCK_M=32"), HasSubstr("family 'tile' is unknown; there are tiles"));
-    EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2"), HasSubstr("KV_SPLITS is missing; allowed are 1 2 4 8"));
-    EXPECT_THAT(error("tiles:BLOCK_M=33,WARPS=2,KV_SPLITS=1"), HasSubstr("BLOCK_M is 33; allowed are 16 32 64"));
-    EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,X=1"), HasSubstr("X is no parameter of tiles"));
-    EXPECT_THAT(error("tiles:BLOCK_M"), HasSubstr("'BLOCK_M' is not NAME=NUMBER"));
-    EXPECT_THAT(error("tiles:BLOCK_M=32,BLOCK_M=32"), HasSubstr("BLOCK_M is given twice"));
-  }
+TEST(ParseVariant, ReadsWhatToTextWrote) {
+  const auto family = Make(kTiles);
+  const std::string text = "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4";
+  EXPECT_EQ(ParseVariant(text, {family})->ToText(), text);
+  EXPECT_EQ(ParseVariant("tiles:KV_SPLITS=4,WARPS=2,BLOCK_M=32", {family})->ToText(), text);
+}
 
-  TEST(SpecFor, LeavesLaunchTimeParametersOut) {
-    const auto family = Make(kTiles);
-    const v1::Device device = *DeviceProfile("l4");
-    const auto one = SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {family}), kProblem, device);
-    const auto four = SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {family}), kProblem, device);
-    const auto other = SpecFor(*ParseVariant("tiles:BLOCK_M=64,WARPS=2,KV_SPLITS=4", {family}), kProblem, device);
-    EXPECT_THAT(one->options, ElementsAre("-DBLOCK_M=32", "-DWARPS=2", "-DHEAD_DIM=64"));
-    EXPECT_THAT(one->entries, ElementsAre("attend", "combine"));
-    EXPECT_EQ(one->key, four->key);
-    EXPECT_NE(one->key, other->key);
-  }
+TEST(ParseVariant, AnErrorNamesWhatIsWrongAndWhatIsAllowed) {
+  const auto family = Make(kTiles);
+  const auto error = [&](absl::string_view text) {
+    return std::string(ParseVariant(text, {family}).status().message());
+  };
+  EXPECT_THAT(error("tile:BLOCK_M=32"), HasSubstr("family 'tile' is unknown; there are tiles"));
+  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2"), HasSubstr("KV_SPLITS is missing; allowed are 1 2 4 8"));
+  EXPECT_THAT(error("tiles:BLOCK_M=33,WARPS=2,KV_SPLITS=1"), HasSubstr("BLOCK_M is 33; allowed are 16 32 64"));
+  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,X=1"), HasSubstr("X is no parameter of tiles"));
+  EXPECT_THAT(error("tiles:BLOCK_M"), HasSubstr("'BLOCK_M' is not NAME=NUMBER"));
+  EXPECT_THAT(error("tiles:BLOCK_M=32,BLOCK_M=32"), HasSubstr("BLOCK_M is given twice"));
+}
 
-  TEST(SpecFor, AnotherTargetIsOtherCode) {
-    const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(kTiles)});
-    EXPECT_NE(SpecFor(variant, kProblem, *DeviceProfile("l4"))->key,
-              SpecFor(variant, kProblem, *DeviceProfile("h200"))->key);
-  }
+TEST(SpecFor, LeavesLaunchTimeParametersOut) {
+  const auto family = Make(kTiles);
+  const v1::Device device = *DeviceProfile("l4");
+  const auto one = SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {family}), kProblem, device);
+  const auto four = SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {family}), kProblem, device);
+  const auto other = SpecFor(*ParseVariant("tiles:BLOCK_M=64,WARPS=2,KV_SPLITS=4", {family}), kProblem, device);
+  EXPECT_THAT(one->options, ElementsAre("-DBLOCK_M=32", "-DWARPS=2", "-DHEAD_DIM=64"));
+  EXPECT_THAT(one->entries, ElementsAre("attend", "combine"));
+  EXPECT_EQ(one->key, four->key);
+  EXPECT_NE(one->key, other->key);
+}
 
-  TEST(RecipeFor, EvaluatesGridsArgumentsAndScratch) {
-    const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {Make(kTiles)});
-    const auto recipe = RecipeFor(variant, kProblem, *DeviceProfile("l4"));
-    ASSERT_TRUE(recipe.ok()) << recipe.status();
-    ASSERT_EQ(recipe->launches_size(), 2);
-    EXPECT_EQ(recipe->main_launch(), 1);
-    const v1::KernelLaunch& main = recipe->launches(1);
-    EXPECT_EQ(main.grid().x(), 16 * 4);
-    EXPECT_EQ(main.grid().y(), 16);
-    EXPECT_EQ(main.grid().z(), 1);
-    EXPECT_EQ(main.block().x(), 64);
-    EXPECT_EQ(main.dynamic_shared_bytes(), 32 * 64 * 2);
-    EXPECT_EQ(main.args(0).buffer().role(), v1::BUFFER_ROLE_Q);
-    EXPECT_EQ(main.args(1).i32(), 512);
-    EXPECT_EQ(main.args(2).i64(), 2 * 8 * 512);
-    EXPECT_FLOAT_EQ(main.args(3).f32(), 0.125f);
-    EXPECT_EQ(main.args(4).buffer().role(), v1::BUFFER_ROLE_SCRATCH);
-    EXPECT_EQ(recipe->scratch(0).bytes(), 4 * 2 * 8 * 512 * 4);
-    EXPECT_TRUE(recipe->scratch(0).zero_before_first_run());
-  }
+TEST(SpecFor, AnotherTargetIsOtherCode) {
+  const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(kTiles)});
+  EXPECT_NE(SpecFor(variant, kProblem, *DeviceProfile("l4"))->key,
+            SpecFor(variant, kProblem, *DeviceProfile("h200"))->key);
+}
 
-  TEST(RecipeFor, LeavesOutLaunchesWhoseConditionDoesNotHold) {
-    const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(kTiles)});
-    const auto recipe = RecipeFor(variant, kProblem, *DeviceProfile("l4"));
-    ASSERT_EQ(recipe->launches_size(), 1);
-    EXPECT_EQ(recipe->main_launch(), 0);
-    EXPECT_EQ(recipe->scratch(0).bytes(), 0);
-  }
+TEST(RecipeFor, EvaluatesGridsArgumentsAndScratch) {
+  const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {Make(kTiles)});
+  const auto recipe = RecipeFor(variant, kProblem, *DeviceProfile("l4"));
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  ASSERT_EQ(recipe->launches_size(), 2);
+  EXPECT_EQ(recipe->main_launch(), 1);
+  const v1::KernelLaunch& main = recipe->launches(1);
+  EXPECT_EQ(main.grid().x(), 16 * 4);
+  EXPECT_EQ(main.grid().y(), 16);
+  EXPECT_EQ(main.grid().z(), 1);
+  EXPECT_EQ(main.block().x(), 64);
+  EXPECT_EQ(main.dynamic_shared_bytes(), 32 * 64 * 2);
+  EXPECT_EQ(main.args(0).buffer().role(), v1::BUFFER_ROLE_Q);
+  EXPECT_EQ(main.args(1).i32(), 512);
+  EXPECT_EQ(main.args(2).i64(), 2 * 8 * 512);
+  EXPECT_FLOAT_EQ(main.args(3).f32(), 0.125f);
+  EXPECT_EQ(main.args(4).buffer().role(), v1::BUFFER_ROLE_SCRATCH);
+  EXPECT_EQ(recipe->scratch(0).bytes(), 4 * 2 * 8 * 512 * 4);
+  EXPECT_TRUE(recipe->scratch(0).zero_before_first_run());
+}
 
-  TEST(RecipeFor, RefusesAnInfeasibleVariant) {
-    const Variant variant = *ParseVariant("tiles:BLOCK_M=16,WARPS=4,KV_SPLITS=1", {Make(kTiles)});
-    EXPECT_THAT(std::string(RecipeFor(variant, kProblem, *DeviceProfile("l4")).status().message()),
-                HasSubstr("a warp needs 16 rows"));
-  }
+TEST(RecipeFor, LeavesOutLaunchesWhoseConditionDoesNotHold) {
+  const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(kTiles)});
+  const auto recipe = RecipeFor(variant, kProblem, *DeviceProfile("l4"));
+  ASSERT_EQ(recipe->launches_size(), 1);
+  EXPECT_EQ(recipe->main_launch(), 0);
+  EXPECT_EQ(recipe->scratch(0).bytes(), 0);
+}
 
-  // Worked by hand with the CUDA occupancy calculator's rules: 4 warps, 128 registers: 65536 / (128 * 32) = 16 warps.
-  TEST(GeometryOf, FollowsCudasOccupancyRules) {
-    const v1::Device l4 = *DeviceProfile("l4");
-    v1::LaunchRecipe recipe;
-    v1::KernelLaunch& main = *recipe.add_launches();
-    main.mutable_grid()->set_x(116);
-    main.mutable_grid()->set_y(1);
-    main.mutable_grid()->set_z(1);
-    main.mutable_block()->set_x(128);
-    main.mutable_block()->set_y(1);
-    main.mutable_block()->set_z(1);
-    v1::Resources resources;
-    resources.set_registers(128);
-    v1::Geometry geometry = GeometryOf(recipe, resources, l4);
-    EXPECT_EQ(geometry.ctas_per_sm(), 4);
-    EXPECT_DOUBLE_EQ(geometry.occupancy(), 16.0 / 48);
-    EXPECT_DOUBLE_EQ(geometry.waves(), 116.0 / (58 * 4));
-    resources.set_shared_bytes(48 * 1024);  // and 1 KB the driver keeps: two fit 100 KB
-    EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 2);
-    resources.set_shared_bytes(101377);
-    EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 0);
-    resources.set_shared_bytes(0);
-    resources.set_registers(16);
-    main.mutable_block()->set_x(32);
-    EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 24);  // the limit on blocks
-  }
+TEST(RecipeFor, RefusesAnInfeasibleVariant) {
+  const Variant variant = *ParseVariant("tiles:BLOCK_M=16,WARPS=4,KV_SPLITS=1", {Make(kTiles)});
+  EXPECT_THAT(std::string(RecipeFor(variant, kProblem, *DeviceProfile("l4")).status().message()),
+              HasSubstr("a warp needs 16 rows"));
+}
 
-  TEST(Guess, StartsFromTheManifestsValuesAndRaisesParallelism) {
-    // 512 / 32 = 16 tiles of 16 heads are 256 CTAs: 58 SMs want 232, so one split is enough; 132 SMs want 528, so four.
-    EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("l4"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1");
-    EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("h200"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4");
-  }
+// Worked by hand with the CUDA occupancy calculator's rules: 4 warps, 128 registers: 65536 / (128 * 32) = 16 warps.
+TEST(GeometryOf, FollowsCudasOccupancyRules) {
+  const v1::Device l4 = *DeviceProfile("l4");
+  v1::LaunchRecipe recipe;
+  v1::KernelLaunch& main = *recipe.add_launches();
+  main.mutable_grid()->set_x(116);
+  main.mutable_grid()->set_y(1);
+  main.mutable_grid()->set_z(1);
+  main.mutable_block()->set_x(128);
+  main.mutable_block()->set_y(1);
+  main.mutable_block()->set_z(1);
+  v1::Resources resources;
+  resources.set_registers(128);
+  v1::Geometry geometry = GeometryOf(recipe, resources, l4);
+  EXPECT_EQ(geometry.ctas_per_sm(), 4);
+  EXPECT_DOUBLE_EQ(geometry.occupancy(), 16.0 / 48);
+  EXPECT_DOUBLE_EQ(geometry.waves(), 116.0 / (58 * 4));
+  resources.set_shared_bytes(48 * 1024);  // and 1 KB the driver keeps: two fit 100 KB
+  EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 2);
+  resources.set_shared_bytes(101377);
+  EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 0);
+  resources.set_shared_bytes(0);
+  resources.set_registers(16);
+  main.mutable_block()->set_x(32);
+  EXPECT_EQ(GeometryOf(recipe, resources, l4).ctas_per_sm(), 24);  // the limit on blocks
+}
 
-  TEST(Guess, TakesTheMostCtasThereAreWhenNothingIsEnough) {
-    EXPECT_EQ(Guess(Make(kTiles), *ParseProblem("b1.h1.q128.d64.f16"), *DeviceProfile("l4"))->ToText(),
-              "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=2");
-  }
+TEST(Guess, StartsFromTheManifestsValuesAndRaisesParallelism) {
+  // 512 / 32 = 16 tiles of 16 heads are 256 CTAs: 58 SMs want 232, so one split is enough; 132 SMs want 528, so four.
+  EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("l4"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1");
+  EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("h200"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4");
+}
 
-  TEST(Guess, FindsNothingWhereNothingIsFeasible) {
-    EXPECT_TRUE(absl::IsNotFound(
-        Guess(Make(kTiles), *ParseProblem("b1.h1.q8.d64.f16.softcap2"), *DeviceProfile("l4")).status()));
-  }
+TEST(Guess, TakesTheMostCtasThereAreWhenNothingIsEnough) {
+  EXPECT_EQ(Guess(Make(kTiles), *ParseProblem("b1.h1.q128.d64.f16"), *DeviceProfile("l4"))->ToText(),
+            "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=2");
+}
 
-  }  // namespace
-  }  // namespace attune::space
+TEST(Guess, FindsNothingWhereNothingIsFeasible) {
+  EXPECT_TRUE(
+      absl::IsNotFound(Guess(Make(kTiles), *ParseProblem("b1.h1.q8.d64.f16.softcap2"), *DeviceProfile("l4")).status()));
+}
+
+}  // namespace
+}  // namespace attune::space
