@@ -3,6 +3,7 @@
 #define ATTUNE_CLIENT_CLI_FAKE_WORLD_H_
 
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
@@ -61,6 +62,7 @@ class CliTest : public ::testing::Test {
     variables["ATTUNE_SERVER"] = server->address();
     variables["XDG_CACHE_HOME"] =
         ::testing::TempDir() + "/cache_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(variables["XDG_CACHE_HOME"]);  // of a run before this one
   }
 
   // The exit code; `out` and `err` then hold what was printed.

@@ -86,7 +86,7 @@ class Client {
   // A request to stop ends it with Cancelled; the operation itself goes on.
   absl::StatusOr<v1::Operation> Watch(const std::string& operation,
                                       const std::function<void(const v1::Operation&)>& on_change,
-                                      std::stop_token stop = {});
+                                      const std::stop_token& stop = {});
   absl::StatusOr<v1::Operation> GetOperation(const std::string& operation);
   absl::StatusOr<v1::Operation> Cancel(const std::string& operation);
   absl::StatusOr<v1::ListOperationsResponse> ListOperations(const v1::ListOperationsRequest& request);

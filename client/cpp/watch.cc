@@ -17,7 +17,7 @@ absl::Status Stopped(const std::string& operation) {
 
 absl::StatusOr<v1::Operation> Client::Watch(const std::string& operation,
                                             const std::function<void(const v1::Operation&)>& on_change,
-                                            std::stop_token stop) {
+                                            const std::stop_token& stop) {
   const Clock& clock = *impl_->options.clock;
   Backoff backoff(impl_->options.retry, std::random_device()());
   absl::Time give_up = clock.Now() + impl_->options.reattach_for;
