@@ -54,7 +54,7 @@ TEST(LoadFamily, AChangedIncludeChangesTheHash) {
 TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {
   const TestingFamilies families;
   EXPECT_EQ(Error(families, Manifest(kLaunch)), "no error");
-  EXPECT_THAT(Error(families, "nonsense: 1"), HasSubstr("small/family.textproto: line 1, column 1"));
+  EXPECT_THAT(Error(families, "nonsense: 1"), HasSubstr("small/family.textproto: line 1, column 9"));
   EXPECT_THAT(Error(families, Manifest("")), HasSubstr("0 of them are main"));
   EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "lets { name: \"x\" expr: \"TILES + 1\" }"))),
               HasSubstr("TILES"));

@@ -123,7 +123,7 @@ TEST(Enumerate, EqualsFilteringTheWholeProduct) {
     const int parameters = number(1, 4);
     for (int p = 0; p < parameters; ++p) {
       absl::StrAppend(&manifest, "parameters { name: \"P", p, "\" guess: 1 binding: BINDING_COMPILE_TIME ");
-      for (int value = 1, count = number(1, 4); value <= count; ++value) absl::StrAppend(&manifest, "values: ", value);
+      for (int value = 1, count = number(1, 4); value <= count; ++value) absl::StrAppend(&manifest, " values: ", value);
       absl::StrAppend(&manifest, "}");
     }
     const auto name = [&] { return absl::StrCat("P", number(0, parameters - 1)); };
