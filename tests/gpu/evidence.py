@@ -26,6 +26,10 @@ COVERED = [
 ]
 
 
+# What tests/gpu/suite.py runs.
+PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "adversarial")
+
+
 def is_covered(path):
     if path.name.endswith(("_test.cc", "_test.h")):
         return False
@@ -47,6 +51,7 @@ def check():
     problems = [f"{path}: changed since the GPU run" for path in now if path in then and now[path] != then[path]]
     problems += [f"{path}: not there in the GPU run" for path in now if path not in then]
     problems += [f"{path}: was in the GPU run and is gone" for path in then if path not in now]
+    problems += [f"the GPU run lacks {part}" for part in PARTS if part not in evidence["parts"]]
     problems += [f"the GPU run failed: {failure}" for failure in evidence["failures"]]
     return problems
 

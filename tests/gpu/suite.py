@@ -5,7 +5,7 @@ adversarial family gets its verdict, and writes
 
     OUT/evidence.json    source hashes, device, and verdict and error of every variant tried: commit it as
                          tests/gpu/evidence.json
-    OUT/trials.jsonl.gz  every trial with its figures: docs/benchmarks are made from it (tests/gpu/toggles.py)
+    OUT/PART.jsonl.gz    every trial with its figures: docs/benchmarks are made from it (tests/gpu/toggles.py)
 """
 
 import argparse
@@ -95,28 +95,22 @@ class Daemon:
 
 def tune(daemon, problem, *arguments):
     start = time.monotonic()
-    daemon.attune("tune", problem, "--quiet", *arguments)
-    trials = daemon.attune("trials", problem, "--all")
+    daemon.attune("tune", problem, *arguments, check=False)
+    trials = daemon.attune("trials", problem, "--limit", "0")
     verdicts = collections.Counter(trial["verdict"] for trial in trials)
     print(f"{problem:48} {len(trials):6} trials in {time.monotonic() - start:6.1f} s  {dict(verdicts)}", flush=True)
     return trials
 
 
-def tolerance(problem):
-    return 1e-2 if "bf16" in problem else 1e-3
-
-
 def check_trials(problem, trials, failures):
-    """Every variant has a verdict, none is blamed on the infrastructure, and the right ones are right."""
-    if not trials:
-        failures.append(f"{problem}: no trial")
-    for trial in trials:
-        if trial["verdict"] in ("LOST", "UNKNOWN", ""):
-            failures.append(f"{problem}: {trial['variant']} is {trial['verdict']}: {trial.get('detail')}")
-        if trial["verdict"] in ("WRONG_RESULT", "OUT_OF_BOUNDS", "CRASHED", "TIMEOUT", "COMPILE_ERROR", "UNSTABLE"):
-            failures.append(f"{problem}: {trial['variant']} is {trial['verdict']}: {trial.get('detail')}")
+    """Every variant has a verdict that is its own doing: OK, INFEASIBLE (it spills), or, with products accumulated in
+    fp16, WRONG_RESULT, which is what the tolerance says of most of them."""
     if not any(trial["verdict"] == "OK" for trial in trials):
         failures.append(f"{problem}: no variant is OK")
+    for trial in trials:
+        rounds = trial["verdict"] == "WRONG_RESULT" and trial["parameters"].get("ACC") == 16
+        if trial["verdict"] not in ("OK", "INFEASIBLE") and not rounds:
+            failures.append(f"{problem}: {trial['variant']} is {trial['verdict']}: {trial.get('detail')}")
 
 
 def adversarial(bundle, scratch, failures):
@@ -129,7 +123,7 @@ def adversarial(bundle, scratch, failures):
     seen = {}
     problem = "b1.h1.q64.d64.f16"
     for family, expected in ADVERSARIAL.items():
-        trials = [t for t in tune(daemon, problem, "--families", family) if t["family"] == family]
+        trials = [t for t in tune(daemon, problem, "--family", family) if t["family"] == family]
         verdicts = sorted({t["verdict"] for t in trials})
         seen[family] = verdicts
         if verdicts != sorted({"OK", expected}):
@@ -159,66 +153,68 @@ def brief(trial):
     return kept
 
 
+def tune_all(bundle, scratch, name, runs, flags, failures):
+    """Runs (problem, arguments of tune) on a daemon of its own. Returns what the evidence keeps, all trials, the
+    device as the daemon sees it, and the best answers."""
+    directory = scratch / name
+    directory.mkdir()
+    daemon = Daemon(bundle, directory, [ROOT / "kernels_src"], flags)
+    device = [line for line in daemon.attune("devices") if line.get("device") == "cuda:0"]
+    kept, everything, best = {}, [], []
+    for problem, arguments in runs:
+        trials = tune(daemon, problem, *arguments)
+        check_trials(problem, trials, failures)
+        kept[problem] = [brief(trial) for trial in trials]
+        everything += trials
+        best += daemon.attune("best", problem, check=False)
+    daemon.stop()
+    return {"device": device, "problems": kept}, everything, best
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=pathlib.Path, default=ROOT / "bundle")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--samples", type=int, default=60, help="variants tried of each sampled problem")
-    parser.add_argument("--skip-exhaustive", action="store_true", help="for a quick look; writes no evidence")
+    parser.add_argument("--parts", nargs="+", choices=evidence.PARTS, default=evidence.PARTS, help="run only these")
+    parser.add_argument("--join", type=pathlib.Path, help="evidence of the other parts, from the same sources")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
     os.environ["LD_LIBRARY_PATH"] = f"{bundle}:/usr/local/cuda/lib64:" + os.environ.get("LD_LIBRARY_PATH", "")
     arguments.out.mkdir(parents=True, exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="attune-gpu-"))
-    failures = []
-    report = {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": "tests/gpu/suite.py --bundle BUNDLE --out OUT",
-        "sources": evidence.source_hashes(),
-        "unit_tests": unit_tests(bundle, failures),
+    sources = evidence.source_hashes()
+    report = {"command": "tests/gpu/suite.py", "sources": sources, "parts": {}, "failures": []}
+    if arguments.join:
+        report = json.loads(arguments.join.read_text())
+        if report["sources"] != sources:
+            sys.exit(f"{arguments.join} was made from other sources; run its parts again")
+    failures = report["failures"]
+    report["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+    sample = ("--strategy=random", f"--max-trials={arguments.samples}", "--seed=1")
+    runs = {
+        "exhaustive": ([(problem, ()) for problem in EXHAUSTIVE], []),
+        "sampled": ([(problem, sample) for problem in SAMPLED], []),
+        # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
+        "as_l4": ([(problem, sample) for problem in EXHAUSTIVE + SAMPLED], ["--emulate=l4"]),
     }
-
-    main_directory = scratch / "main"
-    main_directory.mkdir()
-    daemon = Daemon(bundle, main_directory, [ROOT / "kernels_src"])
-    report["device"] = [line for line in daemon.attune("devices") if line.get("id") == "cuda:0"]
-    everything, report["problems"] = [], {}
-    for problem in [] if arguments.skip_exhaustive else EXHAUSTIVE:
-        everything += tune(daemon, problem)
-    for problem in SAMPLED:
-        everything += tune(daemon, problem, "--strategy=random", f"--trials={arguments.samples}")
-    best = {problem: daemon.attune("best", problem) for problem in EXHAUSTIVE + SAMPLED} if everything else {}
-    daemon.stop()
-
-    # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
-    emulated_directory = scratch / "l4"
-    emulated_directory.mkdir()
-    daemon = Daemon(bundle, emulated_directory, [ROOT / "kernels_src"], ["--emulate=l4"])
-    emulated = []
-    for problem in EXHAUSTIVE + SAMPLED:
-        emulated += tune(daemon, problem, "--strategy=random", f"--trials={arguments.samples}")
-    daemon.stop()
-
-    for name, trials in (("problems", everything), ("problems_as_l4", emulated)):
-        by_problem = collections.defaultdict(list)
-        for trial in trials:
-            by_problem[trial["problem"]].append(trial)
-        report[name] = {}
-        for problem, of_problem in by_problem.items():
-            check_trials(problem, of_problem, failures)
-            report[name][problem] = [brief(trial) for trial in of_problem]
-    report["adversarial"] = adversarial(bundle, scratch, failures)
-    report["failures"] = failures
-
-    with gzip.open(arguments.out / "trials.jsonl.gz", "wt") as out:
-        for trial in everything:
-            out.write(json.dumps(trial) + "\n")
-    (arguments.out / "best.json").write_text(json.dumps(best, indent=1))
-    if not arguments.skip_exhaustive:
-        (arguments.out / "evidence.json").write_text(json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"') + "\n")
+    for part in arguments.parts:
+        print(f"== {part}", flush=True)
+        if part == "unit_tests":
+            report["parts"][part] = unit_tests(bundle, failures)
+        elif part == "adversarial":
+            report["parts"][part] = adversarial(bundle, scratch, failures)
+        else:
+            report["parts"][part], trials, best = tune_all(bundle, scratch, part, *runs[part], failures)
+            with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
+                for line in trials + best:
+                    out.write(json.dumps(line) + "\n")
+        text = json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"')
+        (arguments.out / "evidence.json").write_text(text + "\n")
     for failure in failures[:40]:
         print(f"FAILED {failure}")
-    print(f"{len(everything) + len(emulated)} trials, {len(failures)} failures")
+    print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
 
 

@@ -1,4 +1,4 @@
-"""What each toggle is worth, from the trials of an exhaustive run: tests/gpu/toggles.py trials.jsonl.gz PROBLEM ...
+"""What each toggle is worth, from the trials of an exhaustive run: tests/gpu/toggles.py exhaustive.jsonl.gz PROBLEM ...
 
 For every toggle two comparisons, each between best variants, with tile sizes, warps and the rest left free:
   alone     all toggles off, against only this one on
@@ -65,7 +65,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     with gzip.open(sys.argv[1], "rt") as lines:
-        trials = [json.loads(line) for line in lines]
+        trials = [trial for trial in map(json.loads, lines) if trial["type"] == "trial"]
     for problem in sys.argv[2:]:
         print("\n".join(table(problem, trials)))
 
