@@ -84,8 +84,11 @@ class Daemon:
             capture_output=True,
             text=True,
         )
-        if check and result.returncode != 0:
-            sys.exit(f"attune {' '.join(arguments)} ended with {result.returncode}: {result.stderr[-2000:]}")
+        if result.returncode != 0:
+            message = f"attune {' '.join(arguments)} ended with {result.returncode}: {result.stderr[-2000:]}"
+            if check:
+                sys.exit(message)
+            print(message, flush=True)
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     def stop(self):

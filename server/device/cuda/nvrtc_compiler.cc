@@ -1,7 +1,6 @@
 #include "server/device/cuda/nvrtc_compiler.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -122,11 +121,7 @@ bool ReportEntries(const CompileRequest& request, CompileResponse* response) {
 }  // namespace
 
 NvrtcCompiler::NvrtcCompiler(std::shared_ptr<const NvrtcApi> nvrtc, std::vector<std::string> includes)
-    : nvrtc_(std::move(nvrtc)), includes_(std::move(includes)) {
-  // NVRTC 13 keeps results in the driver's cache where there is one, and a result from there has no log: no resources.
-  // The artifact store is our cache.
-  setenv("CUDA_CACHE_DISABLE", "1", /*overwrite=*/1);
-}
+    : nvrtc_(std::move(nvrtc)), includes_(std::move(includes)) {}
 
 std::string NvrtcCompiler::toolchain() const { return absl::StrCat("nvrtc ", nvrtc_->major(), ".", nvrtc_->minor()); }
 
