@@ -14,7 +14,7 @@ EXPECTED = {
     "out_of_bounds_opencl": "OUT_OF_BOUNDS",
     "wrong_rows_opencl": "WRONG_RESULT",
     "compile_error_opencl": "COMPILE_ERROR",
-    "stale_output_opencl": "WRONG_RESULT",
+    "stale_output_opencl": "UNSTABLE",  # the two runs start from different poisons
     "changes_inputs_opencl": "OUT_OF_BOUNDS",
     "nondeterministic_opencl": "UNSTABLE",
 }
@@ -33,7 +33,7 @@ class AdversarialTest(DaemonTest):
         asking = threading.Thread(target=ask)
         asking.start()
         try:
-            families = [argument for name in EXPECTED for argument in ("--families", name)]
+            families = [argument for name in EXPECTED for argument in ("--family", name)]
             daemon.attune("tune", PROBLEM, *families, check=False)
         finally:
             stop.set()
@@ -41,7 +41,7 @@ class AdversarialTest(DaemonTest):
         trials = daemon.trials(PROBLEM)
         for name, expected in EXPECTED.items():
             verdicts = {(t["parameters"]["BAD"], t["verdict"]) for t in trials if t["family"] == name}
-            self.assertEqual(verdicts, {(0, "OK"), (1, expected)}, f"{name}: {trials}\n{daemon.log}")
+            self.assertEqual(verdicts, {(0, "OK"), (1, expected)}, f"{name}\n{daemon.log}")
         self.assertEqual(failed, [])
         self.assertGreater(len(answered), 3)
         best = daemon.json("best", PROBLEM)[0]
@@ -51,7 +51,7 @@ class AdversarialTest(DaemonTest):
     def test_a_quarantined_variant_is_not_tried_again(self):
         daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--trial_timeout=8s"])
         for _ in range(2):
-            daemon.attune("tune", PROBLEM, "--families", "crash_opencl", "--families", "compile_error_opencl")
+            daemon.attune("tune", PROBLEM, "--family", "crash_opencl", "--family", "compile_error_opencl")
         trials = daemon.trials(PROBLEM)
         self.assertEqual(len(trials), len({t["variant"] for t in trials}))
         daemon.stop()

@@ -28,7 +28,7 @@ class CommandLineTest(DaemonTest):
     def test_what_only_the_server_can_know(self):
         daemon = self.daemon()
         self.one_line(
-            daemon.attune("tune", PROBLEM, "--families", "attention_fast", check=False), NOT_FOUND, "attention_fast",
+            daemon.attune("tune", PROBLEM, "--family", "attention_fast", check=False), NOT_FOUND, "attention_fast",
             "attention_opencl",
         )
         self.one_line(daemon.attune("tune", PROBLEM, "--device", "cuda:7", check=False), NOT_FOUND, "cuda:7")
@@ -53,7 +53,7 @@ class DaemonErrorsTest(DaemonTest):
 
     def test_a_second_daemon_on_the_same_data(self):
         first = self.daemon()
-        self.refused("attune.db", str(first.process.pid))
+        self.refused("in use by process", str(first.process.pid), str(first.data))
         first.stop()
 
     def test_a_database_that_is_none(self):
@@ -77,25 +77,24 @@ class DaemonErrorsTest(DaemonTest):
     def test_a_full_disk_fails_the_write_and_not_the_daemon(self):
         data = self.directory / "data"
         data.mkdir()
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(data)], capture_output=True)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(data)], capture_output=True)
         if mount.returncode != 0:
             self.skipTest("tmpfs cannot be mounted here")
         self.addCleanup(lambda: subprocess.run(["umount", "-l", str(data)], check=True))
         daemon = self.daemon()
         filler = data / "filler"
-        with open(filler, "wb") as out:
-            try:
-                while True:
-                    out.write(b"x" * 4096)
-                    out.flush()
-            except OSError:
-                pass
-        result = daemon.attune("tune", PROBLEM, "--strategy=random", "--trials=3", check=False)
+        descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT)
+        try:
+            while True:
+                os.write(descriptor, b"x" * 4096)
+        except OSError:
+            os.close(descriptor)
+        result = daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=3", check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("full", result.stderr)
         daemon.attune("best", PROBLEM)  # still answers
         filler.unlink()
-        daemon.attune("tune", PROBLEM, "--strategy=random", "--trials=3")
+        daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=3")
         daemon.stop()
 
     @unittest.skipUnless(os.geteuid() == 0, "mounting needs root")
@@ -110,7 +109,7 @@ class DaemonErrorsTest(DaemonTest):
         if mount != 0:
             self.skipTest("a read-only mount cannot be made here")
         self.addCleanup(lambda: subprocess.run(["umount", "-l", str(daemon.data)], check=True))
-        self.refused(str(daemon.data), "read-only")
+        self.refused(str(daemon.data), "Read-only file system")
 
 
 if __name__ == "__main__":

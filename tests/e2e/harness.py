@@ -60,10 +60,11 @@ class Daemon:
         return self
 
     def _read(self):
-        for line in self.process.stderr:
-            self.log += line
-            if " serving " in line:
-                self._serving.set()
+        with self.process.stderr as lines:
+            for line in lines:
+                self.log += line
+                if " serving " in line:
+                    self._serving.set()
         self._serving.set()
 
     def kill(self):
@@ -97,7 +98,7 @@ class Daemon:
         return [json.loads(line) for line in result.stdout.splitlines()]
 
     def trials(self, problem, *arguments):
-        return self.json("trials", problem, "--all", *arguments)
+        return self.json("trials", problem, "--limit", "0", *arguments)
 
     def popen(self, *arguments):
         return subprocess.Popen(

@@ -45,7 +45,7 @@ class SweepTest(DaemonTest):
         self.assertEqual(len(second["rows"]), 12)
         # Two cores shared with everything else: a row may be AMBIGUOUS or FASTER here, never NEW or FAILED.
         outcomes = {row["outcome"] for row in second["rows"]}
-        self.assertLessEqual(outcomes, {"SAME", "FASTER", "AMBIGUOUS", "SLOWER"})
+        self.assertLessEqual(outcomes, {"SAME", "FASTER", "AMBIGUOUS", "SLOWER"}, second)
         self.assertEqual(result.returncode, 5 if "SLOWER" in outcomes else 0)
         self.assertIn("twelve", (self.directory / "report.md").read_text())
         daemon.stop()

@@ -6,7 +6,7 @@ import unittest
 from harness import KERNELS, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q64.d64.f16"
-SAMPLE = ("--strategy=random", "--trials=10", "--seed=7")
+SAMPLE = ("--strategy=random", "--max-trials=4", "--seed=7")
 
 
 class TuneTest(DaemonTest):
@@ -14,11 +14,12 @@ class TuneTest(DaemonTest):
         daemon = self.daemon()
         daemon.attune("tune", PROBLEM, *SAMPLE)
         trials = daemon.trials(PROBLEM)
-        self.assertEqual(len(trials), 10)
+        self.assertEqual(len(trials), 4)
         self.assertEqual({t["verdict"] for t in trials}, {"OK"})
         for trial in trials:
             self.assertGreater(trial["latency_ms"], 0)
-            self.assertLessEqual(trial["max_abs_error"], 1e-3)
+            # |out - ref| <= 1e-3 + 1e-3 |ref|, and nothing in the outputs exceeds a few units.
+            self.assertLess(trial["max_abs_error"], 5e-3)
         best = daemon.json("best", PROBLEM)[0]
         self.assertIn(best["provenance"], ("EXACT", "TIE"))
         self.assertIn(best["variant"], {t["variant"] for t in trials})
@@ -77,7 +78,7 @@ class TuneTest(DaemonTest):
         name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
         wait_until("a first trial", lambda: daemon.trials(PROBLEM))
         daemon.attune("cancel", name)
-        job = [j for j in daemon.json("jobs") if j["operation"] == name][0]
+        job = [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name][0]
         self.assertEqual(job["state"], "CANCELLED")
         self.assertTrue(daemon.trials(PROBLEM))
         daemon.stop()
@@ -109,7 +110,7 @@ class TuneTest(DaemonTest):
         daemon.attune("watch", name)
         trials = daemon.trials(PROBLEM)
         self.assertEqual(len(trials), len({t["variant"] for t in trials}))
-        self.assertEqual(len(trials), 10)
+        self.assertEqual(len(trials), 4)
         daemon.stop()
 
 

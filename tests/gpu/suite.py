@@ -150,9 +150,10 @@ def unit_tests(bundle, failures):
 def brief(trial):
     """What the evidence keeps of a trial."""
     kept = {"variant": trial["variant"], "verdict": trial["verdict"]}
-    for key in ("max_abs_error", "detail"):
-        if trial.get(key):
-            kept[key] = trial[key]
+    if trial.get("max_abs_error"):
+        kept["max_abs_error"] = float(f"{trial['max_abs_error']:.3g}")
+    if trial["verdict"] not in ("OK", "WRONG_RESULT"):
+        kept["detail"] = trial["detail"]
     return kept
 
 

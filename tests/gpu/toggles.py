@@ -43,8 +43,10 @@ def table(problem, trials):
     yield f"### {problem}: {len(ok)} OK variants\n"
     everything = best(ok, lambda on: True)
     nothing = best(ok, lambda on: not any(on.values()))
-    yield f"All toggles off: {cell(nothing)} us. Everything allowed: {cell(everything)} us (`{everything['variant']}`, "
-    yield f"{everything['ctas']} CTAs on {everything['sm_count']} SMs).\n"
+    yield (
+        f"All toggles off: {cell(nothing)} us. Everything allowed: {cell(everything)} us, by "
+        f"`{everything['variant']}`, {everything['ctas']} CTAs on {everything['sm_count']} SMs.\n"
+    )
     yield "| toggle | only it on (us) | gain alone | all but it (us) | gain together |"
     yield "|---|---|---|---|---|"
     for name, _, _ in TOGGLES:
