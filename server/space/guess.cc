@@ -1,61 +1,116 @@
+// The variant to answer with before anything has been measured.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/space/evaluator.h"
 #include "server/space/space.h"
 
 namespace attune::space {
 namespace {
 
-constexpr int64_t kCtasPerSm = 4;  // below it, SMs wait for want of other work
-constexpr int64_t kMoreThanAnyGrid = int64_t{1} << 62;
+constexpr int64_t kCtasPerSm = 4;
 
-// Steps between a value and the guess in the manifest's list of values.
-int64_t Steps(const family::v1::Parameter& parameter, int64_t value) {
-  const auto at = [&](int64_t v) { return std::find(parameter.values().begin(), parameter.values().end(), v); };
-  return std::abs(at(value) - at(parameter.guess()));
-}
+// What is compared of two feasible variants, best first: fewest steps from the guess along the compile-time
+// parameters' values, CTAs until there are enough, fewest steps along the launch-time ones.
+struct Rank {
+  int64_t compile_steps;
+  int64_t missing_ctas;
+  int64_t launch_steps;
+
+  friend bool operator<(const Rank& a, const Rank& b) {
+    return std::tie(a.compile_steps, a.missing_ctas, a.launch_steps) <
+           std::tie(b.compile_steps, b.missing_ctas, b.launch_steps);
+  }
+};
+
+class Search {
+ public:
+  Search(const Family& family, Evaluator& evaluator, const v1::Device& device)
+      : manifest_(family.manifest), evaluator_(evaluator), wanted_ctas_(kCtasPerSm * device.compute_units()) {
+    const auto& launches = manifest_.launches();
+    main_ = &*std::find_if(launches.begin(), launches.end(), [](const auto& launch) { return launch.main(); });
+    for (const family::v1::Parameter& parameter : manifest_.parameters()) orders_.push_back(NearestFirst(parameter));
+    values_.resize(manifest_.parameters_size());
+  }
+
+  // Nothing when no variant is feasible.
+  std::optional<std::vector<int64_t>> Run() {
+    if (evaluator_.Root() == nullptr) Descend(0, 0, 0);
+    return best_;
+  }
+
+ private:
+  struct Step {
+    int64_t value;
+    int64_t steps;
+  };
+
+  static std::vector<Step> NearestFirst(const family::v1::Parameter& parameter) {
+    const auto& values = parameter.values();
+    const int64_t guess = std::find(values.begin(), values.end(), parameter.guess()) - values.begin();
+    std::vector<Step> order;
+    for (int i = 0; i < values.size(); ++i) order.push_back({values[i], std::abs(i - guess)});
+    std::stable_sort(order.begin(), order.end(), [](const Step& a, const Step& b) { return a.steps < b.steps; });
+    return order;
+  }
+
+  void Descend(size_t depth, int64_t compile_steps, int64_t launch_steps) {
+    if (depth == values_.size()) return Consider({compile_steps, MissingCtas(), launch_steps});
+    const bool launch_time =
+        manifest_.parameters(static_cast<int>(depth)).binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
+    for (const auto& [value, steps] : orders_[depth]) {
+      const int64_t farther = compile_steps + (launch_time ? 0 : steps);
+      if (best_ && farther > rank_.compile_steps) return;
+      values_[depth] = value;
+      if (evaluator_.Set(depth, value) != nullptr) continue;
+      Descend(depth + 1, farther, launch_steps + (launch_time ? steps : 0));
+    }
+  }
+
+  void Consider(const Rank& rank) {
+    if (best_ && !(rank < rank_)) return;
+    rank_ = rank;
+    best_ = values_;
+  }
+
+  int64_t MissingCtas() const {
+    double ctas = 1;
+    for (const std::string* grid : {&main_->grid_x(), &main_->grid_y(), &main_->grid_z()}) {
+      if (!grid->empty()) ctas *= evaluator_.Value(*grid);
+    }
+    if (ctas >= static_cast<double>(wanted_ctas_)) return 0;
+    return ctas >= 1 ? wanted_ctas_ - static_cast<int64_t>(ctas) : wanted_ctas_;
+  }
+
+  const family::v1::KernelFamily& manifest_;
+  Evaluator& evaluator_;
+  int64_t wanted_ctas_;
+  const family::v1::Launch* main_;
+  std::vector<std::vector<Step>> orders_;
+  std::vector<int64_t> values_;
+  std::optional<std::vector<int64_t>> best_;
+  Rank rank_ = {};
+};
 
 }  // namespace
 
 absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device) {
-  if (absl::Status applies = Applies(*family, problem, device); !applies.ok()) {
-    return absl::NotFoundError(absl::StrCat(family->name(), ": ", applies.message()));
+  if (absl::Status status = Applies(*family, problem, device); !status.ok()) {
+    return absl::NotFoundError(absl::StrCat(family->name(), ": ", status.message()));
   }
-  absl::StatusOr<Enumeration> space = Enumerate(family, problem, device);
-  if (!space.ok()) return space.status();
-
-  // Less is better, the first that differs decides.
-  using Rank = std::tuple<int64_t, int64_t, int64_t>;
-  const Variant* best = nullptr;
-  Rank best_rank;
-  for (const Variant& variant : space->variants) {
-    int64_t compile_steps = 0;
-    int64_t launch_steps = 0;
-    for (size_t i = 0; i < variant.values.size(); ++i) {
-      const family::v1::Parameter& parameter = family->manifest.parameters(static_cast<int>(i));
-      const bool launch_time = parameter.binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
-      (launch_time ? launch_steps : compile_steps) += Steps(parameter, variant.values[i]);
-    }
-    if (best != nullptr && compile_steps > std::get<0>(best_rank)) continue;
-    absl::StatusOr<v1::LaunchRecipe> recipe = RecipeFor(variant, problem, device);
-    if (!recipe.ok()) return recipe.status();
-    const int64_t ctas = GeometryOf(*recipe, v1::Resources(), device).ctas();
-    const int64_t wanted = kCtasPerSm * device.compute_units();
-    // Enough: the fewer the better. Too few: behind any that is enough, the more the better.
-    const int64_t crowd = ctas >= wanted ? ctas : kMoreThanAnyGrid - ctas;
-    const Rank rank(compile_steps, crowd, launch_steps);
-    if (best == nullptr || rank < best_rank) {
-      best = &variant;
-      best_rank = rank;
-    }
+  auto evaluator = family->evaluators.Borrow(family->manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  (*evaluator)->Bind(problem, device);
+  std::optional<std::vector<int64_t>> values = Search(*family, **evaluator, device).Run();
+  if (!values) {
+    return absl::NotFoundError(
+        absl::StrCat(family->name(), ": no variant is feasible for ", ToText(problem), " on ", device.id()));
   }
-  if (best == nullptr) {
-    return absl::NotFoundError(absl::StrCat(family->name(), " has no feasible variant for ", ToText(problem)));
-  }
-  return *best;
+  return Variant{std::move(family), *std::move(values)};
 }
 
 }  // namespace attune::space

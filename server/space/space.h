@@ -74,8 +74,8 @@ absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem
 v1::Geometry GeometryOf(const v1::LaunchRecipe& recipe, const v1::Resources& resources, const v1::Device& device);
 
 // The feasible variant whose compile-time parameters are the fewest steps from their manifest's guesses. Among equals,
-// parallelism first: the fewest CTAs that make 4 an SM, or the most there are; then the launch-time guesses.
-// NotFound when nothing is feasible.
+// parallelism first: one with >= 4 CTAs an SM, or the most there are; then the fewest steps from the launch-time
+// guesses. NotFound when nothing is feasible.
 absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device);
 
 }  // namespace attune::space

@@ -1,8 +1,11 @@
 #include "server/space/space.h"
 
+#include <algorithm>
 #include <random>
 #include <set>
+#include <tuple>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/device_profile.h"
@@ -268,6 +271,48 @@ TEST(Guess, StartsFromTheManifestsValuesAndRaisesParallelism) {
   // 512 / 32 = 16 tiles of 16 heads are 256 CTAs: 58 SMs want 232, so one split is enough; 132 SMs want 528, so four.
   EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("l4"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1");
   EXPECT_EQ(Guess(Make(kTiles), kProblem, *DeviceProfile("h200"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4");
+}
+
+TEST(Guess, KeepsTheLaunchTimeGuessesWhenTheyAreEnough) {
+  // Both grids have 4 CTAs an SM or more; the persistent one has fewer, but the plain one is the guess.
+  std::string manifest = absl::StrReplaceAll(
+      kTiles, {{"grid_x: \"tiles * KV_SPLITS\"", "grid_x: \"PERSISTENT ? PERSISTENT * sm_count : tiles * KV_SPLITS\""},
+               {"grid_y: \"batch * heads_q\"", "grid_y: \"PERSISTENT ? 1 : batch * heads_q\""}});
+  absl::StrAppend(&manifest,
+                  "parameters { name: \"PERSISTENT\" values: [0, 2, 4] guess: 0 binding: BINDING_LAUNCH_TIME }");
+  EXPECT_EQ(Guess(Make(manifest), *ParseProblem("b4.h32.q4096.d64.f16"), *DeviceProfile("l4"))->ToText(),
+            "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,PERSISTENT=0");
+}
+
+TEST(Guess, MovesToTheNearestFeasibleCompileTimeValues) {
+  std::string manifest = kTiles;
+  absl::StrAppend(&manifest, "constraints { expr: \"BLOCK_M != 32 && WARPS > 1\" reason: \"for the test\" }");
+  // (16, 2) breaks the rows of a warp; (64, 2) is one step away, (64, 4) two.
+  EXPECT_EQ(Guess(Make(manifest), kProblem, *DeviceProfile("l4"))->ToText(), "tiles:BLOCK_M=64,WARPS=2,KV_SPLITS=2");
+}
+
+// Against the definition, tried on every feasible variant.
+TEST(Guess, IsNoFartherThanAnyFeasibleVariant) {
+  const auto family = Make(kTiles);
+  for (const char* text : {"b1.h1.q64.d64.f16", "b1.h4.q512.d64.f16", "b2.h8.q4096.d128.f16"}) {
+    const Problem problem = *ParseProblem(text);
+    const v1::Device device = *DeviceProfile("h200");
+    const auto rank = [&](const Variant& variant) {
+      const v1::LaunchRecipe recipe = *RecipeFor(variant, problem, device);
+      const int64_t ctas = GeometryOf(recipe, v1::Resources(), device).ctas();
+      const auto index = [&](int p) {
+        const auto& values = family->manifest.parameters(p).values();
+        return std::find(values.begin(), values.end(), variant.values[p]) - values.begin();
+      };
+      return std::make_tuple(std::abs(index(0) - 1) + std::abs(index(1) - 1), std::max<int64_t>(0, 4 * 132 - ctas),
+                             index(2));
+    };
+    const Variant guess = *Guess(family, problem, device);
+    const Enumeration enumeration = *Enumerate(family, problem, device);
+    for (const Variant& variant : enumeration.variants) {
+      EXPECT_LE(rank(guess), rank(variant)) << guess.ToText() << " against " << variant.ToText();
+    }
+  }
 }
 
 TEST(Guess, TakesTheMostCtasThereAreWhenNothingIsEnough) {
