@@ -24,39 +24,43 @@ class Walk {
 
   Enumeration Run() {
     if (const Rule* rule = evaluator_.Root(); rule != nullptr) {
-      removed_[rule] += below_[0];
+      Remove(*rule, below_[0]);
     } else {
       Visit(0);
     }
-    Enumeration result;
-    result.variants = std::move(variants_);
-    result.product = below_[0];
-    for (const auto& [rule, count] : removed_) result.removed.push_back({rule->text, rule->reason, count});
-    return result;
+    result_.product = below_[0];
+    return std::move(result_);
   }
 
  private:
   void Visit(size_t depth) {
     if (depth == values_.size()) {
-      variants_.push_back({family_, values_});
+      result_.variants.push_back({family_, values_});
       return;
     }
     for (const int64_t value : family_->manifest.parameters(static_cast<int>(depth)).values()) {
       values_[depth] = value;
       if (const Rule* rule = evaluator_.Set(depth, value); rule != nullptr) {
-        removed_[rule] += below_[depth + 1];
+        Remove(*rule, below_[depth + 1]);
       } else {
         Visit(depth + 1);
       }
     }
   }
 
+  // Rules stand in the order in which they first rejected something: the same on every run.
+  void Remove(const Rule& rule, int64_t points) {
+    const auto [it, first] = index_.try_emplace(&rule, result_.removed.size());
+    if (first) result_.removed.push_back({rule.text, rule.reason, 0});
+    result_.removed[it->second].count += points;
+  }
+
   std::shared_ptr<const Family> family_;
   Evaluator& evaluator_;
   std::vector<int64_t> below_;
   std::vector<int64_t> values_;
-  std::vector<Variant> variants_;
-  std::map<const Rule*, int64_t> removed_;
+  std::map<const Rule*, size_t> index_;  // in result_.removed
+  Enumeration result_;
 };
 
 }  // namespace

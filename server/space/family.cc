@@ -56,8 +56,11 @@ class SourceReader {
     const bool from_root = absl::StartsWith(source, kRootPrefix);
     const std::string name(absl::StripPrefix(source, kRootPrefix));
     const fs::path path = (from_root ? root_ : folder_) / name;
-    std::optional<std::string> text = Read(path);
-    if (!text) return absl::InvalidArgumentError(absl::StrCat("sources has '", source, "', and no ", path.string()));
+    std::optional<std::string> text;
+    if (IsBelowRoot(path)) text = Read(path);
+    if (!text)
+      return absl::InvalidArgumentError(
+          absl::StrCat("sources has '", source, "', and there is no ", path.string(), " below ", root_.string()));
     return Keep(name, path, *std::move(text));
   }
 
@@ -77,6 +80,7 @@ class SourceReader {
 
   absl::Status Include(const std::string& name, const fs::path& from) {
     for (const fs::path& directory : {folder_, root_, from.parent_path()}) {
+      if (!IsBelowRoot(directory / name)) continue;
       if (std::optional<std::string> text = Read(directory / name); text) {
         return Keep(name, directory / name, *std::move(text));
       }
@@ -85,14 +89,37 @@ class SourceReader {
                                                    folder_.string(), " nor ", root_.string()));
   }
 
+  // What is read is sent to compilers and stored in hashes: no file beside the kernels has a place there.
+  bool IsBelowRoot(const fs::path& path) const {
+    const fs::path below = path.lexically_normal().lexically_relative(root_.lexically_normal());
+    return !below.empty() && *below.begin() != "..";
+  }
+
   const fs::path root_;
   const fs::path folder_;
   Family& family_;
 };
 
-std::string HashOf(const std::string& manifest, const Family& family) {
-  std::string all = absl::StrCat(manifest.size(), "\n", manifest);
-  for (const auto& [name, text] : family.sources) absl::StrAppend(&all, name, "\n", text.size(), "\n", text);
+// What decides how a given variant is compiled and run. What only decides which variants there are, or is for people,
+// is left out, so that a larger space leaves the trials of the smaller one valid. Each part follows its length: no two
+// families read the same.
+std::string HashOf(const Family& family) {
+  family::v1::KernelFamily code = family.manifest;
+  code.clear_description();
+  code.clear_problem_limits();
+  code.clear_constraints();
+  for (family::v1::Parameter& parameter : *code.mutable_parameters()) {
+    parameter.clear_description();
+    parameter.clear_values();
+    parameter.clear_guess();
+  }
+  std::string all;
+  const auto append = [&all](const std::string& part) { absl::StrAppend(&all, part.size(), "\n", part); };
+  append(code.SerializeAsString());
+  for (const auto& [name, text] : family.sources) {
+    append(name);
+    append(text);
+  }
   return Sha256(all);
 }
 
@@ -118,7 +145,7 @@ absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root
   for (const std::string& source : family->manifest.sources()) {
     if (absl::Status status = reader.Add(source); !status.ok()) return at(status);
   }
-  family->source_hash = HashOf(*text, *family);
+  family->source_hash = HashOf(*family);
   return family;
 }
 
@@ -126,7 +153,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Family>>> LoadFamilies(const st
   std::error_code error;
   std::vector<std::string> folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
-    if (fs::exists(entry.path() / kManifest)) folders.push_back(entry.path().filename().string());
+    std::error_code unreadable;
+    if (fs::exists(entry.path() / kManifest, unreadable)) folders.push_back(entry.path().filename().string());
   }
   if (error) return absl::NotFoundError(absl::StrCat("cannot read kernel families in ", root, ": ", error.message()));
   std::sort(folders.begin(), folders.end());

@@ -18,7 +18,8 @@ struct Family {
   // (path as #include names it, text); the first is the translation unit. Every file that it includes from
   // kernels_src/ is here; toolkit headers are not.
   std::vector<std::pair<std::string, std::string>> sources;
-  // SHA-256, hexadecimal, over manifest and sources: another hash makes trials STALE.
+  // SHA-256, hexadecimal, over the sources and what in the manifest decides how a given variant is compiled and run:
+  // another hash makes trials STALE. More values, other constraints and better descriptions leave trials as they are.
   std::string source_hash;
   // The manifest's expressions, compiled; one for each thread that enumerates.
   EvaluatorPool evaluators;

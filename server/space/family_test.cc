@@ -1,5 +1,6 @@
 #include "server/space/family.h"
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/space/testing_family.h"
@@ -49,6 +50,58 @@ TEST(LoadFamily, AChangedIncludeChangesTheHash) {
   EXPECT_EQ((*LoadFamily(families.root(), "small"))->source_hash, before);
   families.Write("common/a.cuh", "int b;");
   EXPECT_NE((*LoadFamily(families.root(), "small"))->source_hash, before);
+}
+
+std::string HashOf(const std::string& manifest) {
+  const TestingFamilies families;
+  families.Write("small/family.textproto", manifest);
+  families.Write("small/small.cu", "");
+  const auto family = LoadFamily(families.root(), "small");
+  EXPECT_TRUE(family.ok()) << family.status();
+  return family.ok() ? (*family)->source_hash : "";
+}
+
+TEST(LoadFamily, ALargerSpaceKeepsTheHash) {
+  const std::string before = HashOf(Manifest(kLaunch));
+  EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "# for people\ndescription: \"small\""))), before);
+  EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE < 32\" reason: \"x\" }"))), before);
+  EXPECT_EQ(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"[16, 32] guess: 16", "[16, 32, 64] guess: 64"}})), before);
+}
+
+TEST(LoadFamily, WhatChangesCodeOrLaunchChangesTheHash) {
+  const std::string before = HashOf(Manifest(kLaunch));
+  EXPECT_NE(HashOf(Manifest(absl::StrCat(kLaunch, "compile_options: \"-lineinfo\""))), before);
+  EXPECT_NE(HashOf(Manifest(absl::StrCat(kLaunch, "defines { name: \"X\" expr: \"1\" }"))), before);
+  EXPECT_NE(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"ceil_div(seq_q, TILE)", "seq_q"}})), before);
+  EXPECT_NE(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"COMPILE_TIME", "LAUNCH_TIME"}})), before);
+}
+
+TEST(LoadFamily, NothingOutsideTheKernelsIsRead) {
+  const TestingFamilies families;
+  families.Write("secret.h", "");
+  families.Write("kernels/small/family.textproto", Manifest(kLaunch));
+  families.Write("kernels/small/small.cu", "#include \"../../secret.h\"\n");
+  EXPECT_THAT(std::string(LoadFamily(families.root() + "/kernels", "small").status().message()),
+              HasSubstr("includes \"../../secret.h\""));
+  families.Write("kernels/small/small.cu", "");
+  families.Write("kernels/small/family.textproto", Manifest(absl::StrCat(kLaunch, "sources: \"//../secret.h\"")));
+  EXPECT_THAT(std::string(LoadFamily(families.root() + "/kernels", "small").status().message()),
+              HasSubstr("sources has '//../secret.h'"));
+}
+
+TEST(LoadFamily, TheRootMayBeSpelledInAnyWay) {
+  const TestingFamilies families;
+  families.Write("small/family.textproto", Manifest(absl::StrCat(kLaunch, "sources: \"//common/a.cuh\"")));
+  families.Write("small/small.cu", "#include \"b.cuh\"\n");
+  families.Write("small/b.cuh", "");
+  families.Write("common/a.cuh", "");
+  const std::string hash = (*LoadFamily(families.root(), "small"))->source_hash;
+  const std::string relative = std::filesystem::relative(families.root()).string();
+  for (const std::string& root : {families.root() + "/", families.root() + "/small/..", relative, "./" + relative}) {
+    const auto family = LoadFamily(root, "small");
+    ASSERT_TRUE(family.ok()) << family.status();
+    EXPECT_EQ((*family)->source_hash, hash);
+  }
 }
 
 TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {

@@ -42,7 +42,7 @@ struct Removed {
 struct Enumeration {
   std::vector<Variant> variants;  // in lexicographic order of the manifest's values
   int64_t product = 0;            // points before any constraint
-  std::vector<Removed> removed;   // product = variants.size() + sum of counts, always
+  std::vector<Removed> removed;   // product = variants.size() + sum of counts, always; no count is 0
 };
 
 // Whether the family applies at all: FailedPrecondition carries the first problem limit that does not hold.
@@ -50,6 +50,8 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 
 // Depth first over the parameters; a constraint is tried as soon as every parameter it mentions has a value, and
 // a rejection there counts the whole subtree. Exact: what remains is what filtering the full product would leave.
+// To the manifest's own rules come the device's limits on any launch (threads and dynamic shared memory a block, grid),
+// so that no variant is offered to a device that could not launch it.
 absl::StatusOr<Enumeration> Enumerate(std::shared_ptr<const Family> family, const Problem& problem,
                                       const v1::Device& device);
 
@@ -65,7 +67,9 @@ struct CompileSpec {
 };
 absl::StatusOr<CompileSpec> SpecFor(const Variant& variant, const Problem& problem, const v1::Device& device);
 
-// How to run it: grids, arguments and scratch, every expression evaluated for this problem.
+// How to run it: grids, arguments and scratch, every expression evaluated for this problem. Scratch of 0 bytes keeps
+// its place in the recipe, its argument is a null pointer. InvalidArgument names the field whose expression does not
+// come to a whole number in range; FailedPrecondition when the variant is not feasible.
 absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem& problem, const v1::Device& device);
 
 // Resident CTAs an SM, waves and occupancy of the recipe's main launch, from the compiler's report and the device's

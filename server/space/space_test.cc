@@ -105,6 +105,13 @@ TEST(Enumerate, CountsWhatEachConstraintRemoved) {
   EXPECT_EQ(TotalRemoved(*enumeration) + static_cast<int64_t>(enumeration->variants.size()), enumeration->product);
 }
 
+TEST(Enumerate, NamesConstraintsInTheOrderInWhichTheyFirstRejected) {
+  const auto enumeration = Enumerate(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
+  ASSERT_EQ(enumeration->removed.size(), 2u);  // the device's limits reject nothing
+  EXPECT_EQ(enumeration->removed[0].constraint, "KV_SPLITS <= ceil_div(seq_kv, 64)");
+  EXPECT_EQ(enumeration->removed[1].constraint, "BLOCK_M >= 16 * WARPS");
+}
+
 TEST(Enumerate, AProblemLimitRemovesTheWholeProduct) {
   const Problem capped = *ParseProblem("b1.h1.q64.d64.f16.softcap30");
   const auto family = Make(kTiles);
