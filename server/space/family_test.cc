@@ -115,7 +115,7 @@ TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {
               HasSubstr("'batch', which is taken"));
   EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "lets { name: \"max\" expr: \"1\" }"))),
               HasSubstr("'max', which is a function"));
-  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "problem_limits { expr: \"TILE > 1\" }"))),
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "problem_limits { expr: \"TILE > 1\" reason: \"r\" }"))),
               HasSubstr("depends on parameters"));
   EXPECT_THAT(Error(families, Manifest("launches { entry: \"run\" main: true args { scratch: \"partial\" } }")),
               HasSubstr("'partial', which is no scratch buffer"));
@@ -124,6 +124,34 @@ TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {
   EXPECT_THAT(Error(families, Manifest(absl::StrCat(
                                   kLaunch, "parameters { name: \"W\" values: [1] binding: BINDING_LAUNCH_TIME }"))),
               HasSubstr("guess is 0"));
+}
+
+TEST(LoadFamily, EveryRuleHasAReason) {
+  const TestingFamilies families;
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE > 1\" }"))),
+              HasSubstr("constraints[0].reason is empty"));
+}
+
+TEST(LoadFamily, NothingIsDefinedTwice) {
+  const TestingFamilies families;
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "defines { name: \"TILE\" expr: \"1\" }"))),
+              HasSubstr("'TILE', which is a parameter or another define"));
+}
+
+TEST(LoadFamily, ASpaceHasABound) {
+  const TestingFamilies families;
+  std::string manifest = Manifest(kLaunch);
+  for (char name = 'A'; name <= 'M'; ++name) {
+    absl::StrAppend(&manifest, "parameters { name: \"", std::string(1, name),
+                    "\" values: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] binding: BINDING_COMPILE_TIME }");
+  }
+  EXPECT_THAT(Error(families, manifest), HasSubstr("parameters: 2e+13 combinations; allowed are 1e+12"));
+}
+
+TEST(LoadFamily, ARoleHasItsShape) {
+  const TestingFamilies families;
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "role: ROLE_REFERENCE"))), HasSubstr("PLAIN"));
+  EXPECT_THAT(Error(families, Manifest(absl::StrCat(kLaunch, "role: ROLE_FLOOR"))), HasSubstr("ROLE_FLOOR has one"));
 }
 
 TEST(LoadFamily, ADefineMustNotDependOnTheLaunch) {

@@ -44,14 +44,62 @@ class Names {
 
 absl::Status CheckParameter(const family::v1::Parameter& parameter) {
   const std::string field = absl::StrCat("parameters '", parameter.name(), "': ");
+  constexpr int64_t kMaxExact = int64_t{1} << 53;  // expressions compute in doubles
   if (parameter.values().empty()) return Invalid(field, "values is empty");
   std::set<int64_t> values(parameter.values().begin(), parameter.values().end());
   if (static_cast<int>(values.size()) != parameter.values_size()) return Invalid(field, "values has one twice");
+  if (*values.begin() < -kMaxExact || *values.rbegin() > kMaxExact) {
+    return Invalid(field, "values has one beyond 2^53");
+  }
   if (parameter.binding() == family::v1::Parameter::BINDING_UNSPECIFIED) {
     return Invalid(field, "binding is not given; allowed are BINDING_COMPILE_TIME and BINDING_LAUNCH_TIME");
   }
   if (values.count(parameter.guess()) == 0) {
     return Invalid(field, "guess is ", parameter.guess(), ", which is not among its values");
+  }
+  return absl::OkStatus();
+}
+
+// Points of the space, which are counted one by one where nothing prunes them.
+absl::Status CheckProduct(const family::v1::KernelFamily& manifest) {
+  constexpr double kMostPoints = 1e12;
+  double points = 1;
+  for (const family::v1::Parameter& parameter : manifest.parameters()) points *= parameter.values_size();
+  if (points > kMostPoints) return Invalid("parameters: ", points, " combinations; allowed are ", kMostPoints);
+  return absl::OkStatus();
+}
+
+absl::Status CheckReasons(const family::v1::KernelFamily& manifest) {
+  for (const auto& [field, rules] :
+       {std::pair("problem_limits", &manifest.problem_limits()), std::pair("constraints", &manifest.constraints())}) {
+    for (int i = 0; i < rules->size(); ++i) {
+      if (rules->Get(i).reason().empty()) return Invalid(field, "[", i, "].reason is empty; people are shown it");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A definition given twice is a compiler's warning at best.
+absl::Status CheckDefines(const family::v1::KernelFamily& manifest) {
+  std::set<std::string> defined;
+  for (const family::v1::Parameter& parameter : manifest.parameters()) defined.insert(parameter.name());
+  for (const family::v1::Named& define : manifest.defines()) {
+    if (!IsName(define.name())) return Invalid("defines: name is '", define.name(), "'");
+    if (!defined.insert(define.name()).second) {
+      return Invalid("defines: name is '", define.name(), "', which is a parameter or another define");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRole(const family::v1::KernelFamily& manifest) {
+  const bool plain_alone = manifest.parameters_size() == 1 && manifest.parameters(0).name() == "PLAIN";
+  if (manifest.role() == family::v1::ROLE_REFERENCE && !plain_alone) {
+    return Invalid("parameters: a family of ROLE_REFERENCE has PLAIN, and no other");
+  }
+  if (manifest.role() == family::v1::ROLE_FLOOR &&
+      (!manifest.parameters().empty() || manifest.launches_size() != 1 || !manifest.launches(0).args().empty())) {
+    return Invalid("launches: a family of ROLE_FLOOR has one, without args, and no parameters");
   }
   return absl::OkStatus();
 }
@@ -120,7 +168,9 @@ absl::Status CheckManifest(const family::v1::KernelFamily& manifest) {
   for (const family::v1::Named& let : manifest.lets()) {
     if (absl::Status status = names.Add("lets: name", let.name()); !status.ok()) return status;
   }
-  if (absl::Status status = CheckLaunches(manifest); !status.ok()) return status;
+  for (const auto check : {CheckProduct, CheckReasons, CheckDefines, CheckLaunches, CheckRole}) {
+    if (absl::Status status = check(manifest); !status.ok()) return status;
+  }
   return Evaluator::Compile(manifest).status();
 }
 

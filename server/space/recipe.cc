@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/base/sha256.h"
 #include "server/space/space.h"
 
@@ -14,42 +16,47 @@ using family::v1::Argument;
 using family::v1::KernelFamily;
 using family::v1::Launch;
 
+// Whole numbers are exact in a double up to here.
+constexpr int64_t kMaxExact = int64_t{1} << 53;
+
+absl::Status Unusable(absl::string_view field, const std::string& text, double value, absl::string_view allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is '", text, "', which comes to ", value, "; allowed are ", allowed));
+}
+
 // Expressions are doubles; what becomes an integer must be one, and fit.
-template <typename Integer>
-absl::StatusOr<Integer> Whole(const Evaluator& evaluator, const std::string& text) {
+absl::StatusOr<int64_t> Whole(const Evaluator& evaluator, absl::string_view field, const std::string& text,
+                              int64_t least, int64_t most) {
   const double value = evaluator.Value(text);
-  // The greatest double that both int64 and double hold exactly is far above any size here.
-  const double limit = sizeof(Integer) == 4 ? double{std::numeric_limits<int32_t>::max()} : 9007199254740992.0;
-  if (!(std::abs(value) <= limit) || value != std::floor(value)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' comes to ", value, "; allowed are whole numbers to ", limit));
+  const bool fits = value >= static_cast<double>(least) && value <= static_cast<double>(most);
+  if (!fits || value != std::floor(value)) {
+    return Unusable(field, text, value, absl::StrCat("whole numbers from ", least, " to ", most));
   }
-  return static_cast<Integer>(value);
+  return static_cast<int64_t>(value);
 }
 
-absl::StatusOr<int64_t> WholeOr(const Evaluator& evaluator, const std::string& text, int64_t otherwise) {
+absl::StatusOr<int64_t> WholeOr(const Evaluator& evaluator, absl::string_view field, const std::string& text,
+                                int64_t least, int64_t otherwise) {
   if (text.empty()) return otherwise;
-  return Whole<int64_t>(evaluator, text);
+  return Whole(evaluator, field, text, least, std::numeric_limits<int32_t>::max());
 }
 
-absl::Status EvaluateDim(const Evaluator& evaluator, const std::string& x, const std::string& y, const std::string& z,
-                         v1::Dim3* out) {
-  const std::string* const texts[] = {&x, &y, &z};
-  int64_t sizes[3];
-  for (int i = 0; i < 3; ++i) {
-    absl::StatusOr<int64_t> size = WholeOr(evaluator, *texts[i], 1);
+// `field` is "...grid_" or "...block_".
+absl::Status EvaluateDim(const Evaluator& evaluator, const std::string& field, const std::string& x,
+                         const std::string& y, const std::string& z, v1::Dim3* out) {
+  const absl::StatusOr<int64_t> sizes[] = {WholeOr(evaluator, field + "x", x, 1, 1),
+                                           WholeOr(evaluator, field + "y", y, 1, 1),
+                                           WholeOr(evaluator, field + "z", z, 1, 1)};
+  for (const absl::StatusOr<int64_t>& size : sizes) {
     if (!size.ok()) return size.status();
-    if (*size < 1)
-      return absl::InvalidArgumentError(absl::StrCat("'", *texts[i], "' comes to ", *size, "; at least 1"));
-    sizes[i] = *size;
   }
-  out->set_x(sizes[0]);
-  out->set_y(sizes[1]);
-  out->set_z(sizes[2]);
+  out->set_x(*sizes[0]);
+  out->set_y(*sizes[1]);
+  out->set_z(*sizes[2]);
   return absl::OkStatus();
 }
 
-absl::Status EvaluateArgument(const Evaluator& evaluator, const Argument& from,
+absl::Status EvaluateArgument(const Evaluator& evaluator, const std::string& field, const Argument& from,
                               const std::map<std::string, int>& scratch, v1::KernelArg* to) {
   switch (from.kind_case()) {
     case Argument::kBuffer:
@@ -60,18 +67,24 @@ absl::Status EvaluateArgument(const Evaluator& evaluator, const Argument& from,
       to->mutable_buffer()->set_scratch(scratch.at(from.scratch()));
       return absl::OkStatus();
     case Argument::kI32: {
-      absl::StatusOr<int32_t> value = Whole<int32_t>(evaluator, from.i32());
-      if (value.ok()) to->set_i32(*value);
+      absl::StatusOr<int64_t> value =
+          Whole(evaluator, field, from.i32(), std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
+      if (value.ok()) to->set_i32(static_cast<int32_t>(*value));
       return value.status();
     }
     case Argument::kI64: {
-      absl::StatusOr<int64_t> value = Whole<int64_t>(evaluator, from.i64());
+      absl::StatusOr<int64_t> value = Whole(evaluator, field, from.i64(), -kMaxExact, kMaxExact);
       if (value.ok()) to->set_i64(*value);
       return value.status();
     }
-    case Argument::kF32:
-      to->set_f32(static_cast<float>(evaluator.Value(from.f32())));
+    case Argument::kF32: {
+      const double value = evaluator.Value(from.f32());
+      if (!(std::abs(value) <= double{std::numeric_limits<float>::max()})) {
+        return Unusable(field, from.f32(), value, "finite floats");
+      }
+      to->set_f32(static_cast<float>(value));
       return absl::OkStatus();
+    }
     case Argument::KIND_NOT_SET:
       break;
   }
@@ -80,19 +93,43 @@ absl::Status EvaluateArgument(const Evaluator& evaluator, const Argument& from,
 
 absl::Status EvaluateLaunch(const Evaluator& evaluator, const Launch& from, const std::map<std::string, int>& scratch,
                             v1::KernelLaunch* to) {
+  const std::string field = absl::StrCat("launches '", from.entry(), "': ");
   to->set_entry(from.entry());
-  absl::Status status = EvaluateDim(evaluator, from.grid_x(), from.grid_y(), from.grid_z(), to->mutable_grid());
+  absl::Status status =
+      EvaluateDim(evaluator, field + "grid_", from.grid_x(), from.grid_y(), from.grid_z(), to->mutable_grid());
   if (!status.ok()) return status;
-  status = EvaluateDim(evaluator, from.block_x(), from.block_y(), from.block_z(), to->mutable_block());
+  status =
+      EvaluateDim(evaluator, field + "block_", from.block_x(), from.block_y(), from.block_z(), to->mutable_block());
   if (!status.ok()) return status;
-  absl::StatusOr<int64_t> shared = WholeOr(evaluator, from.dynamic_shared_bytes(), 0);
+  absl::StatusOr<int64_t> shared =
+      WholeOr(evaluator, field + "dynamic_shared_bytes", from.dynamic_shared_bytes(), 0, 0);
   if (!shared.ok()) return shared.status();
   to->set_dynamic_shared_bytes(*shared);
-  for (const Argument& arg : from.args()) {
-    status = EvaluateArgument(evaluator, arg, scratch, to->add_args());
+  for (int i = 0; i < from.args_size(); ++i) {
+    status = EvaluateArgument(evaluator, absl::StrCat(field, "args[", i, "]"), from.args(i), scratch, to->add_args());
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// A number as the compilers read it: a whole one as an integer, any other to its last bit.
+std::string DefineText(absl::string_view name, double value) {
+  if (value == std::floor(value) && std::abs(value) <= static_cast<double>(kMaxExact)) {
+    return absl::StrCat("-D", name, "=", static_cast<int64_t>(value));
+  }
+  return absl::StrFormat("-D%s=%.17g", name, value);
+}
+
+// The main launch's entry first, each once.
+std::vector<std::string> Entries(const KernelFamily& manifest) {
+  std::vector<std::string> entries;
+  for (const Launch& launch : manifest.launches()) {
+    if (launch.main()) entries.push_back(launch.entry());
+  }
+  for (const Launch& launch : manifest.launches()) {
+    if (std::find(entries.begin(), entries.end(), launch.entry()) == entries.end()) entries.push_back(launch.entry());
+  }
+  return entries;
 }
 
 // Borrows an evaluator with everything set for the variant; infeasible variants have no recipe and no spec.
@@ -120,18 +157,14 @@ absl::StatusOr<CompileSpec> SpecFor(const Variant& variant, const Problem& probl
   }
   for (const family::v1::Named& define : manifest.defines()) {
     const double value = (*evaluator)->Value(define.expr());
-    spec.options.push_back(value == std::floor(value) && std::abs(value) < 1e15
-                               ? absl::StrCat("-D", define.name(), "=", static_cast<int64_t>(value))
-                               : absl::StrCat("-D", define.name(), "=", value));
+    if (!std::isfinite(value)) {
+      return Unusable(absl::StrCat(variant.ToText(), ": defines '", define.name(), "': expr"), define.expr(), value,
+                      "finite numbers");
+    }
+    spec.options.push_back(DefineText(define.name(), value));
   }
   spec.options.insert(spec.options.end(), manifest.compile_options().begin(), manifest.compile_options().end());
-  for (const Launch& launch : manifest.launches()) {
-    if (launch.main()) {
-      spec.entries.insert(spec.entries.begin(), launch.entry());
-    } else {
-      spec.entries.push_back(launch.entry());
-    }
-  }
+  spec.entries = Entries(manifest);
   std::string all =
       absl::StrCat(v1::Backend_Name(manifest.backend()), "\n", device.target(), "\n", variant.family->source_hash);
   for (const std::string& option : spec.options) absl::StrAppend(&all, "\n", option);
@@ -149,7 +182,8 @@ absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem
   v1::LaunchRecipe recipe;
   std::map<std::string, int> scratch;
   for (const family::v1::Scratch& from : manifest.scratch()) {
-    absl::StatusOr<int64_t> bytes = Whole<int64_t>(**evaluator, from.bytes());
+    absl::StatusOr<int64_t> bytes =
+        Whole(**evaluator, absl::StrCat("scratch '", from.name(), "': bytes"), from.bytes(), 0, kMaxExact);
     if (!bytes.ok()) return in_variant(bytes.status());
     scratch[from.name()] = recipe.scratch_size();
     v1::ScratchBuffer& to = *recipe.add_scratch();

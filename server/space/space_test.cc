@@ -140,7 +140,7 @@ TEST(Enumerate, EqualsFilteringTheWholeProduct) {
     absl::StrAppend(&manifest, "lets { name: \"sum\" expr: \"", name(), " + ", name(), "\" }");
     for (int c = number(0, 4); c > 0; --c) {
       absl::StrAppend(&manifest, "constraints { expr: \"", number(0, 1) ? name() : "sum", " * ", name(), " ",
-                      comparisons[number(0, 3)], " ", name(), " + ", number(0, 4), "\" }");
+                      comparisons[number(0, 3)], " ", name(), " + ", number(0, 4), "\" reason: \"r\" }");
     }
     const auto family = Make(manifest);
     const v1::Device device = *DeviceProfile("h200");
@@ -206,6 +206,33 @@ TEST(SpecFor, LeavesLaunchTimeParametersOut) {
   EXPECT_NE(one->key, other->key);
 }
 
+TEST(SpecFor, ADefineKeepsEveryBitOfItsNumber) {
+  std::string manifest = kTiles;
+  absl::StrAppend(&manifest, "defines { name: \"SCALE\" expr: \"1 / 3\" } defines { name: \"NONE\" expr: \"mask\" }",
+                  "compile_options: \"-lineinfo\"");
+  const auto spec =
+      SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(manifest)}), kProblem, *DeviceProfile("l4"));
+  EXPECT_THAT(spec->options, ElementsAre("-DBLOCK_M=32", "-DWARPS=2", "-DHEAD_DIM=64", "-DSCALE=0.33333333333333331",
+                                         "-DNONE=0", "-lineinfo"));
+}
+
+TEST(SpecFor, ADefineMustBeFinite) {
+  std::string manifest = kTiles;
+  absl::StrAppend(&manifest, "defines { name: \"SCALE\" expr: \"1 / mask\" }");
+  const auto spec =
+      SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(manifest)}), kProblem, *DeviceProfile("l4"));
+  EXPECT_THAT(std::string(spec.status().message()),
+              HasSubstr("defines 'SCALE': expr is '1 / mask', which comes to inf"));
+}
+
+TEST(SpecFor, AnEntryLaunchedTwiceIsCompiledOnce) {
+  std::string manifest = kTiles;
+  absl::StrAppend(&manifest, "launches { entry: \"combine\" grid_x: \"rows\" }");
+  const auto spec =
+      SpecFor(*ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(manifest)}), kProblem, *DeviceProfile("l4"));
+  EXPECT_THAT(spec->entries, ElementsAre("attend", "combine"));
+}
+
 TEST(SpecFor, AnotherTargetIsOtherCode) {
   const Variant variant = *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1", {Make(kTiles)});
   EXPECT_NE(SpecFor(variant, kProblem, *DeviceProfile("l4"))->key,
@@ -239,6 +266,21 @@ TEST(RecipeFor, LeavesOutLaunchesWhoseConditionDoesNotHold) {
   ASSERT_EQ(recipe->launches_size(), 1);
   EXPECT_EQ(recipe->main_launch(), 0);
   EXPECT_EQ(recipe->scratch(0).bytes(), 0);
+}
+
+TEST(RecipeFor, AnErrorNamesTheFieldAndWhatItComesTo) {
+  const auto error = [](const std::string& from, const std::string& to) {
+    const Variant variant =
+        *ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {Make(absl::StrReplaceAll(kTiles, {{from, to}}))});
+    return std::string(RecipeFor(variant, kProblem, *DeviceProfile("l4")).status().message());
+  };
+  EXPECT_THAT(error("\"tiles * KV_SPLITS\"", "\"tiles / 3\""),
+              HasSubstr("KV_SPLITS=4: launches 'attend': grid_x is 'tiles / 3', which comes to 5.33333"));
+  EXPECT_THAT(error("\"batch * heads_q\"", "\"batch - 2\""), HasSubstr("grid_y is 'batch - 2', which comes to 0"));
+  EXPECT_THAT(error("i32: \"seq_q\"", "i32: \"seq_q * 2^30\""),
+              HasSubstr("'attend': args[1] is 'seq_q * 2^30', which comes to 5.49756e+11; allowed are whole numbers"));
+  EXPECT_THAT(error("sqrt(head_dim)", "mask"), HasSubstr("args[3] is '1 / mask', which comes to inf"));
+  EXPECT_THAT(error("KV_SPLITS * rows * 4 : 0", "0 - rows : 0"), HasSubstr("scratch 'partial': bytes is"));
 }
 
 TEST(RecipeFor, RefusesAnInfeasibleVariant) {
