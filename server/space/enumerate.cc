@@ -72,7 +72,7 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
   return limit == nullptr ? absl::OkStatus() : Broken(*limit);
 }
 
-absl::StatusOr<Enumeration> Enumerate(std::shared_ptr<const Family> family, const Problem& problem,
+absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
                                       const v1::Device& device) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();

@@ -61,11 +61,11 @@ class SourceReader {
     if (!text)
       return absl::InvalidArgumentError(
           absl::StrCat("sources has '", source, "', and there is no ", path.string(), " below ", root_.string()));
-    return Keep(name, path, *std::move(text));
+    return Keep(name, path, *text);
   }
 
  private:
-  absl::Status Keep(const std::string& name, const fs::path& path, std::string text) {
+  absl::Status Keep(const std::string& name, const fs::path& path, const std::string& text) {
     for (const auto& [known, unused] : family_.sources) {
       if (known == name) return absl::OkStatus();
     }
@@ -82,7 +82,7 @@ class SourceReader {
     for (const fs::path& directory : {folder_, root_, from.parent_path()}) {
       if (!IsBelowRoot(directory / name)) continue;
       if (std::optional<std::string> text = Read(directory / name); text) {
-        return Keep(name, directory / name, *std::move(text));
+        return Keep(name, directory / name, *text);
       }
     }
     return absl::InvalidArgumentError(absl::StrCat(from.string(), " includes \"", name, "\", which is in neither ",

@@ -53,6 +53,7 @@ class Search {
     const auto& values = parameter.values();
     const int64_t guess = std::find(values.begin(), values.end(), parameter.guess()) - values.begin();
     std::vector<Step> order;
+    order.reserve(values.size());
     for (int i = 0; i < values.size(); ++i) order.push_back({values[i], std::abs(i - guess)});
     std::stable_sort(order.begin(), order.end(), [](const Step& a, const Step& b) { return a.steps < b.steps; });
     return order;

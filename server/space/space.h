@@ -52,7 +52,7 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 // a rejection there counts the whole subtree. Exact: what remains is what filtering the full product would leave.
 // To the manifest's own rules come the device's limits on any launch (threads and dynamic shared memory a block, grid),
 // so that no variant is offered to a device that could not launch it.
-absl::StatusOr<Enumeration> Enumerate(std::shared_ptr<const Family> family, const Problem& problem,
+absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
                                       const v1::Device& device);
 
 // Whether one variant satisfies limits and constraints; FailedPrecondition carries the reason.
