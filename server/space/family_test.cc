@@ -1,5 +1,9 @@
 #include "server/space/family.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -168,6 +172,24 @@ TEST(LoadFamily, AMissingIncludeIsNamedWithItsSource) {
   families.Write("small/family.textproto", Manifest(kLaunch));
   families.Write("small/small.cu", "#include \"gone.cuh\"\n");
   EXPECT_THAT(std::string(LoadFamily(families.root(), "small").status().message()), HasSubstr("includes \"gone.cuh\""));
+}
+
+// The text between the fence that opens with `language` and its end.
+std::string Block(const std::string& document, const std::string& language) {
+  const std::string fence = absl::StrCat("```", language, "\n");
+  const size_t begin = document.find(fence) + fence.size();
+  return document.substr(begin, document.find("```\n", begin) - begin);
+}
+
+TEST(LoadFamily, LoadsTheExampleOfTheDocumentation) {
+  std::ifstream file(ATTUNE_SOURCE_DIR "/docs/families.md");
+  const std::string document((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const TestingFamilies families;
+  families.Write("attention_rows/family.textproto", Block(document, "proto"));
+  families.Write("attention_rows/attention_rows.cl", Block(document, "c"));
+  const auto family = LoadFamily(families.root(), "attention_rows");
+  ASSERT_TRUE(family.ok()) << family.status();
+  EXPECT_THAT((*family)->sources[0].second, HasSubstr("__kernel void attention_rows("));
 }
 
 TEST(LoadFamilies, FindsEveryFolderWithAManifestInOrder) {
