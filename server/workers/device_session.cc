@@ -15,9 +15,9 @@ namespace {
 using worker::v1::TrialResponse;
 
 // With this many samples an interval still so wide says that the times do not settle; with fewer, that there was no
-// time to find out.
+// time to find out. Half the median: a busy CPU device stays below.
 constexpr int kEnoughSamples = 20;
-constexpr double kUnstableWidth = 0.25;
+constexpr double kUnstableWidth = 0.5;
 
 double MillisecondsSince(absl::Time start) { return absl::ToDoubleMilliseconds(absl::Now() - start); }
 
