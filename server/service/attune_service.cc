@@ -1,5 +1,6 @@
 #include "server/service/attune_service.h"
 
+#include <optional>
 #include <utility>
 
 #include "proto/attune/problem.h"
@@ -75,16 +76,39 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* 
   return reactor;
 }
 
+absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, const std::string& bytes,
+                                       grpc::ByteBuffer* response) {
+  v1::GetBestRequest valid = request;
+  if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+  const uint64_t version = options_.lookup->version();
+  const absl::StatusOr<v1::GetBestResponse> answer = options_.lookup->GetBest(valid);
+  if (!answer.ok()) return answer.status();
+  const grpc::Slice slice(answer->SerializeAsString());
+  *response = grpc::ByteBuffer(&slice, 1);
+  if (!request.include_artifact()) answers_.Put(bytes, version, *response);
+  return absl::OkStatus();
+}
+
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
-                                                     const v1::GetBestRequest* request, v1::GetBestResponse* response) {
-  const auto answer = [this, request, response]() -> absl::Status {
-    v1::GetBestRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    return Fill(options_.lookup->GetBest(valid), response);
-  };
-  if (request->include_artifact()) return Later(context, "GetBest", answer);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(answer(), "GetBest"));
+                                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  grpc::Slice slice;
+  std::string bytes;
+  if (request->DumpToSingleSlice(&slice).ok()) bytes.assign(slice.begin(), slice.end());
+  if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.lookup->version())) {
+    response->Swap(&*kept);
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  v1::GetBestRequest parsed;
+  if (!parsed.ParseFromString(bytes)) {
+    reactor->Finish(ToGrpc(absl::InvalidArgumentError("the request is no attune.v1.GetBestRequest"), "GetBest"));
+    return reactor;
+  }
+  if (parsed.include_artifact()) {
+    return Later(context, "GetBest", [this, parsed, bytes, response] { return Answer(parsed, bytes, response); });
+  }
+  reactor->Finish(ToGrpc(Answer(parsed, bytes, response), "GetBest"));
   return reactor;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "server/service/executor.h"
+#include "server/service/response_cache.h"
 #include "server/service/validate.h"
 #include "server/store/store.h"
 #include "server/tuning/lookup.h"
@@ -26,13 +27,14 @@ struct ServiceOptions {
   std::string version;
 };
 
-// GetBest and Ping answer on gRPC's thread; everything that may touch the disk runs on the executor.
-class AttuneServiceImpl final : public v1::AttuneService::CallbackService {
+// GetBest and Ping answer on gRPC's thread; everything that may touch the disk runs on the executor. GetBest sees its
+// request as bytes, so that a repeated one is neither parsed nor answered anew.
+class AttuneServiceImpl final
+    : public v1::AttuneService::WithRawCallbackMethod_GetBest<v1::AttuneService::CallbackService> {
  public:
   explicit AttuneServiceImpl(ServiceOptions options);
 
-  grpc::ServerUnaryReactor* GetBest(grpc::CallbackServerContext*, const v1::GetBestRequest*,
-                                    v1::GetBestResponse*) override;
+  grpc::ServerUnaryReactor* GetBest(grpc::CallbackServerContext*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   grpc::ServerUnaryReactor* Tune(grpc::CallbackServerContext*, const v1::TuneRequest*, v1::Operation*) override;
   grpc::ServerUnaryReactor* Sweep(grpc::CallbackServerContext*, const v1::SweepRequest*, v1::Operation*) override;
   grpc::ServerUnaryReactor* EvaluateVariant(grpc::CallbackServerContext*, const v1::EvaluateVariantRequest*,
@@ -70,8 +72,12 @@ class AttuneServiceImpl final : public v1::AttuneService::CallbackService {
   grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, const char* method,
                                   std::function<absl::Status()> work);
 
+  // The answer to one serialised request; small ones are kept.
+  absl::Status Answer(const v1::GetBestRequest& request, const std::string& bytes, grpc::ByteBuffer* response);
+
   ServiceOptions options_;
   Known known_;
+  ResponseCache answers_;
   Executor executor_;
 };
 

@@ -51,6 +51,7 @@ class EchoLookup : public tuning::Lookup {
     response.set_device_id(request.device_id());
     return response;
   }
+  uint64_t version() const override { return 0; }
   void Changed(const v1::Incumbent&) override {}
   void Recorded(const v1::Baseline&) override {}
 };
@@ -92,11 +93,13 @@ TEST_F(ServerTest, NormalisesWhatItLooksUp) {
   request.mutable_problem()->set_heads_q(2);
   request.mutable_problem()->set_seq_q(3);
   request.mutable_problem()->set_head_dim(64);
-  grpc::ClientContext context;
-  v1::GetBestResponse response;
-  ASSERT_TRUE(stub_->GetBest(&context, request, &response).ok());
-  EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
-  EXPECT_EQ(response.device_id(), "cuda:0");
+  for (int time = 0; time < 2; ++time) {  // the second is answered from what was kept
+    grpc::ClientContext context;
+    v1::GetBestResponse response;
+    ASSERT_TRUE(stub_->GetBest(&context, request, &response).ok());
+    EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
+    EXPECT_EQ(response.device_id(), "cuda:0");
+  }
 }
 
 TEST_F(ServerTest, ABadProblemIsAnErrorWithItsReason) {

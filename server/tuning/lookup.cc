@@ -1,6 +1,7 @@
 #include "server/tuning/lookup.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -98,6 +99,8 @@ class MemoryLookup : public Lookup {
     return absl::NotFoundError(
         absl::StrCat("no answer for ", text, " on '", device_id, "': ", absl::StrJoin(tried, "; ")));
   }
+
+  uint64_t version() const override { return generation_; }
 
   void Changed(const v1::Incumbent& incumbent) override {
     Refresh(incumbent.problem_text(), incumbent.device_id(), incumbent.policy());
@@ -361,7 +364,7 @@ class MemoryLookup : public Lookup {
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::string, AnswerPtr> answers_;
   std::unordered_map<std::string, AnswerPtr> derived_;
-  uint64_t generation_ = 0;
+  std::atomic<uint64_t> generation_ = 0;
 };
 
 }  // namespace

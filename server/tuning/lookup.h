@@ -2,7 +2,7 @@
 #ifndef ATTUNE_SERVER_TUNING_LOOKUP_H_
 #define ATTUNE_SERVER_TUNING_LOOKUP_H_
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +31,8 @@ class Lookup {
   // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what
   // was tried.
   virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
+  // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
+  virtual uint64_t version() const = 0;
   // What is served for the incumbent's problem, device and policy has changed, or what is known of it: after each
   // promotion, rollback and new baseline. Reads the store.
   virtual void Changed(const v1::Incumbent& incumbent) = 0;
