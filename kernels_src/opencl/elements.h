@@ -22,7 +22,7 @@ typedef JOIN(int, VEC) ivec;
 
 #if VEC == 1
 typedef uint uvec;
-#define LOAD_RAW(p) ((uint)*(p))
+#define LOAD_RAW(p) ((uint) * (p))
 #define STORE_RAW(x, p) (*(p) = (ushort)(x))
 #define AS_UVEC(x) as_uint(x)
 #define AS_VEC(x) as_float(x)
