@@ -15,9 +15,9 @@ namespace {
 using worker::v1::TrialResponse;
 
 // With this many samples an interval still so wide says that the times do not settle; with fewer, that there was no
-// time to find out. Half the median: a busy CPU device stays below.
+// time to find out.
 constexpr int kEnoughSamples = 20;
-constexpr double kUnstableWidth = 0.5;
+constexpr double kUnstableWidth = 0.25;
 
 double MillisecondsSince(absl::Time start) { return absl::ToDoubleMilliseconds(absl::Now() - start); }
 
@@ -30,11 +30,16 @@ void SetVerdict(TrialResponse& response, v1::Verdict verdict, absl::string_view 
   response.set_detail(std::string(detail));
 }
 
+// A CPU runs its kernels on the cores that compile, serve and do everything else: times that spread there say nothing
+// of the variant.
+bool SharesItsCores(const v1::Device& device) { return device.warp_size() == 1; }
+
 // Adds the timing, and UNSTABLE when it would not settle. Contention is another process's fault.
-void SetTiming(TrialResponse& response, const v1::Timing& timing) {
+void SetTiming(const v1::Device& device, TrialResponse& response, const v1::Timing& timing) {
   *response.mutable_timing() = timing;
+  if (timing.settled() || timing.contended() || SharesItsCores(device) || timing.samples() < kEnoughSamples) return;
   const double width = timing.median_us() > 0 ? (timing.high_us() - timing.low_us()) / timing.median_us() : 0;
-  if (timing.settled() || timing.contended() || timing.samples() < kEnoughSamples || width <= kUnstableWidth) return;
+  if (width <= kUnstableWidth) return;
   SetVerdict(response, v1::VERDICT_UNSTABLE,
              absl::StrFormat("its times do not settle: %.3g to %.3g us around %.3g us after %d samples",
                              timing.low_us(), timing.high_us(), timing.median_us(), timing.samples()));
@@ -108,7 +113,7 @@ absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialReques
   absl::StatusOr<v1::Timing> timing =
       measure::Measure(timer, request.policy(), measure::Options(), request.leader_us());
   if (!timing.ok()) return timing.status();
-  SetTiming(*response, *timing);
+  SetTiming(info_, *response, *timing);
   response->set_time_ms(MillisecondsSince(start));
   return response;
 }
@@ -143,7 +148,7 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker:
     absl::StatusOr<std::vector<v1::Timing>> timings = measure::PlayOff(contestants, request.policy(), options);
     if (!timings.ok()) return timings.status();
     for (size_t i = 0; i < contestants.size(); ++i) {
-      SetTiming(*contestant_results[i], (*timings)[i]);
+      SetTiming(info_, *contestant_results[i], (*timings)[i]);
       contestant_results[i]->set_time_ms(MillisecondsSince(start));
     }
   }

@@ -127,6 +127,21 @@ TEST_F(DeviceSessionTest, ACandidateThatIsSlowerThanTheLeaderIsGivenUpEarly) {
   EXPECT_LT(Trial("erratic", false, /*leader_us=*/1).timing().samples(), alone);
 }
 
+TEST_F(DeviceSessionTest, OnACpuTimesThatDoNotSettleAreTheMachinesFault) {
+  v1::Device cpu;
+  cpu.set_warp_size(1);
+  DeviceSession session(cpu, [this] { return Open(); });
+  verify::FakeDevice scratch;
+  Request request;
+  *request.mutable_prepare() = verify::PrepareOn(scratch, problem_, 1);
+  ASSERT_EQ(session.Handle(request).error_message(), "");
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("erratic");
+  request.mutable_trial()->set_policy(v1::POLICY_HOT);
+  const TrialResponse trial = session.Handle(request).trial();
+  EXPECT_EQ(trial.verdict(), v1::VERDICT_OK);
+  EXPECT_FALSE(trial.timing().settled());
+}
+
 TEST_F(DeviceSessionTest, TimesThatDoNotSettleAreUnstable) {
   ASSERT_EQ(Prepare().error_message(), "");
   const TrialResponse trial = Trial("erratic");
