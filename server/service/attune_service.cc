@@ -20,6 +20,13 @@ absl::Status Fill(absl::StatusOr<T> result, T* response) {
   return result.status();
 }
 
+// Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
+grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, const char* method, const absl::Status& status) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status, method));
+  return reactor;
+}
+
 v1::KernelFamily Translate(const space::Family& family) {
   const family::v1::KernelFamily& manifest = family.manifest;
   v1::KernelFamily out;
@@ -91,25 +98,21 @@ absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, const 
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   grpc::Slice slice;
   std::string bytes;
   if (request->DumpToSingleSlice(&slice).ok()) bytes.assign(slice.begin(), slice.end());
   if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.lookup->version())) {
     response->Swap(&*kept);
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+    return Now(context, "GetBest", absl::OkStatus());
   }
   v1::GetBestRequest parsed;
   if (!parsed.ParseFromString(bytes)) {
-    reactor->Finish(ToGrpc(absl::InvalidArgumentError("the request is no attune.v1.GetBestRequest"), "GetBest"));
-    return reactor;
+    return Now(context, "GetBest", absl::InvalidArgumentError("the request is no attune.v1.GetBestRequest"));
   }
   if (parsed.include_artifact()) {
     return Later(context, "GetBest", [this, parsed, bytes, response] { return Answer(parsed, bytes, response); });
   }
-  reactor->Finish(ToGrpc(Answer(parsed, bytes, response), "GetBest"));
-  return reactor;
+  return Now(context, "GetBest", Answer(parsed, bytes, response));
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,
@@ -288,9 +291,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListKernelFamilies(grpc::CallbackSe
                                                                 const v1::ListKernelFamiliesRequest*,
                                                                 v1::ListKernelFamiliesResponse* response) {
   for (const auto& family : options_.world.families) *response->add_families() = Translate(*family);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  return Now(context, "ListKernelFamilies", absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerContext* context,
@@ -299,9 +300,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerCon
   for (const v1::Device& device : options_.world.devices) *response->add_devices() = device;
   for (const v1::BackendStatus& backend : options_.backends) *response->add_backends() = backend;
   response->set_server_version(options_.version);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  return Now(context, "ListDevices", absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerContext* context,
@@ -316,9 +315,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerConte
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Ping(grpc::CallbackServerContext* context, const v1::PingRequest*,
                                                   v1::PingResponse*) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  return Now(context, "Ping", absl::OkStatus());
 }
 
 }  // namespace attune::service

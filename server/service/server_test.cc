@@ -46,6 +46,7 @@ class OneOperationTuner : public tuning::Tuner {
 class EchoLookup : public tuning::Lookup {
  public:
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
+    ++asked;
     v1::GetBestResponse response;
     *response.mutable_problem() = request.problem();
     response.set_device_id(request.device_id());
@@ -54,6 +55,8 @@ class EchoLookup : public tuning::Lookup {
   uint64_t version() const override { return 0; }
   void Changed(const v1::Incumbent&) override {}
   void Recorded(const v1::Baseline&) override {}
+
+  std::atomic<int> asked{0};
 };
 
 class ServerTest : public ::testing::Test {
@@ -100,6 +103,20 @@ TEST_F(ServerTest, NormalisesWhatItLooksUp) {
     EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
     EXPECT_EQ(response.device_id(), "cuda:0");
   }
+}
+
+TEST_F(ServerTest, AnArtifactIsFetchedAsideAndTheAnswerNotKept) {
+  v1::GetBestRequest request;
+  *request.mutable_problem() = ToProto(*ParseProblem("b1.h2.q3.d64.f16"));
+  request.set_include_artifact(true);
+  for (int time = 0; time < 2; ++time) {
+    grpc::ClientContext context;
+    v1::GetBestResponse response;
+    const grpc::Status status = stub_->GetBest(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.device_id(), "cuda:0");
+  }
+  EXPECT_EQ(lookup_.asked, 2);
 }
 
 TEST_F(ServerTest, ABadProblemIsAnErrorWithItsReason) {
