@@ -16,8 +16,9 @@ constexpr int kExecutorThreads = 4;
 // Moves a StatusOr's value into a response.
 template <typename T>
 absl::Status Fill(absl::StatusOr<T> result, T* response) {
-  if (result.ok()) *response = *std::move(result);
-  return result.status();
+  if (!result.ok()) return result.status();
+  *response = *std::move(result);
+  return absl::OkStatus();
 }
 
 // Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
