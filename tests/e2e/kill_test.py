@@ -3,6 +3,7 @@
 ATTUNE_KILLS is how often (default 6; the full proof is 50).
 """
 
+import json
 import os
 import random
 import subprocess
@@ -26,12 +27,12 @@ class KillTest(DaemonTest):
         )
         return (result.stdout + result.stderr).strip()
 
-    def reported(self, daemon, name, seen):
-        """Collects what the daemon reports as done while it lives: trials by name."""
-        try:
-            seen.update(t["trial"] for t in daemon.trials(PROBLEM))
-        except (AssertionError, subprocess.TimeoutExpired):
-            pass  # it was killed under us
+    def report(self, daemon, seen, killed):
+        """Collects, by name, the trials that the daemon reports while it lives."""
+        while not killed.is_set():
+            result = daemon.attune("--format=json", "trials", PROBLEM, "--limit", "0", check=False)
+            if result.returncode == 0:
+                seen.update(json.loads(line)["trial"] for line in result.stdout.splitlines())
 
     def test_no_reported_trial_is_lost_and_every_variant_is_tried_once(self):
         random.seed(os.environ.get("ATTUNE_SEED", "1"))
@@ -40,20 +41,25 @@ class KillTest(DaemonTest):
         total = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
         seen = set()
         kills = 0
+        # Else nothing might be reported before the last kill, and nothing could be lost.
+        wait_until("a first trial", lambda: daemon.trials(PROBLEM))
         while kills < KILLS:
             # The moment is random; a job that is done can no longer be interrupted, so a new one is started.
             if [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name and j["done"]]:
                 name = daemon.json("tune", PROBLEM, "--detach", "--retry-known")[0]["operation"]
-            asking = threading.Thread(target=self.reported, args=(daemon, name, seen))
+            killed = threading.Event()
+            asking = threading.Thread(target=self.report, args=(daemon, seen, killed))
             asking.start()
-            time.sleep(random.uniform(0.0, 0.6))
+            time.sleep(random.uniform(0.0, 2.5))
             daemon.kill()
+            killed.set()
             asking.join()
             kills += 1
             self.assertEqual(self.integrity(daemon), "ok", f"after kill {kills}")
             daemon.start()
             stored = {t["trial"] for t in daemon.trials(PROBLEM)}
             self.assertLessEqual(seen, stored, f"lost after kill {kills}")
+        self.assertTrue(seen)
         daemon.attune("watch", name)
         first_job = [t for t in daemon.trials(PROBLEM) if t["job"] == name]
         variants = [t["variant"] for t in first_job if t["verdict"] != "LOST"]
