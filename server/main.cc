@@ -25,7 +25,9 @@
 #include "server/space/family.h"
 #include "server/store/store.h"
 #include "server/tuning/lookup.h"
+#include "server/tuning/pending_tuner.h"
 #include "server/tuning/tuner.h"
+#include "server/workers/remembered_host.h"
 #include "server/workers/workers.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"localhost:7411"},
@@ -123,6 +125,92 @@ void LogHost(const workers::HostDescription& host) {
   if (host.devices.empty()) LogWarning("no device: stored answers are served, nothing can be tuned");
 }
 
+workers::WorkerOptions OptionsOfWorkers() {
+  workers::WorkerOptions options;
+  options.executable = absl::GetFlag(FLAGS_worker).empty() ? DefaultWorker() : absl::GetFlag(FLAGS_worker);
+  options.compile_workers = absl::GetFlag(FLAGS_compile_workers);
+  options.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
+  options.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
+  options.lock_dir = absl::GetFlag(FLAGS_lock_dir);
+  options.emulate = absl::GetFlag(FLAGS_emulate);
+  return options;
+}
+
+// What this host has, or nothing when it cannot be probed.
+workers::HostDescription Probe(const workers::WorkerOptions& options) {
+  absl::StatusOr<workers::HostDescription> host = workers::ProbeHost(options);
+  if (!host.ok()) {
+    LogError("the host could not be probed; serving stored answers only", {{"error", host.status().message()}});
+    return {};
+  }
+  const std::vector<std::string> wanted = absl::GetFlag(FLAGS_devices);
+  if (!wanted.empty()) {
+    std::erase_if(host->devices, [&wanted](const v1::Device& device) {
+      return std::find(wanted.begin(), wanted.end(), device.id()) == wanted.end();
+    });
+  }
+  return *std::move(host);
+}
+
+// The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
+// may arrive later.
+struct Front {
+  workers::HostDescription host;
+  std::unique_ptr<workers::CompilePool> compiler;
+  std::unique_ptr<tuning::Lookup> lookup;
+  tuning::PendingTuner tuner;
+  std::unique_ptr<service::AttuneServiceImpl> service;
+  std::unique_ptr<service::Server> server;
+};
+
+absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& addresses, workers::HostDescription host,
+                                             const workers::WorkerOptions& options,
+                                             const std::vector<std::shared_ptr<const space::Family>>& families,
+                                             store::Store* store) {
+  auto front = std::make_unique<Front>();
+  front->host = std::move(host);
+  front->compiler = workers::MakeCompilePool(options, front->host);
+  tuning::World world{.devices = front->host.devices, .toolchains = {}, .families = families};
+  for (const v1::BackendStatus& backend : front->host.backends) {
+    if (auto toolchain = front->compiler->Toolchain(backend.backend()); toolchain.ok()) {
+      world.toolchains[backend.backend()] = *toolchain;
+    }
+  }
+  auto lookup = tuning::Lookup::Create(store, world);
+  if (!lookup.ok()) return lookup.status();
+  front->lookup = *std::move(lookup);
+  front->service =
+      std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
+                                                                           .lookup = front->lookup.get(),
+                                                                           .store = store,
+                                                                           .world = world,
+                                                                           .backends = front->host.backends,
+                                                                           .version = kVersion});
+  auto server = service::Server::Start(addresses, front->service.get());
+  if (!server.ok()) return server.status();
+  front->server = *std::move(server);
+  return front;
+}
+
+// Serves on the description that the last start left, while the host is probed; null when there is none.
+absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const std::string& host_file, const workers::WorkerOptions& options,
+                                                  const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                  store::Store* store) {
+  absl::StatusOr<workers::HostDescription> recalled = workers::RecallHost(host_file);
+  if (!recalled.ok()) {
+    if (!absl::IsNotFound(recalled.status())) {
+      LogWarning("nothing is served before the host is probed", {{"reason", recalled.status().message()}});
+    }
+    return nullptr;
+  }
+  auto front = Serve(absl::GetFlag(FLAGS_listen), *std::move(recalled), options, families, store);
+  if (front.ok()) {
+    LogInfo("answering from the store while the host is probed",
+            {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
+  }
+  return front;
+}
+
 absl::Status Run(const EndingSignals& signals) {
   std::vector<std::string> kernels = absl::GetFlag(FLAGS_kernels_dir);
   if (kernels.empty()) kernels = DefaultKernels();
@@ -132,60 +220,45 @@ absl::Status Run(const EndingSignals& signals) {
   auto store = store::OpenSqliteStore({.directory = absl::GetFlag(FLAGS_data_dir)});
   if (!store.ok()) return store.status();
 
-  workers::WorkerOptions options;
-  options.executable = absl::GetFlag(FLAGS_worker).empty() ? DefaultWorker() : absl::GetFlag(FLAGS_worker);
-  options.compile_workers = absl::GetFlag(FLAGS_compile_workers);
-  options.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
-  options.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
-  options.lock_dir = absl::GetFlag(FLAGS_lock_dir);
-  options.emulate = absl::GetFlag(FLAGS_emulate);
-  absl::StatusOr<workers::HostDescription> host = workers::ProbeHost(options);
-  if (!host.ok()) {
-    LogError("the host could not be probed; serving stored answers only", {{"error", host.status().message()}});
-    host.emplace();
-  }
-  const std::vector<std::string> wanted = absl::GetFlag(FLAGS_devices);
-  if (!wanted.empty()) {
-    std::erase_if(host->devices, [&wanted](const v1::Device& device) {
-      return std::find(wanted.begin(), wanted.end(), device.id()) == wanted.end();
-    });
-  }
-  LogHost(*host);
-
-  const std::unique_ptr<workers::CompilePool> compiler = workers::MakeCompilePool(options, *host);
-  std::vector<std::unique_ptr<workers::DeviceWorker>> device_workers;
-  tuning::World world{.devices = host->devices, .toolchains = {}, .families = *families};
-  for (const v1::BackendStatus& backend : host->backends) {
-    if (auto toolchain = compiler->Toolchain(backend.backend()); toolchain.ok()) {
-      world.toolchains[backend.backend()] = *toolchain;
+  const workers::WorkerOptions options = OptionsOfWorkers();
+  const std::string host_file = workers::HostFile(absl::GetFlag(FLAGS_data_dir), options);
+  auto front = ServeEarly(host_file, options, *families, store->get());
+  if (!front.ok()) return front.status();
+  workers::HostDescription host = Probe(options);
+  LogHost(host);
+  if (*front == nullptr || !workers::SameHost((*front)->host, host)) {
+    std::vector<std::string> addresses = absl::GetFlag(FLAGS_listen);
+    if (*front != nullptr) {
+      LogWarning("the host has changed since the last start; its answers are made anew");
+      addresses = (*front)->server->addresses();
+      (*front)->server->Shutdown(absl::Seconds(1));
+      front->reset();
+    }
+    front = Serve(addresses, host, options, *families, store->get());
+    if (!front.ok()) return front.status();
+    if (absl::Status kept = workers::RememberHost(host_file, host); !kept.ok()) {
+      LogWarning("the next start will probe before it serves", {{"reason", kept.message()}});
     }
   }
-  auto lookup = tuning::Lookup::Create(store->get(), world);
-  if (!lookup.ok()) return lookup.status();
 
+  std::vector<std::unique_ptr<workers::DeviceWorker>> device_workers;
   tuning::TunerOptions tuner_options;
   tuner_options.store = store->get();
-  tuner_options.compiler = compiler.get();
-  for (const v1::Device& device : host->devices) {
+  tuner_options.compiler = (*front)->compiler.get();
+  for (const v1::Device& device : host.devices) {
     device_workers.push_back(workers::MakeDeviceWorker(options, device));
     tuner_options.devices[device.id()] = device_workers.back().get();
   }
   tuner_options.families = *families;
   tuner_options.idle_release = absl::GetFlag(FLAGS_idle_release);
-  tuner_options.promoted = [&lookup](const v1::Incumbent& incumbent) { (*lookup)->Changed(incumbent); };
+  tuner_options.promoted = [lookup = (*front)->lookup.get()](const v1::Incumbent& incumbent) {
+    lookup->Changed(incumbent);
+  };
   auto tuner = tuning::Tuner::Create(std::move(tuner_options));
   if (!tuner.ok()) return tuner.status();
   if (absl::Status resumed = (*tuner)->Resume(); !resumed.ok()) return resumed;
-
-  service::AttuneServiceImpl service({.tuner = tuner->get(),
-                                      .lookup = lookup->get(),
-                                      .store = store->get(),
-                                      .world = world,
-                                      .backends = {host->backends.begin(), host->backends.end()},
-                                      .version = kVersion});
-  auto server = service::Server::Start(absl::GetFlag(FLAGS_listen), &service);
-  if (!server.ok()) return server.status();
-  LogInfo("serving", {{"address", absl::StrJoin((*server)->addresses(), ",")},
+  (*front)->tuner.Arrive(tuner->get());
+  LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
                       {"families", (*families).size()},
                       {"data_dir", absl::GetFlag(FLAGS_data_dir)}});
@@ -194,7 +267,7 @@ absl::Status Run(const EndingSignals& signals) {
   const absl::Duration grace = absl::GetFlag(FLAGS_drain_timeout);
   LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(grace)}});
   (*tuner)->Drain(grace);
-  (*server)->Shutdown(grace);
+  (*front)->server->Shutdown(grace);
   LogInfo("stopped");
   return absl::OkStatus();
 }

@@ -46,8 +46,10 @@ class Daemon:
             *self.flags,
         ]
 
-    def start(self, environment=None):
+    def start(self, environment=None, until=" serving "):
+        """Starts it and waits until it logs `until`."""
         self.log = ""
+        self._until = until
         self._serving = threading.Event()
         self.process = subprocess.Popen(
             self.command(), stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
@@ -63,7 +65,7 @@ class Daemon:
         with self.process.stderr as lines:
             for line in lines:
                 self.log += line
-                if " serving " in line:
+                if self._until in line:
                     self._serving.set()
         self._serving.set()
 

@@ -1,0 +1,51 @@
+"""A daemon that has been here before answers while its host is still being probed."""
+
+import unittest
+
+from harness import ATTUNED, DaemonTest, wait_until
+
+PROBLEM = "b1.h1.q64.d64.f16"
+
+# A worker that probes its host only once it is let.
+SLOW_PROBE = """#!/bin/sh
+case "$*" in *--role=probe*) while [ -e {gate} ]; do sleep 0.02; done ;; esac
+exec {worker} "$@"
+"""
+
+
+class EarlyAnswerTest(DaemonTest):
+    def test_look_ups_are_answered_before_the_host_is_probed(self):
+        gate = self.directory / "gate"
+        worker = self.directory / "worker"
+        worker.write_text(SLOW_PROBE.format(gate=gate, worker=ATTUNED.with_name("attune-worker")))
+        worker.chmod(0o755)
+        daemon = self.daemon(flags=[f"--worker={worker}"])
+        daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=2", "--seed=7")
+        served = daemon.json("best", PROBLEM)[0]
+        daemon.stop()
+
+        gate.touch()
+        daemon.start(until="while the host is probed")
+        self.assertEqual(daemon.json("best", PROBLEM)[0], served)
+        refused = daemon.attune("--timeout=1s", "tune", PROBLEM, check=False)
+        self.assertIn("probing its host", refused.stderr)
+        gate.unlink()
+        wait_until("the tuner", lambda: " serving " in daemon.log)
+        daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=2", "--seed=7")
+        daemon.stop()
+
+    def test_a_host_that_has_changed_is_noticed(self):
+        daemon = self.daemon()
+        daemon.stop()
+        remembered = daemon.data / "host.binpb"
+        now = remembered.read_bytes()
+        remembered.write_bytes(now.replace(b"opencl:0", b"opencl:7"))
+        daemon.start()
+        self.assertIn("the host has changed", daemon.log)
+        self.assertEqual(daemon.json("devices")[0]["device"], "opencl:0")
+        self.assertEqual(remembered.read_bytes(), now)
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
