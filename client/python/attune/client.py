@@ -40,7 +40,8 @@ def _follows(builder: Callable[P, Plan[Operation]], result: type[R]) -> Callable
 def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], Answer]:
     def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Answer:
         query = builder(*args, **kwargs)
-        return self.lookup.find(query) or self.carry_out(self.lookup.fetch(query))
+        found = self.lookup.find(query)
+        return found if found is not None else self.carry_out(self.lookup.fetch(query))
 
     return described(method, builder, "Answer")
 
