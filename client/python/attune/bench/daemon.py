@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from attune.bench.error import BenchError
+
 START_S = 60
 STOP_S = 30
 
@@ -47,7 +49,7 @@ def daemon_command(options: DaemonOptions, address: str) -> list[str]:
 def running_daemon(options: DaemonOptions) -> Iterator[str]:
     """The address of a daemon that serves until the end of the block; its log is `attuned.log` in the data directory.
 
-    Raises RuntimeError with the end of the log when it does not start.
+    Raises BenchError with the end of the log when it does not start.
     """
     options.data.mkdir(parents=True, exist_ok=True)
     log = options.data / "attuned.log"
@@ -62,7 +64,7 @@ def running_daemon(options: DaemonOptions) -> Iterator[str]:
             end = time.monotonic() + START_S
             while not socket.exists():
                 if process.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError(f"{options.attuned} did not start:\n{log.read_text()[-2000:]}")
+                    raise BenchError(f"{options.attuned} did not start:\n{log.read_text()[-2000:]}")
                 time.sleep(0.05)
             yield address
         finally:

@@ -48,7 +48,11 @@ class Device:
     def facts(self) -> Facts:
         """Of the device and the libraries that drive it."""
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        libraries = {"CUDA": str(torch.version.cuda), "cuDNN": str(torch.backends.cudnn.version())}
+        libraries = {
+            "PyTorch": torch.__version__,
+            "CUDA": str(torch.version.cuda),
+            "cuDNN": str(torch.backends.cudnn.version()),
+        }
         try:
             import triton
 

@@ -1,6 +1,6 @@
 """The lock under which daemons use a device, held by the bench while it times: no worker then shares the device.
 
-It is flock on `<lock_dir>/<uuid>.lock`, the file that names its holder's process, as server/workers/device_lock.h has it.
+It is flock on `<lock_dir>/<uuid>.lock`, a file that holds its holder's process id: as server/workers/device_lock.h.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attune.bench.error import BenchError
+
 
 def lock_file(lock_dir: Path, uuid: str) -> Path:
     """Where the lock of the device with this UUID (or id, where it has none) is."""
@@ -23,7 +25,7 @@ def lock_file(lock_dir: Path, uuid: str) -> Path:
 def device_lock(path: Path, patience_s: float) -> Iterator[None]:
     """Holds the lock in the block; waits up to `patience_s` seconds for an idle daemon to give the device back.
 
-    Raises RuntimeError naming the process that still holds it then.
+    Raises BenchError naming the process that still holds it then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -32,7 +34,7 @@ def device_lock(path: Path, patience_s: float) -> Iterator[None]:
         while not _taken(descriptor):
             if time.monotonic() >= end:
                 holder = os.pread(descriptor, 32, 0).decode(errors="replace") or "unknown"
-                raise RuntimeError(f"the device is in use by process {holder}, which holds {path}; waited {patience_s} s")
+                raise BenchError(f"the device is in use by process {holder}, which holds {path}; waited {patience_s} s")
             time.sleep(0.1)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)

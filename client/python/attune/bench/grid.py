@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attune.bench.error import BenchError
+from attune.errors import AttuneError
 from attune.problem import Problem
 
 GRID = Path(__file__).with_name("grid.txt")
@@ -14,7 +16,7 @@ SMOKE = ("b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16.causal", "b1.h32.kvh8.q1.kv81
 def read_problems(path: Path) -> list[Problem]:
     """The problems of a file in its order; what follows a `#` is a comment.
 
-    Raises ValueError naming file and line for a text that is no problem, for one that stands there twice, and for a
+    Raises BenchError naming file and line for a text that is no problem, for one that stands there twice, and for a
     file without any.
     """
     problems: dict[Problem, int] = {}
@@ -24,13 +26,13 @@ def read_problems(path: Path) -> list[Problem]:
             continue
         try:
             problem = Problem.parse(text)
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: {error}") from error
+        except AttuneError as error:
+            raise BenchError(f"{path}:{number}: {error}") from error
         if problem in problems:
-            raise ValueError(f"{path}:{number}: {problem} stands on line {problems[problem]} already; once is enough")
+            raise BenchError(f"{path}:{number}: {problem} stands on line {problems[problem]} already; once is enough")
         problems[problem] = number
     if not problems:
-        raise ValueError(f"{path}: holds no problem; one a line is expected, such as b2.h8.q512.d64.f16")
+        raise BenchError(f"{path}: holds no problem; one a line is expected, such as b2.h8.q512.d64.f16")
     return list(problems)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attune.bench.error import BenchError
 from attune.bench.records import (
     FLASH,
     OURS,
@@ -67,7 +68,7 @@ def row_line(row: Row, sm_count: int) -> str:
 def read_run(path: Path) -> Run:
     """What a file holds. A half-written last line, which a killed run leaves, is dropped.
 
-    Raises ValueError naming file and line when another line is damaged, or the first is no header.
+    Raises BenchError naming file and line when another line is damaged, or the first is no header.
     """
     lines = path.read_text().splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
@@ -85,9 +86,9 @@ def read_run(path: Path) -> Run:
             else:
                 raise ValueError(f"type is {kind!r}; allowed are 'header' and 'row'")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}:{number}: {error}") from error
+            raise BenchError(f"{path}:{number}: {error}") from error
     if header is None:
-        raise ValueError(f"{path}: has no header; the first line must be one")
+        raise BenchError(f"{path}: has no header; the first line must be one")
     return Run(header, rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from statistics import median
 
 import torch
@@ -36,12 +37,18 @@ def _latency_us(run: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1e6
 
 
-def eager_latencies(runs: Mapping[str, Callable[[], object]], run_us: Mapping[str, float], seed: int) -> dict[str, Eager]:
+def eager_latencies(
+    runs: Mapping[str, Callable[[], object]],
+    run_us: Mapping[str, float],
+    selected: Callable[[str], AbstractContextManager],
+    seed: int,
+) -> dict[str, Eager]:
     """Medians over interleaved rounds.
 
     Args:
         runs: by contestant, one call; each was called before.
         run_us: by contestant, what a run takes on the device, in microseconds.
+        selected: of a contestant, within which its calls are made; entering it is not timed.
         seed: of the orders.
     """
     order = random.Random(seed)
@@ -52,6 +59,7 @@ def eager_latencies(runs: Mapping[str, Callable[[], object]], run_us: Mapping[st
     for _ in range(ROUNDS):
         order.shuffle(names)
         for name in names:
-            call[name].append(_call_us(runs[name], calls[name]))
-            latency[name] += [_latency_us(runs[name]) for _ in range(max(1, calls[name] // 4))]
+            with selected(name):
+                call[name].append(_call_us(runs[name], calls[name]))
+                latency[name] += [_latency_us(runs[name]) for _ in range(max(1, calls[name] // 4))]
     return {name: Eager(median(call[name]), median(latency[name])) for name in runs}

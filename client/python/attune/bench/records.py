@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field
 
 from attune.bench.statistics import Interval
@@ -133,8 +134,12 @@ class Header:
     l2_bytes: int
     memory_bytes: int
     driver: str
-    torch: str
-    libraries: dict[str, str]  # CUDA, cuDNN, Triton, ...
+    libraries: dict[str, str]  # versions of PyTorch, CUDA, cuDNN, Triton
     floors: Floors
     contestants: tuple[str, ...]
     problems: tuple[str, ...]  # that the run was asked for
+
+    @property
+    def slug(self) -> str:
+        """The device in file names: "h200" for "NVIDIA H200"."""
+        return re.sub("[^a-z0-9]+", "-", self.device.lower().removeprefix("nvidia")).strip("-")

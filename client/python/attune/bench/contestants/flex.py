@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch._inductor.config as inductor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from attune.bench.contestants.contestant import NotApplicable, Ready
@@ -38,6 +39,8 @@ class Flex:
             raise NotApplicable("the bench gives flex_attention no softcap")
         if problem.lse:
             raise NotApplicable("the bench asks flex_attention for no log-sum-exp")
+        # The parallelism is flex_ahead's processes; workers of PyTorch's own would only disturb what is timed.
+        inductor.compile_threads = 1
         # Without it the problems so far would count against the limit of compilations of one function, past which it
         # runs uncompiled, and each call would go through the guards of all of them.
         torch.compiler.reset()
