@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import torch
 
-# The stream waits this many cycles, about 50 us, while the host queues what is timed: no launch latency is inside.
-WAIT_CYCLES = 100_000
+# The stream waits this many cycles, about 200 us, while the host queues what is timed: no launch latency is inside.
+WAIT_CYCLES = 400_000
 
 SAMPLE_US = 2000.0  # a graph is made about this long
 PROBE_US = 200.0  # and, to find its length, first this long

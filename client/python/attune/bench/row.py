@@ -41,19 +41,11 @@ def bench_row(stage: Stage, problem: Problem, served: Served | None) -> Row:
     seed = zlib.crc32(str(problem).encode())
     results, ready = _check_all(stage.contestants, problem)
     inputs = rotating_inputs(problem, stage.facts.l2_bytes, stage.facts.memory_bytes)
-    replays: dict[str, Replay] = {}
-    for name, contestant in list(ready.items()):
-        try:
-            with contestant.selected():
-                replays[name] = sized_replay(contestant.run, inputs)
-        except RuntimeError as error:
-            reason = f"in a CUDA graph: {first_line(error)}"
-            results[name] = dataclasses.replace(results[name], status=Status.NOT_APPLICABLE, reason=reason)
-            del ready[name]
+    replays = _capture_all(ready, results, inputs)
     timings = _time(replays, stage.rules, seed)
     state = stage.device.state()
-    eager = _eager(ready, inputs, timings, seed)
-    for name in ready:
+    eager = _eager({name: ready[name] for name in replays}, inputs, timings, seed)
+    for name in replays:
         results[name] = dataclasses.replace(results[name], timing=timings[name], eager=eager[name])
     replays.clear()
     row = Row(
@@ -94,6 +86,20 @@ def _check_all(contestants: Sequence[Contestant], problem: Problem) -> tuple[dic
             results[name] = Result(name, Status.NOT_APPLICABLE, first_line(error))
             torch.cuda.synchronize()  # but a device that the error left unusable ends the run here
     return results, ready
+
+
+def _capture_all(ready: dict[str, Ready], results: dict[str, Result], inputs: list[Inputs]) -> dict[str, Replay]:
+    """Everybody's graph; who cannot be captured has that for a result."""
+    replays: dict[str, Replay] = {}
+    for name, contestant in ready.items():
+        try:
+            with contestant.selected():
+                replays[name] = sized_replay(contestant.run, inputs)
+        except Exception as error:  # as above
+            reason = f"in a CUDA graph: {first_line(error)}"
+            results[name] = dataclasses.replace(results[name], status=Status.NOT_APPLICABLE, reason=reason)
+            torch.cuda.synchronize()
+    return replays
 
 
 def _checked(name: str, problem: Problem, ready: Ready, cases: list[Case]) -> Result:

@@ -7,22 +7,20 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import attune
 from attune.bench.error import BenchError
 from attune.bench.jsonl import Run, header_line, row_line
 from attune.bench.progress import Progress, say
-from attune.bench.records import OURS, Header, Row, Served
+from attune.bench.records import Header, Row, Served
 from attune.bench.rounds import Rules
 from attune.bench.work import Roof
-from attune.errors import AttuneError
 from attune.problem import Problem
 from attune.values import Answer
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """What is timed, and where it is written."""
 
@@ -30,13 +28,12 @@ class Session:
     contestants: tuple[str, ...]
     problems: list[Problem]  # of the run
     left: list[Problem]  # to be timed now
+    answers: Mapping[Problem, Answer | str]  # of those left, the daemon's, or why there is none
     row_time: float  # seconds of samples a problem
     deadline: float  # of time.monotonic(); no row begins after it
     out: Path
     name: str
     resume: Path | None
-    answers: Mapping[Problem, Answer | str] = field(default_factory=dict)
-    recorder: attune.Client | None = None  # who is told everybody else's times
 
     def run(self, before: Run | None) -> tuple[Path, Run]:
         """Times what is left and returns the file of JSON lines with what is in it now, `before`'s rows first.
@@ -65,7 +62,6 @@ class Session:
                 file.write(row_line(row, header.sm_count) + "\n")
                 file.flush()
                 run.rows.append(row)
-                self._record(row, header)
                 progress.step(one_line(row))
         return path, run
 
@@ -100,20 +96,6 @@ class Session:
             contestants=self.contestants,
             problems=tuple(str(problem) for problem in self.problems),
         )
-
-    def _record(self, row: Row, header: Header) -> None:
-        """Gives the daemon everybody else's times, so that `attune best` and `summary` compare with them."""
-        for name, result in row.results.items():
-            if self.recorder is None or name == OURS or result.us is None:
-                continue
-            us = result.timing.us
-            note = f"PyTorch {header.libraries['PyTorch']}, attune.bench" + (f"; {result.note}" if result.note else "")
-            try:
-                self.recorder.record_baseline(
-                    row.problem, name, us.median, us.low, us.high, device=self.device, note=note
-                )
-            except AttuneError as error:
-                say(f"{row.problem}: the baseline of {name} was not recorded: {error}")
 
 
 def write_run(path: Path, run: Run) -> None:

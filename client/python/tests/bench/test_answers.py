@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import grpc
+import pytest
+from fake import PROBLEM, answer, message, operation
+
+import attune
+from attune.bench.answers import Tuning, ask
+from attune.problem import Problem
+
+PROBLEMS = [Problem.parse(PROBLEM), Problem.parse("b1.h1.q128.d64.f16")]
+
+
+@pytest.fixture
+def client(server, clock):
+    with attune.Client(server.address, clock=clock) as client:
+        yield client
+
+
+def test_asking_starts_no_work(server, client):
+    answers = ask(client, PROBLEMS, "cuda:0", None)
+    assert [answers[problem].variant.family for problem in PROBLEMS] == ["attention_wmma"] * 2
+    assert all(request.include_artifact for request in server.asked("GetBest"))
+    assert not server.asked("Tune")
+
+
+def test_tuning_comes_before_asking_and_has_its_time(server, client):
+    ask(client, PROBLEMS[:1], "cuda:1", Tuning(max_time=2.5, deadline=10), clock=lambda: 0)
+    (request,) = server.asked("Tune")
+    assert (request.device_id, request.strategy.max_time.ToMilliseconds()) == ("cuda:1", 2500)
+    assert request.strategy.kind == attune.Strategy.RANDOM.value
+    methods = [method for method, _ in server.requests]
+    assert methods.index("Tune") < methods.index("GetBest")
+
+
+def test_past_the_deadline_problems_are_asked_for_only(server, client):
+    times = iter(range(100))
+    ask(client, PROBLEMS, "cuda:0", Tuning(max_time=1, deadline=2), clock=lambda: next(times))
+    assert (len(server.asked("Tune")), len(server.asked("GetBest"))) == (1, 2)
+
+
+def test_a_problem_without_an_answer_has_the_reason_and_the_next_goes_on(server, client):
+    def best(request):
+        if request.problem.batch == 1:
+            server.fail_next(1, grpc.StatusCode.NOT_FOUND, "no family fits")
+        return answer()
+
+    server.responses["GetBest"] = best
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "no family fits")
+    answers = ask(client, PROBLEMS, "cuda:0", None)
+    assert answers[PROBLEMS[0]] == "no family fits"
+    assert answers[PROBLEMS[1]].variant.family == "attention_wmma"
+
+
+def test_when_tuning_fails_what_is_served_is_asked_for_all_the_same(server, client, capsys):
+    failed = operation(4, error=message("google.rpc.Status", code=13, message="the device is gone"))
+    server.responses["WatchOperation"] = [failed]
+    answers = ask(client, PROBLEMS[:1], "cuda:0", Tuning(max_time=1, deadline=10), clock=lambda: 0)
+    assert answers[PROBLEMS[0]].variant.family == "attention_wmma"
+    assert "the device is gone" in capsys.readouterr().err
