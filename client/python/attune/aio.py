@@ -166,9 +166,9 @@ class Client(Core):
             while True:
                 try:
                     return await self._stub(call.method)(call.request, timeout=attempts.time_left())
-                except grpc.RpcError as error:
-                    wait = attempts.wait_after(to_error(error, self.server))
-                await self.clock.sleep_async(wait)
+                except grpc.RpcError as broken:
+                    error = to_error(broken, self.server)
+                await self.clock.sleep_async(attempts.wait_after(error))
         finally:
             if call.outdates_answers:
                 self.clear_cache()

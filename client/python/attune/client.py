@@ -118,9 +118,9 @@ class Client(Core):
             while True:
                 try:
                     return self._stubs[call.method](call.request, timeout=attempts.time_left())
-                except grpc.RpcError as error:
-                    wait = attempts.wait_after(to_error(error, self.server))
-                self.clock.sleep(wait)
+                except grpc.RpcError as broken:
+                    error = to_error(broken, self.server)
+                self.clock.sleep(attempts.wait_after(error))
         finally:
             if call.outdates_answers:
                 self.clear_cache()
