@@ -70,16 +70,19 @@ class Device:
         )
 
     def state(self) -> State:
-        """Now; zeros without NVML."""
+        """Now; zeros without NVML, or where it does not answer."""
         if self._nvml is None:
             return State()
         nvml, handle = self._nvml, self._handle
-        reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-        return State(
-            sm_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
-            power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
-            throttle=", ".join(word for bit, word in _THROTTLES.items() if reasons & bit),
-        )
+        try:
+            reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+            return State(
+                sm_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+                power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
+                throttle=", ".join(word for bit, word in _THROTTLES.items() if reasons & bit),
+            )
+        except nvml.NVMLError:
+            return State()
 
 
 def _nvml(properties) -> tuple:

@@ -9,7 +9,9 @@ import multiprocessing
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
+from attune.bench.progress import say
 from attune.problem import Problem
 
 MOST_PROCESSES = 12  # each has a CUDA context of half a GiB
@@ -21,8 +23,11 @@ def compile_ahead(problems: Sequence[Problem]) -> None:
     if processes < 2:
         return  # nothing to gain over compiling in the run
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=spawn) as pool:
-        list(pool.map(_compile, [str(problem) for problem in problems]))
+    try:
+        with ProcessPoolExecutor(processes, mp_context=spawn) as pool:
+            list(pool.map(_compile, [str(problem) for problem in problems]))
+    except BrokenProcessPool:
+        say("compiling flex_attention ahead broke a process; the run compiles what is missing")
 
 
 def _compile(text: str) -> None:

@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(512) read_all(const uint4* words, l
 // mma.m16n8k16") a warp, from registers alone. A and B hold normal numbers around 1 with random signs and significands:
 // zeros would draw less power and so allow a higher clock.
 constexpr int kChains = 8;
-extern "C" __global__ void __launch_bounds__(256) multiply(int iterations, float* sink) {
+extern "C" __global__ void __launch_bounds__(256, 4) multiply(int iterations, float* sink) {
   unsigned random = blockIdx.x * blockDim.x + threadIdx.x + 1;
   const auto halves = [&random] {
     random = random * 1664525u + 1013904223u;

@@ -18,7 +18,9 @@ from attune.bench.statistics import Interval, median_interval
 SAMPLES = 15
 EMPTY_RUNS = 1000
 READ_BYTES = 4 << 30
+READ_BLOCKS = 32  # an SM, several times what is resident: the last ones to end are a small part
 MMA_ITERATIONS = 20000
+MMA_BLOCKS = 4  # an SM, all resident at once: the kernel's launch bounds
 MMA_FLOPS = 2 * 16 * 8 * 16  # of one m16n8k16
 MMA_CHAINS = 8  # kChains of floors.cu
 
@@ -58,7 +60,7 @@ class _Floors:
         words = torch.empty(size // 8, dtype=torch.int64, device="cuda").random_()
         count = (words.numel() * 8) // 16
         arguments = (words.data_ptr(), POINTER), (count, LONG), (self._sink.data_ptr(), POINTER)
-        times = self._times_us(lambda: self._launch("read_all", self._facts.sm_count * 4, 512, *arguments))
+        times = self._times_us(lambda: self._launch("read_all", self._facts.sm_count * READ_BLOCKS, 512, *arguments))
         rate = _rate(count * 16 / 1e9, times)
         del words
         torch.cuda.empty_cache()
@@ -66,7 +68,7 @@ class _Floors:
 
     def mma_tflops(self) -> Interval:
         """10^12 operations/s of m16n8k16 with f16 in and f32 out, from registers, 32 warps an SM."""
-        grid, warps = self._facts.sm_count * 4, 8
+        grid, warps = self._facts.sm_count * MMA_BLOCKS, 8
         arguments = (MMA_ITERATIONS, INT), (self._sink.data_ptr(), POINTER)
         times = self._times_us(lambda: self._launch("multiply", grid, warps * 32, *arguments))
         return _rate(grid * warps * MMA_ITERATIONS * MMA_CHAINS * MMA_FLOPS / 1e12, times)

@@ -70,7 +70,11 @@ def parser() -> argparse.ArgumentParser:
     timing.add_argument(
         "--deadline", type=_seconds, metavar="S", help="start nothing new after this long; tuning gets half of it"
     )
-    timing.add_argument("--record", action="store_true", help="record the others' times as baselines in the daemon")
+    timing.add_argument(
+        "--record",
+        action=argparse.BooleanOptionalAction,
+        help="record the others' times in the daemon as baselines; default: when attune takes part",
+    )
 
     output = made.add_argument_group("what is written")
     output.add_argument(
@@ -95,4 +99,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         made.error("--server and --attuned each say which daemon; give one of them")
     if options.tune and OURS not in options.contestants:
         made.error(f"--tune tunes for the contestant '{OURS}', which --contestants leaves out")
+    if options.record is None:
+        options.record = OURS in options.contestants
     return options

@@ -64,7 +64,7 @@ def _dots(
             if (x := value(row, name)) is not None:
                 colour, marker = _STYLE[name]
                 ours = name == OURS
-                axes.plot(x, i, marker, color=colour, markersize=7 if ours else 6, alpha=1 if ours else 0.85)
+                axes.plot(x, i, marker, color=colour, markersize=5 if ours else 6, zorder=4 if ours else 3)
     for name in contestants:
         axes.plot([], [], _STYLE[name][1], color=_STYLE[name][0], label=name)
     axes.axvline(line, color="black", linewidth=1)

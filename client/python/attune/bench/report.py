@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attune.bench.jsonl import Run
 from attune.bench.markdown import error, factor, figure, table
-from attune.bench.records import FLASH, OURS, Header, Result, Row, Status
+from attune.bench.records import FLASH, OURS, TORCH, Header, Result, Row, Status
 from attune.bench.reference_times import ReferenceTime, reference_table
 from attune.bench.statistics import Interval, geometric_mean
 
@@ -96,11 +96,24 @@ def _times(run: Run, kind: str, title: str) -> list[str]:
     if not rows:
         return []
     names = run.header.contestants
-    columns = ("problem", *names, "vs flash", "vs fastest", "TFLOP/s", "GB/s", "% of roof", "roof us", "bound", "CTAs")
+    columns = (
+        "problem",
+        *names,
+        "vs sdpa",
+        "vs flash",
+        "vs fastest",
+        "TFLOP/s",
+        "GB/s",
+        "% of roof",
+        "roof us",
+        "bound",
+        "CTAs",
+    )
     lines = [
         (
             row.problem,
             *(_time(row, name) for name in names),
+            factor(row.speedup(TORCH)),
             factor(row.speedup(FLASH)),
             factor(row.speedup(row.best_of_torch())),
             figure(row.us(OURS) and row.flops / row.us(OURS) / 1e6),
@@ -118,7 +131,10 @@ def _times(run: Run, kind: str, title: str) -> list[str]:
         if row.served
     ]
     variants = table(("problem", "provenance", "variant", "daemon's us"), served, left=3) if served else []
-    words = "The fastest is bold; a time in brackets is of a wrong result; - has its reason under Misses."
+    words = (
+        "The fastest is bold; a time in brackets is of a wrong result; - has its reason under Misses. "
+        "From `vs sdpa` on the figures are attune's."
+    )
     return [f"## {title}", "", words, "", *table(columns, lines), *(["", *variants] if variants else [])]
 
 

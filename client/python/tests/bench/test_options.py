@@ -28,6 +28,11 @@ def test_problems_may_be_named_listed_in_a_file_or_the_smoke_ones(tmp_path):
     assert len(chosen_problems(parse(["--smoke"]))) == 3
 
 
+def test_baselines_are_recorded_when_a_daemon_takes_part_unless_told_otherwise():
+    assert parse([]).record and not parse(["--no-record"]).record
+    assert not parse(["--contestants", "flash"]).record and parse(["--contestants", "flash", "--record"]).record
+
+
 def test_an_unknown_contestant_is_named_with_those_allowed(capsys):
     assert "contestant 'fast' is not known; allowed are attune, sdpa" in refused(capsys, "--contestants", "flash,fast")
 
