@@ -11,6 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attune.bench.contestants.contestant import NotApplicable, Ready, Skipped
 from attune.bench.inputs import Inputs
+from attune.bench.reasons import sdpa_reason
 from attune.problem import Problem
 
 BACKENDS = {
@@ -68,7 +69,7 @@ class Sdpa:
         raise NotApplicable(refused)
 
     def _refusal(self, call, inputs: Inputs) -> str:
-        """Empty when a call goes through; otherwise PyTorch's reason, which it gives as a warning beside the error."""
+        """Empty when a call goes through; otherwise PyTorch's reason."""
         with warnings.catch_warnings(record=True) as caught, self._selected():
             warnings.simplefilter("always")
             try:
@@ -77,9 +78,7 @@ class Sdpa:
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:
-                reasons = [str(warning.message).partition("(Triggered internally")[0].strip() for warning in caught]
-                telling = [r for r in reasons if r and "not used because" not in r and "runtime disabled" not in r]
-                return telling[0] if telling else str(error).strip().splitlines()[0]
+                return sdpa_reason(self.name, [str(warning.message) for warning in caught], str(error))
         return ""
 
 
