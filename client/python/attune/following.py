@@ -26,8 +26,11 @@ class Following(Followed["Client", R]):
     """
 
     def __iter__(self) -> Iterator[Progress]:
+        if self.operation.done:
+            yield self.operation.progress
+            return
         attachment = Attachment(self._client, self.name)
-        while not self.operation.done:
+        while True:
             stream = self._client.watch(self.name)
             error = None
             try:

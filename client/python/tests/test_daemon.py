@@ -39,6 +39,13 @@ def tuned(client):
     return list(tuning), tuning.result()
 
 
+@pytest.fixture
+def served(client, tuned):
+    """The incumbent of PROBLEM: whichever of the tuned variants the last job found faster."""
+    (incumbent,) = client.incumbents(PROBLEM)
+    return incumbent
+
+
 def test_a_tuning_is_followed_to_its_result(tuned):
     progress, result = tuned
     assert progress[-1].phase is Phase.DONE
@@ -48,11 +55,11 @@ def test_a_tuning_is_followed_to_its_result(tuned):
     assert result.incumbent.trial.name == result.winner.name
 
 
-def test_the_winner_is_the_best_answer(client, tuned):
-    _, result = tuned
+def test_the_incumbent_is_the_best_answer(client, served):
+    client.clear_cache()
     best = client.best(PROBLEM, artifact=True)
     assert best.provenance in (attune.Provenance.EXACT, attune.Provenance.TIE)
-    assert best.trial == result.winner.name
+    assert best.trial == served.trial.name
     assert best.variant.family == FAMILY
     assert best.artifact
     assert best.recipe.launches[best.recipe.main_launch].entry
@@ -79,21 +86,19 @@ def test_trials_are_listed_and_one_has_its_recipe(client, tuned):
     assert whole.recipe.launches
 
 
-def test_a_trial_is_explained(client, tuned):
-    by_problem, by_trial = client.explain(PROBLEM), client.explain(tuned[1].winner)
-    assert by_problem.trial.name == by_trial.trial.name == tuned[1].winner.name
+def test_a_trial_is_explained(client, served):
+    by_problem, by_trial = client.explain(PROBLEM), client.explain(served.trial)
+    assert by_problem.trial.name == by_trial.trial.name == served.trial.name
     assert by_problem.findings[0].text
 
 
-def test_incumbents_keep_their_history(client, tuned):
-    (incumbent,) = client.incumbents(PROBLEM)
-    assert incumbent.trial.name == tuned[1].winner.name
-    assert incumbent in client.incumbents(PROBLEM, history=True)
+def test_incumbents_keep_their_history(client, served):
+    assert served in client.incumbents(PROBLEM, history=True)
 
 
-def test_the_first_incumbent_cannot_be_rolled_back(client, tuned):
-    with pytest.raises(attune.FailedPrecondition):
-        client.roll_back(PROBLEM, why="a test")
+def test_nothing_can_be_rolled_back_where_nothing_is_served(client):
+    with pytest.raises(attune.FailedPrecondition, match="has no incumbent to roll back"):
+        client.roll_back("b1.h1.q64.d32.f16", why="a test")
 
 
 def test_a_baseline_stands_beside_the_answer(client, tuned):
@@ -104,8 +109,8 @@ def test_a_baseline_stands_beside_the_answer(client, tuned):
     assert (baseline.contender, baseline.median_us, baseline.note) == ("torch-sdpa-math", 47.5, "by hand")
 
 
-def test_the_incumbent_evaluated_against_itself_is_reverted(client, tuned):
-    evaluation = client.evaluate(PROBLEM, tuned[1].winner.variant).result()
+def test_the_incumbent_evaluated_against_itself_is_reverted(client, served):
+    evaluation = client.evaluate(PROBLEM, served.trial.variant).result()
     assert evaluation.decision is Decision.REVERT
     assert "incumbent" in evaluation.reason
 
@@ -165,18 +170,19 @@ def test_a_problem_is_refused_in_the_words_of_the_command_line(daemon, text):
 
 
 @pytest.mark.parametrize("artifacts", [True, False])
-def test_the_command_line_reads_a_snapshot_from_here(daemon, client, tuned, tmp_path, artifacts):
+def test_the_command_line_reads_a_snapshot_from_here(daemon, client, served, tmp_path, artifacts):
     assert client.export_snapshot(tmp_path / "here", artifacts=artifacts).answers >= 1
     (answer,) = daemon.json("best", PROBLEM, "--snapshot", str(tmp_path / "here"))
-    assert answer["variant"] == tuned[1].winner.variant.text
+    assert answer["variant"] == served.trial.variant.text
     assert "from the snapshot of" in json.dumps(answer)
 
 
-def test_a_snapshot_of_the_command_line_is_read_here(daemon, client, tuned, tmp_path):
+def test_a_snapshot_of_the_command_line_is_read_here(daemon, client, served, tmp_path):
+    client.clear_cache()
     daemon.attune("export", str(tmp_path / "there"))
     nobody = attune.Client(f"unix:{tmp_path}/nobody.sock", snapshot=tmp_path / "there")
     best = nobody.best(PROBLEM, artifact=True)
-    assert best.variant == tuned[1].winner.variant
+    assert best.variant == served.trial.variant
     assert best.artifact == client.best(PROBLEM, artifact=True).artifact
     assert "from the snapshot of" in best.provenance_detail
 
@@ -190,5 +196,4 @@ def test_the_async_client_speaks_to_it_as_well(daemon, tuned):
 
     phases, result, answers = asyncio.run(ask())
     assert phases[-1] is Phase.DONE
-    assert result.incumbent.trial.name == tuned[1].winner.name
-    assert {answer.trial for answer in answers} == {tuned[1].winner.name}
+    assert {answer.trial for answer in answers} == {result.incumbent.trial.name}

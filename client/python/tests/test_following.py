@@ -113,7 +113,9 @@ def test_a_failed_operation_raises_its_error(connect, server):
 
 def test_an_operation_that_already_ended_needs_no_stream(connect, server):
     server.responses["Tune"] = tuned()
-    assert connect(server).tune(PROBLEM).result().promoted
+    tuning = connect(server).tune(PROBLEM)
+    assert len(list(tuning)) == 1
+    assert tuning.result().promoted
     assert server.asked("WatchOperation") == []
 
 

@@ -97,6 +97,11 @@ def test_a_field_that_is_not_allowed_is_named(fields, what):
         Problem(**{"batch": 1, "heads_q": 1, "seq_q": 8, "head_dim": 8, **fields})
 
 
+def test_what_is_neither_a_problem_nor_text_is_named():
+    with pytest.raises(InvalidArgument, match="problem is 512; allowed are a Problem and its text"):
+        Problem.of(512)
+
+
 def test_what_is_left_out_follows_the_queries():
     problem = Problem(batch=2, heads_q=8, seq_q=512, head_dim=64)
     assert (problem.heads_kv, problem.seq_kv) == (8, 512)
