@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import attune
 from attune.bench.progress import Progress, say
+from attune.bench.work import flops
 from attune.errors import AttuneError
 from attune.problem import Problem
 from attune.values import Answer
@@ -31,10 +32,12 @@ def ask(
     """For each problem the daemon's answer with its artifact, or in a line why there is none.
 
     Tuning comes before anything else that uses the GPU: the daemon promotes no timing taken beside another process.
+    The problems with the least work come first. When the deadline cuts the others off, it is the costliest to tune, and
+    what was found for smaller ones serves them.
     """
     answers: dict[Problem, Answer | str] = {}
     progress = Progress("tune" if tuning else "ask", len(problems), clock)
-    for problem in problems:
+    for problem in sorted(problems, key=flops):
         try:
             if tuning and clock() < tuning.deadline:
                 _tune(client, problem, device, tuning.max_time)
