@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from fake import PROBLEM, answer, message, operation
+from fake import PROBLEM, message, operation
 
 import attune
 from attune.bench.answers import Tuning, ask
