@@ -13,6 +13,12 @@ from attune.errors import AttuneError
 from attune.problem import Problem
 from attune.values import Answer
 
+# Estimates, good for a budget only.
+TRIAL_S = 0.05
+RESULT_S = 2e-8  # an element of O
+RUN_FLOPS_A_S = 80e12
+LEAST_TRIALS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -50,8 +56,20 @@ def ask(
     return answers
 
 
+def trials_within(problem: Problem, seconds: float) -> int:
+    """About how many trials the daemon makes in so long, and at least LEAST_TRIALS.
+
+    It has compiled dozens ahead by then, and would try them all, however long that takes with a large problem. A trial
+    is taken to cost a fixed time, its results' way to the host on every input, and a dozen runs.
+    """
+    results = problem.batch * problem.heads_q * problem.seq_q * problem.head_dim
+    trial = TRIAL_S + results * RESULT_S + 12 * flops(problem) / RUN_FLOPS_A_S
+    return max(LEAST_TRIALS, round(seconds / trial))
+
+
 def _tune(client: attune.Client, problem: Problem, device: str, max_time: float) -> None:
     try:
-        client.tune(problem, device=device, strategy="random", max_time=max_time).result()
+        trials = trials_within(problem, max_time)
+        client.tune(problem, device=device, strategy="random", max_trials=trials, max_time=max_time).result()
     except AttuneError as error:
         say(f"{problem}: tuning ended with {error}; what is served is asked for all the same")

@@ -5,7 +5,7 @@ import pytest
 from fake import PROBLEM, message, operation
 
 import attune
-from attune.bench.answers import Tuning, ask
+from attune.bench.answers import LEAST_TRIALS, Tuning, ask, trials_within
 from attune.bench.work import flops
 from attune.problem import Problem
 
@@ -29,9 +29,17 @@ def test_tuning_comes_before_asking_and_has_its_time(server, client):
     ask(client, PROBLEMS[:1], "cuda:1", Tuning(max_time=2.5, deadline=10), clock=lambda: 0)
     (request,) = server.asked("Tune")
     assert (request.device_id, request.strategy.max_time.ToMilliseconds()) == ("cuda:1", 2500)
+    assert request.strategy.max_trials == trials_within(PROBLEMS[0], 2.5)
     assert request.strategy.kind == attune.Strategy.RANDOM.value
     methods = [method for method, _ in server.requests]
     assert methods.index("Tune") < methods.index("GetBest")
+
+
+def test_a_large_problem_gets_fewer_trials_in_the_same_time_but_some():
+    small, large = Problem.parse("b1.h1.q128.d64.f16"), Problem.parse("b1.h16.q16384.d128.f16")
+    assert trials_within(small, 4) == 80
+    assert trials_within(large, 4) == LEAST_TRIALS
+    assert LEAST_TRIALS < trials_within(large, 40) < trials_within(small, 4)
 
 
 def test_past_the_deadline_problems_are_asked_for_only(server, client):
