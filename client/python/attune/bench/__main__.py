@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from attune.bench.comparison import compare, comparison_text
@@ -32,4 +33,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # a daemon that was started ends, too
     sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from harness import ATTUNED, KERNELS
+from harness import ATTUNED, KERNELS, run_attune
 
 import attune
 from attune.bench.__main__ import main
@@ -46,6 +48,8 @@ def test_one_command_tunes_times_records_and_writes(bench, device, tmp_path):
     daemon = DaemonOptions(ATTUNED, tmp_path / "data", tmp_path / "locks", kernels=str(KERNELS))
     with running_daemon(daemon) as address, attune.Client(address) as client:
         recorded = client.best(PROBLEM, device="opencl:0").baselines
+        said = [run_attune("--server", address, *command).stdout for command in (["best", PROBLEM], ["summary"])]
+    assert all(re.search(r"\d+\.\d\dx flash", text) for text in said), said
     assert {baseline.contender: baseline.median_us for baseline in recorded} == {
         "sdpa": 15.0,
         "flash": 13.1,
