@@ -19,14 +19,13 @@ STOP_S = 30
 
 @dataclass(frozen=True, slots=True)
 class DaemonOptions:
-    """How to start `attuned`."""
+    """How to start `attuned`, which has `attune-worker` beside it."""
 
     attuned: Path
     data: Path  # the directory of its database, kept
     lock_dir: Path
     libraries: str = ""  # its LD_LIBRARY_PATH; empty: the bench's own
     kernels: str = ""  # directories of kernel families, comma-separated; empty: the daemon's default
-    worker: Path | None = None  # default: beside the daemon
 
 
 def daemon_command(options: DaemonOptions, address: str) -> list[str]:
@@ -40,8 +39,6 @@ def daemon_command(options: DaemonOptions, address: str) -> list[str]:
     ]
     if options.kernels:
         command.append(f"--kernels_dir={options.kernels}")
-    if options.worker:
-        command.append(f"--worker={options.worker}")
     return command
 
 

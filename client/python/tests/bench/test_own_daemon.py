@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from harness import ATTUNED, KERNELS
 
@@ -16,10 +14,9 @@ def options(tmp_path, **fields):
 
 
 def test_the_daemon_gives_the_device_back_at_once(tmp_path):
-    command = daemon_command(options(tmp_path, worker=Path("/opt/attune-worker")), "unix:/tmp/sock")
+    command = daemon_command(options(tmp_path), "unix:/tmp/sock")
     assert "--idle_release=500ms" in command
     assert f"--data_dir={tmp_path}/data" in command and f"--lock_dir={tmp_path}/locks" in command
-    assert "--worker=/opt/attune-worker" in command
 
 
 @pytest.mark.skipif(not ATTUNED.exists(), reason=f"no daemon is built at {ATTUNED}")
