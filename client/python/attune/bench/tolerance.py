@@ -1,0 +1,44 @@
+"""What counts as right: the daemon's rule (docs/design.md, section 6), as a function of a few figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+ALLOWED = {"f16": 1e-3, "bf16": 1e-2}  # absolute, and relative to the reference
+_UNIT_STEP = {"f16": 2.0**-10, "bf16": 2.0**-7}  # between neighbouring values around 1
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Of one result against the fp32 reference."""
+
+    wrong_elements: int  # outside the tolerance, or not finite
+    elements: int
+    max_abs_error: float  # inf when something is not finite
+    max_reference: float
+    plain_max_abs_error: float  # of the plain computation on the same inputs
+
+
+def largest_allowed(dtype: str, errors: Errors) -> float:
+    """Twice the plain computation's error, or twice one rounding step at the largest value where that is more."""
+    step = 0.0
+    if errors.max_reference > 0:
+        step = 2.0 ** math.floor(math.log2(errors.max_reference)) * _UNIT_STEP[dtype]
+    return 2 * max(errors.plain_max_abs_error, step)
+
+
+def why_wrong(dtype: str, errors: Errors) -> str:
+    """Empty when right; otherwise what is wrong, with the figures."""
+    if not math.isfinite(errors.max_abs_error):
+        return f"NaN or Inf in the result; {errors.wrong_elements} of {errors.elements} elements are wrong"
+    if errors.wrong_elements:
+        allowed = ALLOWED[dtype]
+        return (
+            f"{errors.wrong_elements} of {errors.elements} elements are off by more than "
+            f"{allowed:g} + {allowed:g} |reference|, the worst by {errors.max_abs_error:.3g}"
+        )
+    limit = largest_allowed(dtype, errors)
+    if errors.max_abs_error > limit:
+        return f"the largest error is {errors.max_abs_error:.3g}; allowed is {limit:.3g}, twice a plain computation's"
+    return ""
