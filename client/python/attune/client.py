@@ -1,0 +1,131 @@
+"""The client: asks a server for the best variant of a problem, and has it tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from attune import api
+from attune.core import Core, channel_options, described, stubs
+from attune.errors import AttuneError
+from attune.following import Following
+from attune.lookup import Query, best
+from attune.plans import export, results, server, work
+from attune.plans.plan import Call, Plan
+from attune.retry import Attempts
+from attune.status import to_error
+from attune.values import Answer, EvaluateResult, Operation, SweepReport, TuneResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def _carries_out(builder: Callable[P, Plan[T]]) -> Callable[Concatenate[Client, P], T]:
+    def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.carry_out(builder(*args, **kwargs))
+
+    return described(method, builder)
+
+
+def _follows(builder: Callable[P, Plan[Operation]], result: type[R]) -> Callable[Concatenate[Client, P], Following[R]]:
+    def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Following[R]:
+        return Following(self, self.carry_out(builder(*args, **kwargs)))
+
+    return described(method, builder)
+
+
+def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], Answer]:
+    def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Answer:
+        query = builder(*args, **kwargs)
+        return self.lookup.find(query) or self.carry_out(self.lookup.fetch(query))
+
+    return described(method, builder)
+
+
+class Client(Core):
+    """Every method may be called from any thread at once. Answers are immutable and outlive the client.
+
+    Errors are attune.AttuneError and its subclasses. A call answered UNAVAILABLE is tried again inside its deadline;
+    roll_back and record_baseline are not, because doing them twice is not doing them once. Starts of work are,
+    because their request_id makes them idempotent.
+    """
+
+    best = _looks_up(best)
+
+    tune = _follows(work.tune, TuneResult)
+    evaluate = _follows(work.evaluate, EvaluateResult)
+    sweep = _follows(work.sweep, SweepReport)
+    operation = _carries_out(work.operation)
+    operations = _carries_out(work.operations)
+    cancel = _carries_out(work.cancel)
+
+    trials = _carries_out(results.trials)
+    trial = _carries_out(results.trial)
+    explain = _carries_out(results.explain)
+    incumbents = _carries_out(results.incumbents)
+    roll_back = _carries_out(results.roll_back)
+    record_baseline = _carries_out(results.record_baseline)
+    baselines = _carries_out(results.baselines)
+
+    host = _carries_out(server.host)
+    devices = _carries_out(server.devices)
+    families = _carries_out(server.families)
+    preflight = _carries_out(server.preflight)
+    ping = _carries_out(server.ping)
+    export_snapshot = _carries_out(export.export_snapshot)
+
+    def follow(self, name: str) -> Following[TuneResult | SweepReport | EvaluateResult]:
+        """Attaches to the operation "operations/...", whoever started it."""
+        return Following(self, self.operation(name))
+
+    def carry_out(self, plan: Plan[T]) -> T:
+        """Makes the plan's calls and returns what it comes to."""
+        try:
+            call = next(plan)
+            while True:
+                try:
+                    response = self._make(call)
+                except AttuneError as error:
+                    call = plan.throw(error)
+                else:
+                    call = plan.send(response)
+        except StopIteration as end:
+            return end.value
+
+    def watch(self, name: str) -> Any:
+        """The stream of the operation's messages, a grpc.Call; most want `follow`."""
+        return self._stubs["WatchOperation"](api.METHODS["WatchOperation"].request(name=name))
+
+    def close(self) -> None:
+        """Ends the connection; no method may be called afterwards."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        self._channel = grpc.insecure_channel(self.server, options=channel_options(self.retry))
+        self._stubs = stubs(self._channel)
+
+    def _make(self, call: Call) -> Message:
+        """All attempts together within the deadline."""
+        give_up = self.clock.now() + self.deadline
+        attempts = Attempts(self.retry if call.retries else replace(self.retry, attempts=1), give_up)
+        try:
+            while True:
+                try:
+                    return self._stubs[call.method](call.request, timeout=max(give_up - self.clock.now(), 0.0))
+                except grpc.RpcError as error:
+                    wait = attempts.wait_after(to_error(error, self.server), self.clock.now())
+                self.clock.sleep(wait)
+        finally:
+            if call.outdates_answers:
+                self.clear_cache()

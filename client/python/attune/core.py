@@ -1,0 +1,103 @@
+"""What Client and aio.Client are made of, apart from their I/O."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from attune import api
+from attune.cache import AnswerCache
+from attune.clock import Clock
+from attune.errors import InvalidArgument
+from attune.lookup import Lookup
+from attune.retry import RetryPolicy
+
+DEFAULT_SERVER = "localhost:7411"
+_LARGEST_MESSAGE_BYTES = 256 << 20  # an answer carries its artifact
+
+
+class Core:
+    """The options, the cache and the snapshot of a client."""
+
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        deadline: float = 10.0,
+        retry: RetryPolicy | None = None,
+        cache_ttl: float = 60.0,
+        cache_capacity: int = 4096,
+        snapshot: str | os.PathLike[str] | None = None,
+        unreachable_hold: float = 2.0,
+        reattach_for: float = 120.0,
+        clock: Clock | None = None,
+    ) -> None:
+        """Makes no call yet: an unreachable server shows at the first one.
+
+        `server` is "host:port" or "unix:/path"; without one $ATTUNE_SERVER, then localhost:7411. Times are seconds:
+        `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
+        switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
+        attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
+        tries to attach again after its stream broke. InvalidArgument when `server` is neither.
+        """
+        self.server = _checked(server or os.environ.get("ATTUNE_SERVER") or DEFAULT_SERVER)
+        self.deadline = deadline
+        self.retry = retry or RetryPolicy()
+        self.reattach_for = reattach_for
+        self.clock = clock or Clock()
+        self.lookup = Lookup(
+            cache=AnswerCache(cache_capacity),
+            time_to_live=cache_ttl,
+            snapshot_path=os.fspath(snapshot) if snapshot else "",
+            unreachable_hold=unreachable_hold,
+            clock=self.clock,
+        )
+        self._connect()
+
+    def _connect(self) -> None:
+        """Makes the channel, which connects when it is first needed."""
+        raise NotImplementedError
+
+    def clear_cache(self) -> None:
+        """Forgets every cached answer."""
+        self.lookup.cache.clear()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}({self.server!r})"
+
+
+def channel_options(retry: RetryPolicy) -> list[tuple[str, int]]:
+    """gRPC itself waits before it connects again after a failure; that wait must not swallow the retries'."""
+    return [
+        ("grpc.initial_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),
+        ("grpc.min_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),
+        ("grpc.max_reconnect_backoff_ms", max(100, round(retry.longest_wait * 1000))),
+        ("grpc.enable_retries", 0),
+        ("grpc.max_receive_message_length", _LARGEST_MESSAGE_BYTES),
+    ]
+
+
+def stubs(channel: Any) -> dict[str, Any]:
+    """Every method of the service, callable on `channel`."""
+    return {name: method.stub(channel) for name, method in api.METHODS.items()}
+
+
+def described(method: Callable, builder: Callable) -> Callable:
+    """`method` with the name, the words and the arguments of the plan that it carries out."""
+    signature = inspect.signature(builder)
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__name__ = builder.__name__
+    method.__doc__ = builder.__doc__
+    method.__signature__ = signature.replace(parameters=[itself, *signature.parameters.values()])  # type: ignore[attr-defined]
+    return method
+
+
+def _checked(server: str) -> str:
+    host, colon, port = server.rpartition(":")
+    if server.startswith("unix:") and len(server) > len("unix:"):
+        return server
+    if colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
+        return server
+    raise InvalidArgument(f"server is '{server}'; allowed are host:port with a port of 1..65535, and unix:/path")

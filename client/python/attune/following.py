@@ -1,0 +1,66 @@
+"""An operation followed from here: its progress as it comes, then its result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import grpc
+
+from attune.attachment import Attachment
+from attune.status import to_error
+from attune.values import Operation, Progress
+
+if TYPE_CHECKING:
+    from attune.client import Client
+
+R = TypeVar("R")
+
+
+class Following(Generic[R]):
+    """Iterating gives the operation's Progress at once and after each change, and ends when it is done.
+
+    To stop iterating detaches: the operation goes on, and iterating again attaches again. When the stream breaks with
+    UNAVAILABLE, so does the iteration by itself, for as long as the client's `reattach_for`.
+    """
+
+    def __init__(self, client: Client, operation: Operation) -> None:
+        self._client = client
+        self.operation = operation  # as last seen
+
+    @property
+    def name(self) -> str:
+        """ "operations/..."."""
+        return self.operation.name
+
+    def __iter__(self) -> Iterator[Progress]:
+        attachment = Attachment(self._client, self.name)
+        while not self.operation.done:
+            stream = self._client.watch(self.name)
+            error = None
+            try:
+                for message in stream:
+                    self.operation = attachment.received(message)
+                    yield self.operation.progress
+                    if self.operation.done:
+                        return
+            except grpc.RpcError as broken:
+                error = to_error(broken, self._client.server)
+            finally:
+                stream.cancel()
+            self._client.clock.sleep(attachment.ended(error))
+
+    def result(self) -> R:
+        """What the operation ends with, once it is done. Raises OperationFailed or Cancelled when it ended so."""
+        with contextlib.closing(iter(self)) as progress:
+            for _ in progress:
+                pass
+        return self.operation.result()
+
+    def cancel(self) -> None:
+        """Stops the operation between two trials; what was committed stays."""
+        self.operation = self._client.cancel(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.operation.title or self.name}: {self.operation.state}>"

@@ -1,0 +1,138 @@
+"""Client.best without its I/O: the cache first, then the server, then what is left when there is no server."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from attune import api, snapshot
+from attune.cache import AnswerCache, AnswerKey, Entry
+from attune.clock import Clock, utc_text
+from attune.errors import AttuneError, NotFound, Unreachable
+from attune.plans.plan import Call, Plan
+from attune.problem import Problem
+from attune.values import Answer, Policy, Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What `best` is asked."""
+
+    key: AnswerKey
+    acceptable: tuple[Provenance, ...]  # empty: any
+    artifact: bool
+
+    def to_message(self) -> Message:
+        """As an attune.v1.GetBestRequest."""
+        return api.message("GetBestRequest")(
+            problem=self.key.problem.to_message(),
+            device_id=self.key.device_id,
+            policy=self.key.policy.value,
+            acceptable=[provenance.value for provenance in self.acceptable],
+            include_artifact=self.artifact,
+        )
+
+    def accepts(self, answer: Answer) -> bool:
+        return not self.acceptable or answer.provenance in self.acceptable
+
+
+def best(
+    problem: Problem | str,
+    *,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
+    acceptable: Iterable[Provenance | str] = (),
+    artifact: bool = False,
+) -> Query:
+    """The best known variant for a problem, never starting any work.
+
+    `device`: empty is the server's first. `acceptable`: only these provenances; none means any. `artifact` asks
+    for the compiled code, too. A cached answer costs a look-up in a dict. When the server cannot be reached, the
+    answer is an expired one from the cache or one from the snapshot, and its provenance_detail says so.
+    Raises NotFound when nothing fits, Unreachable when nobody answers and nothing is kept.
+    """
+    key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
+    return Query(key, tuple(map(Provenance.of, acceptable)), artifact)
+
+
+class Lookup:
+    """Answers without a call. Thread-safe."""
+
+    def __init__(
+        self, *, cache: AnswerCache, time_to_live: float, snapshot_path: str, unreachable_hold: float, clock: Clock
+    ) -> None:
+        self.cache = cache
+        self._time_to_live = time_to_live
+        self._snapshot_path = snapshot_path
+        self._hold = unreachable_hold
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._snapshot: snapshot.Snapshot | AttuneError | None = None
+        # Until then the server is taken to be unreachable, because of `_unreachable`.
+        self._unreachable_until = float("-inf")
+        self._unreachable: AttuneError | None = None
+
+    def find(self, query: Query) -> Answer | None:
+        """A fresh answer from the cache; while the server is held to be unreachable, what is kept."""
+        now = self._clock.now()
+        hit = self.cache.find(query.key, query.artifact, now)
+        if hit is not None and query.accepts(hit):
+            return hit
+        if now < self._unreachable_until and self._unreachable is not None:
+            return self._without_server(query, copy.copy(self._unreachable))
+        return None
+
+    def fetch(self, query: Query) -> Plan[Answer]:
+        """The server's answer, from then on in the cache; when nobody answers, what is kept."""
+        try:
+            return self._arrived(query, (yield Call("GetBest", query.to_message())))
+        except Unreachable as error:
+            answer = self._without_server(query, error)
+            with self._lock:
+                self._unreachable = error
+                self._unreachable_until = self._clock.now() + self._hold
+            return answer
+
+    def _arrived(self, query: Query, response: Message) -> Answer:
+        answer = Answer.from_message(response)
+        # An answer to a narrower question is not the best one for everybody.
+        if not query.acceptable:
+            expires = self._clock.now() + self._time_to_live
+            self.cache.put(query.key, Entry(answer, query.artifact, self._clock.wall(), expires))
+        return answer
+
+    def _without_server(self, query: Query, error: AttuneError) -> Answer:
+        """An expired answer or the snapshot's."""
+        expired = self.cache.find_even_expired(query.key)
+        if expired and query.accepts(expired.answer) and (expired.with_artifact or not query.artifact):
+            return expired.answer.with_source(f"the server's answer of {utc_text(expired.fetched)}")
+        if not self._snapshot_path:
+            raise error
+        loaded = self._loaded()
+        if isinstance(loaded, NotFound):
+            raise error
+        if isinstance(loaded, AttuneError):
+            raise Unreachable(f"{error.message}; {loaded.message}", code=error.code)
+        answer = loaded.find(query.key)
+        if answer is None or not query.accepts(answer):
+            raise Unreachable(
+                f"{error.message}; the snapshot '{self._snapshot_path}' has no answer for {query.key.problem}",
+                code=error.code,
+            )
+        return answer
+
+    def _loaded(self) -> snapshot.Snapshot | AttuneError:
+        """The snapshot, or why there is none; read at the first call, the same ever after."""
+        with self._lock:
+            if self._snapshot is None:
+                try:
+                    self._snapshot = snapshot.load(self._snapshot_path)
+                except AttuneError as error:
+                    self._snapshot = error
+                except OSError as error:
+                    self._snapshot = AttuneError(f"cannot read the snapshot '{self._snapshot_path}': {error}")
+            return self._snapshot

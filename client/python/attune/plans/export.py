@@ -1,0 +1,38 @@
+"""What a server serves, as a snapshot file."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+from google.protobuf.message import Message
+
+from attune import api
+from attune.errors import NotFound
+from attune.plans.plan import Call, Plan, call, pages
+from attune.snapshot import Snapshot
+
+
+class ExportSummary(NamedTuple):
+    answers: int
+    devices: int
+
+
+def export_snapshot(path: str | os.PathLike[str], *, artifacts: bool = True) -> Plan[ExportSummary]:
+    """Saves what the server serves now, every incumbent on every device, as a snapshot file."""
+    devices = yield from call("ListDevices")
+    answers: list[tuple[Message, Message]] = []
+    for incumbent in (yield from pages("ListIncumbents", "incumbents", lambda message: message, None)):
+        request = api.message("GetBestRequest")(
+            problem=incumbent.problem,
+            device_id=incumbent.device_id,
+            policy=incumbent.policy,
+            include_artifact=artifacts,
+        )
+        try:
+            answers.append((request, (yield Call("GetBest", request))))
+        except NotFound:
+            continue  # rolled back since the page was made
+    Snapshot(int(time.time()), devices, answers).write(path)
+    return ExportSummary(len(answers), len(devices.devices))

@@ -1,0 +1,59 @@
+"""A plan is all of a client's method that is not I/O: it yields the calls to make and is sent their answers.
+
+Client and aio.Client each carry plans out in their own way, so that no method is written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from attune import api
+from attune.errors import InvalidArgument
+from attune.table import Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one method of the service; whoever makes it sends the response into the plan, or throws its error."""
+
+    method: str
+    request: Message
+    retries: bool = True  # False: doing it twice is not doing it once
+    outdates_answers: bool = False  # it changes what is served, so what is cached may no longer be the best
+
+
+Plan = Generator[Call, Message, T]
+
+_LARGEST_PAGE = 1000
+
+
+def call(method: str, *, retries: bool = True, outdates_answers: bool = False, **fields: Any) -> Plan[Message]:
+    """The response of `method`, asked with a request of `fields`."""
+    return (yield Call(method, api.METHODS[method].request(**fields), retries, outdates_answers))
+
+
+def pages(method: str, field: str, read: Callable[[Message], T], limit: int | None, **fields: Any) -> Plan[Table[T]]:
+    """The entries of every page's `field`, at most `limit` of them when there is one."""
+    if limit is not None and limit < 1:
+        raise InvalidArgument(f"limit is {limit}; allowed are None and whole numbers above 0")
+    entries: list[T] = []
+    token = ""
+    while True:
+        wanted = _LARGEST_PAGE if limit is None else min(_LARGEST_PAGE, limit - len(entries))
+        page = yield from call(method, page_size=wanted, page_token=token, **fields)
+        entries.extend(map(read, getattr(page, field)))
+        token = page.next_page_token
+        if not token or (limit is not None and len(entries) >= limit):
+            return Table(entries[:limit])
+
+
+def resource(collection: str, name: str | int) -> str:
+    """ "trials/12" from "trials/12", "12" or 12."""
+    text = str(name)
+    return text if text.startswith(f"{collection}/") else f"{collection}/{text}"

@@ -1,0 +1,122 @@
+"""What a server knows of problems: trials, incumbents, baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attune.errors import InvalidArgument
+from attune.plans.plan import Plan, call, pages, resource
+from attune.problem import Problem
+from attune.table import Table
+from attune.values import Baseline, Explanation, Incumbent, Policy, Trial, Verdict
+
+_ORDERS = {"newest": 1, "fastest": 2}
+
+
+def _text(problem: Problem | str | None) -> str:
+    return "" if problem is None else str(Problem.of(problem))
+
+
+def trials(
+    problem: Problem | str | None = None,
+    *,
+    device: str = "",
+    family: str = "",
+    verdicts: Iterable[Verdict | str] = (),
+    policy: Policy | str | None = None,
+    job: str = "",
+    order: str = "newest",
+    limit: int | None = None,
+) -> Plan[Table[Trial]]:
+    """The trials that fit every filter given, without recipes, "newest" or "fastest" first; `limit` of them or all."""
+    if order not in _ORDERS:
+        raise InvalidArgument(f"order is {order!r}; allowed are {', '.join(_ORDERS)}")
+    filters = {
+        "problem": _text(problem),
+        "device_id": device,
+        "family": family,
+        "verdicts": [Verdict.of(verdict).value for verdict in verdicts],
+        "policy": 0 if policy is None else Policy.of(policy).value,
+        "job": resource("operations", job) if job else "",
+    }
+    return (yield from pages("ListTrials", "trials", Trial.from_message, limit, filter=filters, order=_ORDERS[order]))
+
+
+def trial(name: str | int) -> Plan[Trial]:
+    """The trial "trials/12" (or "12"), with its recipe."""
+    return Trial.from_message((yield from call("GetTrial", name=resource("trials", name))))
+
+
+def explain(
+    subject: Trial | Problem | str | int, *, device: str = "", policy: Policy | str = Policy.HOT
+) -> Plan[Explanation]:
+    """What bounds a trial (itself, its name or number), or the best variant of a problem on `device` under `policy`."""
+    if isinstance(subject, Trial):
+        subject = subject.name
+    if isinstance(subject, int) or (isinstance(subject, str) and (subject.isdigit() or subject.startswith("trials/"))):
+        response = yield from call("Explain", trial=resource("trials", subject))
+    else:
+        best = {
+            "problem": Problem.of(subject).to_message(),
+            "device_id": device,
+            "policy": Policy.of(policy).value,
+        }
+        response = yield from call("Explain", best=best)
+    return Explanation.from_message(response)
+
+
+def incumbents(
+    problem: Problem | str | None = None, *, device: str = "", history: bool = False, limit: int | None = None
+) -> Plan[Table[Incumbent]]:
+    """What is served, newest first; with `history` also what no longer is."""
+    fields = {"problem": _text(problem), "device_id": device, "history": history}
+    return (yield from pages("ListIncumbents", "incumbents", Incumbent.from_message, limit, **fields))
+
+
+def roll_back(
+    problem: Problem | str, *, device: str = "", policy: Policy | str = Policy.HOT, why: str = ""
+) -> Plan[Incumbent]:
+    """Makes the previous incumbent of a problem the served one again and returns it; never tried twice."""
+    response = yield from call(
+        "RollBack",
+        retries=False,
+        outdates_answers=True,
+        problem=Problem.of(problem).to_message(),
+        device_id=device,
+        policy=Policy.of(policy).value,
+        why=why,
+    )
+    return Incumbent.from_message(response)
+
+
+def record_baseline(
+    problem: Problem | str,
+    contender: str,
+    median_us: float,
+    low_us: float = 0.0,
+    high_us: float = 0.0,
+    *,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
+    note: str = "",
+) -> Plan[Baseline]:
+    """Stores `contender`'s time for a problem, in microseconds (median and its interval); never tried twice."""
+    baseline = {
+        "problem": Problem.of(problem).to_message(),
+        "device_id": device,
+        "policy": Policy.of(policy).value,
+        "contender": contender,
+        "median_us": median_us,
+        "low_us": low_us,
+        "high_us": high_us,
+        "note": note,
+    }
+    return Baseline.from_message((yield from call("RecordBaseline", retries=False, baseline=baseline)))
+
+
+def baselines(
+    problem: Problem | str | None = None, *, device: str = "", limit: int | None = None
+) -> Plan[Table[Baseline]]:
+    """Others' times, newest first."""
+    fields = {"problem": _text(problem), "device_id": device}
+    return (yield from pages("ListBaselines", "baselines", Baseline.from_message, limit, **fields))

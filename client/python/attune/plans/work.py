@@ -1,0 +1,121 @@
+"""Work that a server does: tunings, sweeps, evaluations."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from google.protobuf import text_format
+from google.protobuf.message import Message
+
+from attune import api
+from attune.errors import InvalidArgument
+from attune.plans.plan import Plan, call, pages, resource
+from attune.problem import Problem
+from attune.table import Table
+from attune.values import Operation, Policy, Strategy, Variant
+
+
+def tune(
+    problem: Problem | str,
+    *,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
+    families: Sequence[str] = (),
+    strategy: Strategy | str = Strategy.EXHAUSTIVE,
+    max_trials: int | None = None,
+    max_time: float | timedelta | None = None,
+    seed: int = 0,
+    retry_known: bool = False,
+    background: bool = False,
+    request_id: str | None = None,
+) -> Plan[Operation]:
+    """Starts tuning a problem, or joins the same tuning when it already runs.
+
+    `families`: only these; none means all that fit. `max_time` in seconds. `seed` is of Strategy.RANDOM, 0 lets the
+    server choose. `retry_known` tries again what has a trial under today's dependencies. `background` gives way to
+    every other job. The same `request_id` (at most 128 characters) starts the same tuning once.
+    """
+    chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "max_trials": max_trials or 0, "seed": seed}
+    if max_time is not None:
+        chosen["max_time"] = api.message("google.protobuf.Duration")()
+        chosen["max_time"].FromTimedelta(max_time if isinstance(max_time, timedelta) else timedelta(seconds=max_time))
+    response = yield from call(
+        "Tune",
+        request_id=request_id or new_request_id(),
+        problem=Problem.of(problem).to_message(),
+        device_id=device,
+        policy=Policy.of(policy).value,
+        families=list(families),
+        strategy=chosen,
+        retry_known=retry_known,
+        background=background,
+    )
+    return Operation.from_message(response)
+
+
+def evaluate(
+    problem: Problem | str,
+    variant: Variant | str,
+    *,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
+    request_id: str | None = None,
+) -> Plan[Operation]:
+    """Compiles, checks and times one variant ("attention_simt:BLOCK_M=64,...") against the incumbent."""
+    response = yield from call(
+        "EvaluateVariant",
+        request_id=request_id or new_request_id(),
+        problem=Problem.of(problem).to_message(),
+        device_id=device,
+        policy=Policy.of(policy).value,
+        variant={"text": str(variant)},
+    )
+    return Operation.from_message(response)
+
+
+def sweep(plan: Message | str | os.PathLike[str], *, request_id: str | None = None) -> Plan[Operation]:
+    """Starts a sweep over many problems.
+
+    `plan` is an attune.v1.SweepPlan: its protobuf text, the path (a pathlib.Path) of a file of it, or the message,
+    made by attune.api.message("SweepPlan").
+    """
+    response = yield from call("Sweep", request_id=request_id or new_request_id(), plan=sweep_plan(plan))
+    return Operation.from_message(response)
+
+
+def operation(name: str) -> Plan[Operation]:
+    """The operation "operations/...", as it stands."""
+    return Operation.from_message((yield from call("GetOperation", name=resource("operations", name))))
+
+
+def operations(*, active_only: bool = False, limit: int | None = None) -> Plan[Table[Operation]]:
+    """The server's operations, newest first."""
+    return (yield from pages("ListOperations", "operations", Operation.from_message, limit, active_only=active_only))
+
+
+def cancel(name: str) -> Plan[Operation]:
+    """Stops an operation between two trials; what was committed stays. A finished one does not change."""
+    return Operation.from_message((yield from call("CancelOperation", name=resource("operations", name))))
+
+
+def new_request_id() -> str:
+    """128 random bits: no two requests that anybody makes share one."""
+    return secrets.token_hex(16)
+
+
+def sweep_plan(plan: Message | str | os.PathLike[str]) -> Message:
+    """`plan` as a message; InvalidArgument says where its text is wrong."""
+    if isinstance(plan, Message):
+        return plan
+    name, text = "plan", plan
+    if isinstance(plan, os.PathLike):
+        name, text = os.fspath(plan), pathlib.Path(plan).read_text()
+    try:
+        return text_format.Parse(text, api.message("SweepPlan")())
+    except text_format.ParseError as error:
+        raise InvalidArgument(f"{name}:{error}") from None

@@ -1,0 +1,241 @@
+"""A problem: attention forward at one shape. Its canonical text (docs/problems.md) is how people and files name it."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attune.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+DTYPES = ("f16", "bf16")
+MASKS = ("none", "causal", "causal-br", "window")
+LAYOUTS = ("bhsd", "bshd")
+
+_LARGEST = {
+    "batch": 65536,
+    "heads_q": 65536,
+    "heads_kv": 65536,
+    "seq_q": 1 << 24,
+    "seq_kv": 1 << 24,
+    "head_dim": 1024,
+}
+_MOST_ELEMENTS = 1e12
+_INT64_MAX = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Q and O are [batch, heads_q, seq_q, head_dim], K and V [batch, heads_kv, seq_kv, head_dim], in `layout`'s order.
+
+    O = softmax(Q K^T / sqrt(head_dim) + mask) V; a row that sees no key is 0, its log-sum-exp -inf. Equal problems
+    compare equal however they were written: with seq_q == seq_kv "causal-br" becomes "causal".
+    Raises InvalidArgument, naming the field, its value and what is allowed.
+    """
+
+    batch: int
+    heads_q: int
+    heads_kv: int = 0  # divides heads_q; 0: as heads_q
+    seq_q: int
+    seq_kv: int = 0  # 0: as seq_q
+    head_dim: int
+    dtype: str = "f16"  # of Q, K, V and O
+    mask: str = "none"
+    window: int = 0  # keys a row sees, with mask "window"; otherwise 0
+    softcap: float = 0.0  # logits become softcap * tanh(logit / softcap); 0 is off
+    layout: str = "bhsd"
+    lse: bool = False  # also return each row's natural log-sum-exp: fp32 [batch, heads_q, seq_q]
+
+    def __post_init__(self) -> None:
+        if self.heads_kv == 0:
+            object.__setattr__(self, "heads_kv", self.heads_q)
+        if self.seq_kv == 0:
+            object.__setattr__(self, "seq_kv", self.seq_q)
+        object.__setattr__(self, "softcap", float(self.softcap))
+        _check(self)
+        if self.mask == "causal-br" and self.seq_q == self.seq_kv:
+            object.__setattr__(self, "mask", "causal")
+
+    @staticmethod
+    def parse(text: str) -> Problem:
+        """The problem that `text` names, canonical or any other spelling of it; InvalidArgument names the part."""
+        return _parse(text)
+
+    @staticmethod
+    def of(problem: Problem | str) -> Problem:
+        """`problem` itself, or the one its text names."""
+        return problem if isinstance(problem, Problem) else _parse(problem)
+
+    @staticmethod
+    def from_message(message: Message) -> Problem:
+        """From an attune.v1.Problem; unset dtype, mask and layout mean f16, none and bhsd."""
+        return Problem(
+            batch=message.batch,
+            heads_q=message.heads_q,
+            heads_kv=message.heads_kv,
+            seq_q=message.seq_q,
+            seq_kv=message.seq_kv,
+            head_dim=message.head_dim,
+            dtype=_word("dtype", DTYPES, message.dtype),
+            mask=_word("mask", MASKS, message.mask),
+            window=message.window,
+            softcap=message.softcap,
+            layout=_word("layout", LAYOUTS, message.layout),
+            lse=message.lse,
+        )
+
+    def to_message(self) -> Message:
+        """As an attune.v1.Problem."""
+        from attune import api
+
+        return api.message("Problem")(
+            operation=1,
+            batch=self.batch,
+            heads_q=self.heads_q,
+            heads_kv=self.heads_kv,
+            seq_q=self.seq_q,
+            seq_kv=self.seq_kv,
+            head_dim=self.head_dim,
+            dtype=1 + DTYPES.index(self.dtype),
+            mask=1 + MASKS.index(self.mask),
+            window=self.window,
+            softcap=self.softcap,
+            layout=1 + LAYOUTS.index(self.layout),
+            lse=self.lse,
+        )
+
+    def __str__(self) -> str:
+        parts = [f"b{self.batch}", f"h{self.heads_q}"]
+        if self.heads_kv != self.heads_q:
+            parts.append(f"kvh{self.heads_kv}")
+        parts.append(f"q{self.seq_q}")
+        if self.seq_kv != self.seq_q:
+            parts.append(f"kv{self.seq_kv}")
+        parts += [f"d{self.head_dim}", self.dtype]
+        if self.mask == "window":
+            parts.append(f"window{self.window}")
+        elif self.mask != "none":
+            parts.append(self.mask)
+        if self.softcap:
+            parts.append(f"softcap{self.softcap:g}")
+        if self.layout != "bhsd":
+            parts.append(self.layout)
+        if self.lse:
+            parts.append("lse")
+        return ".".join(parts)
+
+
+def _invalid(what: str) -> InvalidArgument:
+    return InvalidArgument(what, reason="INVALID_PROBLEM")
+
+
+def _check(problem: Problem) -> None:
+    for field, largest in _LARGEST.items():
+        value = getattr(problem, field)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
+            raise _invalid(f"problem: {field} is {value!r}; allowed are 1 to {largest}")
+    if problem.heads_q % problem.heads_kv:
+        raise _invalid(
+            f"problem: heads_kv is {problem.heads_kv}; allowed are divisors of heads_q, which is {problem.heads_q}"
+        )
+    elements = problem.batch * problem.heads_q * max(problem.seq_q, problem.seq_kv) * problem.head_dim
+    if elements > _MOST_ELEMENTS:
+        raise _invalid(
+            f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed are 1e+12"
+        )
+    for field, words in (("dtype", DTYPES), ("mask", MASKS), ("layout", LAYOUTS)):
+        value = getattr(problem, field)
+        if value not in words:
+            raise _invalid(f"problem: {field} is {value!r}; allowed are {', '.join(words)}")
+    if (problem.mask == "window") != (problem.window > 0) or problem.window < 0:
+        raise _invalid(f"problem: window is {problem.window}; it must be at least 1 with mask window and 0 otherwise")
+    if not math.isfinite(problem.softcap) or problem.softcap < 0:
+        raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed are 0 (off) and positive numbers")
+
+
+def _word(field: str, words: tuple[str, ...], number: int) -> str:
+    if not 0 <= number <= len(words):
+        raise _invalid(f"problem: {field} {number} is not known to this client")
+    return words[max(number - 1, 0)]
+
+
+_SIZES = {"b": "batch", "h": "heads_q", "kvh": "heads_kv", "q": "seq_q", "kv": "seq_kv", "d": "head_dim"}
+_FLAGS = {
+    "f16": ("dtype", "f16"),
+    "bf16": ("dtype", "bf16"),
+    "causal": ("mask", "causal"),
+    "causal-br": ("mask", "causal-br"),
+    "bshd": ("layout", "bshd"),
+    "bhsd": ("layout", "bhsd"),
+    "lse": ("lse", True),
+}
+_NUMBER = re.compile(r"(\d+\.?\d*)([eE][+-]?\d+)?", re.ASCII)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse(text: str) -> Problem:
+    try:
+        return Problem(**_read(text))
+    except InvalidArgument as error:
+        raise _invalid(f"problem '{text}': {error.message}; an example is b2.h8.q512.d64.f16.causal") from None
+
+
+def _read(text: str) -> dict[str, object]:
+    """The fields that `text` gives."""
+    given: dict[str, object] = {}
+    seen: set[str] = set()
+    for part in _parts(text):
+        key, values = _read_part(part)
+        if key in seen:
+            raise _invalid(f"'{key}' is given twice")
+        seen.add(key)
+        given.update(values)
+    for needed in ("b", "h", "q", "d"):
+        if needed not in seen:
+            raise _invalid(f"'{needed}<number>' is missing")
+    if "dtype" not in seen:
+        raise _invalid("the dtype (f16 or bf16) is missing")
+    return given
+
+
+def _parts(text: str) -> list[str]:
+    """Splits at dots, but keeps a softcap's decimal point with its number: "softcap30.5" is one part."""
+    parts: list[str] = []
+    for part in text.split("."):
+        if re.fullmatch("[0-9]+", part) and parts and parts[-1].startswith("softcap"):
+            parts[-1] += f".{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _read_part(part: str) -> tuple[str, dict[str, object]]:
+    """What may be given only once, and the fields it sets."""
+    if part in _FLAGS:
+        field, value = _FLAGS[part]
+        return field, {field: value}
+    key = re.match("[^-0-9]*", part).group()  # type: ignore[union-attr]
+    number = part[len(key) :]
+    if key == "softcap":
+        if not _NUMBER.fullmatch(number) or not float(number) > 0:
+            raise _invalid(f"'{part}' needs a positive number, as in softcap30")
+        return key, {"softcap": float(number)}
+    if key == "window":
+        return "mask", {"mask": "window", "window": _whole(part, number)}
+    if key in _SIZES:
+        return key, {_SIZES[key]: _whole(part, number)}
+    raise _invalid(
+        f"'{part}' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+        "window<N> softcap<X> bshd lse"
+    )
+
+
+def _whole(part: str, number: str) -> int:
+    if not re.fullmatch("[0-9]+", number) or not 1 <= int(number) <= _INT64_MAX:
+        raise _invalid(f"'{part}' needs a positive whole number")
+    return int(number)

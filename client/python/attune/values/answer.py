@@ -1,0 +1,69 @@
+"""The best known variant for a problem, and what is known about it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from attune.problem import Problem
+from attune.values.convert import Value
+from attune.values.enums import Policy, Provenance
+from attune.values.recipe import LaunchRecipe
+from attune.values.trial import Accuracy, Geometry, Timing, Trial, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline(Value):
+    """Somebody else's time for the same problem on the same device."""
+
+    problem: Problem
+    device_id: str
+    policy: Policy
+    contender: str  # "torch-sdpa-flash 2.11"
+    median_us: float
+    low_us: float
+    high_us: float
+    record_time: datetime | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Value):
+    problem: Problem
+    device_id: str
+    provenance: Provenance
+    provenance_detail: str  # "source of attention_wmma changed", "from b2.h8.q512.d64.f16"
+    variant: Variant
+    recipe: LaunchRecipe  # for the problem asked for
+    timing: Timing | None  # as measured; None with HEURISTIC
+    geometry: Geometry | None
+    accuracy: Accuracy | None
+    artifact_sha256: str
+    artifact: bytes | None = field(repr=False)  # cubin, PTX or OpenCL binary, when asked for and there is one
+    trial: str  # "trials/123"; empty with HEURISTIC
+    ties: tuple[Variant, ...]  # variants that cannot be told apart from this one
+    baselines: tuple[Baseline, ...]
+    promote_time: datetime | None
+
+    def with_source(self, source: str) -> Answer:
+        """The same answer, its provenance_detail saying also where this copy comes from."""
+        detail = f"{self.provenance_detail}; {source}" if self.provenance_detail else source
+        return dataclasses.replace(self, provenance_detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent(Value):
+    """The variant served for a problem on a device under a policy, from a moment on."""
+
+    name: str  # "incumbents/45"
+    problem: Problem
+    device_id: str
+    policy: Policy
+    trial: Trial
+    promote_time: datetime | None
+    job: str
+    previous: str  # "incumbents/..."; empty for the first
+    why: str
+    rolled_back: bool  # a later roll-back took this one out
+    ties: tuple[Variant, ...]

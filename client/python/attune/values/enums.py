@@ -1,0 +1,137 @@
+"""The API's enums. A value is the number on the wire; one that only a later version knows reads as UNSPECIFIED."""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeVar
+
+from attune.errors import InvalidArgument
+
+E = TypeVar("E", bound="ApiEnum")
+
+
+class ApiEnum(enum.Enum):
+    """The base of them all."""
+
+    @classmethod
+    def _missing_(cls: type[E], value: object) -> E | None:
+        return cls(0) if isinstance(value, int) and value != 0 else None
+
+    @classmethod
+    def of(cls: type[E], value: E | str) -> E:
+        """The member itself, or the one named so in upper or lower case; InvalidArgument lists what is allowed."""
+        if isinstance(value, cls):
+            return value
+        allowed = [member.name for member in cls if member.value != 0]
+        if not isinstance(value, str) or value.upper() not in allowed:
+            raise InvalidArgument(f"{cls.__name__.lower()} is {value!r}; allowed are {', '.join(allowed)}")
+        return cls[value.upper()]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Provenance(ApiEnum):
+    """Why an answer, in the order of how much it can be relied on."""
+
+    UNSPECIFIED = 0
+    EXACT = 1  # tuned for this problem on this device, everything it depends on unchanged
+    TIE = 2  # as EXACT, and others cannot be told apart from it
+    STALE = 3  # tuned, but a source, the toolchain or the driver has changed since
+    NEAREST = 4  # tuned for the nearest problem that this variant is also feasible for
+    HEURISTIC = 5  # never timed: a guess from the device's limits
+
+
+class Policy(ApiEnum):
+    """How trials are timed."""
+
+    UNSPECIFIED = 0
+    HOT = 1  # runs back to back
+    COLD = 2  # L2 flushed before each run
+
+
+class Verdict(ApiEnum):
+    """How a trial ended."""
+
+    UNSPECIFIED = 0
+    OK = 1
+    INFEASIBLE = 2  # spills, or cannot be resident on the device
+    COMPILE_ERROR = 3
+    WRONG_RESULT = 4
+    OUT_OF_BOUNDS = 5
+    TIMEOUT = 6
+    CRASHED = 7
+    UNSTABLE = 8  # right once but not repeatably, or its times would not settle
+    LOST = 9  # the infrastructure failed; never blamed on the variant
+
+
+class Backend(ApiEnum):
+    UNSPECIFIED = 0
+    CUDA = 1
+    OPENCL = 2
+
+
+class Strategy(ApiEnum):
+    """Which variants a tuning tries."""
+
+    UNSPECIFIED = 0
+    EXHAUSTIVE = 1
+    RANDOM = 2
+
+
+class State(ApiEnum):
+    """Of an operation."""
+
+    UNSPECIFIED = 0
+    QUEUED = 1
+    RUNNING = 2
+    SUCCEEDED = 3
+    FAILED = 4
+    CANCELLED = 5
+
+
+class Phase(ApiEnum):
+    """What an operation is doing."""
+
+    UNSPECIFIED = 0
+    QUEUED = 1
+    ENUMERATE = 2
+    REFERENCE = 3  # inputs and reference results
+    TRIALS = 4  # compiling ahead, checking, timing
+    PLAY_OFF = 5  # the last few and the incumbent, interleaved
+    VERIFY = 6  # the winner, on fresh data
+    DONE = 7
+
+
+class Decision(ApiEnum):
+    """Of an evaluation."""
+
+    UNSPECIFIED = 0
+    KEEP = 1  # at least 2 % faster than the incumbent, or there was none
+    REVERT = 2
+
+
+class Bound(ApiEnum):
+    """What bounds a trial."""
+
+    UNSPECIFIED = 0
+    GRID = 1  # too few CTAs for the SMs
+    OCCUPANCY = 2
+    MEMORY = 3
+    COMPUTE = 4
+    LATENCY = 5  # near the launch floor
+    TENSOR_CORES_UNUSED = 6
+    NOT_OK = 7  # the verdict says why
+
+
+class Outcome(ApiEnum):
+    """Of one problem of a sweep."""
+
+    UNSPECIFIED = 0
+    NEW = 1  # had no incumbent
+    FASTER = 2  # a faster variant was promoted, or the incumbent itself got faster
+    SAME = 3
+    SLOWER = 4  # the incumbent takes longer than before, confirmed in cycles
+    AMBIGUOUS = 5  # intervals neither apart nor settled
+    FAILED = 6  # no answer, or an error
+    SKIPPED = 7  # the budget ran out first

@@ -1,0 +1,134 @@
+"""Work that a server does: its progress, and what it ends with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from google.protobuf.message import Message
+
+from attune import errors
+from attune.values.answer import Incumbent
+from attune.values.convert import Value, read_with
+from attune.values.enums import Decision, Outcome, Phase, State, Verdict
+from attune.values.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Value):
+    """Of an operation, as it stands."""
+
+    phase: Phase
+    trials_done: int
+    trials_total: int
+    compiles_done: int
+    compiles_total: int
+    verdicts: dict[Verdict, int] = read_with(
+        lambda message: {Verdict(entry.verdict): entry.count for entry in message.verdicts}
+    )
+    best: Trial | None  # so far
+    device_busy: float  # share of the trials phase in which the device had work, 0..1
+    eta: timedelta | None
+    elapsed: timedelta | None
+    message: str  # one line, for people
+    trials_reused: int  # already in the store under the same dependencies
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedByConstraint(Value):
+    """How many variants a constraint of a family's manifest took out."""
+
+    family: str
+    constraint: str  # the expression
+    reason: str  # the manifest's words
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult(Value):
+    incumbent: Incumbent | None  # now served; None when no variant is OK
+    winner: Trial | None
+    promoted: bool  # False: the incumbent before this job kept its place
+    decision: str  # why, in a sentence
+    play_off: tuple[Trial, ...]  # best first
+    removed: tuple[RemovedByConstraint, ...]
+    floor_us: float  # shortest launch on this device, measured in this job
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateResult(Value):
+    decision: Decision
+    reason: str
+    trial: Trial | None
+    incumbent: Trial | None  # re-timed in the same run; None when there is none
+    speedup: float  # incumbent's time over the variant's
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow(Value):
+    problem: str  # canonical text
+    outcome: Outcome
+    before_us: float  # 0 when NEW
+    after_us: float
+    variant: str
+    detail: str
+    trials: int
+    compiles: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport(Value):
+    title: str
+    device_id: str
+    rows: tuple[SweepRow, ...]
+    trials: int
+    compiles: int
+    regression: bool  # any row SLOWER
+    markdown: str
+
+
+Result: TypeAlias = TuneResult | SweepReport | EvaluateResult
+_RESULTS: dict[str, type[Result]] = {"tune": TuneResult, "sweep": SweepReport, "evaluate": EvaluateResult}
+
+
+def _read_result(message: Message) -> Result | None:
+    which = message.WhichOneof("response")
+    return _RESULTS[which].from_message(getattr(message, which)) if which else None
+
+
+def _read_error(message: Message) -> errors.OperationFailed | None:
+    if not message.HasField("error"):
+        return None
+    return errors.OperationFailed(
+        f"{message.title or message.name} failed: {message.error.message}", code=errors.code_name(message.error.code)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Value):
+    """A tuning, a sweep or an evaluation."""
+
+    name: str  # "operations/..."
+    title: str  # "tune b2.h8.q512.d64.f16 on cuda:0"
+    state: State
+    done: bool
+    progress: Progress
+    error: errors.OperationFailed | None = read_with(_read_error)
+    response: Result | None = read_with(_read_result)
+    create_time: datetime | None
+    end_time: datetime | None
+    request_id: str
+
+    def result(self) -> Result:
+        """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs."""
+        if self.error is not None:
+            raise self.error
+        what = self.title or self.name
+        if self.state is State.CANCELLED:
+            raise errors.Cancelled(f"{what} was cancelled")
+        if not self.done:
+            raise errors.FailedPrecondition(f"{what} is {self.state}; it has a result when it is SUCCEEDED")
+        if self.response is None:
+            raise errors.OperationFailed(f"{what} is done but has no result")
+        return self.response
