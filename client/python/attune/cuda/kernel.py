@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
-import weakref
 from typing import Any
 
 from attune.cuda import arrays
+from attune.cuda.device import Device, device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
 from attune.cuda.launch import PACK_TENSORS, Bound
-from attune.cuda.module import Modules
-from attune.cuda.scratch import Scratch
 from attune.cuda.tensors import expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
@@ -27,25 +24,21 @@ class Kernel:
     (attune/cuda/scratch.py), so a stream must not be destroyed, and another take its handle, while its work is running.
     """
 
-    def __init__(self, answer: Answer, device: int, driver: Driver, modules: Modules) -> None:
+    def __init__(self, answer: Answer, device: Device) -> None:
         self.answer = answer
-        self.device = device
-        self._driver = driver
-        self._recipe = answer.recipe
-        with driver.on(device):
-            self._functions = modules.functions(answer)
-        self._scratch = Scratch(driver, self._recipe.scratch)
-        self._has_scratch = self._scratch.bytes > 0
+        self.device = device.index
+        self._home = device
+        self._driver = device.driver
+        with self._driver.on(self.device):
+            self._functions = device.modules.functions(answer)
+        self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
         self._expected = expected(answer.problem)
         self._accepted: set[tuple] = set()  # signatures of torch tensors that were found right
-        self._binding = threading.Lock()
-        self._of_stream: dict[int, Bound] = {}
-        self._of_thread = threading.local()  # the same, of the stream that each thread has to itself
+        self._of_stream: dict[Any, Bound] = {}
         self._of_capture: dict[tuple[int, int], Bound] = {}  # by the capture's id and the stream
-        self._launch_ex = driver.launch
-        if driver.device_count > 1:
+        self._launch_ex = self._driver.launch
+        if self._driver.device_count > 1:
             self.launch = self._launch_on_device
-        weakref.finalize(self, _release, driver, device, self._scratch).atexit = False
 
     def __call__(self, q: Any, k: Any, v: Any, out: Any = None, lse: Any = None, stream: Any = None) -> Any:
         """Launches on the current stream and returns `out`; with problem.lse (out, lse).
@@ -135,31 +128,20 @@ class Kernel:
         return (out, lse) if "lse" in tensors else out
 
     def _bind(self, stream: int) -> Bound:
-        with self._binding, self._driver.on(self.device):
+        with self._home.lock, self._driver.on(self.device):
             if self._driver.is_capturing(stream):
-                return self._bind_captured(stream)
-            if stream == _PER_THREAD_STREAM:
-                bound = getattr(self._of_thread, "bound", None)
-                if bound is None:
-                    bound = self._of_thread.bound = self._bound(self._scratch.for_stream(stream), stream)
-                return bound
-            bound = self._of_stream.get(stream)
-            if bound is None:
-                bound = self._of_stream[stream] = self._bound(self._scratch.for_stream(stream), stream)
-            return bound
-
-    def _bind_captured(self, stream: int) -> Bound:
-        capture = self._driver.capture(stream)
-        for past in [key for key in self._of_capture if key[0] != capture.id and key[1] == stream]:
-            del self._of_capture[past]
-        bound = self._of_capture.get((capture.id, stream))
-        if bound is None:
-            bound = self._bound(self._scratch.for_capture(capture), stream)
-            self._of_capture[capture.id, stream] = bound
-        return bound
-
-    def _bound(self, scratch: list[int], stream: int) -> Bound:
-        return Bound(self._driver, self._recipe, self._functions, scratch, stream)
+                capture = self._driver.capture(stream)
+                bounds, key = self._of_capture, (capture.id, stream)
+                arena = self._home.scratch.of_capture(capture, stream)
+                for past in [past for past in bounds if past[0] != capture.id and past[1] == stream]:
+                    del bounds[past]
+            else:
+                # This handle is another stream in each thread, and so never found by the handle alone.
+                key = (stream, threading.get_ident()) if stream == _PER_THREAD_STREAM else stream
+                bounds, arena = self._of_stream, self._home.scratch.of_stream(key, stream)
+            if key not in bounds:
+                bounds[key] = Bound(self._driver, self.answer.recipe, self._functions, arena, stream)
+            return bounds[key]
 
 
 def load(answer: Answer, device: Any = None) -> Kernel:
@@ -171,14 +153,7 @@ def load(answer: Answer, device: Any = None) -> Kernel:
     Raises FailedPrecondition: no CUDA driver or no cuda-bindings; InvalidArgument: no such device, no artifact, or an
     artifact that is not CUDA's; DataLoss: a damaged artifact; CudaError: code for another GPU.
     """
-    found = driver()
-    return Kernel(answer, _device_index(device, found), found, modules())
-
-
-@functools.cache
-def modules() -> Modules:
-    """The artifacts that this process has loaded."""
-    return Modules(driver())
+    return Kernel(answer, device_of(_device_index(device, driver())))
 
 
 def stream_handle(stream: Any) -> int:
@@ -206,7 +181,3 @@ def _device_index(device: Any, driver: Driver) -> int:
         raise InvalidArgument(f"device is {text!r}; this process sees cuda:0 to cuda:{driver.device_count - 1}")
     return int(digits)
 
-
-def _release(driver: Driver, device: int, scratch: Scratch) -> None:
-    with driver.on(device):
-        scratch.release()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from attune.cuda.driver import Driver
+from attune.cuda.scratch import Arena
 from attune.errors import InvalidArgument
 from attune.values import KernelArg, LaunchRecipe
 
@@ -18,7 +18,7 @@ _FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
 
 
 class Bound:
-    """A recipe on one stream with one set of scratch buffers; `lock` is held while `values` is packed and launched.
+    """A recipe on one stream, its scratch in one arena; `lock` is held while `values` is packed and launched.
 
     `values` has 8 bytes a slot: the addresses of Q, K, V, O and LSE, which every call writes, then what never
     changes. A launch's parameters are addresses of slots, so that packing five addresses serves every launch.
@@ -27,12 +27,13 @@ class Bound:
     __slots__ = ("_parameters", "launches", "lock", "values")
 
     def __init__(
-        self, driver: Driver, recipe: LaunchRecipe, functions: Sequence[Any], scratch: Sequence[int], stream: int
+        self, driver: Driver, recipe: LaunchRecipe, functions: Sequence[Any], arena: Arena, stream: int
     ) -> None:
-        """`functions`: each launch's kernel; `scratch`: each buffer's address, 0 for one of 0 bytes."""
+        """`functions`: each launch's kernel."""
+        self.lock = arena.lock
+        scratch = arena.addresses(recipe.scratch)
         slots = len(TENSORS) + sum(len(launch.args) for launch in recipe.launches)
         self.values = (ctypes.c_uint64 * slots)()
-        self.lock = threading.Lock()
         self.launches: list[tuple[Any, Any, int]] = []  # what Driver.launch takes
         self._parameters = []  # keeps the arrays that `launches` points to
         start = ctypes.addressof(self.values)
