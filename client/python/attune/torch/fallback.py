@@ -48,7 +48,7 @@ class Unsuitable(Exception):
         return Unsuitable(self.reason, self.detail)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stats:
     """What happened to the calls."""
 

@@ -34,7 +34,7 @@ def refusal(
         return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         return Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()"
-    if query.device.type != "cuda" or key.device != query.device or value.device != query.device:
+    if not _on_one_gpu(query, key, value):
         return Reason.DEVICE, f"the inputs are on {_all('device', tensors)}; they must be on one CUDA device"
     if query.dtype not in _DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
         return Reason.DTYPE, f"the inputs are {_all('dtype', tensors)}; allowed are all float16, all bfloat16"
@@ -48,6 +48,10 @@ def refusal(
     if scale is not None and not math.isclose(scale, 1 / math.sqrt(query.shape[-1]), rel_tol=1e-6):
         return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
     return None
+
+
+def _on_one_gpu(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    return query.device.type == "cuda" and key.device == query.device and value.device == query.device
 
 
 def _all(what: str, tensors: tuple[Tensor, ...]) -> str:
