@@ -14,79 +14,70 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attune.client import Client
-    from attune.cuda import load
-    from attune.display import plot_trials
-    from attune.errors import (
-        AttuneError,
-        Cancelled,
-        FailedPrecondition,
-        InvalidArgument,
-        NotFound,
-        OperationFailed,
-        Unreachable,
-    )
-    from attune.problem import Problem
-    from attune.retry import RetryPolicy
-    from attune.torch import attention, replace_sdpa
-    from attune.values import Answer, Policy, Progress, Provenance, Strategy, Trial, Variant, Verdict
+    from attune.client import Client as Client
+    from attune.cuda import load as load
+    from attune.errors import AttuneError as AttuneError
+    from attune.errors import Cancelled as Cancelled
+    from attune.errors import DataLoss as DataLoss
+    from attune.errors import FailedPrecondition as FailedPrecondition
+    from attune.errors import InvalidArgument as InvalidArgument
+    from attune.errors import NotFound as NotFound
+    from attune.errors import OperationFailed as OperationFailed
+    from attune.errors import Unreachable as Unreachable
+    from attune.plot import plot_trials as plot_trials
+    from attune.problem import Problem as Problem
+    from attune.retry import RetryPolicy as RetryPolicy
+    from attune.torch import attention as attention
+    from attune.torch import replace_sdpa as replace_sdpa
+    from attune.values import Answer as Answer
+    from attune.values import Policy as Policy
+    from attune.values import Progress as Progress
+    from attune.values import Provenance as Provenance
+    from attune.values import Strategy as Strategy
+    from attune.values import Trial as Trial
+    from attune.values import Variant as Variant
+    from attune.values import Verdict as Verdict
 
 _HOMES = {
-    "attune.client": ("Client",),
-    "attune.cuda": ("load",),
-    "attune.display": ("plot_trials",),
-    "attune.errors": (
-        "AttuneError",
-        "Cancelled",
-        "FailedPrecondition",
-        "InvalidArgument",
-        "NotFound",
-        "OperationFailed",
-        "Unreachable",
-    ),
-    "attune.problem": ("Problem",),
-    "attune.retry": ("RetryPolicy",),
-    "attune.torch": ("attention", "replace_sdpa"),
-    "attune.values": ("Answer", "Policy", "Progress", "Provenance", "Strategy", "Trial", "Variant", "Verdict"),
+    "Client": "attune.client",
+    "load": "attune.cuda",
+    "AttuneError": "attune.errors",
+    "Cancelled": "attune.errors",
+    "DataLoss": "attune.errors",
+    "FailedPrecondition": "attune.errors",
+    "InvalidArgument": "attune.errors",
+    "NotFound": "attune.errors",
+    "OperationFailed": "attune.errors",
+    "Unreachable": "attune.errors",
+    "plot_trials": "attune.plot",
+    "Problem": "attune.problem",
+    "RetryPolicy": "attune.retry",
+    "attention": "attune.torch",
+    "replace_sdpa": "attune.torch",
+    "Answer": "attune.values",
+    "Policy": "attune.values",
+    "Progress": "attune.values",
+    "Provenance": "attune.values",
+    "Strategy": "attune.values",
+    "Trial": "attune.values",
+    "Variant": "attune.values",
+    "Verdict": "attune.values",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("aio", "api", "values")
 
-__all__ = [  # noqa: RUF022 (as above)
-    "Client",
-    "load",
-    "plot_trials",
-    "AttuneError",
-    "Cancelled",
-    "FailedPrecondition",
-    "InvalidArgument",
-    "NotFound",
-    "OperationFailed",
-    "Unreachable",
-    "Problem",
-    "RetryPolicy",
-    "attention",
-    "replace_sdpa",
-    "Answer",
-    "Policy",
-    "Progress",
-    "Provenance",
-    "Strategy",
-    "Trial",
-    "Variant",
-    "Verdict",
-]
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is not None:
-        value = getattr(importlib.import_module(home), name)
-        globals()[name] = value
-        return value
-    if name in ("aio", "api", "values"):
-        return importlib.import_module(f"attune.{name}")
-    raise AttributeError(f"module 'attune' has no attribute '{name}'")
+    if name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"attune.{name}")
+    else:
+        raise AttributeError(f"module 'attune' has no attribute '{name}'")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+    return sorted({*globals(), *__all__})

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from google.protobuf.message import Message
 
 from attune.core import Core
 from attune.errors import AttuneError, Unreachable
 from attune.retry import Backoff
 from attune.values import Operation
+
+C = TypeVar("C", bound=Core)
+R = TypeVar("R")
+
+
+class Followed(Generic[C, R]):
+    """An operation that `client` follows; R is what it ends with."""
+
+    def __init__(self, client: C, operation: Operation) -> None:
+        self._client = client
+        self.operation = operation  # as last seen
+
+    @property
+    def name(self) -> str:
+        """The operation's: "operations/..."."""
+        return self.operation.name
+
+    def __repr__(self) -> str:
+        return f"<{self.operation.title or self.name}: {self.operation.state}>"
 
 
 class Attachment:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
@@ -15,8 +14,7 @@ from attune.errors import AttuneError
 from attune.following import Following
 from attune.lookup import Query, best
 from attune.plans import export, results, server, work
-from attune.plans.plan import Call, Plan
-from attune.retry import Attempts
+from attune.plans.plan import Call, Plan, advance
 from attune.status import to_error
 from attune.values import Answer, EvaluateResult, Operation, SweepReport, TuneResult
 
@@ -36,7 +34,7 @@ def _follows(builder: Callable[P, Plan[Operation]], result: type[R]) -> Callable
     def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Following[R]:
         return Following(self, self.carry_out(builder(*args, **kwargs)))
 
-    return described(method, builder)
+    return described(method, builder, f"Following[{result.__name__}]")
 
 
 def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], Answer]:
@@ -44,7 +42,7 @@ def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], A
         query = builder(*args, **kwargs)
         return self.lookup.find(query) or self.carry_out(self.lookup.fetch(query))
 
-    return described(method, builder)
+    return described(method, builder, "Answer")
 
 
 class Client(Core):
@@ -85,15 +83,14 @@ class Client(Core):
 
     def carry_out(self, plan: Plan[T]) -> T:
         """Makes the plan's calls and returns what it comes to."""
+        outcome: Message | AttuneError | None = None
         try:
-            call = next(plan)
             while True:
+                call = advance(plan, outcome)
                 try:
-                    response = self._make(call)
+                    outcome = self._make(call)
                 except AttuneError as error:
-                    call = plan.throw(error)
-                else:
-                    call = plan.send(response)
+                    outcome = error
         except StopIteration as end:
             return end.value
 
@@ -116,15 +113,13 @@ class Client(Core):
         self._stubs = stubs(self._channel)
 
     def _make(self, call: Call) -> Message:
-        """All attempts together within the deadline."""
-        give_up = self.clock.now() + self.deadline
-        attempts = Attempts(self.retry if call.retries else replace(self.retry, attempts=1), give_up)
+        attempts = self.attempts(call)
         try:
             while True:
                 try:
-                    return self._stubs[call.method](call.request, timeout=max(give_up - self.clock.now(), 0.0))
+                    return self._stubs[call.method](call.request, timeout=attempts.time_left())
                 except grpc.RpcError as error:
-                    wait = attempts.wait_after(to_error(error, self.server), self.clock.now())
+                    wait = attempts.wait_after(to_error(error, self.server))
                 self.clock.sleep(wait)
         finally:
             if call.outdates_answers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from attune.cache import AnswerCache
 from attune.clock import Clock
 from attune.errors import InvalidArgument
 from attune.lookup import Lookup
-from attune.retry import RetryPolicy
+from attune.plans.plan import Call
+from attune.retry import Attempts, RetryPolicy
 
 DEFAULT_SERVER = "localhost:7411"
 _LARGEST_MESSAGE_BYTES = 256 << 20  # an answer carries its artifact
@@ -60,6 +62,11 @@ class Core:
         """Makes the channel, which connects when it is first needed."""
         raise NotImplementedError
 
+    def attempts(self, call: Call) -> Attempts:
+        """Of a call that starts now."""
+        retry = self.retry if call.retries else dataclasses.replace(self.retry, attempts=1)
+        return Attempts(retry, self.clock, self.deadline)
+
     def clear_cache(self) -> None:
         """Forgets every cached answer."""
         self.lookup.cache.clear()
@@ -72,7 +79,6 @@ def channel_options(retry: RetryPolicy) -> list[tuple[str, int]]:
     """gRPC itself waits before it connects again after a failure; that wait must not swallow the retries'."""
     return [
         ("grpc.initial_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),
-        ("grpc.min_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),
         ("grpc.max_reconnect_backoff_ms", max(100, round(retry.longest_wait * 1000))),
         ("grpc.enable_retries", 0),
         ("grpc.max_receive_message_length", _LARGEST_MESSAGE_BYTES),
@@ -84,13 +90,16 @@ def stubs(channel: Any) -> dict[str, Any]:
     return {name: method.stub(channel) for name, method in api.METHODS.items()}
 
 
-def described(method: Callable, builder: Callable) -> Callable:
-    """`method` with the name, the words and the arguments of the plan that it carries out."""
+def described(method: Callable, builder: Callable, returns: str = "") -> Callable:
+    """`method` with the name, the words and the arguments of the plan that it carries out, and what it returns."""
     signature = inspect.signature(builder)
+    returns = returns or signature.return_annotation.removeprefix("Plan[").removesuffix("]")
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     method.__name__ = builder.__name__
     method.__doc__ = builder.__doc__
-    method.__signature__ = signature.replace(parameters=[itself, *signature.parameters.values()])  # type: ignore[attr-defined]
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[itself, *signature.parameters.values()], return_annotation=returns
+    )
     return method
 
 

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
-from attune.attachment import Attachment
+from attune.attachment import Attachment, Followed
 from attune.status import to_error
-from attune.values import Operation, Progress
+from attune.values import Progress
 
 if TYPE_CHECKING:
-    from attune.client import Client
+    pass
 
 R = TypeVar("R")
 
 
-class Following(Generic[R]):
+class Following(Followed["Client", R]):
     """Iterating gives the operation's Progress at once and after each change, and ends when it is done.
 
     To stop iterating detaches: the operation goes on, and iterating again attaches again. When the stream breaks with
     UNAVAILABLE, so does the iteration by itself, for as long as the client's `reattach_for`.
     """
-
-    def __init__(self, client: Client, operation: Operation) -> None:
-        self._client = client
-        self.operation = operation  # as last seen
-
-    @property
-    def name(self) -> str:
-        """ "operations/..."."""
-        return self.operation.name
 
     def __iter__(self) -> Iterator[Progress]:
         attachment = Attachment(self._client, self.name)
@@ -61,6 +52,3 @@ class Following(Generic[R]):
     def cancel(self) -> None:
         """Stops the operation between two trials; what was committed stays."""
         self.operation = self._client.cancel(self.name)
-
-    def __repr__(self) -> str:
-        return f"<{self.operation.title or self.name}: {self.operation.state}>"

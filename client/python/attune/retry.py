@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from attune.clock import Clock
 from attune.errors import AttuneError
 
 
@@ -36,20 +37,25 @@ class Backoff:
 
 
 class Attempts:
-    """Of one call: `wait_after` says how long to wait before the next, or raises the error that ends them."""
+    """Of one call, all of them together within `deadline` seconds from now."""
 
-    def __init__(self, policy: RetryPolicy, give_up: float) -> None:
+    def __init__(self, policy: RetryPolicy, clock: Clock, deadline: float) -> None:
         self._policy = policy
+        self._clock = clock
         self._backoff = Backoff(policy)
-        self._give_up = give_up
+        self._give_up = clock.now() + deadline
         self._made = 0
 
-    def wait_after(self, error: AttuneError, now: float) -> float:
-        """Seconds. `now` and `give_up` are of the same clock."""
+    def time_left(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(self._give_up - self._clock.now(), 0.0)
+
+    def wait_after(self, error: AttuneError) -> float:
+        """Seconds to wait before the next attempt; raises `error` when there is none."""
         self._made += 1
         if error.code != "UNAVAILABLE" or self._made >= self._policy.attempts:
             raise error
         wait = self._backoff.next()
-        if now + wait >= self._give_up:
+        if wait >= self.time_left():
             raise error
         return wait

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from attune import api
-from attune.errors import InvalidArgument
+from attune.errors import AttuneError, InvalidArgument
 from attune.table import Table
 
 T = TypeVar("T")
@@ -31,6 +31,11 @@ class Call:
 Plan = Generator[Call, Message, T]
 
 _LARGEST_PAGE = 1000
+
+
+def advance(plan: Plan[Any], outcome: Message | AttuneError | None) -> Call:
+    """The next call of a plan whose last one came to `outcome`, None to begin; StopIteration holds what it returns."""
+    return plan.throw(outcome) if isinstance(outcome, AttuneError) else plan.send(outcome)
 
 
 def call(method: str, *, retries: bool = True, outdates_answers: bool = False, **fields: Any) -> Plan[Message]:

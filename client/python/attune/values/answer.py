@@ -51,6 +51,11 @@ class Answer(Value):
         detail = f"{self.provenance_detail}; {source}" if self.provenance_detail else source
         return dataclasses.replace(self, provenance_detail=detail)
 
+    def _repr_html_(self) -> str:
+        from attune.display import answer_html
+
+        return answer_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Incumbent(Value):

@@ -56,6 +56,11 @@ class Host(Value):
     backends: tuple[BackendStatus, ...]
     server_version: str
 
+    def _repr_html_(self) -> str:
+        from attune.display import host_html
+
+        return host_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint(Value):

@@ -24,3 +24,8 @@ class Explanation(Value):
     bytes: float  # the least the problem moves
     tflops: float  # reached
     gbs: float  # reached, 10^9 bytes/s
+
+    def _repr_html_(self) -> str:
+        from attune.display import explanation_html
+
+        return explanation_html(self)

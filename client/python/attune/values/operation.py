@@ -87,6 +87,9 @@ class SweepReport(Value):
     regression: bool  # any row SLOWER
     markdown: str
 
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
 
 Result: TypeAlias = TuneResult | SweepReport | EvaluateResult
 _RESULTS: dict[str, type[Result]] = {"tune": TuneResult, "sweep": SweepReport, "evaluate": EvaluateResult}

@@ -1,0 +1,214 @@
+"""Client.best: the cache, the server, and what is left without one. Every test runs for Client and for aio.Client."""
+
+from __future__ import annotations
+
+import threading
+
+import grpc
+import pytest
+from fake import PROBLEM, answer, message
+
+import attune
+
+OTHER = "b1.h1.q128.d64.f16"
+
+
+@pytest.fixture
+def export(connect, server, tmp_path):
+    """A snapshot file of what the server serves: PROBLEM on cuda:0."""
+    path = tmp_path / "served.snapshot"
+    server.responses["ListDevices"] = message("ListDevicesResponse", devices=[{"id": "cuda:0"}])
+    incumbent = {"problem": answer().problem, "device_id": "cuda:0", "policy": 1}
+    server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=[incumbent])
+    assert connect(server).export_snapshot(path) == (1, 1)
+    server.requests.clear()
+    return path
+
+
+def test_an_answer_has_what_the_server_said(connect, server):
+    best = connect(server).best(PROBLEM)
+    assert best.provenance is attune.Provenance.EXACT
+    assert best.variant.parameters == {"BLOCK_M": 64}
+    assert best.timing.median_us == 41.2
+    assert best.artifact is None
+
+
+def test_the_question_reaches_the_server_whole(connect, server):
+    connect(server).best(PROBLEM, device="cuda:1", policy="cold", acceptable=["exact", "tie"], artifact=True)
+    (request,) = server.asked("GetBest")
+    assert attune.Problem.from_message(request.problem) == attune.Problem.parse(PROBLEM)
+    assert (request.device_id, request.policy, list(request.acceptable), request.include_artifact) == (
+        "cuda:1",
+        attune.Policy.COLD.value,
+        [attune.Provenance.EXACT.value, attune.Provenance.TIE.value],
+        True,
+    )
+
+
+def test_a_second_question_is_answered_from_the_cache(connect, server):
+    client = connect(server)
+    first = client.best(PROBLEM)
+    assert client.best(attune.Problem.parse("f16.d64.q512.h8.b2")) == first, "another spelling of the same problem"
+    assert len(server.asked("GetBest")) == 1
+
+
+def test_devices_and_policies_are_different_questions(connect, server):
+    client = connect(server)
+    client.best(PROBLEM)
+    client.best(PROBLEM, device="cuda:0")
+    client.best(PROBLEM, policy=attune.Policy.COLD)
+    assert len(server.asked("GetBest")) == 3
+
+
+def test_an_answer_too_old_is_asked_again(connect, server, clock):
+    client = connect(server, cache_ttl=60)
+    client.best(PROBLEM)
+    clock.seconds += 60
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_without_a_cache_every_question_is_asked(connect, server):
+    client = connect(server, cache_capacity=0)
+    client.best(PROBLEM)
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_clearing_the_cache_forgets(connect, server):
+    client = connect(server)
+    client.best(PROBLEM)
+    client.clear_cache()
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_an_answer_to_a_narrow_question_is_not_given_to_everybody(connect, server):
+    client = connect(server)
+    client.best(PROBLEM, acceptable=[attune.Provenance.EXACT])
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_a_cached_answer_that_is_not_acceptable_is_asked_again(connect, server):
+    server.responses["GetBest"] = answer(provenance=attune.Provenance.HEURISTIC.value)
+    client = connect(server)
+    client.best(PROBLEM)
+    client.best(PROBLEM, acceptable=["EXACT"])
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_the_artifact_that_the_cached_answer_lacks_is_fetched(connect, server):
+    client = connect(server)
+    client.best(PROBLEM)
+    server.responses["GetBest"] = answer(artifact=b"cubin")
+    assert client.best(PROBLEM, artifact=True).artifact == b"cubin"
+    assert client.best(PROBLEM).artifact == b"cubin", "which then serves for both"
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_errors_are_not_cached(connect, server):
+    client = connect(server)
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND)
+    with pytest.raises(attune.NotFound):
+        client.best(PROBLEM)
+    assert client.best(PROBLEM).trial == "trials/1"
+
+
+def test_a_roll_back_outdates_what_is_cached(connect, server):
+    incumbent = {"problem": answer().problem, "trial": {"name": "trials/1", "problem": answer().problem}}
+    server.responses["RollBack"] = message("Incumbent", **incumbent)
+    client = connect(server)
+    client.best(PROBLEM)
+    client.roll_back(PROBLEM)
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_a_tuned_winner_replaces_the_cached_answer(connect, server):
+    client = connect(server)
+    client.best(PROBLEM)
+    client.tune(PROBLEM).result()
+    server.responses["GetBest"] = answer(trial="trials/2")
+    assert client.best(PROBLEM).trial == "trials/2"
+
+
+def test_an_expired_answer_is_better_than_none(connect, server, clock):
+    client = connect(server, cache_ttl=60)
+    client.best(PROBLEM)
+    clock.seconds += 61
+    server.fail_next(4, grpc.StatusCode.UNAVAILABLE)
+    assert client.best(PROBLEM).provenance_detail == "the server's answer of 2026-11-18 11:23 UTC"
+
+
+def test_without_anything_kept_the_error_is_unreachable(connect, server):
+    server.stop()
+    with pytest.raises(attune.Unreachable, match="no server reached at unix:"):
+        connect(server).best(PROBLEM)
+
+
+def test_an_error_of_the_server_is_no_reason_to_fall_back(connect, server, export):
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND)
+    with pytest.raises(attune.NotFound):
+        connect(server, snapshot=export).best(PROBLEM)
+
+
+def test_answers_from_the_snapshot_when_the_server_is_gone(connect, server, export):
+    server.stop()
+    best = connect(server, snapshot=export).best(PROBLEM)
+    assert best.provenance is attune.Provenance.EXACT
+    assert best.provenance_detail.startswith("from the snapshot of 20")
+
+
+def test_a_snapshot_without_the_answer_is_named(connect, server, export):
+    server.stop()
+    with pytest.raises(attune.Unreachable, match=rf"served.snapshot' has no answer for {OTHER}"):
+        connect(server, snapshot=export).best(OTHER)
+
+
+def test_a_snapshots_answer_that_is_not_acceptable_is_none(connect, server, export):
+    server.stop()
+    with pytest.raises(attune.Unreachable, match="has no answer for"):
+        connect(server, snapshot=export).best(PROBLEM, acceptable=["TIE"])
+
+
+def test_a_damaged_snapshot_is_named_beside_the_servers_error(connect, server, export):
+    export.write_bytes(b"junk")
+    server.stop()
+    with pytest.raises(attune.Unreachable, match=r"no server reached .*; snapshot '.*' is damaged"):
+        connect(server, snapshot=export).best(PROBLEM)
+
+
+def test_a_missing_snapshot_leaves_the_servers_error(connect, server, tmp_path):
+    server.fail_next(4, grpc.StatusCode.UNAVAILABLE, "gone")
+    with pytest.raises(attune.Unreachable, match="gone$"):
+        connect(server, snapshot=tmp_path / "none").best(PROBLEM)
+
+
+def test_after_a_failure_it_does_not_try_the_server_at_each_question(connect, server, export, clock):
+    client = connect(server, snapshot=export, unreachable_hold=2.0)
+    server.fail_next(4, grpc.StatusCode.UNAVAILABLE)
+    client.best(PROBLEM)
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 4, "one call of four attempts"
+    with pytest.raises(attune.Unreachable):
+        client.best(OTHER)
+    clock.seconds += 2
+    assert client.best(PROBLEM).provenance_detail == "", "the server's own answer again"
+
+
+def test_many_threads_may_ask_at_once(server):
+    with attune.Client(server.address, cache_capacity=4) as client:
+        problems = [f"b{batch}.h8.q512.d64.f16" for batch in range(1, 9)]
+        answers = []
+
+        def ask():
+            for problem in problems * 20:
+                answers.append(client.best(problem).trial)
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == ["trials/1"] * (8 * 8 * 20)

@@ -1,0 +1,124 @@
+"""How a call is made: its errors, its retries, its deadline. Every test runs for Client and for aio.Client."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+from fake import OPERATION, PROBLEM, error_info, message, problem
+
+import attune
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:0", "host:70000", ":7411", "unix:"])
+def test_an_address_that_is_none_is_rejected(address):
+    with pytest.raises(attune.InvalidArgument, match="allowed are host:port with a port of 1..65535, and unix:/path"):
+        attune.Client(address)
+
+
+def test_the_server_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("ATTUNE_SERVER", "l4:7411")
+    assert attune.Client().server == "l4:7411"
+    monkeypatch.delenv("ATTUNE_SERVER")
+    assert attune.Client().server == "localhost:7411"
+
+
+def test_a_call_is_tried_again_on_unavailable(connect, server, clock):
+    server.fail_next(3, UNAVAILABLE)
+    connect(server).ping()
+    assert len(server.asked("Ping")) == 4
+    assert [0.8 * w <= s <= 1.2 * w for s, w in zip(clock.sleeps, (0.05, 0.1, 0.2), strict=True)] == [True] * 3
+
+
+def test_attempts_end(connect, server):
+    server.fail_next(4, UNAVAILABLE)
+    with pytest.raises(attune.Unreachable, match="no server reached at unix:"):
+        connect(server).ping()
+    assert len(server.asked("Ping")) == 4
+
+
+def test_no_attempt_begins_past_the_deadline(connect, server):
+    server.fail_next(4, UNAVAILABLE)
+    with pytest.raises(attune.Unreachable):
+        connect(server, deadline=0.1).ping()
+    assert len(server.asked("Ping")) == 2, "0.05 s of waiting fit into 0.1 s, 0.15 s do not"
+
+
+def test_nothing_else_is_tried_again(connect, server):
+    server.fail_next(1, grpc.StatusCode.INTERNAL)
+    with pytest.raises(attune.AttuneError) as caught:
+        connect(server).ping()
+    assert caught.value.code == "INTERNAL"
+    assert len(server.asked("Ping")) == 1
+
+
+@pytest.mark.parametrize("method", ["roll_back", "record_baseline"])
+def test_what_must_not_be_done_twice_is_not_tried_again(connect, server, method):
+    server.fail_next(1, UNAVAILABLE)
+    arguments = {"roll_back": (PROBLEM,), "record_baseline": (PROBLEM, "torch", 47.0)}[method]
+    with pytest.raises(attune.Unreachable):
+        getattr(connect(server), method)(*arguments)
+    assert len(server.requests) == 1
+
+
+def test_a_retried_start_carries_the_same_request_id(connect, server):
+    server.fail_next(2, UNAVAILABLE)
+    client = connect(server)
+    client.tune(PROBLEM)
+    first, second, third = (request.request_id for request in server.asked("Tune"))
+    assert first == second == third
+    assert len(first) == 32
+    client.tune(PROBLEM)
+    assert server.asked("Tune")[-1].request_id != first, "another start is another request"
+
+
+def test_an_answer_that_does_not_come_in_time_is_unreachable(connect, server, clock):
+    server.fail_next(1, grpc.StatusCode.DEADLINE_EXCEEDED)
+    with pytest.raises(attune.Unreachable, match="did not answer in time") as caught:
+        connect(server).devices()
+    assert caught.value.code == "DEADLINE_EXCEEDED"
+
+
+def test_each_call_carries_its_deadline(connect, server):
+    connect(server, deadline=30.0).ping()
+    assert 25 < server.times_left[0] < 35
+
+
+def test_a_retry_has_only_what_is_left_of_the_deadline(connect, server, clock):
+    server.fail_next(1, UNAVAILABLE)
+    connect(server, deadline=30.0, retry=attune.RetryPolicy(initial_wait=20.0, longest_wait=20.0, jitter=0)).ping()
+    assert 0 < server.times_left[1] < 15
+
+
+def test_the_servers_reason_and_metadata_are_unpacked(connect, server):
+    trailers = error_info("UNKNOWN_DEVICE", device="cuda:9")
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "device 'cuda:9' is not here", trailers)
+    with pytest.raises(attune.NotFound) as caught:
+        connect(server).best(PROBLEM, device="cuda:9")
+    assert caught.value.reason == "UNKNOWN_DEVICE"
+    assert caught.value.metadata == {"device": "cuda:9"}
+    assert str(caught.value) == "device 'cuda:9' is not here [UNKNOWN_DEVICE device=cuda:9]"
+
+
+def test_details_that_are_no_status_do_not_hide_the_error(connect, server):
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "gone", (("grpc-status-details-bin", b"\xff\xff\xff"),))
+    with pytest.raises(attune.NotFound, match="gone"):
+        connect(server).trial(1)
+
+
+def test_names_may_be_numbers(connect, server):
+    server.responses["GetTrial"] = message("Trial", name="trials/12", problem=problem())
+    client = connect(server)
+    for name in ("trials/12", "12", 12):
+        client.trial(name)
+    client.operation(OPERATION.removeprefix("operations/"))
+    assert [request.name for request in server.asked("GetTrial")] == ["trials/12"] * 3
+    assert server.asked("GetOperation")[0].name == OPERATION
+
+
+def test_a_closed_client_gave_its_connection_back(server):
+    with attune.Client(server.address) as client:
+        client.ping()
+    with pytest.raises(ValueError, match="closed"):
+        client.ping()
