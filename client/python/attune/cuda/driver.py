@@ -1,4 +1,4 @@
-"""The CUDA driver as the rest of this folder needs it, through NVIDIA's cuda-bindings. Tests put a fake in its place."""
+"""The CUDA driver as the rest of this folder needs it, through NVIDIA's cuda-bindings. Tests put a fake in its stead."""
 
 from __future__ import annotations
 
@@ -174,7 +174,8 @@ def driver() -> Driver:
         from cuda.bindings import driver as api
     except ImportError as error:
         raise FailedPrecondition(
-            f"attune.load needs the package cuda-bindings ({error}): pip install 'attune[cuda]'", reason="NO_CUDA_BINDINGS"
+            f"attune.load needs the package cuda-bindings ({error}): pip install 'attune[cuda]'",
+            reason="NO_CUDA_BINDINGS",
         ) from error
     try:
         found = Driver(api)

@@ -7,7 +7,8 @@ import threading
 from typing import Any
 
 from attune.cuda import arrays
-from attune.cuda.device import Device, device as device_of
+from attune.cuda.device import Device
+from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
 from attune.cuda.launch import PACK_TENSORS, Bound
 from attune.cuda.tensors import expected
@@ -78,7 +79,7 @@ class Kernel:
                 if result:
                     break
             else:
-                return
+                return None
         if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
             with self._driver.on(self.device):
                 return self.launch(q, k, v, out, lse, stream)
@@ -180,4 +181,3 @@ def _device_index(device: Any, driver: Driver) -> int:
     if not digits.isdecimal() or int(digits) >= driver.device_count:
         raise InvalidArgument(f"device is {text!r}; this process sees cuda:0 to cuda:{driver.device_count - 1}")
     return int(digits)
-

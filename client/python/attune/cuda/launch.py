@@ -60,4 +60,6 @@ def _pack(values: Any, offset: int, arg: KernelArg, scratch: Sequence[int], fiel
     elif arg.kind in _FORMATS:
         struct.pack_into(_FORMATS[arg.kind], values, offset, arg.value)
     else:
-        raise InvalidArgument(f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*TENSORS, 'SCRATCH', *_FORMATS))}")
+        raise InvalidArgument(
+            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*TENSORS, 'SCRATCH', *_FORMATS))}"
+        )

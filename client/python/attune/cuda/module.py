@@ -53,7 +53,7 @@ class Modules:
         given = [4 if arg.kind in ("I32", "F32") else 8 for arg in launch.args]
         if given != list(sizes):
             raise InvalidArgument(
-                f"recipe: kernel {launch.entry}: arguments have {given} bytes; the artifact's kernel takes {list(sizes)}"
+                f"recipe: kernel {launch.entry}: arguments have {given} bytes; the artifact's takes {list(sizes)}"
             )
 
 
@@ -61,7 +61,9 @@ def _image(answer: Answer) -> bytes:
     """The artifact as the driver takes it: a cubin, or PTX that ends in a zero byte."""
     artifact = answer.artifact
     if answer.device_id.startswith("opencl"):
-        raise InvalidArgument(f"answer: device_id is '{answer.device_id}'; attune.load runs the artifacts of CUDA devices")
+        raise InvalidArgument(
+            f"answer: device_id is '{answer.device_id}'; attune.load runs the artifacts of CUDA devices"
+        )
     if not artifact:
         raise InvalidArgument(
             f"answer: artifact is missing (artifact_sha256 is '{answer.artifact_sha256}'); ask for it: "

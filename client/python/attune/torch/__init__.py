@@ -3,7 +3,7 @@ kernel that the service knows to be the fastest for the shape at hand, or SDPA i
 
 from __future__ import annotations
 
-from attune.torch import operator as _operator  # registers attune::attention
+from attune.torch import operator  # noqa: F401 (it registers attune::attention)
 from attune.torch.dispatch import attention, refresh
 from attune.torch.fallback import AttuneWarning
 from attune.torch.replace import replace_sdpa

@@ -39,10 +39,10 @@ def attention(
 ) -> Tensor:
     """F.scaled_dot_product_attention, computed by the fastest kernel that the service knows for this shape.
 
-    query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim], with
-    enable_gqa of fewer heads; or all three without the heads. Contiguous, or transposed views of contiguous [batch,
-    seq, heads, head_dim] tensors; others are copied. is_causal is top-left: row i sees the keys j <= i. Returns a
-    tensor like query, strides included.
+    query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
+    with enable_gqa of fewer heads; or all three without the heads. Contiguous, or transposed views of contiguous
+    [batch, seq, heads, head_dim] tensors; others are copied. is_causal is top-left: row i sees the keys j <= i.
+    Returns a tensor like query, strides included.
 
     The service is asked once a shape. Whatever it does not compute (attn_mask, dropout, another scale, gradients, other
     dtypes, shapes without an answer) and everything while it cannot be reached is computed by SDPA, with one

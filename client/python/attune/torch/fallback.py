@@ -70,7 +70,9 @@ def warn_once(unsuitable: Unsuitable) -> None:
             return
         _warned.add(unsuitable.reason)
     warnings.warn(
-        f"attune.attention runs torch's SDPA ({unsuitable.reason.value}): {unsuitable.detail}", AttuneWarning, stacklevel=4
+        f"attune.attention runs torch's SDPA ({unsuitable.reason.value}): {unsuitable.detail}",
+        AttuneWarning,
+        stacklevel=4,
     )
 
 

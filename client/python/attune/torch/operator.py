@@ -12,7 +12,12 @@ from attune.torch.replace import current_stats
 
 @torch.library.custom_op("attune::attention", mutates_args=())
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     """`attune.attention` without mask and dropout, for inference. Returns a tensor as `new_output` lays it out."""
     with torch.no_grad():
@@ -24,6 +29,11 @@ def attention(
 
 @attention.register_fake
 def _(
-    query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     return new_output(query)

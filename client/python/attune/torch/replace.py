@@ -14,7 +14,7 @@ from attune.torch.dispatch import attend
 from attune.torch.fallback import Stats, sdpa
 
 
-class replace_sdpa:  # noqa: N801 (used as a statement: `with attune.replace_sdpa():`)
+class replace_sdpa:
     """Inside the block, and in the thread that entered it, scaled_dot_product_attention is attune.attention.
 
     Found are torch.nn.functional's function, what modules took from there (`from torch.nn.functional import

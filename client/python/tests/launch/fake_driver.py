@@ -122,9 +122,7 @@ class FakeDriver:
         return CudaError(f"{what}: failed", reason=str(result))
 
 
-def recipe(
-    *launches: KernelLaunch, scratch: Sequence[ScratchBuffer] = (), main_launch: int = 0
-) -> LaunchRecipe:
+def recipe(*launches: KernelLaunch, scratch: Sequence[ScratchBuffer] = (), main_launch: int = 0) -> LaunchRecipe:
     return LaunchRecipe(tuple(scratch), launches, main_launch)
 
 

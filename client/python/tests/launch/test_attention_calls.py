@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Service
+from fake_service import Service
 
 torch = pytest.importorskip("torch")
 

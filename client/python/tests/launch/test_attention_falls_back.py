@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from conftest import Clock, Service
+from fake_service import Clock, Service
 
 from attune.errors import FailedPrecondition, NotFound, Unreachable
 

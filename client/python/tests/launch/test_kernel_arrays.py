@@ -67,14 +67,16 @@ def test_lse_is_written_when_the_problem_asks_for_it(driver: FakeDriver) -> None
 
 def test_layout_bshd_is_a_matter_of_strides(driver: FakeDriver) -> None:
     def bshd(address: int, shape: tuple[int, ...]) -> Exported:
-        batch, heads, rows, dim = shape
+        _, heads, rows, dim = shape
         return Exported(address, shape, strides=(2 * rows * heads * dim, 2 * dim, 2 * heads * dim, 2))
 
     given = {
         "q": bshd(0x1000, SHAPE), "k": bshd(0x2000, KV_SHAPE), "v": bshd(0x3000, KV_SHAPE), "out": bshd(0x4000, SHAPE)
     }  # fmt: skip
     make(driver, "b1.h2.kvh1.q16.kv32.d64.f16.bshd")(**given)
-    with pytest.raises(InvalidArgument, match=r"q has strides \(2048, 64, 128, 1\); layout bhsd has \(2048, 1024, 64, 1\)"):
+    with pytest.raises(
+        InvalidArgument, match=r"q has strides \(2048, 64, 128, 1\); layout bhsd has \(2048, 1024, 64, 1\)"
+    ):
         make(driver)(**given)
 
 

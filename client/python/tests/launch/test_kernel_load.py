@@ -59,7 +59,7 @@ def test_an_entry_that_the_artifact_has_not_is_named(driver: FakeDriver) -> None
 
 def test_arguments_of_other_sizes_than_the_kernels_are_refused(driver: FakeDriver) -> None:
     swapped = recipe(launch("main", KernelArg("I32", 1), KernelArg("Q")))
-    with pytest.raises(InvalidArgument, match=r"\[4, 8\] bytes; the artifact's kernel takes \[8, 4\]"):
+    with pytest.raises(InvalidArgument, match=r"\[4, 8\] bytes; the artifact's takes \[8, 4\]"):
         kernel(answer(PROBLEM, swapped), driver)
 
 

@@ -7,7 +7,7 @@ import threading
 from types import ModuleType
 
 import pytest
-from conftest import Service
+from fake_service import Service
 
 torch = pytest.importorskip("torch")
 
