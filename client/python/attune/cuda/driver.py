@@ -1,8 +1,9 @@
-"""The CUDA driver as the rest of this folder needs it, through NVIDIA's cuda-bindings. Tests put a fake in its stead."""
+"""The CUDA driver as the rest of this folder needs it, through NVIDIA's cuda-bindings. Tests have a fake of it."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ class Driver:
         self._call("cuInit", 0)
         self.device_count: int = self._call("cuDeviceGetCount")
         self._contexts: dict[int, Any] = {}
+        # Asked at launches that use scratch, and an enum's member dearer through the bindings than the answer itself.
+        address = int(self._call("cuGetProcAddress", b"cuStreamIsCapturing", 12000, 0))
+        self._is_capturing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
 
     def current_device(self) -> int | None:
         """The device of the calling thread's context; None when it has none yet."""
@@ -122,7 +126,11 @@ class Driver:
             self._call("cuStreamDestroy", stream)
 
     def is_capturing(self, stream: int) -> bool:
-        return bool(self._call("cuStreamIsCapturing", stream))
+        status = ctypes.c_int()
+        result = self._is_capturing(stream, ctypes.byref(status))
+        if result:
+            raise self.error("cuStreamIsCapturing", self._api.CUresult(result))
+        return status.value != 0
 
     def capture(self, stream: int) -> Capture:
         """Of a stream that is capturing."""
