@@ -171,13 +171,16 @@ def rates(passes: list[Pass], prompt: int, tokens: int) -> dict[str, float]:
     return {"prefill_tokens_per_s": round(prompt / prefill), "decode_tokens_per_s": round((tokens - 1) / decode, 1)}
 
 
-def compare(client: attune.Client, shape: Shape, *, prompt: int, tokens: int, trials: int) -> dict[str, Any]:
-    """The report; `trials` of each of the two problems that are tuned, unless they have been (0: none are)."""
+def compare(
+    client: attune.Client, device: str, shape: Shape, *, prompt: int, tokens: int, trials: int
+) -> dict[str, Any]:
+    """The report; `device` is the service's name for the GPU here, and `trials` go into each problem that is tuned,
+    as far as they were not made before (0: none is tuned)."""
     asked = problems(shape, prompt, tokens)
     if trials > 0:
         for problem in (asked[0], asked[len(asked) // 2]):
-            client.tune(problem, strategy="random", max_trials=trials, seed=1).result()
-    attune.configure(client)
+            client.tune(problem, device=device, strategy="random", max_trials=trials, seed=1).result()
+    attune.configure(client, device=device)
     torch.manual_seed(0)
     model = Decoder(shape).half().cuda().eval()
     text = torch.randint(shape.vocabulary, (1, prompt), device="cuda")
@@ -187,8 +190,7 @@ def compare(client: attune.Client, shape: Shape, *, prompt: int, tokens: int, tr
     with attune.replace_sdpa() as replaced:
         asking = generate(model, text, tokens, first.logits)
         tuned = [generate(model, text, tokens, first.logits) for _ in range(TIMED)]
-    acceptable = [provenance for provenance in attune.Provenance if provenance.value > 0]
-    answers = [client.best(problem, acceptable=acceptable) for problem in asked]
+    answers = [client.best(problem, device=device) for problem in asked]
     expected, found = torch.cat(plain[-1].logits).float(), torch.cat(tuned[-1].logits).float()
     return {
         "device": torch.cuda.get_device_name(),
@@ -212,6 +214,7 @@ def compare(client: attune.Client, shape: Shape, *, prompt: int, tokens: int, tr
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", help="host:port or unix:/path; default $ATTUNE_SERVER, then localhost:7411")
+    parser.add_argument("--device", default="cuda:0", help="the service's name for this host's GPU")
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
     parser.add_argument("--tokens", type=int, default=64, help="tokens to generate")
     parser.add_argument("--layers", type=int, default=Shape.layers)
@@ -219,7 +222,8 @@ def main() -> int:
     arguments = parser.parse_args()
     with attune.Client(arguments.server) as client:
         shape = Shape(layers=arguments.layers)
-        report = compare(client, shape, prompt=arguments.prompt, tokens=arguments.tokens, trials=arguments.trials)
+        sizes = {"prompt": arguments.prompt, "tokens": arguments.tokens, "trials": arguments.trials}
+        report = compare(client, arguments.device, shape, **sizes)
     print(json.dumps(report, indent=2))
     return 0 if report["relative_error"] < TOLERANCE else 1
 

@@ -53,14 +53,15 @@ class Driver:
             return None
         return int(self._call("cuCtxGetDevice"))
 
+    def make_current(self, device: int) -> None:
+        """Gives the calling thread the primary context of `device`, as the CUDA runtime does at a thread's first use."""
+        self._call("cuCtxSetCurrent", self._context(device))
+
     @contextlib.contextmanager
     def on(self, device: int) -> Iterator[None]:
         """Makes the primary context of `device` current; another thread's capture of a graph is left in peace."""
-        context = self._contexts.get(device)
-        if context is None:
-            context = self._contexts.setdefault(device, self._call("cuDevicePrimaryCtxRetain", device))
         mode = self._api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._call("cuCtxPushCurrent", context)
+        self._call("cuCtxPushCurrent", self._context(device))
         try:
             before = self._call("cuThreadExchangeStreamCaptureMode", mode)
             try:
@@ -128,6 +129,8 @@ class Driver:
     def is_capturing(self, stream: int) -> bool:
         status = ctypes.c_int()
         result = self._is_capturing(stream, ctypes.byref(status))
+        if result == INVALID_CONTEXT:  # a thread that never used CUDA captures nothing
+            return False
         if result:
             raise self.error("cuStreamIsCapturing", self._api.CUresult(result))
         return status.value != 0
@@ -161,6 +164,12 @@ class Driver:
         _, words = self._api.cuGetErrorString(result)
         text = words.decode() if words else "unknown error"
         return CudaError(f"{what}: {text}", reason=getattr(result, "name", str(result)))
+
+    def _context(self, device: int) -> Any:
+        context = self._contexts.get(device)
+        if context is None:
+            context = self._contexts.setdefault(device, self._call("cuDevicePrimaryCtxRetain", device))
+        return context
 
     def _most_shared(self) -> Any:
         return self._api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

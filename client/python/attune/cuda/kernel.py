@@ -81,8 +81,8 @@ class Kernel:
             else:
                 return None
         if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
-            with self._driver.on(self.device):
-                return self.launch(q, k, v, out, lse, stream)
+            self._driver.make_current(self.device)
+            return self.launch(q, k, v, out, lse, stream)
         raise self._driver.error(f"launching {self.answer.variant.text} for {self.answer.problem}", result)
 
     def _launch_on_device(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:

@@ -11,19 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from gpu_problems import DEVICE, FAMILIES, PROBLEMS
 
 import attune
 from attune import Answer, Client, Problem
-
-# What the tests ask about; every other shape they use is answered from the nearest of these.
-PROBLEMS = (
-    "b1.h1.q128.d64.f16",
-    "b2.h8.kvh2.q256.d64.f16.causal",
-    "b2.h4.q200.kv328.d64.bf16.causal-br.lse",
-    "b2.h4.q256.d64.f16.bshd",
-    "b1.h8.q1.kv4096.d64.f16",
-    "b1.h4.q113.kv203.d128.f16.causal",
-)
 
 
 def _has_gpu() -> bool:
@@ -53,7 +44,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         with Client(daemon.address) as client:
             for problem in PROBLEMS:
                 tuning = client.tune(
-                    problem, families=["attention_wmma"], strategy="random", max_trials=30, max_time=10, seed=1
+                    problem, device=DEVICE, families=FAMILIES, strategy="random", max_trials=30, max_time=10, seed=1
                 )
                 tuning.result()
             yield client
@@ -64,7 +55,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.fixture
 def answer(client: Client) -> Callable[[str], Answer]:
     """The client's answer for a problem, with its artifact."""
-    return functools.partial(client.best, artifact=True)
+    return functools.partial(client.best, device=DEVICE, artifact=True)
 
 
 @pytest.fixture

@@ -129,11 +129,11 @@ def main() -> None:
         "problems": {},
     }
     with attune.Client(arguments.server) as client:
-        attune.configure(client)
+        attune.configure(client, device="cuda:0")
         for problem in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
             if arguments.trials > 0:
-                client.tune(problem, strategy="random", max_trials=arguments.trials, seed=1).result()
-            answer = client.best(problem, artifact=True)
+                client.tune(problem, device="cuda:0", strategy="random", max_trials=arguments.trials, seed=1).result()
+            answer = client.best(problem, device="cuda:0", artifact=True)
             report["problems"][problem] = {
                 "variant": answer.variant.text,
                 "launches": len(answer.recipe.launches),

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import conftest
 import pytest
+from gpu_problems import PROBLEMS
 
 import attune
 
@@ -19,7 +19,7 @@ SPLIT = "b1.h8.q1.kv4096.d64.f16"  # few CTAs without splits: tuning it always f
 Make = Callable[..., tuple[Any, Any, Any]]
 
 
-@pytest.mark.parametrize("problem", conftest.PROBLEMS)
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_results_agree_with_fp32(answer: Callable, tensors: Make, check: Callable, problem: str) -> None:
     kernel = attune.load(answer(problem))
     q, k, v = tensors(problem)

@@ -18,7 +18,7 @@ def test_a_decoder_gives_the_same_logits(client: attune.Client) -> None:
     import decoder
 
     shape = decoder.Shape(layers=2, hidden=256, heads=8, kv_heads=2, vocabulary=512, feed_forward=512)
-    report = decoder.compare(client, shape, prompt=128, tokens=8, trials=20)
+    report = decoder.compare(client, "cuda:0", shape, prompt=128, tokens=8, trials=20)
     assert report["relative_error"] < decoder.TOLERANCE
     # A prefill and 7 decoding steps, of 2 layers each, in each of the passes.
     calls = (1 + 7) * 2 * decoder.PASSES
@@ -28,7 +28,7 @@ def test_a_decoder_gives_the_same_logits(client: attune.Client) -> None:
 
 def test_transformers_sdpa_is_replaced(client: attune.Client) -> None:
     transformers = pytest.importorskip("transformers")
-    attune.configure(client)
+    attune.configure(client, device="cuda:0")
     config = transformers.LlamaConfig(
         hidden_size=256,
         intermediate_size=512,

@@ -58,6 +58,9 @@ class FakeDriver:
         finally:
             self.current = before
 
+    def make_current(self, device: int) -> None:
+        self.current = device
+
     def current_device(self) -> int | None:
         return self.current
 

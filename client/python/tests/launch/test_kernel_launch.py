@@ -101,7 +101,7 @@ def test_a_thread_without_a_context_launches_in_the_devices_own() -> None:
     made = kernel(answer(PROBLEM, recipe(launch("main", *TENSORS))), driver)
     driver.current, driver.fails_with = None, INVALID_CONTEXT
     made.launch(1, 2, 3, 4, 0, STREAM)
-    assert len(driver.launched) == 1
+    assert (len(driver.launched), driver.current) == (1, 0)
 
 
 def test_with_several_devices_the_kernels_own_is_made_current() -> None:
