@@ -1,16 +1,17 @@
 """The async twin of attune.Client: the same methods, awaited, on grpc.aio.
 
-async with attune.aio.Client("l4:7411") as client:
-    answer = await client.best("b2.h8.q512.d64.f16")
-    tuning = await client.tune("b2.h8.q512.d64.f16")
-    async for progress in tuning:
-        print(progress.trials_done)
+    async with attune.aio.Client("l4:7411") as client:
+        answer = await client.best("b2.h8.q512.d64.f16")
+        async for progress in await client.tune("b2.h8.q512.d64.f16"):
+            print(progress.trials_done)
+
+What is not I/O is shared: requests and what becomes of their answers (attune.plans), the cache, the snapshot.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import grpc
@@ -32,15 +33,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Following(Followed["Client", R]):
+class Following(Followed[R]):
     """Iterating gives the operation's Progress at once and after each change, and ends when it is done.
 
     As attune.following.Following, with `async for` and awaited methods.
     """
 
-    async def __aiter__(self) -> AsyncIterator[Progress]:
+    _client: Client
+
+    async def __aiter__(self) -> AsyncGenerator[Progress, None]:
+        if self.operation.done:
+            yield self.operation.progress
+            return
         attachment = Attachment(self._client, self.name)
-        while not self.operation.done:
+        while True:
             stream = self._client.watch(self.name)
             error = None
             try:
@@ -60,7 +66,7 @@ class Following(Followed["Client", R]):
         async with contextlib.aclosing(aiter(self)) as progress:
             async for _ in progress:
                 pass
-        return self.operation.result()
+        return self._result()
 
     async def cancel(self) -> None:
         """Stops the operation between two trials; what was committed stays."""
@@ -86,7 +92,8 @@ def _follows(
 def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], Awaitable[Answer]]:
     async def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Answer:
         query = builder(*args, **kwargs)
-        return self.lookup.find(query) or await self.carry_out(self.lookup.fetch(query))
+        found = self.lookup.find(query)
+        return found if found is not None else await self.carry_out(self.lookup.fetch(query))
 
     return described(method, builder, "Answer")
 
@@ -166,9 +173,9 @@ class Client(Core):
             while True:
                 try:
                     return await self._stub(call.method)(call.request, timeout=attempts.time_left())
-                except grpc.RpcError as error:
-                    wait = attempts.wait_after(to_error(error, self.server))
-                await self.clock.sleep_async(wait)
+                except grpc.RpcError as broken:
+                    error = to_error(broken, self.server)
+                await self.clock.sleep_async(attempts.wait_after(error))
         finally:
             if call.outdates_answers:
                 self.clear_cache()

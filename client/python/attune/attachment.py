@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -11,14 +11,13 @@ from attune.errors import AttuneError, Unreachable
 from attune.retry import Backoff
 from attune.values import Operation
 
-C = TypeVar("C", bound=Core)
 R = TypeVar("R")
 
 
-class Followed(Generic[C, R]):
+class Followed(Generic[R]):
     """An operation that `client` follows; R is what it ends with."""
 
-    def __init__(self, client: C, operation: Operation) -> None:
+    def __init__(self, client: Core, operation: Operation) -> None:
         self._client = client
         self.operation = operation  # as last seen
 
@@ -26,6 +25,9 @@ class Followed(Generic[C, R]):
     def name(self) -> str:
         """The operation's: "operations/..."."""
         return self.operation.name
+
+    def _result(self) -> R:
+        return cast("R", self.operation.result())
 
     def __repr__(self) -> str:
         return f"<{self.operation.title or self.name}: {self.operation.state}>"

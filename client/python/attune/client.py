@@ -40,7 +40,8 @@ def _follows(builder: Callable[P, Plan[Operation]], result: type[R]) -> Callable
 def _looks_up(builder: Callable[P, Query]) -> Callable[Concatenate[Client, P], Answer]:
     def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> Answer:
         query = builder(*args, **kwargs)
-        return self.lookup.find(query) or self.carry_out(self.lookup.fetch(query))
+        found = self.lookup.find(query)
+        return found if found is not None else self.carry_out(self.lookup.fetch(query))
 
     return described(method, builder, "Answer")
 
@@ -118,9 +119,9 @@ class Client(Core):
             while True:
                 try:
                     return self._stubs[call.method](call.request, timeout=attempts.time_left())
-                except grpc.RpcError as error:
-                    wait = attempts.wait_after(to_error(error, self.server))
-                self.clock.sleep(wait)
+                except grpc.RpcError as broken:
+                    error = to_error(broken, self.server)
+                self.clock.sleep(attempts.wait_after(error))
         finally:
             if call.outdates_answers:
                 self.clear_cache()

@@ -13,7 +13,7 @@ class AttuneError(Exception):
     def __init__(
         self, message: str, *, code: str = "", reason: str = "", metadata: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(message, code, reason, metadata)
+        super().__init__(message)
         self.code = code or type(self).code
         self.reason = reason
         self.message = message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
@@ -13,21 +13,26 @@ from attune.status import to_error
 from attune.values import Progress
 
 if TYPE_CHECKING:
-    pass
+    from attune.client import Client
 
 R = TypeVar("R")
 
 
-class Following(Followed["Client", R]):
+class Following(Followed[R]):
     """Iterating gives the operation's Progress at once and after each change, and ends when it is done.
 
     To stop iterating detaches: the operation goes on, and iterating again attaches again. When the stream breaks with
-    UNAVAILABLE, so does the iteration by itself, for as long as the client's `reattach_for`.
+    UNAVAILABLE, the iteration does so by itself, for as long as the client's `reattach_for`.
     """
 
-    def __iter__(self) -> Iterator[Progress]:
+    _client: Client
+
+    def __iter__(self) -> Generator[Progress, None, None]:
+        if self.operation.done:
+            yield self.operation.progress
+            return
         attachment = Attachment(self._client, self.name)
-        while not self.operation.done:
+        while True:
             stream = self._client.watch(self.name)
             error = None
             try:
@@ -47,7 +52,7 @@ class Following(Followed["Client", R]):
         with contextlib.closing(iter(self)) as progress:
             for _ in progress:
                 pass
-        return self.operation.result()
+        return self._result()
 
     def cancel(self) -> None:
         """Stops the operation between two trials; what was committed stays."""

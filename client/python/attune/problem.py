@@ -69,7 +69,13 @@ class Problem:
     @staticmethod
     def of(problem: Problem | str) -> Problem:
         """`problem` itself, or the one its text names."""
-        return problem if isinstance(problem, Problem) else _parse(problem)
+        if isinstance(problem, Problem):
+            return problem
+        if not isinstance(problem, str):
+            raise _invalid(
+                f"problem is {problem!r}; allowed are a Problem and its text, as in b2.h8.q512.d64.f16.causal"
+            )
+        return _parse(problem)
 
     @staticmethod
     def from_message(message: Message) -> Problem:

@@ -81,7 +81,9 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
     header, digest, body = data[: _HEADER.size], data[_HEADER.size : _BODY_OFFSET], data[_BODY_OFFSET:]
     _, version, count, exported = _HEADER.unpack(header)
     if version != _VERSION:
-        raise FailedPrecondition(f"snapshot '{path}' has format version {version}; this program reads {_VERSION}")
+        raise FailedPrecondition(
+            f"snapshot '{path}' has format version {version}; this program reads version {_VERSION}"
+        )
     if hashlib.sha256(header + body).digest() != digest:
         raise _damaged(path, "its SHA-256 does not match")
     parts = _split(body)

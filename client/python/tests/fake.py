@@ -13,7 +13,11 @@ from attune.clock import Clock
 from attune.problem import Problem
 
 PROBLEM = "b2.h8.q512.d64.f16"
-VARIANT = {"family": "attention_wmma", "parameters": [{"name": "BLOCK_M", "value": 64}], "text": "attention_wmma:BLOCK_M=64"}
+VARIANT = {
+    "family": "attention_wmma",
+    "parameters": [{"name": "BLOCK_M", "value": 64}],
+    "text": "attention_wmma:BLOCK_M=64",
+}
 TIMING = {"median_us": 41.2, "low_us": 40.9, "high_us": 41.5, "samples": 30, "settled": True}
 OPERATION = "operations/7"
 
@@ -132,12 +136,14 @@ class FakeServer:
         return self._enter(name, request, context)
 
     def _stream(self, name, request, context):
-        for change in self._enter(name, request, context):
+        changes = self._enter(name, request, context)
+        for change in changes:
+            if isinstance(change, threading.Event):
+                context.add_callback(change.set)
+        for change in changes:
             if isinstance(change, grpc.StatusCode):
                 context.abort(change, "the stream breaks")
             if isinstance(change, threading.Event):
-                if not context.add_callback(change.set):
-                    change.set()
                 change.wait(60)
             else:
                 yield change

@@ -181,7 +181,7 @@ def test_a_damaged_snapshot_is_named_beside_the_servers_error(connect, server, e
 
 def test_a_missing_snapshot_leaves_the_servers_error(connect, server, tmp_path):
     server.fail_next(4, grpc.StatusCode.UNAVAILABLE, "gone")
-    with pytest.raises(attune.Unreachable, match="gone$"):
+    with pytest.raises(attune.Unreachable, match=r"gone$"):
         connect(server, snapshot=tmp_path / "none").best(PROBLEM)
 
 

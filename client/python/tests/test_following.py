@@ -17,7 +17,9 @@ UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 def test_progress_comes_with_each_change(connect, server):
     server.responses["WatchOperation"] = [
         operation(1, progress={"phase": 1}),
-        operation(2, progress={"phase": 4, "trials_done": 3, "trials_total": 9, "verdicts": [{"verdict": 1, "count": 3}]}),
+        operation(
+            2, progress={"phase": 4, "trials_done": 3, "trials_total": 9, "verdicts": [{"verdict": 1, "count": 3}]}
+        ),
         tuned(),
     ]
     queued, running, _ = connect(server).tune(PROBLEM)
@@ -111,7 +113,9 @@ def test_a_failed_operation_raises_its_error(connect, server):
 
 def test_an_operation_that_already_ended_needs_no_stream(connect, server):
     server.responses["Tune"] = tuned()
-    assert connect(server).tune(PROBLEM).result().promoted
+    tuning = connect(server).tune(PROBLEM)
+    assert len(list(tuning)) == 1
+    assert tuning.result().promoted
     assert server.asked("WatchOperation") == []
 
 
@@ -150,7 +154,9 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
 
 
 def test_a_sweep_takes_text_a_file_or_a_message(connect, server, tmp_path):
-    report = operation(3, sweep={"title": "nightly", "markdown": "# Sweep", "rows": [{"problem": PROBLEM, "outcome": 4}]})
+    report = operation(
+        3, sweep={"title": "nightly", "markdown": "# Sweep", "rows": [{"problem": PROBLEM, "outcome": 4}]}
+    )
     server.responses["Sweep"] = report
     text = f'title: "nightly" shapes {{ problem: "{PROBLEM}" }}'
     file = tmp_path / "plan.textproto"

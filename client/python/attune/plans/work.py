@@ -112,8 +112,9 @@ def sweep_plan(plan: Message | str | os.PathLike[str]) -> Message:
     """`plan` as a message; InvalidArgument says where its text is wrong."""
     if isinstance(plan, Message):
         return plan
-    name, text = "plan", plan
-    if isinstance(plan, os.PathLike):
+    if isinstance(plan, str):
+        name, text = "plan", plan
+    else:
         name, text = os.fspath(plan), pathlib.Path(plan).read_text()
     try:
         return text_format.Parse(text, api.message("SweepPlan")())

@@ -38,9 +38,9 @@ def _readers(cls: type[Value]) -> tuple[tuple[str, Callable[[Message], Any]], ..
     )
 
 
-def read_with(read: Callable[[Message], Any]) -> Any:
-    """A field that mirrors no one field of the message: `read` makes it from the whole message."""
-    return dataclasses.field(metadata={"read": read}, hash=False)
+def reads(read: Callable[[Message], Any]) -> dict[str, Any]:
+    """The metadata of a field that mirrors no one field of the message: `read` makes it from the whole message."""
+    return {"read": read}
 
 
 def _reader(name: str, hint: Any) -> Callable[[Message], Any]:

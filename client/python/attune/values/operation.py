@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from attune import errors
 from attune.values.answer import Incumbent
-from attune.values.convert import Value, read_with
+from attune.values.convert import Value, reads
 from attune.values.enums import Decision, Outcome, Phase, State, Verdict
 from attune.values.trial import Trial
 
@@ -24,8 +24,9 @@ class Progress(Value):
     trials_total: int
     compiles_done: int
     compiles_total: int
-    verdicts: dict[Verdict, int] = read_with(
-        lambda message: {Verdict(entry.verdict): entry.count for entry in message.verdicts}
+    verdicts: dict[Verdict, int] = field(
+        hash=False,
+        metadata=reads(lambda message: {Verdict(entry.verdict): entry.count for entry in message.verdicts}),
     )
     best: Trial | None  # so far
     device_busy: float  # share of the trials phase in which the device had work, 0..1
@@ -117,8 +118,8 @@ class Operation(Value):
     state: State
     done: bool
     progress: Progress
-    error: errors.OperationFailed | None = read_with(_read_error)
-    response: Result | None = read_with(_read_result)
+    error: errors.OperationFailed | None = field(hash=False, metadata=reads(_read_error))
+    response: Result | None = field(hash=False, metadata=reads(_read_result))
     create_time: datetime | None
     end_time: datetime | None
     request_id: str

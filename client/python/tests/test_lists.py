@@ -1,0 +1,67 @@
+"""Lists that come in pages. Every test runs for Client and for aio.Client."""
+
+from __future__ import annotations
+
+import pytest
+from fake import PROBLEM, message, trial
+
+import attune
+from attune.table import Table
+
+
+@pytest.fixture
+def many(server):
+    """2,500 trials."""
+
+    def page(request):
+        begin = int(request.page_token or 0)
+        end = min(begin + request.page_size, 2500)
+        trials = [trial(f"trials/{number}") for number in range(begin, end)]
+        return message("ListTrialsResponse", trials=trials, next_page_token=str(end) if end < 2500 else "")
+
+    server.responses["ListTrials"] = page
+
+
+def test_all_pages_are_read(connect, server, many):
+    trials = connect(server).trials()
+    assert [trial.name for trial in trials] == [f"trials/{number}" for number in range(2500)]
+    assert len(server.asked("ListTrials")) == 3
+
+
+def test_no_more_is_asked_for_than_wanted(connect, server, many):
+    assert len(connect(server).trials(limit=1005)) == 1005
+    assert [request.page_size for request in server.asked("ListTrials")] == [1000, 5]
+
+
+def test_a_limit_that_is_none_is_named(connect, server):
+    with pytest.raises(attune.InvalidArgument, match="limit is 0; allowed are None and whole numbers above 0"):
+        connect(server).trials(limit=0)
+
+
+def test_trials_are_filtered_by_the_server(connect, server, many):
+    connect(server).trials(
+        f"{PROBLEM}.bhsd",
+        device="cuda:0",
+        family="attention_wmma",
+        verdicts=["ok", attune.Verdict.CRASHED],
+        policy="cold",
+        job="7",
+        order="fastest",
+        limit=1,
+    )
+    (request,) = server.asked("ListTrials")
+    chosen = request.filter
+    assert (chosen.problem, chosen.device_id, chosen.family) == (PROBLEM, "cuda:0", "attention_wmma")
+    assert (list(chosen.verdicts), chosen.policy, chosen.job, request.order) == ([1, 7], 2, "operations/7", 2)
+
+
+def test_an_order_that_is_none_is_named(connect, server):
+    with pytest.raises(attune.InvalidArgument, match="order is 'best'; allowed are newest, fastest"):
+        connect(server).trials(order="best")
+
+
+def test_a_part_of_a_table_is_a_table():
+    table = Table("abc")
+    assert table[1] == "b"
+    assert table[1:] == Table("bc")
+    assert list(reversed(table)) == ["c", "b", "a"]

@@ -1,0 +1,35 @@
+"""The package as it is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import attune
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_attune_imports_nothing_heavy():
+    heavy = run("import attune, sys; print(*sorted({'grpc', 'google.protobuf', 'numpy', 'torch'} & {*sys.modules}))")
+    assert heavy.strip() == ""
+
+
+def test_a_client_needs_neither_torch_nor_numpy():
+    heavy = run("import attune, sys; attune.Client, attune.aio.Client; print(*({'numpy', 'torch'} & {*sys.modules}))")
+    assert heavy.strip() == ""
+
+
+@pytest.mark.parametrize("name", ["Client", "Problem", "Answer", "Policy", "Unreachable", "plot_trials", "aio", "api"])
+def test_names_are_there_when_they_are_used(name):
+    assert getattr(attune, name)
+    assert name in dir(attune)
+
+
+def test_a_name_that_is_none_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'attune' has no attribute 'Clint'"):
+        attune.Clint  # noqa: B018

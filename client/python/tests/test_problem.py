@@ -1,0 +1,132 @@
+"""Problems as text, as docs/problems.md defines it."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from attune import InvalidArgument, Problem
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[3] / "docs/problems.md"
+EXAMPLES = re.findall(r"^(b\d\S+) {2,}\S", DOCUMENT.read_text(), re.MULTILINE)
+
+
+def test_the_document_has_examples():
+    assert len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *EXAMPLES,
+        "b1.h8.q7.kv9.d64.bf16.window128.bshd.lse",
+        "b65536.h1.q1.d1.f16",
+        "b1.h1.q16777216.d1.f16",
+        "b1.h1.q8.d8.f16.softcap1e+06",
+    ],
+)
+def test_canonical_text_reads_back_as_itself(text):
+    assert str(Problem.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("f16.d64.q512.h8.b2", "b2.h8.q512.d64.f16"),
+        ("b2.h8.kvh8.q512.kv512.d64.f16.bhsd", "b2.h8.q512.d64.f16"),
+        ("b1.h1.q8.d8.f16.causal-br", "b1.h1.q8.d8.f16.causal"),
+        ("b1.h1.q8.kv9.d8.f16.causal-br", "b1.h1.q8.kv9.d8.f16.causal-br"),
+        ("b1.h1.q8.d8.lse.softcap30.50.bshd.f16", "b1.h1.q8.d8.f16.softcap30.5.bshd.lse"),
+        ("b02.h1.q8.d8.f16", "b2.h1.q8.d8.f16"),
+    ],
+)
+def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
+    assert str(Problem.parse(text)) == canonical
+    assert Problem.parse(text) == Problem.parse(canonical)
+    assert hash(Problem.parse(text)) == hash(Problem.parse(canonical))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "'' is not known; allowed are b<N> h<N> kvh<N>"),
+        ("b2.h8.q512.d64", "the dtype (f16 or bf16) is missing"),
+        ("h8.q512.d64.f16", "'b<number>' is missing"),
+        ("b2.b2.h8.q512.d64.f16", "'b' is given twice"),
+        ("b2.h8.q5.d64.f16.causal.window3", "'mask' is given twice"),
+        ("b0.h8.q5.d64.f16", "'b0' needs a positive whole number"),
+        ("b-2.h8.q5.d64.f16", "'b-2' needs a positive whole number"),
+        ("b2x.h8.q5.d64.f16", "'b2x' needs a positive whole number"),
+        ("b9223372036854775808.h8.q5.d64.f16", "needs a positive whole number"),
+        ("b\u0662.h8.q5.d64.f16", "is not known"),
+        ("b2.h8.q5.d64.f32", "'f32' is not known"),
+        ("b2.h8.q5.d64.f16.softcap0", "'softcap0' needs a positive number, as in softcap30"),
+        ("b2.h8.q5.d64.f16.softcap1_0", "'softcap1_0' needs a positive number"),
+        ("b2.h8.q5.d64.f16.softcap1e400", "problem: softcap is inf; allowed are 0 (off) and positive numbers"),
+        ("b2.h8.q5.d64.f16.window", "'window' needs a positive whole number"),
+        ("b65537.h8.q5.d64.f16", "problem: batch is 65537; allowed are 1 to 65536"),
+        ("b2.h8.kvh3.q5.d64.f16", "problem: heads_kv is 3; allowed are divisors of heads_q, which is 8"),
+        ("b1000.h1000.q10000.d1000.f16", "= 1e+13 elements; allowed are 1e+12"),
+    ],
+)
+def test_an_error_names_the_part_its_value_and_what_is_allowed(text, what):
+    with pytest.raises(InvalidArgument, match=re.escape(what)) as caught:
+        Problem.parse(text)
+    assert caught.value.message.startswith(f"problem '{text}': ")
+    assert caught.value.message.endswith("; an example is b2.h8.q512.d64.f16.causal")
+    assert caught.value.reason == "INVALID_PROBLEM"
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"batch": 0}, "batch is 0; allowed are 1 to 65536"),
+        ({"batch": 2.0}, "batch is 2.0; allowed are 1 to 65536"),
+        ({"dtype": "f32"}, "dtype is 'f32'; allowed are f16, bf16"),
+        ({"mask": "triangle"}, "mask is 'triangle'; allowed are none, causal, causal-br, window"),
+        ({"layout": "bdsh"}, "layout is 'bdsh'; allowed are bhsd, bshd"),
+        ({"window": 5}, "window is 5; it must be at least 1 with mask window and 0 otherwise"),
+        ({"mask": "window"}, "window is 0; it must be at least 1"),
+        ({"softcap": -1}, "softcap is -1; allowed are 0 (off) and positive numbers"),
+    ],
+)
+def test_a_field_that_is_not_allowed_is_named(fields, what):
+    with pytest.raises(InvalidArgument, match=re.escape(what)):
+        Problem(**{"batch": 1, "heads_q": 1, "seq_q": 8, "head_dim": 8, **fields})
+
+
+def test_what_is_neither_a_problem_nor_text_is_named():
+    with pytest.raises(InvalidArgument, match="problem is 512; allowed are a Problem and its text"):
+        Problem.of(512)
+
+
+def test_what_is_left_out_follows_the_queries():
+    problem = Problem(batch=2, heads_q=8, seq_q=512, head_dim=64)
+    assert (problem.heads_kv, problem.seq_kv) == (8, 512)
+    assert problem == Problem.parse("b2.h8.q512.d64.f16")
+
+
+def test_a_fractional_softcap_is_one_part():
+    assert Problem.parse("b1.h8.q512.d64.f16.softcap30.5.lse").softcap == 30.5
+
+
+@pytest.mark.parametrize("text", [*EXAMPLES, "b1.h8.q7.kv9.d64.bf16.window128.bshd.lse"])
+def test_a_message_carries_every_field(text):
+    problem = Problem.parse(text)
+    assert Problem.from_message(problem.to_message()) == problem
+
+
+def test_an_unset_field_of_a_message_has_its_default():
+    message = Problem.parse("b2.h8.q512.d64.f16").to_message()
+    for field in ("operation", "heads_kv", "seq_kv", "dtype", "mask", "layout"):
+        message.ClearField(field)
+    assert str(Problem.from_message(message)) == "b2.h8.q512.d64.f16"
+
+
+def test_a_dtype_that_only_a_later_version_knows_is_named():
+    message = Problem.parse("b2.h8.q512.d64.f16").to_message()
+    message.dtype = 9
+    with pytest.raises(InvalidArgument, match="dtype 9 is not known to this client"):
+        Problem.from_message(message)

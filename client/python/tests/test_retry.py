@@ -1,0 +1,23 @@
+"""Back-off."""
+
+from __future__ import annotations
+
+from attune.retry import Backoff, RetryPolicy
+
+
+def test_waits_grow_up_to_the_longest():
+    backoff = Backoff(RetryPolicy(initial_wait=1, multiplier=3, longest_wait=5, jitter=0))
+    assert [backoff.next() for _ in range(4)] == [1, 3, 5, 5]
+
+
+def test_a_reset_begins_again():
+    backoff = Backoff(RetryPolicy(initial_wait=1, jitter=0))
+    backoff.next()
+    backoff.next()
+    backoff.reset()
+    assert backoff.next() == 1
+
+
+def test_waits_are_spread_so_that_clients_do_not_come_back_in_step():
+    waits = [Backoff(RetryPolicy(initial_wait=1, jitter=0.2)).next() for _ in range(200)]
+    assert 0.8 <= min(waits) < 0.95 < 1.05 < max(waits) <= 1.2

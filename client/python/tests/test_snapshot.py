@@ -1,0 +1,99 @@
+"""Snapshot files."""
+
+from __future__ import annotations
+
+import pytest
+from fake import PROBLEM, answer, message, problem
+
+from attune import DataLoss, FailedPrecondition, NotFound, Policy, Problem, snapshot
+from attune.cache import AnswerKey
+
+EXPORTED = 1_795_000_000
+
+
+def pair(**fields):
+    request = message("GetBestRequest", problem=problem(), device_id="cuda:0", policy=1)
+    return request, answer(provenance_detail="as tuned", **fields)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A snapshot of one answer, longer than one byte's length can say."""
+    path = tmp_path / "served.snapshot"
+    devices = message("ListDevicesResponse", devices=[{"id": "cuda:0"}, {"id": "cuda:1"}])
+    snapshot.Snapshot(EXPORTED, devices, [pair(artifact=b"x" * 70_000)]).write(path)
+    return path
+
+
+def key(device_id="cuda:0", policy=Policy.HOT):
+    return AnswerKey(Problem.parse(PROBLEM), device_id, policy)
+
+
+def test_reads_back_what_it_wrote(path):
+    read = snapshot.load(path)
+    assert read.exported == EXPORTED
+    assert [device.id for device in read.devices.devices] == ["cuda:0", "cuda:1"]
+    assert read.answers == (pair(artifact=b"x" * 70_000),)
+
+
+def test_the_header_is_the_formats(path):
+    assert path.read_bytes()[:24] == b"ATTNSNAP" + (1).to_bytes(4, "little") * 2 + EXPORTED.to_bytes(8, "little")
+
+
+def test_keeps_the_provenance_and_says_where_the_answer_is_from(path):
+    found = snapshot.load(path).find(key())
+    assert found.provenance.name == "EXACT"
+    assert found.provenance_detail == "as tuned; from the snapshot of 2026-11-18 11:06 UTC"
+
+
+def test_no_device_means_the_first(path):
+    assert snapshot.load(path).find(key(device_id="")) == snapshot.load(path).find(key())
+
+
+def test_has_no_answer_for_what_was_not_exported(path):
+    read = snapshot.load(path)
+    assert read.find(key(device_id="cuda:1")) is None
+    assert read.find(key(policy=Policy.COLD)) is None
+
+
+def test_a_shape_that_only_a_later_version_knows_is_passed_over(tmp_path):
+    request, response = pair()
+    request.problem.dtype = 9
+    snapshot.Snapshot(EXPORTED, message("ListDevicesResponse"), [(request, response), pair()]).write(tmp_path / "later")
+    assert snapshot.load(tmp_path / "later").find(key()) is not None
+
+
+@pytest.mark.parametrize("at", [0, 7, 12, 16, 24, 55, 56, 60, 1000, -1])
+def test_a_flipped_byte_is_noticed(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x40
+    path.write_bytes(data)
+    with pytest.raises(DataLoss, match="is damaged"):
+        snapshot.load(path)
+
+
+@pytest.mark.parametrize("length", [0, 7, 55, 56, 100])
+def test_a_truncated_file_is_damaged(path, length):
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DataLoss, match="is damaged"):
+        snapshot.load(path)
+
+
+def test_another_version_is_named(path):
+    data = bytearray(path.read_bytes())
+    data[8] = 2
+    path.write_bytes(data)
+    with pytest.raises(FailedPrecondition, match="has format version 2; this program reads version 1"):
+        snapshot.load(path)
+
+
+def test_a_missing_file_is_not_found(tmp_path):
+    with pytest.raises(NotFound, match="there is no snapshot"):
+        snapshot.load(tmp_path / "none")
+
+
+def test_writing_where_it_cannot_leaves_nothing_behind(path):
+    (path.parent / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        snapshot.load(path).write(path.parent / "folder")
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["folder", "served.snapshot"]

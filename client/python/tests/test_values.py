@@ -1,0 +1,129 @@
+"""Values made from messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from fake import answer, message, problem, trial
+
+from attune import InvalidArgument, api, values
+from attune.values.convert import Value
+
+ENUMS = {
+    values.Provenance: "Provenance",
+    values.Policy: "Policy",
+    values.Verdict: "Verdict",
+    values.Backend: "Backend",
+    values.Strategy: "Strategy.Kind",
+    values.State: "Operation.State",
+    values.Phase: "OperationProgress.Phase",
+    values.Decision: "EvaluateResult.Decision",
+    values.Bound: "ExplainResponse.Bound",
+    values.Outcome: "SweepReport.Outcome",
+}
+MESSAGES = {
+    values.Answer: "GetBestResponse",
+    values.Explanation: "ExplainResponse",
+    values.Finding: "ExplainResponse.Finding",
+    values.Progress: "OperationProgress",
+    values.SweepRow: "SweepReport.Row",
+    values.Host: "ListDevicesResponse",
+    values.Parameter: "KernelFamily.Parameter",
+    values.Constraint: "KernelFamily.Constraint",
+    values.Preflight: "PreflightResponse",
+    values.FamilyPreflight: "PreflightResponse.Family",
+}
+# A message's fields that its value leaves out: the problem has its text, and an operation has one `response`.
+REDUNDANT = {"problem_text", "tune", "sweep", "evaluate"}
+VALUES = [value for value in vars(values).values() if isinstance(value, type) and issubclass(value, Value)]
+
+
+@pytest.mark.parametrize("kind", ENUMS, ids=lambda kind: kind.__name__)
+def test_an_enum_has_the_apis_values(kind):
+    assert {member.name: member.value for member in kind} == api.enum_numbers(ENUMS[kind])
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in VALUES if kind is not values.KernelArg], ids=lambda kind: kind.__name__
+)
+def test_a_value_has_the_fields_of_its_message(kind):
+    descriptor = api.message(MESSAGES.get(kind, kind.__name__)).DESCRIPTOR
+    known = {field.name for field in dataclasses.fields(kind)} - {"response"}
+    assert known == set(descriptor.fields_by_name) - REDUNDANT
+
+
+def test_a_value_that_only_a_later_version_knows_reads_as_unspecified():
+    assert values.Verdict(99) is values.Verdict.UNSPECIFIED
+
+
+@pytest.mark.parametrize("text", ["cold", "COLD"])
+def test_a_word_names_a_member(text):
+    assert values.Policy.of(text) is values.Policy.COLD
+
+
+def test_a_word_that_is_none_lists_what_is_allowed():
+    with pytest.raises(InvalidArgument, match="policy is 'warm'; allowed are HOT, COLD"):
+        values.Policy.of("warm")
+
+
+def test_unset_messages_are_none():
+    best = values.Answer.from_message(message("GetBestResponse", problem=problem()))
+    assert (best.timing, best.geometry, best.accuracy, best.artifact, best.promote_time) == (None,) * 5
+
+
+def test_times_are_aware():
+    read = values.Trial.from_message(trial(finish_time={"seconds": 1_795_000_000}))
+    assert read.finish_time == datetime(2026, 11, 18, 11, 6, 40, tzinfo=timezone.utc)
+
+
+def test_durations_are_timedeltas():
+    read = values.Progress.from_message(message("OperationProgress", eta={"seconds": 2, "nanos": 500_000_000}))
+    assert read.eta == timedelta(seconds=2.5)
+
+
+def test_a_variant_without_text_is_given_one():
+    parameters = [{"name": "BLOCK_M", "value": 64}, {"name": "WARPS", "value": 4}]
+    variant = values.Variant.from_message(message("Variant", family="attention_simt", parameters=parameters))
+    assert str(variant) == "attention_simt:BLOCK_M=64,WARPS=4"
+
+
+def test_variants_can_be_kept_in_sets():
+    assert len({values.Answer.from_message(answer()).variant, values.Answer.from_message(answer()).variant}) == 1
+
+
+def test_a_recipe_keeps_its_launches_and_arguments():
+    arguments = [
+        {"buffer": {"role": 1}},
+        {"buffer": {"role": 5}},
+        {"buffer": {"role": 6, "scratch": 1}},
+        {"i32": -7},
+        {"i64": 1 << 40},
+        {"f32": 0.125},
+    ]
+    launch = {"entry": "attention", "grid": {"x": 4, "y": 2, "z": 1}, "block": {"x": 128, "y": 1, "z": 1}}
+    scratch = [{"name": "lse", "bytes": 64}, {"name": "counter", "bytes": 4, "zero_before_first_run": True}]
+    launches = [{**launch, "dynamic_shared_bytes": 1024, "args": arguments}]
+    recipe = values.LaunchRecipe.from_message(message("LaunchRecipe", scratch=scratch, launches=launches))
+    assert recipe.scratch[1] == values.ScratchBuffer("counter", 4, True)
+    assert recipe.launches[0].grid == (4, 2, 1)
+    assert recipe.launches[0].block == (128, 1, 1)
+    assert [(argument.kind, argument.value) for argument in recipe.launches[0].args] == [
+        ("Q", 0),
+        ("LSE", 0),
+        ("SCRATCH", 1),
+        ("I32", -7),
+        ("I64", 1 << 40),
+        ("F32", 0.125),
+    ]
+
+
+def test_a_value_survives_pickling():
+    best = values.Answer.from_message(answer(artifact=b"cubin"))
+    assert pickle.loads(pickle.dumps(best)) == best
+
+
+def test_an_artifact_stays_out_of_the_words():
+    assert "cubin" not in repr(values.Answer.from_message(answer(artifact=b"cubin")))
