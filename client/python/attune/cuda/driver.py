@@ -54,7 +54,7 @@ class Driver:
         return int(self._call("cuCtxGetDevice"))
 
     def make_current(self, device: int) -> None:
-        """Gives the calling thread the primary context of `device`, as the CUDA runtime does at a thread's first use."""
+        """Gives the calling thread the primary context of `device`, as the CUDA runtime does when first used."""
         self._call("cuCtxSetCurrent", self._context(device))
 
     @contextlib.contextmanager

@@ -52,18 +52,18 @@ def options(problem: str) -> dict[str, bool]:
         "b2.h4.q256.d64.f16.bshd",
         "b1.h8.q1.kv4096.d64.f16",
         "b1.h4.q113.kv203.d128.f16.causal",  # top-left
-        "b3.h1.q77.d64.f16",  # from the nearest
-        "b1.h8.q1.kv4001.d64.f16",
+        "b3.h1.q150.d64.f16",  # from the nearest
+        "b1.h8.q1.kv4200.d64.f16",
     ],
 )
-def test_results_agree_with_fp32_and_are_laid_out_as_sdpas(
+def test_results_agree_with_fp32_and_are_laid_out_like_the_query(
     tensors: Make, check: Callable, launched: Callable, problem: str
 ) -> None:
     q, k, v = tensors(problem)
     for _ in range(2):
         out = launched(q, k, v, **options(problem))
         check(problem, q, k, v, out)
-    assert out.stride() == F.scaled_dot_product_attention(q, k, v, **options(problem)).stride()
+    assert out.stride() == q.stride()
 
 
 def test_inputs_without_heads(tensors: Make, check: Callable, launched: Callable) -> None:
@@ -157,7 +157,9 @@ def test_a_shape_that_no_variant_fits_is_sdpas_with_one_warning(tensors: Make) -
         warnings.simplefilter("always")
         for _ in range(3):
             out = attune.attention(q, k, v)
-    assert [str(one.message).split("(")[1].split(")")[0] for one in given] == ["no_answer"]
+    ours = [str(one.message) for one in given if one.category is attune.AttuneWarning]
+    assert len(ours) == 1
+    assert "(no_answer)" in ours[0]
     torch.testing.assert_close(out, F.scaled_dot_product_attention(q, k, v))
 
 
