@@ -43,7 +43,7 @@ class Answers:
             try:
                 found = self._load(problem, device)
             except Unsuitable as unsuitable:
-                held = time.monotonic() + self._settings.hold, unsuitable
+                held = time.monotonic() + self._settings.hold, unsuitable.again()
                 if unsuitable.reason is Reason.UNREACHABLE:
                     self._unreachable = held
                 else:

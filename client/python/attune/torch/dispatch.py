@@ -158,15 +158,15 @@ def _attend_anew(
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
     target = layout or layout_of(query) or "bhsd"
+    answers = _current_answers()
     try:
         problem = problem_of(query, key, is_causal, target)
-        kernel = _current_answers().kernel(problem, query.get_device())
+        kernel = answers.kernel(problem, query.get_device())
     except Unsuitable as unsuitable:
-        if call is not None:
-            _remember(_held, call, (time.monotonic() + settings.settings().hold, unsuitable))
+        _remember(answers, _held, call, (time.monotonic() + settings.settings().hold, unsuitable.again()))
         raise
-    if layout is not None and call is not None:
-        _remember(_launches, call, (kernel.launch, kernel.device))
+    if layout is not None:
+        _remember(answers, _launches, call, (kernel.launch, kernel.device))
     out = new_output(query)
     inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
     addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
@@ -176,8 +176,10 @@ def _attend_anew(
     return out
 
 
-def _remember(memory: dict, call: tuple, what: tuple) -> None:
+def _remember(answers: Answers, memory: dict, call: tuple | None, what: tuple) -> None:
     with _lock:
+        if call is None or answers is not _answers:  # refreshed in the meantime
+            return
         if len(memory) >= _MOST_CALLS:
             memory.clear()
         memory[call] = what

@@ -44,7 +44,8 @@ class Unsuitable(Exception):
         self.detail = detail
 
     def again(self) -> Unsuitable:
-        """The same for another call: an exception that is raised again keeps every traceback it ever had."""
+        """The same to be kept, or raised in another call: one that was raised holds on to its frames, and so to
+        tensors."""
         return Unsuitable(self.reason, self.detail)
 
 

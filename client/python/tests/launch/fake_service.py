@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -34,7 +35,7 @@ class Service:
     def best(self, problem: Problem, **options: Any) -> str:
         self.problems.append(str(problem))
         if self.refuses_with is not None:
-            raise self.refuses_with
+            raise copy.copy(self.refuses_with)
         return str(problem)
 
 

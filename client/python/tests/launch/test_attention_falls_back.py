@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 
 import pytest
 from fake_service import Clock, Service
@@ -159,3 +161,15 @@ def test_a_shape_without_an_answer_does_not_stand_in_for_others(service: Service
     service.refuses_with = None
     fallen_back(tensor(1, 2, 9, 64), q, q)
     assert len(service.launches) == 1
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_what_is_remembered_holds_no_tensor(service: Service) -> None:
+    service.refuses_with = NotFound("no answer")
+    q = tensor(1, 2, 8, 64)
+    fallen_back(q, q, q)
+    fallen_back(q, q, q)
+    alive = weakref.ref(q)
+    del q
+    gc.collect()
+    assert alive() is None
