@@ -196,11 +196,7 @@ def _read(text: str) -> dict[str, object]:
     given: dict[str, object] = {}
     seen: set[str] = set()
     for part in _parts(text):
-        key, values = _read_part(part)
-        if key in seen:
-            raise _invalid(f"'{key}' is given twice")
-        seen.add(key)
-        given.update(values)
+        given.update(_read_part(part, seen))
     for needed in ("b", "h", "q", "d"):
         if needed not in seen:
             raise _invalid(f"'{needed}<number>' is missing")
@@ -220,25 +216,35 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _read_part(part: str) -> tuple[str, dict[str, object]]:
-    """What may be given only once, and the fields it sets."""
+def _read_part(part: str, seen: set[str]) -> dict[str, object]:
+    """The fields that `part` sets; what may be given only once goes into `seen`."""
     if part in _FLAGS:
         field, value = _FLAGS[part]
-        return field, {field: value}
+        _once(field, seen)
+        return {field: value}
     key = re.match("[^-0-9]*", part).group()  # type: ignore[union-attr]
     number = part[len(key) :]
     if key == "softcap":
         if not _NUMBER.fullmatch(number) or not float(number) > 0:
             raise _invalid(f"'{part}' needs a positive number, as in softcap30")
-        return key, {"softcap": float(number)}
+        _once(key, seen)
+        return {"softcap": float(number)}
     if key == "window":
-        return "mask", {"mask": "window", "window": _whole(part, number)}
+        _once("mask", seen)
+        return {"mask": "window", "window": _whole(part, number)}
     if key in _SIZES:
-        return key, {_SIZES[key]: _whole(part, number)}
+        _once(key, seen)
+        return {_SIZES[key]: _whole(part, number)}
     raise _invalid(
         f"'{part}' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
         "window<N> softcap<X> bshd lse"
     )
+
+
+def _once(key: str, seen: set[str]) -> None:
+    if key in seen:
+        raise _invalid(f"'{key}' is given twice")
+    seen.add(key)
 
 
 def _whole(part: str, number: str) -> int:

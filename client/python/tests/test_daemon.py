@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import harness
 import pytest
@@ -138,6 +139,21 @@ def test_a_tuning_is_cancelled_while_others_follow_it(client):
         follower.result()
     assert client.operation(tuning.name).state is State.CANCELLED
     assert tuning.name in [operation.name for operation in client.operations()]
+
+
+def test_a_daemon_killed_and_started_again_is_followed_on(tmp_path):
+    daemon = harness.Daemon(tmp_path).start()
+    with attune.Client(daemon.address) as client:
+        tuning = client.tune(PROBLEM, **SEARCH)
+        progress = iter(tuning)
+        next(progress)
+        daemon.kill()
+        restart = threading.Thread(target=daemon.start)
+        restart.start()
+        assert list(progress)[-1].phase is Phase.DONE
+        assert tuning.result().promoted
+    restart.join()
+    daemon.stop()
 
 
 def test_preflight_counts_what_would_be_tried(client, tuned):
