@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attune.client import Client as Client
+    from attune.cuda import CudaError as CudaError
+    from attune.cuda import Kernel as Kernel
     from attune.cuda import load as load
     from attune.errors import AttuneError as AttuneError
     from attune.errors import Cancelled as Cancelled
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
     from attune.plot import plot_trials as plot_trials
     from attune.problem import Problem as Problem
     from attune.retry import RetryPolicy as RetryPolicy
+    from attune.torch import AttuneWarning as AttuneWarning
     from attune.torch import attention as attention
+    from attune.torch import configure as configure
+    from attune.torch import refresh as refresh
     from attune.torch import replace_sdpa as replace_sdpa
     from attune.values import Answer as Answer
     from attune.values import Policy as Policy
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Client": "attune.client",
+    "CudaError": "attune.cuda",
+    "Kernel": "attune.cuda",
     "load": "attune.cuda",
     "AttuneError": "attune.errors",
     "Cancelled": "attune.errors",
@@ -52,7 +59,10 @@ _HOMES = {
     "plot_trials": "attune.plot",
     "Problem": "attune.problem",
     "RetryPolicy": "attune.retry",
+    "AttuneWarning": "attune.torch",
     "attention": "attune.torch",
+    "configure": "attune.torch",
+    "refresh": "attune.torch",
     "replace_sdpa": "attune.torch",
     "Answer": "attune.values",
     "Policy": "attune.values",

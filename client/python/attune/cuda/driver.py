@@ -1,0 +1,203 @@
+"""The CUDA driver as the rest of this folder needs it, through NVIDIA's cuda-bindings. Tests have a fake of it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attune.errors import AttuneError, FailedPrecondition, InvalidArgument
+
+INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
+
+
+class CudaError(AttuneError):
+    """The CUDA driver refused a call; `reason` is its name for the error, such as CUDA_ERROR_OUT_OF_MEMORY."""
+
+    code = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The graph that a stream's work is recorded into."""
+
+    id: int  # unique in the process
+    graph: Any
+
+
+class Driver:
+    """Thread-safe as the CUDA driver is. Functions and memory belong to the primary context of the device that was
+    current when they were made: torch's context, and CuPy's."""
+
+    # The driver's own call, (config, function, address of the parameters' addresses, 0) -> (CUresult,): of the ways
+    # to launch from Python the cheapest, because grid, block and stream are converted once, in `config`.
+    launch: Callable[[Any, Any, int, int], tuple[Any]]
+
+    def __init__(self, api: Any) -> None:
+        """`api` is the module cuda.bindings.driver."""
+        self._api = api
+        self.launch = api.cuLaunchKernelEx
+        self._call("cuInit", 0)
+        self.device_count: int = self._call("cuDeviceGetCount")
+        self._contexts: dict[int, Any] = {}
+        # Asked at launches that use scratch, and an enum's member dearer through the bindings than the answer itself.
+        address = int(self._call("cuGetProcAddress", b"cuStreamIsCapturing", 12000, 0))
+        self._is_capturing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
+
+    def current_device(self) -> int | None:
+        """The device of the calling thread's context; None when it has none yet."""
+        if not int(self._call("cuCtxGetCurrent")):
+            return None
+        return int(self._call("cuCtxGetDevice"))
+
+    def make_current(self, device: int) -> None:
+        """Gives the calling thread the primary context of `device`, as the CUDA runtime does when first used."""
+        self._call("cuCtxSetCurrent", self._context(device))
+
+    @contextlib.contextmanager
+    def on(self, device: int) -> Iterator[None]:
+        """Makes the primary context of `device` current; another thread's capture of a graph is left in peace."""
+        mode = self._api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._call("cuCtxPushCurrent", self._context(device))
+        try:
+            before = self._call("cuThreadExchangeStreamCaptureMode", mode)
+            try:
+                yield
+            finally:
+                self._call("cuThreadExchangeStreamCaptureMode", before)
+        finally:
+            self._call("cuCtxPopCurrent")
+
+    def load_library(self, image: bytes) -> Any:
+        """Code from a cubin or from PTX that ends in a zero byte; it stays loaded as long as the process."""
+        return self._call("cuLibraryLoadData", image, [], [], 0, [], [], 0)
+
+    def function(self, library: Any, entry: str) -> Any:
+        """Kernel `entry` in the current context, loaded to the last byte; InvalidArgument when there is none."""
+        result, kernel = self._api.cuLibraryGetKernel(library, entry.encode())
+        if result == self._api.CUresult.CUDA_ERROR_NOT_FOUND:
+            raise InvalidArgument(f"recipe: entry is '{entry}'; the artifact has no such kernel")
+        self._check("cuLibraryGetKernel", result)
+        function = self._call("cuKernelGetFunction", kernel)
+        with contextlib.suppress(RuntimeError):  # drivers before 12.4 load it at its first launch
+            self._call("cuFuncLoad", function)
+        return function
+
+    def dynamic_shared_bytes(self, function: Any) -> int:
+        """Of a block of `function`, the most that a launch may ask for."""
+        return self._call("cuFuncGetAttribute", self._most_shared(), function)
+
+    def allow_dynamic_shared_bytes(self, function: Any, size: int) -> None:
+        self._call("cuFuncSetAttribute", function, self._most_shared(), size)
+
+    def parameter_sizes(self, function: Any) -> Sequence[int] | None:
+        """Bytes of each parameter; None when the driver is too old (before 12.4) to know."""
+        sizes: list[int] = []
+        try:
+            while True:
+                result, _, size = self._api.cuFuncGetParamInfo(function, len(sizes))
+                if result:
+                    return sizes
+                sizes.append(size)
+        except RuntimeError:
+            return None
+
+    def allocate(self, size: int) -> int:
+        """Address of `size` bytes on the current device, aligned to 256."""
+        return int(self._call("cuMemAlloc", size))
+
+    def free(self, address: int) -> None:
+        """Frees once the device has finished all work that was given to it before."""
+        self._call("cuMemFree", address)
+
+    def zero(self, address: int, size: int, stream: int) -> None:
+        """Zeroes in the order of `stream`."""
+        self._call("cuMemsetD8Async", address, 0, size, stream)
+
+    def zero_now(self, address: int, size: int) -> None:
+        """Zeroes before it returns and outside of every stream that is in use, even of one that is captured."""
+        stream = self._call("cuStreamCreate", self._api.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        try:
+            self._call("cuMemsetD8Async", address, 0, size, stream)
+            self._call("cuStreamSynchronize", stream)
+        finally:
+            self._call("cuStreamDestroy", stream)
+
+    def is_capturing(self, stream: int) -> bool:
+        status = ctypes.c_int()
+        result = self._is_capturing(stream, ctypes.byref(status))
+        if result == INVALID_CONTEXT:  # a thread that never used CUDA captures nothing
+            return False
+        if result:
+            raise self.error("cuStreamIsCapturing", self._api.CUresult(result))
+        return status.value != 0
+
+    def capture(self, stream: int) -> Capture:
+        """Of a stream that is capturing."""
+        result, _, identity, graph, *_ = self._api.cuStreamGetCaptureInfo(stream)
+        self._check("cuStreamGetCaptureInfo", result)
+        return Capture(int(identity), graph)
+
+    def when_destroyed(self, graph: Any, function: int, argument: int) -> None:
+        """Calls the C function at `function` with `argument` once `graph` and all that was made from it are gone, in
+        a thread of the driver's."""
+        api = self._api
+        flags = api.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
+        owned = self._call("cuUserObjectCreate", argument, api.CUhostFn(function), 1, flags)
+        move = api.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE
+        self._call("cuGraphRetainUserObject", graph, owned, 1, move)
+
+    def config(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int, stream: int) -> Any:
+        """What `launch` takes first."""
+        config = self._api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes = shared_bytes
+        config.hStream = self._api.CUstream(stream)
+        return config
+
+    def error(self, what: str, result: Any) -> CudaError:
+        """The error for a `result` other than success."""
+        _, words = self._api.cuGetErrorString(result)
+        text = words.decode() if words else "unknown error"
+        return CudaError(f"{what}: {text}", reason=getattr(result, "name", str(result)))
+
+    def _context(self, device: int) -> Any:
+        context = self._contexts.get(device)
+        if context is None:
+            context = self._contexts.setdefault(device, self._call("cuDevicePrimaryCtxRetain", device))
+        return context
+
+    def _most_shared(self) -> Any:
+        return self._api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+    def _call(self, name: str, *args: Any) -> Any:
+        result, *values = getattr(self._api, name)(*args)
+        self._check(name, result)
+        return values[0] if values else None
+
+    def _check(self, name: str, result: Any) -> None:
+        if result:
+            raise self.error(name, result)
+
+
+@functools.cache
+def driver() -> Driver:
+    """The process's driver; FailedPrecondition says what is missing."""
+    try:
+        from cuda.bindings import driver as api
+    except ImportError as error:
+        raise FailedPrecondition(
+            f"attune.load needs the package cuda-bindings ({error}): pip install 'attune[cuda]'",
+            reason="NO_CUDA_BINDINGS",
+        ) from error
+    try:
+        found = Driver(api)
+    except (CudaError, RuntimeError) as error:
+        raise FailedPrecondition(f"no CUDA driver to run kernels with: {error}", reason="NO_CUDA_DRIVER") from error
+    if found.device_count == 0:
+        raise FailedPrecondition("the CUDA driver sees no device", reason="NO_CUDA_DRIVER")
+    return found

@@ -1,0 +1,183 @@
+"""An answer made callable."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from attune.cuda import arrays
+from attune.cuda.device import Device
+from attune.cuda.device import device as device_of
+from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
+from attune.cuda.launch import PACK_TENSORS, Bound
+from attune.cuda.tensors import expected
+from attune.errors import InvalidArgument
+from attune.values import Answer
+
+_PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
+
+
+class Kernel:
+    """Computes `answer.problem` on `device`; made by `attune.load`. Thread-safe.
+
+    Everything is resolved when it is made: a call packs five addresses and launches. Scratch memory is kept a stream
+    (attune/cuda/scratch.py), so a stream must not be destroyed, and another take its handle, while its work is running.
+    """
+
+    def __init__(self, answer: Answer, device: Device) -> None:
+        self.answer = answer
+        self.device = device.index
+        self._home = device
+        self._driver = device.driver
+        with self._driver.on(self.device):
+            self._functions = device.modules.functions(answer)
+        self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
+        self._expected = expected(answer.problem)
+        self._accepted: set[tuple] = set()  # signatures of torch tensors that were found right
+        self._of_stream: dict[Any, Bound] = {}
+        self._of_capture: dict[tuple[int, int], Bound] = {}  # by the capture's id and the stream
+        self._launch_ex = self._driver.launch
+        if self._driver.device_count > 1:
+            self.launch = self._launch_on_device
+
+    def __call__(self, q: Any, k: Any, v: Any, out: Any = None, lse: Any = None, stream: Any = None) -> Any:
+        """Launches on the current stream and returns `out`; with problem.lse (out, lse).
+
+        q, out: [batch, heads_q, seq_q, head_dim]; k, v: [batch, heads_kv, seq_kv, head_dim], in both layouts, which
+        differ in their strides alone: a tensor of layout bshd is `x.transpose(1, 2)` of a contiguous [batch, seq,
+        heads, head_dim]. lse: fp32 [batch, heads_q, seq_q]. Torch tensors, or arrays with __cuda_array_interface__ or
+        __dlpack__, read and written in place; they must live until the stream has done the work. `out` and `lse` are
+        made like q when it is a torch tensor, and needed when it is not. `stream` is a handle or has `cuda_stream`,
+        `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch tensor, else the stream that q's
+        __cuda_array_interface__ names, else the legacy default stream.
+
+        Raises InvalidArgument, naming the argument, its value and what the problem asks for; CudaError.
+        """
+        if arrays.is_torch(q):
+            return self._call_torch(q, k, v, out, lse, stream)
+        handle = None if stream is None else stream_handle(stream)
+        where = arrays.read("q", q, lambda: handle or 0)
+        if handle is None:
+            handle = where.stream or 0
+        tensors = {"q": where}
+        for name, argument in (("k", k), ("v", v), ("out", out), ("lse", lse)):
+            if name != "lse" or self.answer.problem.lse or lse is not None:
+                tensors[name] = arrays.read(name, argument, lambda: handle)
+        return self._checked_launch(tensors, handle, out, lse)
+
+    def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:
+        """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle."""
+        bound = self._of_stream.get(stream)
+        if bound is None or (self._has_scratch and self._driver.is_capturing(stream)):
+            bound = self._bind(stream)
+        launch = self._launch_ex
+        with bound.lock:
+            PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
+            for config, function, parameters in bound.launches:
+                result = launch(config, function, parameters, 0)[0]
+                if result:
+                    break
+            else:
+                return None
+        if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
+            self._driver.make_current(self.device)
+            return self.launch(q, k, v, out, lse, stream)
+        raise self._driver.error(f"launching {self.answer.variant.text} for {self.answer.problem}", result)
+
+    def _launch_on_device(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:
+        """`launch` where there are several devices: handles such as 0 mean a stream of the current one."""
+        if self._driver.current_device() == self.device:
+            return Kernel.launch(self, q, k, v, out, lse, stream)
+        with self._driver.on(self.device):
+            return Kernel.launch(self, q, k, v, out, lse, stream)
+
+    def _call_torch(self, q: Any, k: Any, v: Any, out: Any, lse: Any, stream: Any) -> Any:
+        torch = sys.modules["torch"]
+        if out is None:
+            out = torch.empty_like(q)
+        if lse is None and self.answer.problem.lse:
+            lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+
+        def handle() -> int:
+            return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
+
+        given = (q, k, v, out) if lse is None else (q, k, v, out, lse)
+        try:
+            addresses = [tensor.data_ptr() for tensor in given]
+            signature = tuple([(t.shape, t.stride(), t.dtype, t.get_device(), t.data_ptr() & 15) for t in given])
+        except (AttributeError, RuntimeError):  # not all are tensors of torch with memory of their own
+            signature = None
+        if signature in self._accepted:
+            self.launch(*addresses, *((0,) if lse is None else ()), handle())
+            return out if lse is None else (out, lse)
+        names = ("q", "k", "v", "out", "lse")
+        # The stream is asked for after q was found to be on a GPU.
+        tensors = {name: arrays.read(name, tensor, handle) for name, tensor in zip(names, given, strict=False)}
+        result = self._checked_launch(tensors, handle(), out, lse)
+        if signature is not None:
+            self._accepted.add(signature)
+        return result
+
+    def _checked_launch(self, tensors: dict[str, arrays.Array], stream: int, out: Any, lse: Any) -> Any:
+        if "lse" in tensors and not self.answer.problem.lse:
+            raise InvalidArgument(f"lse is given; problem {self.answer.problem} does not ask for it")
+        for name, array in tensors.items():
+            self._expected[name].check(name, array, self.device)
+        addresses = [tensors[name].address for name in ("q", "k", "v", "out")]
+        self.launch(*addresses, tensors["lse"].address if "lse" in tensors else 0, stream)
+        return (out, lse) if "lse" in tensors else out
+
+    def _bind(self, stream: int) -> Bound:
+        with self._home.lock, self._driver.on(self.device):
+            if self._driver.is_capturing(stream):
+                capture = self._driver.capture(stream)
+                bounds, key = self._of_capture, (capture.id, stream)
+                arena = self._home.scratch.of_capture(capture, stream)
+                for past in [past for past in bounds if past[0] != capture.id and past[1] == stream]:
+                    del bounds[past]
+            else:
+                # This handle is another stream in each thread, and so never found by the handle alone.
+                key = (stream, threading.get_ident()) if stream == _PER_THREAD_STREAM else stream
+                bounds, arena = self._of_stream, self._home.scratch.of_stream(key, stream)
+            if key not in bounds:
+                bounds[key] = Bound(self._driver, self.answer.recipe, self._functions, arena, stream)
+            return bounds[key]
+
+
+def load(answer: Answer, device: Any = None) -> Kernel:
+    """`answer` (asked for with its artifact) as a function of tensors on a GPU of this process.
+
+    `device` is an index, "cuda:1" or a torch.device; by default the device of the calling thread's CUDA context, else
+    0. An artifact is loaded once a process; later answers with the same artifact_sha256 need no artifact.
+
+    Raises FailedPrecondition: no CUDA driver or no cuda-bindings; InvalidArgument: no such device, no artifact, or an
+    artifact that is not CUDA's; DataLoss: a damaged artifact; CudaError: code for another GPU.
+    """
+    return Kernel(answer, device_of(_device_index(device, driver())))
+
+
+def stream_handle(stream: Any) -> int:
+    """The CUstream as a number, of a handle or a library's stream object; InvalidArgument for anything else."""
+    if isinstance(stream, int) and stream >= 0:
+        return stream
+    for name in ("cuda_stream", "ptr"):  # torch, CuPy
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    if hasattr(stream, "__cuda_stream__"):  # cuda.core: (version, handle)
+        return int(stream.__cuda_stream__()[1])
+    raise InvalidArgument(
+        f"stream is {stream!r}; allowed are handles and objects with cuda_stream, ptr or __cuda_stream__"
+    )
+
+
+def _device_index(device: Any, driver: Driver) -> int:
+    if device is None:
+        current = driver.current_device()
+        return 0 if current is None else current
+    text = str(device)
+    digits = text.removeprefix("cuda:") if text.startswith("cuda:") else "0" if text == "cuda" else text
+    if not digits.isdecimal() or int(digits) >= driver.device_count:
+        raise InvalidArgument(f"device is {text!r}; this process sees cuda:0 to cuda:{driver.device_count - 1}")
+    return int(digits)

@@ -1,0 +1,65 @@
+"""A recipe with everything resolved that does not change from call to call."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from attune.cuda.driver import Driver
+from attune.cuda.scratch import Arena
+from attune.errors import InvalidArgument
+from attune.values import KernelArg, LaunchRecipe
+
+TENSORS = ("Q", "K", "V", "O", "LSE")
+PACK_TENSORS = struct.Struct("=5Q").pack_into  # (values, 0, q, k, v, o, lse): addresses
+_FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
+
+
+class Bound:
+    """A recipe on one stream, its scratch in one arena; `lock` is held while `values` is packed and launched.
+
+    `values` has 8 bytes a slot: the addresses of Q, K, V, O and LSE, which every call writes, then what never
+    changes. A launch's parameters are addresses of slots, so that packing five addresses serves every launch.
+    """
+
+    __slots__ = ("_parameters", "launches", "lock", "values")
+
+    def __init__(
+        self, driver: Driver, recipe: LaunchRecipe, functions: Sequence[Any], arena: Arena, stream: int
+    ) -> None:
+        """`functions`: each launch's kernel."""
+        self.lock = arena.lock
+        scratch = arena.addresses(recipe.scratch)
+        slots = len(TENSORS) + sum(len(launch.args) for launch in recipe.launches)
+        self.values = (ctypes.c_uint64 * slots)()
+        self.launches: list[tuple[Any, Any, int]] = []  # what Driver.launch takes
+        self._parameters = []  # keeps the arrays that `launches` points to
+        start = ctypes.addressof(self.values)
+        slot = len(TENSORS)
+        for launch, function in zip(recipe.launches, functions, strict=True):
+            parameters = (ctypes.c_void_p * len(launch.args))()
+            for index, arg in enumerate(launch.args):
+                if arg.kind in TENSORS:
+                    parameters[index] = start + 8 * TENSORS.index(arg.kind)
+                    continue
+                _pack(self.values, 8 * slot, arg, scratch, f"recipe: kernel {launch.entry}: argument {index}")
+                parameters[index] = start + 8 * slot
+                slot += 1
+            self._parameters.append(parameters)
+            config = driver.config(launch.grid, launch.block, launch.dynamic_shared_bytes, stream)
+            self.launches.append((config, function, ctypes.addressof(parameters)))
+
+
+def _pack(values: Any, offset: int, arg: KernelArg, scratch: Sequence[int], field: str) -> None:
+    if arg.kind == "SCRATCH":
+        if not 0 <= int(arg.value) < len(scratch):
+            raise InvalidArgument(f"{field}: scratch is {arg.value}; the recipe has {len(scratch)} scratch buffers")
+        struct.pack_into("=Q", values, offset, scratch[int(arg.value)])
+    elif arg.kind in _FORMATS:
+        struct.pack_into(_FORMATS[arg.kind], values, offset, arg.value)
+    else:
+        raise InvalidArgument(
+            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*TENSORS, 'SCRATCH', *_FORMATS))}"
+        )

@@ -1,0 +1,12 @@
+"""Attention for torch: `attention` has the signature and the semantics of F.scaled_dot_product_attention, and runs the
+kernel that the service knows to be the fastest for the shape at hand, or SDPA itself where there is none."""
+
+from __future__ import annotations
+
+from attune.torch import operator  # noqa: F401 (it registers attune::attention)
+from attune.torch.dispatch import attention, refresh
+from attune.torch.fallback import AttuneWarning
+from attune.torch.replace import replace_sdpa
+from attune.torch.settings import configure
+
+__all__ = ["AttuneWarning", "attention", "configure", "refresh", "replace_sdpa"]

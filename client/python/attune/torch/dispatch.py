@@ -1,0 +1,193 @@
+"""The way of a call: straight to a kernel when these shapes were seen before, else through the service, else SDPA."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, empty_like, get_autocast_dtype, is_autocast_enabled, is_grad_enabled
+from torch._C import _cuda_getCurrentRawStream as current_stream
+from torch._C import _len_torch_dispatch_stack as dispatch_modes
+from torch.compiler import is_compiling, is_dynamo_compiling
+
+from attune.torch import settings
+from attune.torch.answers import Answers
+from attune.torch.fallback import Stats, Unsuitable, sdpa, warn_once
+from attune.torch.question import check_eager, in_layout, layout_of, new_output, problem_of, refusal
+
+_MOST_CALLS = 16384
+
+# Kernel.launch and the device, by everything about a call that it depends on. Only tensors in a layout are here.
+_launches: dict[tuple, tuple[Callable[[int, int, int, int, int, int], None], int]] = {}
+# Until when (time.monotonic) a call is SDPA's, and why.
+_held: dict[tuple, tuple[float, Unsuitable]] = {}
+_answers: Answers | None = None
+_lock = threading.Lock()
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """F.scaled_dot_product_attention, computed by the fastest kernel that the service knows for this shape.
+
+    query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
+    with enable_gqa of fewer heads; or all three without the heads. Contiguous, or transposed views of contiguous
+    [batch, seq, heads, head_dim] tensors; others are copied. is_causal is top-left: row i sees the keys j <= i.
+    Returns a tensor like query, strides included.
+
+    The service is asked once a shape. Whatever it does not compute (attn_mask, dropout, another scale, gradients, other
+    dtypes, shapes without an answer) and everything while it cannot be reached is computed by SDPA, with one
+    AttuneWarning a reason. `attune.configure` says whom to ask. In torch.compile it is the operator attune::attention.
+    """
+    return attend(None, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def refresh() -> None:
+    """Forgets what was answered: the next call of each shape asks the service again, which may know better by now."""
+    global _answers
+    with _lock:
+        _answers = None
+        _launches.clear()
+        _held.clear()
+
+
+settings.on_change(refresh)
+
+
+def attend(
+    stats: Stats | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    """`attention`, counted in `stats`."""
+    if is_dynamo_compiling():
+        return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    # What follows is the way of nearly every call, and its time is the host's part of attention's.
+    if (
+        attn_mask is None
+        and dropout_p == 0.0
+        and query.__class__ is key.__class__ is value.__class__ is Tensor
+        and query.dtype is key.dtype is value.dtype
+        and query.get_device() == key.get_device() == value.get_device()
+        and not (is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad))
+        and not dispatch_modes()
+        and (not is_autocast_enabled("cuda") or get_autocast_dtype("cuda") is query.dtype)
+    ):
+        call = (query.shape, key.shape, value.shape, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
+        # Asking three times whether strides are plain is cheaper than asking once what they are.
+        if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
+            call = (*call, query.stride(), key.stride(), value.stride())
+        found = _launches.get(call)
+        if found is not None:
+            try:
+                q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
+            except RuntimeError:  # inside of a torch.func transform, which lends its tensors no memory
+                q = k = v = call = None
+            if q is not None and not (q | k | v) & 15:
+                launch, device = found
+                out = empty_like(query)
+                launch(q, k, v, out.data_ptr(), 0, current_stream(device))
+                if stats is not None:
+                    stats.launched += 1
+                return out
+    else:
+        call = None
+    if is_compiling():  # torch.export without dynamo, whose tensors are fakes
+        return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    try:
+        return _attend_anew(stats, call, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    except Unsuitable as unsuitable:
+        warn_once(unsuitable)
+        if stats is not None:
+            stats.fallbacks[unsuitable.reason.value] += 1
+    return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def traced(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    """What a graph holds: the operator, or SDPA itself for what no kernel computes (without a warning)."""
+    if refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa) is not None:
+        return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    return torch.ops.attune.attention(query, key, value, is_causal, scale, enable_gqa)
+
+
+def _attend_anew(
+    stats: Stats | None,
+    call: tuple | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    """The way of a call whose shapes are new, or whose tensors must be copied. `call` None: it is not remembered."""
+    held = None if call is None else _held.get(call)
+    if held is not None and time.monotonic() < held[0]:
+        raise held[1].again()
+    refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
+    if refused is not None:
+        raise Unsuitable(*refused)
+    check_eager(query, key, value)
+    if query.__class__ is not Tensor or key.__class__ is not Tensor or value.__class__ is not Tensor:
+        query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
+    layout = layout_of(query, key, value)
+    target = layout or layout_of(query) or "bhsd"
+    answers = _current_answers()
+    try:
+        problem = problem_of(query, key, is_causal, target)
+        kernel = answers.kernel(problem, query.get_device())
+    except Unsuitable as unsuitable:
+        _remember(answers, _held, call, (time.monotonic() + settings.settings().hold, unsuitable.again()))
+        raise
+    if layout is not None:
+        _remember(answers, _launches, call, (kernel.launch, kernel.device))
+    out = new_output(query)
+    inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
+    addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
+    kernel.launch(*addresses, 0, current_stream(kernel.device))
+    if stats is not None:
+        stats.launched += 1
+    return out
+
+
+def _remember(answers: Answers, memory: dict, call: tuple | None, what: tuple) -> None:
+    with _lock:
+        if call is None or answers is not _answers:  # refreshed in the meantime
+            return
+        if len(memory) >= _MOST_CALLS:
+            memory.clear()
+        memory[call] = what
+
+
+def _current_answers() -> Answers:
+    global _answers
+    with _lock:
+        if _answers is None:
+            _answers = Answers(settings.settings())
+        return _answers

@@ -1,0 +1,83 @@
+"""Where SDPA computes instead: why, counted and said once a reason."""
+
+from __future__ import annotations
+
+import enum
+import threading
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+
+# What attention falls back to: SDPA as it was before anything replaced it.
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+__all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "sdpa", "warn_once"]
+
+
+class AttuneWarning(UserWarning):
+    """SDPA computed what attune was asked to. Given once a reason and process (attune.configure starts anew)."""
+
+
+class Reason(enum.Enum):
+    """Why."""
+
+    MASK = "attn_mask"
+    DROPOUT = "dropout"
+    GRAD = "grad"  # attune's kernels are for inference
+    AUTOCAST = "autocast"
+    SUBCLASS = "subclass"  # of torch.Tensor, a torch.func transform, or a dispatch mode
+    DEVICE = "device"
+    DTYPE = "dtype"
+    SHAPE = "shape"
+    SCALE = "scale"
+    UNREACHABLE = "unreachable"
+    NO_ANSWER = "no_answer"
+    NOT_LOADED = "not_loaded"  # the service has an answer, but it cannot run here
+
+
+class Unsuitable(Exception):
+    """SDPA has to compute this; `detail` says why with the values at hand."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+    def again(self) -> Unsuitable:
+        """The same to be kept, or raised in another call: one that was raised holds on to its frames, and so to
+        tensors."""
+        return Unsuitable(self.reason, self.detail)
+
+
+@dataclass(slots=True, eq=False)
+class Stats:
+    """What happened to the calls."""
+
+    launched: int = 0
+    fallbacks: Counter[str] = field(default_factory=Counter)  # by the reason's value
+
+    @property
+    def fell_back(self) -> int:
+        return self.fallbacks.total()
+
+
+_warned: set[Reason] = set()
+_lock = threading.Lock()
+
+
+def warn_once(unsuitable: Unsuitable) -> None:
+    with _lock:
+        if unsuitable.reason in _warned:
+            return
+        _warned.add(unsuitable.reason)
+    warnings.warn(
+        f"attune.attention runs torch's SDPA ({unsuitable.reason.value}): {unsuitable.detail}",
+        AttuneWarning,
+        stacklevel=4,
+    )
+
+
+def warn_again() -> None:
+    """Forgets which reasons were given."""
+    with _lock:
+        _warned.clear()

@@ -1,0 +1,121 @@
+"""From tensors to the problem they pose, or why they pose none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from attune.errors import InvalidArgument
+from attune.problem import Problem
+from attune.torch.fallback import Reason, Unsuitable
+
+_DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+
+
+def refusal(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Reason, str] | None:
+    """Why no kernel computes this, whatever the service knows; None when one may. torch.compile traces this, so that it
+    raises nothing."""
+    tensors = (query, key, value)
+    if attn_mask is not None:
+        return Reason.MASK, "attn_mask is given; only is_causal is computed"
+    if dropout_p != 0.0:
+        return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
+    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        return Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()"
+    if not _on_one_gpu(query, key, value):
+        return Reason.DEVICE, f"the inputs are on {_all('device', tensors)}; they must be on one CUDA device"
+    if query.dtype not in _DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
+        return Reason.DTYPE, f"the inputs are {_all('dtype', tensors)}; allowed are all float16, all bfloat16"
+    if query.dim() not in (3, 4) or key.dim() != query.dim() or value.dim() != query.dim():
+        return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; allowed are 3 and 4 dimensions"
+    if key.shape != value.shape or key.shape[0] != query.shape[0] or key.shape[-1] != query.shape[-1]:
+        return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; batch and head_dim must agree"
+    if query.dim() == 4 and key.shape[1] != query.shape[1] and not (enable_gqa and query.shape[1] % key.shape[1] == 0):
+        heads = f"{query.shape[1]} and {key.shape[1]}"
+        return Reason.SHAPE, f"the inputs have {heads} heads; they must agree, or divide with enable_gqa"
+    if scale is not None and not math.isclose(scale, 1 / math.sqrt(query.shape[-1]), rel_tol=1e-6):
+        return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
+    return None
+
+
+def _on_one_gpu(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    return query.device.type == "cuda" and key.device == query.device and value.device == query.device
+
+
+def _all(what: str, tensors: tuple[Tensor, ...]) -> str:
+    return ", ".join([str(getattr(tensor, what)) for tensor in tensors])
+
+
+def check_eager(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raises Unsuitable for tensors whose memory cannot be read from here, and for what autocast would change."""
+    kinds = {type(tensor) for tensor in (query, key, value)}
+    if not kinds <= {Tensor, Parameter}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise Unsuitable(Reason.SUBCLASS, f"the inputs are of type {names}; only torch.Tensor itself is read")
+    if torch._C._len_torch_dispatch_stack() > 0:
+        raise Unsuitable(Reason.SUBCLASS, "a TorchDispatchMode is active, which must see every operation")
+    if torch._C._functorch.maybe_current_level() is not None:
+        raise Unsuitable(Reason.SUBCLASS, "a torch.func transform is active, which must see every operation")
+    if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != query.dtype:
+        dtype = torch.get_autocast_dtype("cuda")
+        raise Unsuitable(Reason.AUTOCAST, f"autocast to {dtype} is on and the inputs are {query.dtype}")
+
+
+def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Problem:
+    """The problem of checked tensors [batch, heads, length, head_dim] or, of one head, [batch, length, head_dim].
+
+    Raises Unsuitable where a problem has limits that tensors have not."""
+    try:
+        return Problem(
+            batch=query.shape[0],
+            heads_q=query.shape[1] if query.dim() == 4 else 1,
+            heads_kv=key.shape[1] if query.dim() == 4 else 1,
+            seq_q=query.shape[-2],
+            seq_kv=key.shape[-2],
+            head_dim=query.shape[-1],
+            dtype=_DTYPES[query.dtype],
+            mask="causal" if is_causal else "none",
+            layout=layout,
+        )
+    except InvalidArgument as error:
+        raise Unsuitable(Reason.SHAPE, error.message) from None
+
+
+# Tensors are asked for their layout in this order; with one head or one row both are the same memory.
+_LAYOUTS: dict[str, Callable[[Tensor], bool]] = {
+    "bhsd": lambda tensor: tensor.is_contiguous(),
+    "bshd": lambda tensor: tensor.dim() == 4 and tensor.transpose(1, 2).is_contiguous(),
+}
+
+
+def layout_of(*tensors: Tensor) -> str | None:
+    """The layout that all of them have; None when there is none."""
+    return next((name for name, has in _LAYOUTS.items() if all(map(has, tensors))), None)
+
+
+def in_layout(tensor: Tensor, layout: str) -> Tensor:
+    """`tensor`, copied unless it has that layout and an address that kernels can read from."""
+    if _LAYOUTS[layout](tensor) and tensor.data_ptr() % 16 == 0:
+        return tensor
+    if layout == "bshd":
+        return tensor.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2)
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def new_output(query: Tensor) -> Tensor:
+    """Like `query`, strides included, when it has a layout; contiguous when it has none."""
+    if layout_of(query) is None:
+        return torch.empty_like(query, memory_format=torch.contiguous_format)
+    return torch.empty_like(query)

@@ -1,0 +1,121 @@
+"""torch's SDPA replaced inside a block."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType, TracebackType
+
+import torch
+from torch import Tensor
+from torch.compiler import is_dynamo_compiling
+
+from attune.torch.dispatch import attend
+from attune.torch.fallback import Stats, sdpa
+
+
+class replace_sdpa:
+    """Inside the block, and in the thread that entered it, scaled_dot_product_attention is attune.attention.
+
+    Found are torch.nn.functional's function, what modules took from there (`from torch.nn.functional import
+    scaled_dot_product_attention`), and with them nn.MultiheadAttention and the "sdpa" attention of transformers and
+    diffusers. Other threads call SDPA as before. Blocks may be nested; an exception ends them as a return does.
+
+        with attune.replace_sdpa() as replaced:
+            model(tokens)
+        replaced.stats.launched, replaced.stats.fallbacks
+    """
+
+    def __init__(self) -> None:
+        self.stats = Stats()
+
+    def __enter__(self) -> replace_sdpa:
+        _patches.acquire()
+        _of_thread().append(self.stats)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _of_thread().remove(self.stats)
+        _patches.release()
+
+
+def current_stats() -> Stats | None:
+    """Of the innermost block that the calling thread is in."""
+    blocks = _of_thread()
+    return blocks[-1] if blocks else None
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """What stands in SDPA's place: attune.attention inside a block of this thread, SDPA itself elsewhere."""
+    if is_dynamo_compiling():
+        inside = _patches.count > 0
+        stats = None
+    else:
+        stats = current_stats()
+        inside = stats is not None
+    if not inside:
+        return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+class _Patches:
+    """The names that mean SDPA, changed while at least one block is entered."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+        self._changed: list[tuple[ModuleType, str]] = []
+
+    def acquire(self) -> None:
+        with self._lock:
+            self.count += 1
+            if self.count > 1:
+                return
+            for module in list(sys.modules.values()):
+                if _may_change(module):
+                    self._changed += [(module, name) for name, value in list(vars(module).items()) if value is sdpa]
+            for module, name in self._changed:
+                setattr(module, name, scaled_dot_product_attention)
+
+    def release(self) -> None:
+        with self._lock:
+            self.count -= 1
+            if self.count > 0:
+                return
+            for module, name in self._changed:
+                setattr(module, name, sdpa)
+            self._changed.clear()
+
+
+def _may_change(module: object) -> bool:
+    """All but attune's own modules, which mean the original, and torch's inner ones, which look it up by identity."""
+    if not isinstance(module, ModuleType):
+        return False
+    if module in (torch.nn.functional, torch._C._nn):
+        return True
+    return not module.__name__.startswith(("attune.", "torch."))
+
+
+_local = threading.local()
+
+
+def _of_thread() -> list[Stats]:
+    try:
+        return _local.blocks
+    except AttributeError:
+        _local.blocks = []
+        return _local.blocks
+
+
+_patches = _Patches()

@@ -1,0 +1,110 @@
+"""A real daemon with a GPU, a few problems tuned, and attention computed in fp32 to compare with.
+
+ATTUNE_BUILD is the daemon's build directory; ATTUNE_LIBRARY_PATH the LD_LIBRARY_PATH of the daemon alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from gpu_problems import DEVICE, FAMILIES, PROBLEMS
+
+import attune
+from attune import Answer, Client, Problem
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not _has_gpu():
+        for item in items:
+            if item.path.is_relative_to(os.path.dirname(__file__)):
+                item.add_marker(pytest.mark.skip(reason="needs torch and a CUDA device"))
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Of a daemon that has tuned PROBLEMS, each with a small budget."""
+    import harness
+
+    libraries = os.environ.get("ATTUNE_LIBRARY_PATH")
+    daemon = harness.Daemon(tmp_path_factory.mktemp("daemon"))
+    daemon.start({"LD_LIBRARY_PATH": libraries} if libraries else None)
+    try:
+        with Client(daemon.address) as client:
+            for problem in PROBLEMS:
+                tuning = client.tune(
+                    problem, device=DEVICE, families=FAMILIES, strategy="random", max_trials=30, max_time=10, seed=1
+                )
+                tuning.result()
+            yield client
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def answer(client: Client) -> Callable[[str], Answer]:
+    """The client's answer for a problem, with its artifact."""
+    return functools.partial(client.best, device=DEVICE, artifact=True)
+
+
+@pytest.fixture
+def service(client: Client) -> Iterator[Client]:
+    """attune.attention asks this daemon."""
+    attune.configure(client)
+    yield client
+    attune.refresh()
+
+
+@pytest.fixture
+def tensors() -> Callable[[str], tuple[Any, Any, Any]]:
+    """Random Q, K and V of a problem on the GPU, in its layout."""
+    import torch
+
+    def make(text: str, seed: int = 0) -> tuple[Any, Any, Any]:
+        problem = Problem.parse(text)
+        generator = torch.Generator("cuda").manual_seed(seed)
+        dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[problem.dtype]
+
+        def tensor(heads: int, length: int) -> Any:
+            shape = (problem.batch, heads, length, problem.head_dim)
+            if problem.layout == "bshd":
+                shape = (problem.batch, length, heads, problem.head_dim)
+            made = torch.randn(shape, generator=generator, device="cuda").to(dtype)
+            return made.transpose(1, 2) if problem.layout == "bshd" else made
+
+        q = tensor(problem.heads_q, problem.seq_q)
+        return q, tensor(problem.heads_kv, problem.seq_kv), tensor(problem.heads_kv, problem.seq_kv)
+
+    return make
+
+
+@pytest.fixture
+def check() -> Callable[..., None]:
+    """Asserts that `out` (and `lse`) is attention of q, k and v as a problem defines it, computed in fp32."""
+    import torch
+
+    def check(text: str, q: Any, k: Any, v: Any, out: Any, lse: Any = None) -> None:
+        problem = Problem.parse(text)
+        k, v = (x.float().repeat_interleave(problem.heads_q // problem.heads_kv, dim=1) for x in (k, v))
+        logits = q.float() @ k.transpose(-1, -2) / problem.head_dim**0.5
+        if problem.mask != "none":
+            offset = problem.seq_kv - problem.seq_q if problem.mask == "causal-br" else 0
+            visible = torch.ones(logits.shape[-2:], dtype=torch.bool, device="cuda").tril(offset)
+            logits = logits.masked_fill(~visible, float("-inf"))
+        tolerance = {"f16": 2e-3, "bf16": 2e-2}[problem.dtype]
+        torch.testing.assert_close(out.float(), logits.softmax(-1).nan_to_num() @ v, rtol=tolerance, atol=tolerance)
+        if problem.lse:
+            torch.testing.assert_close(lse, logits.logsumexp(-1), rtol=2e-3, atol=2e-3)
+
+    return check

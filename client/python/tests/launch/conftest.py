@@ -1,0 +1,36 @@
+"""attune.attention where there is no GPU: CPU tensors that pass for CUDA's, kernels that write down their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fake_service import Clock, Service
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Time as attention sees it."""
+    from attune.torch import answers, dispatch
+
+    fake = Clock()
+    monkeypatch.setattr(answers, "time", fake)
+    monkeypatch.setattr(dispatch, "time", fake)
+    return fake
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
+    """attention, on CPU tensors, with a service that has a kernel for every problem."""
+    pytest.importorskip("torch")
+    import attune.torch
+    from attune.torch import answers, dispatch, question
+
+    fake = Service()
+    monkeypatch.setattr(question, "_on_one_gpu", lambda *tensors: True)
+    monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
+    monkeypatch.setattr(answers.Answers, "_ask", lambda self, problem, device: fake.best(problem))
+    monkeypatch.setattr(answers, "load", fake.load)
+    attune.torch.configure(device="cuda:0", hold=30.0)
+    yield fake
+    attune.torch.refresh()

@@ -1,0 +1,160 @@
+"""A CUDA driver without a GPU: it hands out addresses and writes down what it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from attune.cuda.device import Device
+from attune.cuda.driver import Capture, CudaError
+from attune.cuda.kernel import Kernel
+from attune.cuda.module import Modules
+from attune.errors import InvalidArgument
+from attune.problem import Problem
+from attune.values import Answer, KernelArg, KernelLaunch, LaunchRecipe, Provenance, ScratchBuffer, Variant
+
+ARTIFACT = b"\x7fELF made for tests"
+_FORMATS = {4: "=i", 8: "=q"}
+
+
+@dataclasses.dataclass
+class Launched:
+    """One launch as the driver saw it; parameters are read when it is launched."""
+
+    entry: str
+    grid: Sequence[int]
+    block: Sequence[int]
+    shared_bytes: int
+    stream: int
+    parameters: list[int]
+
+
+class FakeDriver:
+    def __init__(self, kernels: dict[str, list[int]], device_count: int = 1) -> None:
+        """`kernels`: bytes of each parameter, by entry."""
+        self.kernels = kernels
+        self.device_count = device_count
+        self.current: int | None = 0
+        self.images: list[bytes] = []
+        self.shared = dict.fromkeys(kernels, 0)
+        self.allocated: dict[int, int] = {}  # bytes by address
+        self.zeroed: list[tuple[int, int, int]] = []  # address, bytes, stream
+        self.zeroed_now: list[tuple[int, int]] = []
+        self.launched: list[Launched] = []
+        self.captures: dict[int, Capture] = {}  # by stream
+        self.watched: list[tuple[Any, int, int]] = []  # graph, function, argument
+        self.fails_with = 0
+
+    @contextlib.contextmanager
+    def on(self, device: int) -> Iterator[None]:
+        before, self.current = self.current, device
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def make_current(self, device: int) -> None:
+        self.current = device
+
+    def current_device(self) -> int | None:
+        return self.current
+
+    def load_library(self, image: bytes) -> int:
+        self.images.append(image)
+        return len(self.images)
+
+    def function(self, library: int, entry: str) -> str:
+        if entry not in self.kernels:
+            raise InvalidArgument(f"recipe: entry is '{entry}'; the artifact has no such kernel")
+        return entry
+
+    def dynamic_shared_bytes(self, function: str) -> int:
+        return self.shared[function]
+
+    def allow_dynamic_shared_bytes(self, function: str, size: int) -> None:
+        self.shared[function] = size
+
+    def parameter_sizes(self, function: str) -> list[int]:
+        return self.kernels[function]
+
+    def allocate(self, size: int) -> int:
+        address = (1 << 40) + sum(self.allocated.values())
+        self.allocated[address] = size
+        return address
+
+    def zero(self, address: int, size: int, stream: int) -> None:
+        self.zeroed.append((address, size, stream))
+
+    def zero_now(self, address: int, size: int) -> None:
+        self.zeroed_now.append((address, size))
+
+    def is_capturing(self, stream: int) -> bool:
+        return stream in self.captures
+
+    def capture(self, stream: int) -> Capture:
+        return self.captures[stream]
+
+    def when_destroyed(self, graph: Any, function: int, argument: int) -> None:
+        self.watched.append((graph, function, argument))
+
+    def destroy(self, graph: Any) -> None:
+        """What the driver does when `graph` is gone."""
+        for watched, function, argument in self.watched:
+            if watched == graph:
+                ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
+
+    def config(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int, stream: int) -> tuple:
+        return grid, block, shared_bytes, stream
+
+    def launch(self, config: tuple, function: str, parameters: int, extra: int) -> tuple[int]:
+        if self.fails_with and self.current != 0:
+            return (self.fails_with,)
+        values = []
+        for index, size in enumerate(self.kernels[function]):
+            address = ctypes.c_void_p.from_address(parameters + 8 * index).value
+            values += struct.unpack(_FORMATS[size], ctypes.string_at(address, size))
+        self.launched.append(Launched(function, *config, values))
+        return (0,)
+
+    def error(self, what: str, result: int) -> CudaError:
+        return CudaError(f"{what}: failed", reason=str(result))
+
+
+def recipe(*launches: KernelLaunch, scratch: Sequence[ScratchBuffer] = (), main_launch: int = 0) -> LaunchRecipe:
+    return LaunchRecipe(tuple(scratch), launches, main_launch)
+
+
+def launch(entry: str, *args: KernelArg, shared_bytes: int = 0) -> KernelLaunch:
+    return KernelLaunch(entry, (3, 2, 1), (128, 1, 1), shared_bytes, args)
+
+
+def answer(problem: str, recipe: LaunchRecipe, **changes: Any) -> Answer:
+    """An answer with an artifact, but for `changes`."""
+    fields: dict[str, Any] = dict.fromkeys((field.name for field in dataclasses.fields(Answer)), None)
+    fields.update(
+        problem=Problem.parse(problem),
+        device_id="cuda:0",
+        provenance=Provenance.EXACT,
+        provenance_detail="",
+        variant=Variant("family", {}, "family:A=1"),
+        recipe=recipe,
+        artifact=ARTIFACT,
+        artifact_sha256=hashlib.sha256(changes.get("artifact") or ARTIFACT).hexdigest(),
+        trial="trials/1",
+        ties=(),
+        baselines=(),
+    )
+    return Answer(**{**fields, **changes})
+
+
+def device(driver: FakeDriver, index: int = 0) -> Device:
+    return Device(index, driver, Modules(driver))  # type: ignore[arg-type]
+
+
+def kernel(answer: Answer, driver: FakeDriver) -> Kernel:
+    return Kernel(answer, device(driver))

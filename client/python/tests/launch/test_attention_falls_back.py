@@ -1,0 +1,175 @@
+"""When SDPA computes instead, and what is said about it."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+
+import pytest
+from fake_service import Clock, Service
+
+from attune.errors import FailedPrecondition, NotFound, Unreachable
+
+torch = pytest.importorskip("torch")
+
+import attune.torch  # noqa: E402
+from attune.torch import AttuneWarning, attention  # noqa: E402
+from attune.torch.dispatch import attend  # noqa: E402
+from attune.torch.fallback import Stats  # noqa: E402
+
+sdpa = torch.nn.functional.scaled_dot_product_attention
+
+
+def tensor(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+def fallen_back(*arguments: object, **options: object) -> tuple[torch.Tensor, dict[str, int]]:
+    """The result and the reasons."""
+    stats = Stats()
+    given = {"attn_mask": None, "dropout_p": 0.0, "is_causal": False, "scale": None, "enable_gqa": False, **options}
+    return attend(stats, *arguments, *given.values()), dict(stats.fallbacks)
+
+
+@pytest.mark.parametrize(
+    ("reason", "options"),
+    [
+        ("attn_mask", {"attn_mask": torch.ones(8, 8, dtype=torch.bool).tril()}),
+        ("dropout", {"dropout_p": 1.0}),
+        ("scale", {"scale": 0.5}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options: dict) -> None:
+    q = tensor(1, 2, 8, 64)
+    result, reasons = fallen_back(q, q, q, **options)
+    assert reasons == {reason: 1}
+    assert torch.equal(result, sdpa(q, q, q, **options))
+    assert service.problems == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "shapes"),
+    [
+        ("shape", [(8, 64), (8, 64), (8, 64)]),
+        ("shape", [(1, 2, 8, 64), (1, 2, 8, 64), (1, 2, 8, 32)]),
+        ("shape", [(2, 2, 8, 64), (1, 2, 8, 64), (1, 2, 8, 64)]),
+        ("shape", [(1, 4, 8, 64), (1, 1, 8, 64), (1, 1, 8, 64)]),
+        ("shape", [(0, 2, 8, 64), (0, 2, 8, 64), (0, 2, 8, 64)]),
+        ("shape", [(1, 1, 2, 2048), (1, 1, 2, 2048), (1, 1, 2, 2048)]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_shapes_that_are_no_problem_are_sdpas(service: Service, reason: str, shapes: list) -> None:
+    tensors = [tensor(*shape) for shape in shapes]
+    result, reasons = fallen_back(*tensors)
+    assert reasons == {reason: 1}
+    assert torch.equal(result, sdpa(*tensors))
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_other_dtypes_are_sdpas(service: Service) -> None:
+    q = tensor(1, 2, 8, 64, dtype=torch.float32)
+    assert fallen_back(q, q, q)[1] == {"dtype": 1}
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_gradients_are_sdpas(service: Service) -> None:
+    q = tensor(1, 2, 8, 64).requires_grad_()
+    result, reasons = fallen_back(q, q, q)
+    assert reasons == {"grad": 1}
+    result.sum().backward()
+    assert q.grad is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_vmap_is_sdpas_though_its_shape_was_launched_before(service: Service) -> None:
+    q = tensor(3, 1, 2, 8, 64)
+    attention(q[0], q[0], q[0])
+    stats = Stats()
+    result = torch.vmap(lambda x: attend(stats, x, x, x, None, 0.0, False, None, False))(q)
+    assert (stats.launched, dict(stats.fallbacks)) == (0, {"subclass": 1})
+    assert result.shape == q.shape
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_a_dispatch_mode_sees_sdpa(service: Service) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    q = tensor(1, 2, 8, 64)
+    attention(q, q, q)
+    with FlopCounterMode(display=False):
+        assert fallen_back(q, q, q)[1] == {"subclass": 1}
+
+
+def test_cpu_tensors_are_sdpas() -> None:
+    attune.torch.configure()
+    q = tensor(1, 2, 8, 64)
+    with pytest.warns(AttuneWarning, match="the inputs are on cpu, cpu, cpu; they must be on one CUDA device"):
+        assert torch.equal(attention(q, q, q), sdpa(q, q, q))
+
+
+def test_each_reason_is_warned_of_once(service: Service) -> None:
+    q = tensor(1, 2, 8, 64)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            attention(q, q, q, scale=0.5)
+            attention(q, q, q, dropout_p=1.0)
+    assert sorted(str(one.message).split("(")[1].split(")")[0] for one in given) == ["dropout", "scale"]
+    assert all(one.filename == __file__ for one in given)
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (NotFound("no answer"), "no_answer"),
+        (Unreachable("nobody is there"), "unreachable"),
+        (FailedPrecondition("no CUDA driver"), "not_loaded"),
+    ],
+)
+def test_a_shape_without_a_kernel_is_asked_for_again_after_the_hold(
+    service: Service, clock: Clock, error: Exception, reason: str
+) -> None:
+    q = tensor(1, 2, 8, 64)
+    service.refuses_with = error
+    for _ in range(3):
+        assert fallen_back(q, q, q)[1] == {reason: 1}
+    assert len(service.problems) == 1
+    clock.now += 31
+    service.refuses_with = None
+    assert fallen_back(q, q, q)[1] == {}
+    assert len(service.launches) == 1
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_an_unreachable_service_is_not_asked_for_other_shapes_either(service: Service, clock: Clock) -> None:
+    service.refuses_with = Unreachable("nobody is there")
+    for length in (8, 9, 10):
+        q = tensor(1, 2, length, 64)
+        assert fallen_back(q, q, q)[1] == {"unreachable": 1}
+    assert len(service.problems) == 1
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_a_shape_without_an_answer_does_not_stand_in_for_others(service: Service) -> None:
+    q = tensor(1, 2, 8, 64)
+    service.refuses_with = NotFound("no answer")
+    fallen_back(q, q, q)
+    service.refuses_with = None
+    fallen_back(tensor(1, 2, 9, 64), q, q)
+    assert len(service.launches) == 1
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_what_is_remembered_holds_no_tensor(service: Service) -> None:
+    service.refuses_with = NotFound("no answer")
+    q = tensor(1, 2, 8, 64)
+    fallen_back(q, q, q)
+    fallen_back(q, q, q)
+    alive = weakref.ref(q)
+    del q
+    gc.collect()
+    assert alive() is None
