@@ -24,7 +24,7 @@ def plot_trials(
     the axes. ImportError without matplotlib; InvalidArgument names what is wrong and what is allowed.
     """
     try:
-        from matplotlib import pyplot
+        from matplotlib import pyplot, ticker
     except ImportError as error:
         raise ImportError("attune.plot_trials needs matplotlib: pip install 'attune[notebook]'") from error
     if color not in _COLORS:
@@ -41,6 +41,8 @@ def plot_trials(
     axes.set_xlabel(parameter)
     axes.set_ylabel("latency, us")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(ticker.LogFormatter())
+    axes.yaxis.set_minor_formatter(ticker.LogFormatter())
     axes.legend()
     return axes
 
