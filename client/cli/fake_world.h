@@ -5,12 +5,11 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "client/cli/cli.h"
 #include "client/testing/fake_attune.h"
 #include "gtest/gtest.h"
@@ -25,12 +24,12 @@ class FakeInterrupts : public Interrupts {
 
   // Ctrl-C.
   void Press() {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (on_interrupt_) on_interrupt_();
   }
 
   std::unique_ptr<Listener> Listen(std::function<void()> on_interrupt) override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     on_interrupt_ = std::move(on_interrupt);
     return std::make_unique<Handle>(this);
   }
@@ -45,14 +44,14 @@ class FakeInterrupts : public Interrupts {
   struct Handle : Listener {
     explicit Handle(FakeInterrupts* owner) : interrupts(owner) {}
     ~Handle() override {
-      absl::MutexLock lock(&interrupts->mutex_);
+      const std::lock_guard lock(interrupts->mutex_);
       interrupts->on_interrupt_ = nullptr;
     }
     FakeInterrupts* const interrupts;
   };
 
-  absl::Mutex mutex_;
-  std::function<void()> on_interrupt_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;  // guards what follows
+  std::function<void()> on_interrupt_;
 };
 
 // Runs command lines against a FakeAttune.

@@ -1,6 +1,7 @@
 #include "client/cpp/answer_cache.h"
 
 #include <algorithm>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +21,7 @@ bool AnswerKeyEqual::operator()(const AnswerKeyView& a, const AnswerKeyView& b) 
 }
 
 AnswerPtr AnswerCache::Find(const AnswerKeyView& key, bool need_artifact, absl::Time now) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  const std::shared_lock lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end() || now >= it->second.expires || (need_artifact && !it->second.with_artifact)) {
     return nullptr;
@@ -29,14 +30,14 @@ AnswerPtr AnswerCache::Find(const AnswerKeyView& key, bool need_artifact, absl::
 }
 
 AnswerCache::Entry AnswerCache::FindEvenExpired(const AnswerKeyView& key) const {
-  absl::ReaderMutexLock lock(&mutex_);
+  const std::shared_lock lock(mutex_);
   const auto it = entries_.find(key);
   return it == entries_.end() ? Entry() : it->second;
 }
 
 void AnswerCache::Put(const AnswerKeyView& key, Entry entry) {
   if (capacity_ == 0) return;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (entries_.size() >= capacity_ && !entries_.contains(key)) {
     entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                     [](const auto& a, const auto& b) { return a.second.fetched < b.second.fetched; }));
@@ -45,12 +46,12 @@ void AnswerCache::Put(const AnswerKeyView& key, Entry entry) {
 }
 
 void AnswerCache::Clear() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   entries_.clear();
 }
 
 size_t AnswerCache::size() const {
-  absl::ReaderMutexLock lock(&mutex_);
+  const std::shared_lock lock(mutex_);
   return entries_.size();
 }
 

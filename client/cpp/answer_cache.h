@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
@@ -68,8 +67,8 @@ class AnswerCache {
 
  private:
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
-  absl::flat_hash_map<AnswerKey, Entry, AnswerKeyHash, AnswerKeyEqual> entries_ ABSL_GUARDED_BY(mutex_);
+  mutable std::shared_mutex mutex_;  // guards what follows
+  absl::flat_hash_map<AnswerKey, Entry, AnswerKeyHash, AnswerKeyEqual> entries_;
 };
 
 }  // namespace attune

@@ -3,11 +3,10 @@
 #define ATTUNE_CLIENT_CPP_CLIENT_IMPL_H_
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "client/cpp/client.h"
 #include "client/cpp/connection.h"
 
@@ -35,11 +34,11 @@ struct Client::Impl {
   Connection connection;
   AnswerCache cache;
 
-  absl::Mutex mutex;
-  std::optional<absl::StatusOr<std::shared_ptr<const Snapshot>>> snapshot ABSL_GUARDED_BY(mutex);
+  std::mutex mutex;  // guards what follows
+  std::optional<absl::StatusOr<std::shared_ptr<const Snapshot>>> snapshot;
   // Until then the server is taken to be unreachable, because of `unreachable`.
-  absl::Time unreachable_until ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
-  absl::Status unreachable ABSL_GUARDED_BY(mutex);
+  absl::Time unreachable_until = absl::InfinitePast();
+  absl::Status unreachable;
 };
 
 }  // namespace attune

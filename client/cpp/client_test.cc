@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <vector>
 
 #include "client/cpp/status.h"
@@ -18,17 +19,17 @@ using ::testing::HasSubstr;
 class FakeClock : public Clock {
  public:
   absl::Time Now() const override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return now_;
   }
   void SleepFor(absl::Duration duration) const override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     now_ += duration;
   }
 
  private:
-  mutable absl::Mutex mutex_;
-  mutable absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::FromUnixSeconds(1790000000);
+  mutable std::mutex mutex_;  // guards what follows
+  mutable absl::Time now_ = absl::FromUnixSeconds(1790000000);
 };
 
 const grpc::Status kUnavailable(grpc::StatusCode::UNAVAILABLE, "gone");

@@ -28,7 +28,7 @@ v1::GetBestRequest ToRequest(const BestQuery& query) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Snapshot>> Client::Impl::LoadedSnapshot() {
-  absl::MutexLock lock(&mutex);
+  const std::lock_guard lock(mutex);
   if (!snapshot.has_value()) snapshot = Snapshot::Load(options.snapshot_path);
   return *snapshot;
 }
@@ -65,7 +65,7 @@ absl::StatusOr<AnswerPtr> Client::GetBest(const BestQuery& query) {
   }
   absl::Status held;
   {
-    absl::MutexLock lock(&impl_->mutex);
+    const std::lock_guard lock(impl_->mutex);
     if (now < impl_->unreachable_until) held = impl_->unreachable;
   }
   if (!held.ok()) return impl_->Fallback(query, held);
@@ -83,7 +83,7 @@ absl::StatusOr<AnswerPtr> Client::GetBest(const BestQuery& query) {
   if (!IsUnreachable(fetched.status())) return fetched.status();
   absl::StatusOr<AnswerPtr> fallback = impl_->Fallback(query, fetched.status());
   if (fallback.ok()) {
-    absl::MutexLock lock(&impl_->mutex);
+    const std::lock_guard lock(impl_->mutex);
     impl_->unreachable = fetched.status();
     impl_->unreachable_until = impl_->options.clock->Now() + impl_->options.unreachable_hold;
   }

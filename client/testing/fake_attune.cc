@@ -54,42 +54,42 @@ grpc::Status RichError(grpc::StatusCode code, const std::string& message, const 
 }
 
 void FakeAttune::FailNext(int calls, grpc::Status status) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   failures_ = calls;
   failure_ = std::move(status);
 }
 int FakeAttune::calls(const std::string& method) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const auto it = calls_.find(method);
   return it == calls_.end() ? 0 : it->second;
 }
 v1::TuneRequest FakeAttune::last_tune() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return last_tune_;
 }
 v1::SweepRequest FakeAttune::last_sweep() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return last_sweep_;
 }
 v1::ListTrialsRequest FakeAttune::last_list_trials() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return last_list_trials_;
 }
 void FakeAttune::EndsWith(v1::Operation done) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ends_with_ = std::move(done);
 }
 void FakeAttune::BreakWatches(int streams) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   broken_watches_ = streams;
 }
 void FakeAttune::HoldWatches(std::function<void()> on_watch) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   on_watch_ = std::move(on_watch);
 }
 
 grpc::Status FakeAttune::Enter(const std::string& method) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ++calls_[method];
   if (failures_ == 0) return grpc::Status::OK;
   --failures_;
@@ -97,7 +97,7 @@ grpc::Status FakeAttune::Enter(const std::string& method) {
 }
 
 grpc::Status FakeAttune::Start(const std::string& title, v1::Operation* operation) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   operation->set_name("operations/7");
   operation->set_title(title);
   operation->set_state(v1::Operation::STATE_RUNNING);
@@ -146,7 +146,7 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
 grpc::Status FakeAttune::Tune(grpc::ServerContext*, const v1::TuneRequest* request, v1::Operation* operation) {
   if (grpc::Status status = Enter("Tune"); !status.ok()) return status;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     last_tune_ = *request;
   }
   return Start("tune b2.h8.q512.d64.f16 on cuda:0", operation);
@@ -154,7 +154,7 @@ grpc::Status FakeAttune::Tune(grpc::ServerContext*, const v1::TuneRequest* reque
 grpc::Status FakeAttune::Sweep(grpc::ServerContext*, const v1::SweepRequest* request, v1::Operation* operation) {
   if (grpc::Status status = Enter("Sweep"); !status.ok()) return status;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     last_sweep_ = *request;
   }
   return Start("sweep nightly", operation);
@@ -169,7 +169,7 @@ grpc::Status FakeAttune::EvaluateVariant(grpc::ServerContext*, const v1::Evaluat
 grpc::Status FakeAttune::GetOperation(grpc::ServerContext*, const v1::GetOperationRequest* request,
                                       v1::Operation* operation) {
   if (grpc::Status status = Enter("GetOperation"); !status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (operation_.name() != request->name()) return NotFound(request->name());
   *operation = operation_;
   return grpc::Status::OK;
@@ -183,7 +183,7 @@ grpc::Status FakeAttune::WatchOperation(grpc::ServerContext* context, const v1::
   bool broken = false;
   std::function<void()> on_watch;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (operation_.name() != request->name()) return NotFound(request->name());
     running = operation_;
     done = ends_with_;
@@ -196,9 +196,9 @@ grpc::Status FakeAttune::WatchOperation(grpc::ServerContext* context, const v1::
   if (running.done()) return grpc::Status::OK;
   if (on_watch) {
     on_watch();
-    absl::MutexLock lock(&mutex_);
-    const auto over = [&] { return operation_.done() || context->IsCancelled(); };
-    while (!over()) mutex_.AwaitWithTimeout(absl::Condition(&over), absl::Milliseconds(20));
+    std::unique_lock lock(mutex_);
+    // Nobody tells when a client goes away.
+    while (!operation_.done() && !context->IsCancelled()) changed_.wait_for(lock, std::chrono::milliseconds(20));
     done = operation_;
   }
   writer->Write(done);
@@ -215,10 +215,11 @@ grpc::Status FakeAttune::ListOperations(grpc::ServerContext*, const v1::ListOper
 grpc::Status FakeAttune::CancelOperation(grpc::ServerContext*, const v1::CancelOperationRequest* request,
                                          v1::Operation* operation) {
   if (grpc::Status status = Enter("CancelOperation"); !status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (operation_.name() != request->name()) return NotFound(request->name());
   operation_.set_state(v1::Operation::STATE_CANCELLED);
   operation_.set_done(true);
+  changed_.notify_all();
   *operation = operation_;
   return grpc::Status::OK;
 }
@@ -234,7 +235,7 @@ grpc::Status FakeAttune::GetTrial(grpc::ServerContext*, const v1::GetTrialReques
 grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRequest* request,
                                     v1::ListTrialsResponse* response) {
   if (grpc::Status status = Enter("ListTrials"); !status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   last_list_trials_ = *request;
   *response->add_trials() = CannedTrial(request->page_token().empty() ? 1 : 2);
   if (request->page_token().empty()) response->set_next_page_token("2");

@@ -4,13 +4,13 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "attune/v1/service.grpc.pb.h"
 
 namespace attune::testing {
@@ -70,17 +70,18 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status Enter(const std::string& method);
   grpc::Status Start(const std::string& title, v1::Operation* operation);
 
-  mutable absl::Mutex mutex_;
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
-  v1::TuneRequest last_tune_ ABSL_GUARDED_BY(mutex_);
-  v1::SweepRequest last_sweep_ ABSL_GUARDED_BY(mutex_);
-  v1::ListTrialsRequest last_list_trials_ ABSL_GUARDED_BY(mutex_);
-  v1::Operation operation_ ABSL_GUARDED_BY(mutex_);  // the one there is
-  v1::Operation ends_with_ ABSL_GUARDED_BY(mutex_);
-  int broken_watches_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::function<void()> on_watch_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // guards what follows
+  int failures_ = 0;
+  grpc::Status failure_;
+  std::map<std::string, int> calls_;
+  v1::TuneRequest last_tune_;
+  v1::SweepRequest last_sweep_;
+  v1::ListTrialsRequest last_list_trials_;
+  v1::Operation operation_;          // the one there is
+  std::condition_variable changed_;  // of operation_
+  v1::Operation ends_with_;
+  int broken_watches_ = 0;
+  std::function<void()> on_watch_;
 };
 
 // The canned values themselves, to compare with.

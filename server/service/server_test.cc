@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -24,23 +25,36 @@ using ::testing::HasSubstr;
 class OneOperationTuner : public tuning::Tuner {
  public:
   absl::Status Resume() override { return absl::OkStatus(); }
-  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return states.front(); }
-  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return states.front(); }
-  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return states.front(); }
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return States().front(); }
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
-    return states.back();
+    return States().back();
   }
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override { return GetOperation(name); }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override {
     if (auto found = GetOperation(name); !found.ok()) return found.status();
-    for (const v1::Operation& state : states) watcher(state);
+    for (const v1::Operation& state : States()) watcher(state);
     return std::function<void()>([this] { ++unsubscribed; });
   }
   void Drain(absl::Duration) override {}
 
-  std::vector<v1::Operation> states;
+  void SetStates(std::vector<v1::Operation> states) {
+    const std::lock_guard lock(mutex_);
+    states_ = std::move(states);
+  }
+
   std::atomic<int> unsubscribed{0};
+
+ private:
+  std::vector<v1::Operation> States() {
+    const std::lock_guard lock(mutex_);
+    return states_;
+  }
+
+  std::mutex mutex_;
+  std::vector<v1::Operation> states_;
 };
 
 class EchoLookup : public tuning::Lookup {
@@ -68,7 +82,7 @@ class ServerTest : public ::testing::Test {
     v1::Operation done = running;
     done.set_state(v1::Operation::STATE_SUCCEEDED);
     done.set_done(true);
-    tuner_.states = {running, done};
+    tuner_.SetStates({running, done});
     ServiceOptions options;
     options.tuner = &tuner_;
     options.lookup = &lookup_;
@@ -152,7 +166,10 @@ TEST_F(ServerTest, WatchingAnUnknownOperationFails) {
 }
 
 TEST_F(ServerTest, ACancelledWatchUnsubscribes) {
-  tuner_.states.pop_back();  // never done
+  v1::Operation endless;
+  endless.set_name("operations/1");
+  endless.set_state(v1::Operation::STATE_RUNNING);
+  tuner_.SetStates({endless});
   v1::WatchOperationRequest request;
   request.set_name("operations/1");
   grpc::ClientContext context;
