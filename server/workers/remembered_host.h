@@ -20,6 +20,7 @@ absl::Status RememberHost(const std::string& file, const HostDescription& host);
 // NotFound when there is none, DataLoss when it is not such a message.
 absl::StatusOr<HostDescription> RecallHost(const std::string& file);
 
+// Whether answers for one are right for the other. Memory does not count: a virtual machine's grows as it is used.
 bool SameHost(const HostDescription& a, const HostDescription& b);
 
 }  // namespace attune::workers

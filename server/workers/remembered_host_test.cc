@@ -36,6 +36,12 @@ TEST_F(RememberedHost, IsAnotherOnceItsDriverIs) {
   EXPECT_FALSE(SameHost(upgraded, host_));
 }
 
+TEST_F(RememberedHost, IsTheSameWithMoreMemory) {
+  HostDescription grown = host_;
+  grown.devices[0].set_memory_bytes(1 << 30);
+  EXPECT_TRUE(SameHost(grown, host_));
+}
+
 TEST_F(RememberedHost, IsNotFoundBeforeTheFirstProbe) {
   EXPECT_EQ(RecallHost(file_).status().code(), absl::StatusCode::kNotFound);
 }
