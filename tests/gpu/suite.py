@@ -43,6 +43,18 @@ SAMPLED = [
     "b1.h32.kvh8.q1.kv8192.d128.bf16",
     "b2.h2.q512.d128.f16.causal.bshd.lse",
     "b1.h2.q65.kv700.d256.bf16",
+    "b1.h2.q1024.d128.f16",
+    "b2.h8.kvh2.q40.kv900.d192.f16.causal-br.lse",
+    "b4.h8.kvh2.q1.kv4097.d128.f16.lse",
+    "b8.h4.q300.d64.f16.causal",
+]
+
+# The family with most code paths, by itself: teams, splits with both ways to join them, persistent, packed heads.
+MMA = [
+    "b1.h1.q512.d64.f16.lse",
+    "b2.h8.q1024.d128.f16.causal.lse",
+    "b1.h8.kvh2.q4.kv3000.d128.bf16.causal-br.lse",
+    "b1.h8.kvh1.q70.kv2100.d160.f16.bshd",
 ]
 
 # One variant of each family by itself, and what the job must say of it.
@@ -197,11 +209,13 @@ def main():
     report["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
     sample = ("--strategy=random", f"--max-trials={arguments.samples}", "--seed=1")
+    samples = [(problem, sample) for problem in SAMPLED]
+    samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA]
     runs = {
         "exhaustive": ([(problem, ()) for problem in EXHAUSTIVE], []),
-        "sampled": ([(problem, sample) for problem in SAMPLED], []),
+        "sampled": (samples, []),
         # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
-        "as_l4": ([(problem, sample) for problem in EXHAUSTIVE + SAMPLED], ["--emulate=l4"]),
+        "as_l4": ([(problem, sample) for problem in EXHAUSTIVE] + samples, ["--emulate=l4"]),
     }
     for part in arguments.parts:
         print(f"== {part}", flush=True)

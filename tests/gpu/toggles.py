@@ -15,6 +15,11 @@ TOGGLES = [
     ("kv_splits", "KV_SPLITS", lambda value: value > 1),
     ("persistent", "PERSISTENT", lambda value: value > 0),
     ("WMMA", "MMA", lambda value: value > 0),
+    # The family attention_mma: nothing of it without mma.sync, K and V in buffers, swizzled.
+    ("mma.sync", "K_STAGES", lambda value: value > 0),
+    ("teams", "WARPS_N", lambda value: value > 1),
+    ("Q in registers", "Q_REGISTERS", lambda value: value > 0),
+    ("lazy rescale", "LAZY_RESCALE", lambda value: value > 0),
     ("cp.async", "CP_ASYNC_STAGES", lambda value: value > 0),
     ("swizzle", "SWIZZLE", lambda value: value > 0),
 ]

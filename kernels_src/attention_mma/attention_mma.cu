@@ -1,0 +1,169 @@
+// Attention forward on tensor cores by mma.sync, with instructions that every GPU from sm_80 on has.
+//
+//   for each work item (tile of BLOCK_M queries, split of the keys, head, batch):
+//     O = 0, m = -inf, l = 0                        a row each, in registers
+//     for each tile of BLOCK_N keys in the split, last to first:
+//       S  = Q K^T                                  keys that a row must not see: -inf
+//       m' = max(m, max S)
+//       P  = 2^(scale S - scale m')                 scale has log2(e) in it
+//       l  = l 2^(scale (m - m')) + sum P
+//       O  = O 2^(scale (m - m')) + P V             P is never in memory: S's registers are P V's operand
+//     teams of warps join their (m, l, O); then one split: O / l and LSE are the result; more: they go to scratch,
+//     and the last CTA of a tile, or a second launch, joins the splits
+//
+// Online softmax: M. Milakov, N. Gimelshein, arXiv 1805.02867; tiles: T. Dao, FlashAttention-2, arXiv 2307.08691.
+//
+//   shape.cuh         warps, teams, tiles            key_walk.cuh   the loop over keys and its copies
+//   items.cuh         work items, which keys         products.cuh   Q K^T and P V
+//   shared_tile.cuh   tiles in shared memory         softmax.cuh    the rows' arithmetic between the two
+//   instructions.cuh  PTX                            merge.cuh, output.cuh, combine.cuh   the way out
+//
+// Shared memory, dynamic; merging and combining use it again from its begin on:
+//
+//   Q_REGISTERS 0   | Q | K buffers | V buffers |
+//   Q_REGISTERS 1   | K buffers | V buffers but the last | the last, and before it is needed: Q |
+#include "combine.cuh"
+#include "key_walk.cuh"
+
+constexpr int kQueryBytes = BLOCK_M * kRowBytes;
+constexpr int kKeyRing = Q_REGISTERS ? 0 : kQueryBytes;
+constexpr int kValueRing = kKeyRing + K_STAGES * kBufferBytes;
+constexpr int kQueryTile = Q_REGISTERS ? kValueRing + (V_STAGES - 1) * kBufferBytes : 0;
+
+// Queries of the item's tile by the whole CTA.
+__device__ inline void StartQueries(unsigned tile, unsigned thread, const Item& item, const Arguments& t) {
+  const int first_row = item.tile * BLOCK_M;
+  using Copy = TileCopy<BLOCK_M, kThreads>;
+  const Element* q = t.q + Copy::Chunk(thread) * kChunk;
+  Copy::Start(
+      tile, thread, [&](int row) { return q + RowOffset(item.batch, QueryOf(item.head, first_row + row, t), t); },
+      [&](int row) { return first_row + row < t.Rows(); });
+}
+
+// True in every thread of the last CTA of a tile to get here, which then sees all that the others wrote before.
+__device__ inline bool IsLastSplit(const Item& item, const Arguments& t, int* slot) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned* tickets = t.tickets + (static_cast<long long>(item.batch) * t.heads + item.head) * t.tiles + item.tile;
+    const bool last = TakeTicket(tickets) == static_cast<unsigned>(t.splits) - 1;
+    if (last) *tickets = 0;  // for the next launch
+    *slot = last;
+  }
+  __syncthreads();
+  return *slot != 0;
+}
+
+__device__ inline void CombineTile(unsigned shared, const Item& item, const Arguments& t) {
+  const int first_row = item.tile * BLOCK_M;
+  const auto query_of = [&](int row) { return QueryOf(item.head, first_row + row, t); };
+  CombineRows<kWarps>(
+      t.partial_o, t.partial_ml, t.splits, static_cast<long long>(t.batch) * t.heads * t.Rows(),
+      min(BLOCK_M, t.Rows() - first_row), shared, [&](int row) { return RowNumber(item.batch, query_of(row), t); },
+      [&](int row, const CombinedRow& joined) {
+        const Query query = query_of(row);
+        float* lse = t.lse == nullptr ? nullptr : t.lse + RowNumber(item.batch, query, t);
+        StoreCombined(joined, t.o + RowOffset(item.batch, query, t), lse, threadIdx.x % 32);
+      });
+}
+
+// A warp's place: its lanes, its team, its rows.
+struct Place {
+  unsigned lane, team, team_warp;
+
+  __device__ explicit Place(unsigned thread)
+      : lane(thread % 32), team(Uniform(thread / kTeamThreads)), team_warp(Uniform(thread % kTeamThreads / 32)) {}
+
+  __device__ int FirstRow(const Item& item) const { return item.tile * BLOCK_M + team_warp * kWarpRows; }
+  __device__ int OwnBytes() const { return team_warp * kWarpRows * kRowBytes; }  // from a tile of queries to its rows
+};
+
+// The walk over the keys; on return shared memory is free, and team 0 has the item's result.
+__device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, const Arguments& t) {
+  const Item item = ItemOf(index, t);
+  const TileRange tiles = TilesOf(item, t);
+  const unsigned thread = Anew(threadIdx.x);
+  const Place place(thread);
+  if (tiles.begin < tiles.end) {
+    const long long kv = item.batch * t.kv_batch_stride + item.head / t.group * t.kv_head_stride;
+    StartQueries(shared + kQueryTile, thread, item, t);  // joins the first group of copies
+    KeyWalk walk(shared + kKeyRing, shared + kValueRing, kv, tiles, place.team, thread % kTeamThreads, t);
+    walk.Start();
+    Queries queries(shared + kQueryTile + place.OwnBytes(), place.lane);
+    if (Q_REGISTERS || WARPS_N > 1) {
+      WaitCopies<kPendingAtBegin>();
+      __syncthreads();  // Q is here for all teams
+      queries.Keep();
+      if (Q_REGISTERS) __syncthreads();  // its place is V's
+    }
+    walk.Run(queries, rows, o, place.FirstRow(item), place.lane);
+  }
+  JoinQuads(rows);
+  if (Q_REGISTERS || WARPS_N > 1) __syncthreads();
+}
+
+__device__ inline void AttendItem(unsigned shared, int index, const Arguments& t, int* slot) {
+  RowSums rows;
+  Outputs o;
+  Clear(rows, o);
+  AttendKeys(shared, index, rows, o, t);
+
+  // The item and the thread's place are not kept in registers during the walk.
+  const Item item = ItemOf(Anew(index), t);
+  const Place place(Anew(threadIdx.x));
+  const int first_row = place.FirstRow(item);
+  if (WARPS_N > 1) {
+    MergeTeams(shared, rows, o, place.team, place.team_warp, place.lane, SOFTCAP ? 1.0f : t.scale);
+  }
+  if (t.splits == 1) {
+    if (place.team == 0) {
+      StoreOutputs(shared + place.OwnBytes(), rows, o, item, first_row, place.lane, t);
+      StoreLogSums(rows, item, first_row, place.lane, t);
+    }
+    return;
+  }
+  if (place.team == 0) StorePartial(rows, o, item, first_row, place.lane, t);
+  if (t.tickets != nullptr && IsLastSplit(item, t, slot)) CombineTile(shared, item, t);
+}
+
+// clang-format off
+extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
+    attention_mma(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
+                  float2* partial_ml, unsigned* counter, unsigned* tickets, int items, int tiles, int section,
+                  int splits, int batch, int heads, int pack, int group, int seq_q, int seq_kv, int causal_offset,
+                  int window, float scale, float cap_in, float cap, long long q_batch_stride, long long q_head_stride,
+                  long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
+                  long long kv_row_stride) {
+  const Arguments t = {
+      q, k, v, o, lse, partial_o, partial_ml, counter, tickets, items, tiles, section, splits, batch, heads, pack,
+      group, seq_q, seq_kv, causal_offset, window, scale, cap_in, cap, q_batch_stride, q_head_stride, q_row_stride,
+      kv_batch_stride, kv_head_stride, kv_row_stride};
+  // clang-format on
+  extern __shared__ __align__(128) unsigned char dynamic[];
+  __shared__ int last_slot, item_slot;
+  const unsigned shared = SharedAddress(dynamic);
+  int index = blockIdx.x;
+  do {
+    AttendItem(shared, Uniform(index), t, &last_slot);
+    // NextItem's barriers order this item's use of shared memory and the next one's.
+  } while (NextItem(index, t.items, t.counter, &item_slot));
+}
+
+constexpr int kCombineWarps = 8;
+
+// `cta_rows` rows a CTA: fewer than warps when there are many splits, which the warps of a row then divide.
+extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
+    attention_mma_combine(const float* partial_o, const float2* partial_ml, Element* o, float* lse, int splits,
+                          long long all_rows, int cta_rows, int heads, int seq_q, long long batch_stride,
+                          long long head_stride, long long row_stride) {
+  __shared__ __align__(16) unsigned char parts[kCombineWarps * kCombineBytes];
+  const long long first = static_cast<long long>(blockIdx.x) * cta_rows;
+  const int rows = static_cast<int>(min(static_cast<long long>(cta_rows), all_rows - first));
+  CombineRows<kCombineWarps>(
+      partial_o, partial_ml, splits, all_rows, rows, SharedAddress(parts), [=](int row) { return first + row; },
+      [=](int row, const CombinedRow& joined) {
+        const long long number = first + row;
+        const long long head = number / seq_q;
+        Element* to = o + head / heads * batch_stride + head % heads * head_stride + number % seq_q * row_stride;
+        StoreCombined(joined, to, lse == nullptr ? nullptr : lse + number, threadIdx.x % 32);
+      });
+}

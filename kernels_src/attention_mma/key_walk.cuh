@@ -1,0 +1,146 @@
+// A team's walk over its tiles of keys, last tile first, with K and V copied ahead into rings of their own.
+//
+// Step i of the walk, with K = K_STAGES buffers for K and V = V_STAGES for V:
+//
+//   wait for K(i)                             one barrier: all of step i - 1 is done, and its buffers are free
+//   start V(i + V - 1), K(i + K - 1)          one group of copies each, empty past the last step
+//   S = Q K(i)^T
+//   if K or V is 1: wait for V(i), barrier    K = 1: K's only buffer is free; V = 1: V(i) is here
+//   if K is 1: start K(i + 1)
+//   softmax, O += P V(i)
+//
+// With two buffers each a step has a single barrier, and warps drift apart by almost a step: one's softmax then runs
+// beside another's products. Groups complete in order, so what has arrived follows from how many are still pending.
+#pragma once
+
+#include "common/cp_async.cuh"
+#include "products.cuh"
+
+constexpr int kKeyLead = K_STAGES > 1 ? K_STAGES - 1 : 1;  // steps that K is started ahead
+constexpr int kValueLead = V_STAGES - 1;
+// Groups after K(i), and after V(i) where the one barrier waits for both, when step i begins.
+constexpr int kAfterKey = K_STAGES == 1 ? 0 : 2 * (K_STAGES - 2);
+constexpr int kAfterValue = 2 * (V_STAGES - 2) + 1;
+constexpr bool kOneBarrier = K_STAGES > 1 && V_STAGES > 1;
+constexpr int kPendingAtBegin = kOneBarrier && kAfterValue < kAfterKey ? kAfterValue : kAfterKey;
+constexpr int kBufferBytes = BLOCK_N * kRowBytes;
+
+// Barrier among the warps of a team.
+__device__ inline void SyncTeam(unsigned team) {
+  if (WARPS_N == 1) {
+    __syncthreads();
+  } else if (WARPS_M == 1) {
+    __syncwarp();
+  } else {
+    SyncBarrier(team + 1, kTeamThreads);  // 0 is __syncthreads'
+  }
+}
+
+// Registers are O's and S's: of the walk itself, a thread keeps two numbers of tiles, one of buffers, and one offset
+// that K and V share.
+class KeyWalk {
+ public:
+  // `k_ring` and `v_ring` are shared addresses; `head` is where the head's keys begin in K and V.
+  __device__ KeyWalk(unsigned k_ring, unsigned v_ring, long long head, const TileRange& tiles, unsigned team,
+                     unsigned team_thread, const Arguments& t)
+      : t_(t),
+        tiles_(tiles),
+        k_ring_(k_ring + team * kTeamKeys * kRowBytes),
+        v_ring_(v_ring + team * kTeamKeys * kRowBytes),
+        team_(team),
+        thread_(team_thread),
+        source_(head +
+                (static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys + Copy::Row(team_thread)) *
+                    t.KvRowStride() +
+                Copy::Chunk(team_thread) * kChunk) {}
+
+  // The copies of the steps before the first, in the order that the counts of pending groups rest on.
+  __device__ void Start() {
+    constexpr int kAhead = kKeyLead > kValueLead ? kKeyLead : kValueLead;
+#pragma unroll
+    for (int step = -kAhead; step < 0; ++step) {
+      const int tile = tiles_.end - 1 - step;
+      const long long source = source_ - step * TileStride();
+      if (step + kValueLead >= 0) StartValues(tile - kValueLead, source, (step + kValueLead) % V_STAGES);
+      CommitCopies();
+      if (step + kKeyLead >= 0) StartKeys(tile - kKeyLead, source, (step + kKeyLead) % K_STAGES);
+      CommitCopies();
+    }
+  }
+
+  // `first_row` is the warp's.
+  __device__ void Run(const Queries& queries, RowSums& rows, Outputs& o, int first_row, unsigned lane) {
+    const LaneAddress keys = ColumnsFirst(k_ring_, lane);
+    const LaneAddress values = RowsFirst(v_ring_, lane);
+    long long source = source_;
+    int k_buffer = 0;
+    int other_buffer = 0;
+#pragma unroll 1
+    for (int tile = tiles_.end - 1; tile >= tiles_.begin; --tile) {
+      const int v_buffer = K_STAGES == V_STAGES ? k_buffer : other_buffer;
+      WaitCopies<kPendingAtBegin>();
+      SyncTeam(team_);
+      StartValues(tile - kValueLead, source, Before(v_buffer, V_STAGES));
+      CommitCopies();
+      if (K_STAGES > 1) {
+        StartKeys(tile - kKeyLead, source, Before(k_buffer, K_STAGES));
+        CommitCopies();
+      }
+      Logits s;
+      QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes));
+      if (!kOneBarrier) {
+        if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
+        SyncTeam(team_);
+      }
+      if (K_STAGES == 1) {
+        StartKeys(tile - 1, source, 0);
+        CommitCopies();
+      }
+      if (SOFTCAP) Cap(s, t_);
+      if (tile >= tiles_.whole_end || (MASK == 2 && tile < tiles_.whole_begin)) {
+        Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, t_);
+      }
+      const float scale = SOFTCAP ? 1.0f : t_.scale;
+      RaiseMaxima(s, rows, o, scale);
+      WeightValue(o, s, rows, values.Plus(v_buffer * kBufferBytes), scale);
+      source -= TileStride();
+      k_buffer = After(k_buffer, K_STAGES);
+      other_buffer = After(other_buffer, V_STAGES);
+    }
+  }
+
+ private:
+  using Copy = TileCopy<kTeamKeys, kTeamThreads>;
+
+  __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
+  __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
+  __device__ long long TileStride() const { return BLOCK_N * t_.KvRowStride(); }
+
+  // `source` is this thread's part of the tile that the walk has come to.
+  __device__ void StartKeys(int tile, long long source, int buffer) {
+    if (tile < tiles_.begin) return;
+    StartTile(k_ring_ + buffer * kBufferBytes, t_.k + (source - kKeyLead * TileStride()), tile);
+  }
+  __device__ void StartValues(int tile, long long source, int buffer) {
+    if (tile < tiles_.begin) return;
+    StartTile(v_ring_ + buffer * kBufferBytes, t_.v + (source - kValueLead * TileStride()), tile);
+  }
+
+  __device__ void StartTile(unsigned buffer, const Element* from, int tile) {
+    const int valid = t_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
+    const long long row_stride = t_.KvRowStride();
+    if (valid >= kTeamKeys) {
+      Copy::StartFull(buffer, thread_, from, row_stride);
+    } else {  // the last tile of the sequence, which the walk begins with; 0 * NaN is NaN, so rows past it are zeros
+      Copy::Start(
+          buffer, thread_, [=](int row) { return from + (row - static_cast<int>(Copy::Row(thread_))) * row_stride; },
+          [=](int row) { return row < valid; });
+    }
+  }
+
+  const Arguments& t_;
+  const TileRange tiles_;
+  unsigned k_ring_, v_ring_;
+  unsigned team_, thread_;
+  long long source_;  // where this thread's first chunk of the walk's first tile lies in K and V
+};

@@ -1,0 +1,82 @@
+// Where a warp's rows go: O and LSE when they saw all keys, or a split's partial (m, l, O) in scratch.
+//
+// Partial layout: m (base 2) and l [split][row], O [split][row][HEAD_DIM] in fp32, not yet divided by l; rows of all
+// query heads of all batches, numbered as LSE's are.
+#pragma once
+
+#include "merge.cuh"
+
+__device__ inline long long RowNumber(int batch, const Query& query, const Arguments& t) {
+  return (static_cast<long long>(batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
+}
+
+__device__ inline long long RowOffset(int batch, const Query& query, const Arguments& t) {
+  return batch * t.q_batch_stride + query.head * t.q_head_stride + query.row * t.q_row_stride;
+}
+
+// O of a warp, through its own rows of shared memory (`tile`, a tile as in shared_tile.cuh), in stores of 16 bytes.
+__device__ inline void StoreOutputs(unsigned tile, const RowSums& rows, const Outputs& o, const Item& item,
+                                    int first_row, unsigned lane, const Arguments& t) {
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float scale = OneOver(rows.sum[i][half]);
+      const int row = i * 16 + half * 8 + lane / 4;
+#pragma unroll
+      for (int j = 0; j < 2 * kDimBlocks; ++j) {
+        const Element2 pair = ToElement2(o[i][j][2 * half] * scale, o[i][j][2 * half + 1] * scale);
+        StoreShared4(tile + ChunkOffset(row, j) + lane % 4 * 4, *reinterpret_cast<const unsigned*>(&pair));
+      }
+    }
+  __syncwarp();
+  constexpr int kOutChunks = HEAD_DIM / kChunk;
+#pragma unroll 4
+  for (int index = lane; index < kWarpRows * kOutChunks; index += 32) {
+    const int row = index / kOutChunks;
+    const int chunk = index % kOutChunks;
+    if (first_row + row >= t.Rows()) break;
+    const Query query = QueryOf(item.head, first_row + row, t);
+    const float4 four = LoadShared16(tile + ChunkOffset(row, chunk));
+    *reinterpret_cast<float4*>(t.o + RowOffset(item.batch, query, t) + chunk * kChunk) = four;
+  }
+}
+
+__device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const Item& item, int first_row,
+                                    unsigned lane, const Arguments& t) {
+  const long long all_rows = static_cast<long long>(t.batch) * t.heads * t.Rows();
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
+      if (row >= t.Rows()) continue;
+      const long long number = item.split * all_rows + RowNumber(item.batch, QueryOf(item.head, row, t), t);
+      float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 2;
+#pragma unroll
+      for (int j = 0; j < 2 * kDimBlocks; ++j) {
+        if (j * 8 < HEAD_DIM) {
+          *reinterpret_cast<float2*>(to + j * 8) = make_float2(o[i][j][2 * half], o[i][j][2 * half + 1]);
+        }
+      }
+      if (lane % 4 == 0) {
+        const float scale = SOFTCAP ? 1.0f : t.scale;
+        t.partial_ml[number] = make_float2(rows.maximum[i][half] * scale, rows.sum[i][half]);
+      }
+    }
+}
+
+__device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int first_row, unsigned lane,
+                                    const Arguments& t) {
+  if (t.lse == nullptr || lane % 4 != 0) return;
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
+      if (row >= t.Rows()) continue;
+      const float scale = SOFTCAP ? 1.0f : t.scale;
+      t.lse[RowNumber(item.batch, QueryOf(item.head, row, t), t)] =
+          LogSumExp(rows.maximum[i][half] * scale, rows.sum[i][half]);
+    }
+}

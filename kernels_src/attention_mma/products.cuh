@@ -1,0 +1,84 @@
+// The two matrix products of a tile of keys, by one warp: S = Q K^T and O += P V.
+#pragma once
+
+#include "shared_tile.cuh"
+#include "softmax.cuh"
+
+// Q of a warp: in shared memory, or (Q_REGISTERS) read once and kept.
+class Queries {
+ public:
+  // `tile` is the warp's first row of Q.
+  __device__ Queries(unsigned tile, unsigned lane) : address_(RowsFirst(tile, lane)) {}
+
+  // Once Q has arrived.
+  __device__ void Keep() {
+#if Q_REGISTERS
+#pragma unroll
+    for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+      for (int d = 0; d < kDimBlocks; ++d) LoadMatrices(kept_[i][d], address_.At(i, d));
+#endif
+  }
+
+  __device__ void Read(unsigned (&to)[kRowBlocks][4], int dim_block) const {
+#pragma unroll
+    for (int i = 0; i < kRowBlocks; ++i) {
+#if Q_REGISTERS
+#pragma unroll
+      for (int e = 0; e < 4; ++e) to[i][e] = kept_[i][dim_block][e];
+#else
+      LoadMatrices(to[i], address_.At(i, dim_block));
+#endif
+    }
+  }
+
+ private:
+  LaneAddress address_;
+#if Q_REGISTERS
+  unsigned kept_[kRowBlocks][kDimBlocks][4];
+#endif
+};
+
+// `keys` is ColumnsFirst of the team's keys.
+__device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAddress& keys) {
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int j = 0; j < 2 * kKeyBlocks; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) s[i][j][e] = 0.0f;
+#pragma unroll
+  for (int d = 0; d < kDimBlocks; ++d) {
+    unsigned q[kRowBlocks][4];
+    queries.Read(q, d);
+#pragma unroll
+    for (int j = 0; j < kKeyBlocks; ++j) {
+      unsigned k[4];
+      LoadMatrices(k, keys.At(j, d));
+#pragma unroll
+      for (int i = 0; i < kRowBlocks; ++i) {
+        Multiply(s[i][2 * j], q[i], k[0], k[1]);
+        Multiply(s[i][2 * j + 1], q[i], k[2], k[3]);
+      }
+    }
+  }
+}
+
+// `values` is RowsFirst of the team's keys. P is computed 16 keys at a time, beside the products of the 16 before.
+__device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, const LaneAddress& values, float scale) {
+#pragma unroll
+  for (int j = 0; j < kKeyBlocks; ++j) {
+    unsigned p[kRowBlocks][4];
+    Weights(s, j, rows, scale, p);
+#pragma unroll
+    for (int d = 0; d < kDimBlocks; ++d) {
+      unsigned v[4];
+      LoadMatricesTransposed(v, values.At(j, d));
+#pragma unroll
+      for (int i = 0; i < kRowBlocks; ++i) {
+        Multiply(o[i][2 * d], p[i], v[0], v[1]);
+        Multiply(o[i][2 * d + 1], p[i], v[2], v[3]);
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// What the parameters mean: warps and tiles. And the kernel's arguments.
+//
+// The CTA's WARPS_M x WARPS_N warps divide a tile of logits. The WARPS_M warps of a column are a team: they share the
+// team's keys, and wait for nobody else during the walk over the keys.
+//
+//              keys of a tile: BLOCK_N
+//             team 0     team 1
+//            +---------+---------+
+//   rows     | warp 0  | warp 2  |  kRowBlocks x 16 rows
+//   BLOCK_M  +---------+---------+
+//            | warp 1  | warp 3  |
+//            +---------+---------+
+//             kTeamKeys = BLOCK_N / WARPS_N
+#pragma once
+
+#include "common/element.cuh"
+
+constexpr int kWarps = WARPS_M * WARPS_N;
+constexpr int kThreads = kWarps * 32;
+constexpr int kTeamThreads = WARPS_M * 32;
+constexpr int kRowBlocks = BLOCK_M / 16 / WARPS_M;  // blocks of 16 rows, of a warp
+constexpr int kWarpRows = kRowBlocks * 16;
+constexpr int kTeamKeys = BLOCK_N / WARPS_N;
+constexpr int kKeyBlocks = kTeamKeys / 16;
+constexpr int kDim = (HEAD_DIM + 15) / 16 * 16;  // columns of the tiles; those past HEAD_DIM are zeros
+constexpr int kDimBlocks = kDim / 16;
+
+static_assert(HEAD_DIM % kChunk == 0 && HEAD_DIM <= 256, "rows are whole chunks of 16 bytes");
+static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
+static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");
+static_assert(kThreads <= 512, "16 warps at most");
+static_assert(K_STAGES >= 1 && K_STAGES <= 3 && V_STAGES >= 1 && V_STAGES <= 3, "one to three buffers");
+
+// A warp's part of S, and of O, as mma's sums: [16 rows][8 columns][four of a lane].
+using Logits = float[kRowBlocks][2 * kKeyBlocks][4];
+using Outputs = float[kRowBlocks][2 * kDimBlocks][4];
+
+// Strides in elements; Q and O share theirs, as do K and V. With PACK_GQA a head here is a group of `pack` query heads
+// that share K and V: their rows are interleaved into one head of seq_q * pack rows. Without, pack is 1.
+struct Arguments {
+  const Element* q;
+  const Element* k;
+  const Element* v;
+  Element* o;
+  float* lse;        // [batch][query head][row], or null
+  float* partial_o;  // scratch; null without splits
+  float2* partial_ml;
+  unsigned* counter;  // of the work queue; null: plain grid
+  unsigned* tickets;  // one for each (batch, head, tile): the last split joins them all; null: a launch of its own does
+  int items, tiles, section, splits;
+  int batch, heads, pack, group;  // group: heads that share K and V
+  int seq_q, seq_kv;
+  int causal_offset;  // row i sees keys <= i + causal_offset
+  int window;         // and, with MASK 2, only the last `window` of those
+  float scale;        // log2(e) / sqrt(HEAD_DIM); 1 with SOFTCAP
+  float cap_in, cap;  // SOFTCAP: 2 log2(e) / (sqrt(HEAD_DIM) softcap), and log2(e) softcap
+  long long q_batch_stride, q_head_stride, q_row_stride;
+  long long kv_batch_stride, kv_head_stride, kv_row_stride;
+
+  __device__ int Pack() const { return PACK_GQA ? pack : 1; }
+  __device__ int Rows() const { return seq_q * Pack(); }  // of a head
+  // Known to the compiler where rows are contiguous.
+  __device__ long long KvRowStride() const { return IS_BSHD ? kv_row_stride : HEAD_DIM; }
+};
