@@ -59,7 +59,7 @@ struct Telemetry {
   double power_w = 0;
   int temperature_c = 0;
   int64_t throttle_reasons = 0;
-  bool contended = false;  // another process holds a context on this device
+  bool contended = false;  // another process computes on this device
 };
 
 class Device {

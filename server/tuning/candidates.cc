@@ -101,6 +101,11 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
   if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
+  for (const std::shared_ptr<const space::Family>& family : families) {
+    const absl::StatusOr<space::Variant> guess = space::Guess(family, subject.problem, subject.device);
+    if (!guess.ok()) continue;  // nothing of it is feasible
+    if (const std::optional<size_t> index = set.Find(guess->ToText())) set.guesses.push_back(*index);
+  }
   return set;
 }
 

@@ -42,6 +42,8 @@ struct CandidateSet {
   std::vector<v1::RemovedByConstraint> removed;
   int64_t compile_keys = 0;
 
+  std::vector<size_t> guesses;  // each family's (space::Guess), in the families' order
+
   std::optional<size_t> Find(absl::string_view variant_text) const;
   std::map<std::string, size_t, std::less<>> by_text;
 };

@@ -1,4 +1,5 @@
-// Candidates drawn without replacement; the seed decides the order, so that a resumed job draws the same ones.
+// First what is guessed to be good, then candidates drawn without replacement; the seed decides the order, so that a
+// resumed job draws the same ones.
 #ifndef ATTUNE_SERVER_TUNING_RANDOM_STRATEGY_H_
 #define ATTUNE_SERVER_TUNING_RANDOM_STRATEGY_H_
 
@@ -11,7 +12,8 @@ namespace attune::tuning {
 
 class RandomStrategy : public Strategy {
  public:
-  RandomStrategy(size_t candidates, uint64_t seed);
+  // `first` are different candidates.
+  RandomStrategy(size_t candidates, const std::vector<size_t>& first, uint64_t seed);
 
   std::optional<size_t> Ask() override;
   void Tell(size_t candidate, const v1::Trial& trial) override {}
@@ -19,7 +21,8 @@ class RandomStrategy : public Strategy {
 
  private:
   std::mt19937_64 random_;
-  std::vector<size_t> order_;  // the first next_ are drawn
+  std::vector<size_t> order_;  // the first next_ have been asked for
+  size_t given_;               // so many of them are not drawn
   size_t next_ = 0;
 };
 

@@ -8,12 +8,12 @@
 
 namespace attune::tuning {
 
-std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, uint64_t default_seed,
-                                       Clock clock) {
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
+                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock) {
   std::unique_ptr<Strategy> strategy;
   if (description.kind() == v1::Strategy::KIND_RANDOM) {
     const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
-    strategy = std::make_unique<RandomStrategy>(candidates, seed);
+    strategy = std::make_unique<RandomStrategy>(candidates, first, seed);
   } else {
     strategy = std::make_unique<ExhaustiveStrategy>(candidates);
   }

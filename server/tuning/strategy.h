@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
@@ -30,10 +31,11 @@ class Strategy {
 
 using Clock = std::function<absl::Time()>;
 
-// The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that
-// is the same when the job is resumed.
-std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, uint64_t default_seed,
-                                       Clock clock);
+// The strategy that a request describes, its budget included. `first` are different candidates that are likely to be
+// good: RANDOM begins with them. `default_seed` stands in for a seed of 0: a value that is the same when the job is
+// resumed.
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
+                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock);
 
 }  // namespace attune::tuning
 

@@ -70,7 +70,7 @@ int64_t CountUntried(const CandidateSet& candidates, const TuneSpec& spec) {
   v1::Strategy untimed = spec.strategy;
   untimed.clear_max_time();
   const std::unique_ptr<Strategy> strategy =
-      MakeStrategy(untimed, candidates.all.size(), spec.seed, [] { return absl::UnixEpoch(); });
+      MakeStrategy(untimed, candidates.all.size(), candidates.guesses, spec.seed, [] { return absl::UnixEpoch(); });
   int64_t untried = 0;
   while (const std::optional<size_t> index = strategy->Ask()) {
     if (!candidates.all[*index].known.has_value()) ++untried;
@@ -84,7 +84,7 @@ absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spe
   absl::StatusOr<CandidateSet> candidates = CandidatesNow(context.shop, spec);
   if (!candidates.ok()) return candidates.status();
   const std::unique_ptr<Strategy> strategy =
-      MakeStrategy(spec.strategy, candidates->all.size(), spec.seed, [] { return absl::Now(); });
+      MakeStrategy(spec.strategy, candidates->all.size(), candidates->guesses, spec.seed, [] { return absl::Now(); });
 
   TrialPhase::Plan plan;
   plan.subject = &subject;

@@ -68,13 +68,12 @@ absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors&
 absl::StatusOr<std::string> Case::InputDamage() const {
   const std::pair<const GuardedBuffer*, const std::vector<uint16_t>*> tensors[] = {
       {&buffers.q, &inputs.q}, {&buffers.k, &inputs.k}, {&buffers.v, &inputs.v}};
-  GuardedBuffer::Snapshot snapshot;
   for (const auto& [buffer, values] : tensors) {
-    if (absl::Status status = buffer->Download(snapshot); !status.ok()) return status;
-    if (std::memcmp(snapshot.contents().data(), values->data(), snapshot.size) != 0) {
-      return absl::StrCat("changed its input ", buffer->name());
-    }
-    if (std::string damage = snapshot.Damage(); !damage.empty()) return absl::StrCat(buffer->name(), ": ", damage);
+    const absl::StatusOr<bool> unchanged = buffer->Holds(AsBytes(*values));
+    if (!unchanged.ok()) return unchanged.status();
+    if (!*unchanged) return absl::StrCat("changed its input ", buffer->name());
+    absl::StatusOr<std::string> damage = buffer->Damage();
+    if (!damage.ok() || !damage->empty()) return damage.ok() ? absl::StrCat(buffer->name(), ": ", *damage) : damage;
   }
   return std::string();
 }

@@ -1,6 +1,7 @@
 #include "server/verify/guarded_buffer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,8 @@ namespace attune::verify {
 namespace {
 
 constexpr std::byte kZoneByte{0xFF};
+// Small enough to stay in a core's cache beside what it is compared with.
+constexpr size_t kPiece = 8 << 20;
 
 // Bytes before the first that is not the zone's, or its size.
 size_t IntactBytes(absl::Span<const std::byte> zone) {
@@ -57,6 +60,16 @@ absl::Status GuardedBuffer::Download(Snapshot& snapshot) const {
   snapshot.size = size_;
   snapshot.bytes.resize(size_ + 2 * kZone);
   return device_->Download(*buffer_, 0, absl::MakeSpan(snapshot.bytes));
+}
+
+absl::StatusOr<bool> GuardedBuffer::Holds(absl::Span<const std::byte> bytes) const {
+  std::vector<std::byte> piece(std::min(size_, kPiece));
+  for (size_t done = 0; done < size_; done += piece.size()) {
+    const absl::Span<std::byte> to = absl::MakeSpan(piece).subspan(0, std::min(piece.size(), size_ - done));
+    if (absl::Status status = device_->Download(*buffer_, kZone + done, to); !status.ok()) return status;
+    if (std::memcmp(to.data(), bytes.data() + done, to.size()) != 0) return false;
+  }
+  return true;
 }
 
 absl::StatusOr<std::string> GuardedBuffer::Damage() const {

@@ -45,6 +45,9 @@ class GuardedBuffer {
   };
   absl::Status Download(Snapshot& snapshot) const;
 
+  // Whether the contents are these bytes, as many as size(). Downloads them in pieces.
+  absl::StatusOr<bool> Holds(absl::Span<const std::byte> bytes) const;
+
   // Empty, or what has been written outside; downloads the zones alone.
   absl::StatusOr<std::string> Damage() const;
 

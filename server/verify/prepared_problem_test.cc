@@ -136,6 +136,15 @@ TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
       v1::VERDICT_OUT_OF_BOUNDS, "changed its input V");
 }
 
+// Above 64 MiB of inputs one case is looked at a trial: each of them must do.
+TEST_F(PreparedProblemTest, WritesIntoLargeInputsAreFoundEachTime) {
+  Prepare("b1.h1.q1.kv132000.d128.f16");
+  for (int trial = 0; trial < 2; ++trial) {
+    ExpectVerdict(RightThen([](const FakeArguments& a) { a.k.data[a.k.size - 1] = std::byte{0x33}; }),
+                  v1::VERDICT_OUT_OF_BOUNDS, "changed its input K");
+  }
+}
+
 TEST_F(PreparedProblemTest, ACandidateAfterOneThatWroteOutOfBoundsIsNotBlamed) {
   Prepare("b1.h1.q8.d16.f16.lse");
   ASSERT_EQ(Check(RightThen([](const FakeArguments& a) {

@@ -85,6 +85,7 @@ TEST(Abi, NvrtcIsNvrtc) {
 #if __has_include(<nvml.h>)
 TEST(Abi, NvmlIsNvml) {
   static_assert(sizeof(NvmlProcessInfo) == sizeof(nvmlProcessInfo_t) && sizeof(NvmlDevice) == sizeof(nvmlDevice_t));
+  static_assert(sizeof(NvmlProcessUtilization) == sizeof(nvmlProcessUtilizationSample_t));
   static_assert(+kNvmlSuccess == +NVML_SUCCESS && +kNvmlInsufficientSize == +NVML_ERROR_INSUFFICIENT_SIZE);
   static_assert(+kNvmlClockSm == +NVML_CLOCK_SM && +kNvmlClockMemory == +NVML_CLOCK_MEM);
   static_assert(+kNvmlTemperatureGpu == +NVML_TEMPERATURE_GPU);
@@ -94,6 +95,11 @@ TEST(Abi, NvmlIsNvml) {
 TEST(Abi, ProcessInfoHasNvmlsLayout) {
   EXPECT_EQ(sizeof(NvmlProcessInfo), 24u);
   EXPECT_EQ(offsetof(NvmlProcessInfo, used_gpu_memory), 8u);
+}
+
+TEST(Abi, ProcessUtilizationHasNvmlsLayout) {
+  EXPECT_EQ(sizeof(NvmlProcessUtilization), 32u);
+  EXPECT_EQ(offsetof(NvmlProcessUtilization, sm_percent), 16u);
 }
 
 }  // namespace

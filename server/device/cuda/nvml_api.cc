@@ -25,6 +25,7 @@ std::shared_ptr<const NvmlApi> NvmlApi::Load() {
     nvml.Find("nvmlDeviceGetCurrentClocksThrottleReasons", &api->DeviceGetThrottleReasons);
   }
   nvml.Find("nvmlDeviceGetComputeRunningProcesses_v3", &api->DeviceGetComputeProcesses);
+  nvml.Find("nvmlDeviceGetProcessUtilization", &api->DeviceGetProcessUtilization);
   return api;
 }
 

@@ -30,6 +30,15 @@ struct NvmlProcessInfo {  // nvmlProcessInfo_t since NVML 11
   unsigned compute_instance_id;
 };
 
+struct NvmlProcessUtilization {  // nvmlProcessUtilizationSample_t
+  unsigned pid;
+  unsigned long long time_us;  // of the host's clock
+  unsigned sm_percent;
+  unsigned memory_percent;
+  unsigned encoder_percent;
+  unsigned decoder_percent;
+};
+
 class NvmlApi {
  public:
   // Null when the host has no NVML or it does not start.
@@ -50,6 +59,9 @@ class NvmlApi {
   NvmlResult (*DeviceGetTemperature)(NvmlDevice device, NvmlTemperatureSensor sensor, unsigned* celsius) = nullptr;
   NvmlResult (*DeviceGetThrottleReasons)(NvmlDevice device, unsigned long long* reasons) = nullptr;
   NvmlResult (*DeviceGetComputeProcesses)(NvmlDevice device, unsigned* count, NvmlProcessInfo* processes) = nullptr;
+  // Samples later than `since_us`.
+  NvmlResult (*DeviceGetProcessUtilization)(NvmlDevice device, NvmlProcessUtilization* samples, unsigned* count,
+                                            unsigned long long since_us) = nullptr;
 
  private:
   explicit NvmlApi(DynamicLibrary library) : library_(std::move(library)) {}

@@ -1,14 +1,20 @@
 #include "server/device/cuda/telemetry.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "absl/types/span.h"
+#include "server/device/cuda/contention.h"
 
 namespace attune::device::cuda {
 namespace {
 
 constexpr absl::Duration kProcessPeriod = absl::Milliseconds(20);
+// NVML samples each process some times a second.
+constexpr absl::Duration kLately = absl::Seconds(1);
 
 }  // namespace
 
@@ -45,10 +51,18 @@ bool TelemetryReader::Contended() {
   const absl::Time now = absl::Now();
   if (nvml_->DeviceGetComputeProcesses == nullptr || now < processes_read_ + kProcessPeriod) return contended_;
   processes_read_ = now;
-  std::array<NvmlProcessInfo, 8> processes;
-  unsigned count = processes.size();
-  const NvmlResult result = nvml_->DeviceGetComputeProcesses(device_, &count, processes.data());
-  contended_ = result == kNvmlInsufficientSize || (result == kNvmlSuccess && count > 1);
+  std::array<NvmlProcessInfo, 64> processes;
+  unsigned holders = processes.size();
+  const NvmlResult result = nvml_->DeviceGetComputeProcesses(device_, &holders, processes.data());
+  contended_ = result == kNvmlInsufficientSize || (result == kNvmlSuccess && holders > 1);
+  if (result != kNvmlSuccess || !contended_ || nvml_->DeviceGetProcessUtilization == nullptr) return contended_;
+  std::array<NvmlProcessUtilization, 512> samples;
+  unsigned count = samples.size();
+  if (nvml_->DeviceGetProcessUtilization(device_, samples.data(), &count, absl::ToUnixMicros(now - kLately)) ==
+      kNvmlSuccess) {
+    contended_ = AnotherComputes(absl::MakeSpan(processes.data(), holders), absl::MakeSpan(samples.data(), count),
+                                 static_cast<unsigned>(getpid()));
+  }
   return contended_;
 }
 

@@ -20,8 +20,8 @@ class TelemetryReader {
   Telemetry Read();
 
  private:
-  // Whether more processes than this one compute on the device. NVML lists them by the host's process ids, which in a
-  // container are not ours: so they are counted and not compared. Asked at most every kProcessPeriod, for it is slow.
+  // Whether another process computes on the device, asked at most every kProcessPeriod, for it is slow. Where NVML does
+  // not say who computes, every other context counts.
   bool Contended();
 
   const std::shared_ptr<const NvmlApi> nvml_;

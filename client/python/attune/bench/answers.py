@@ -26,6 +26,7 @@ class Tuning:
 
     max_time: float
     deadline: float  # of `clock`; problems not reached by then are asked for only
+    families: tuple[str, ...] = ()  # empty: all
 
 
 def ask(
@@ -46,7 +47,7 @@ def ask(
     for problem in sorted(problems, key=flops):
         try:
             if tuning and clock() < tuning.deadline:
-                _tune(client, problem, device, tuning.max_time)
+                _tune(client, problem, device, tuning)
             answer = client.best(problem, device=device, artifact=True)
             answers[problem] = answer
             progress.step(f"{problem}  {answer.provenance.name}  {answer.variant.text}")
@@ -67,9 +68,16 @@ def trials_within(problem: Problem, seconds: float) -> int:
     return max(LEAST_TRIALS, round(seconds / trial))
 
 
-def _tune(client: attune.Client, problem: Problem, device: str, max_time: float) -> None:
+def _tune(client: attune.Client, problem: Problem, device: str, tuning: Tuning) -> None:
+    trials = trials_within(problem, tuning.max_time)
     try:
-        trials = trials_within(problem, max_time)
-        client.tune(problem, device=device, strategy="random", max_trials=trials, max_time=max_time).result()
+        client.tune(
+            problem,
+            device=device,
+            families=tuning.families,
+            strategy="random",
+            max_trials=trials,
+            max_time=tuning.max_time,
+        ).result()
     except AttuneError as error:
         say(f"{problem}: tuning ended with {error}; what is served is asked for all the same")

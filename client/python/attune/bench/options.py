@@ -63,6 +63,13 @@ def parser() -> argparse.ArgumentParser:
 
     tuning = made.add_argument_group("tuning")
     tuning.add_argument("--tune", action="store_true", help="tune each problem first; default: ask only")
+    tuning.add_argument(
+        "--families",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="only these; default: all",
+    )
     tuning.add_argument("--max-time", type=_seconds, default=4.0, metavar="S", help="of trials a problem; default: 4")
 
     timing = made.add_argument_group("timing")

@@ -85,7 +85,7 @@ def _ask(
     """
     tuning = None
     if options.tune:
-        tuning = Tuning(options.max_time, start + TUNING_SHARE * (options.deadline or float("inf")))
+        tuning = Tuning(options.max_time, start + TUNING_SHARE * (options.deadline or float("inf")), options.families)
     with _client(options) as client:
         device = next((device for device in client.devices() if device.id == options.device), None)
         if device is None:
