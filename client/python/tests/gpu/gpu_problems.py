@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DEVICE = "cuda:0"
-FAMILIES = ("attention_wmma",)
+FAMILIES = ("attention_wmma", "attention_mma")
 # What the tests ask about; every other shape they use is answered from the nearest of these.
 PROBLEMS = (
     "b1.h1.q128.d64.f16",
