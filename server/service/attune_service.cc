@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
 #include "server/service/errors.h"
 #include "server/service/watch.h"
@@ -230,11 +231,16 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
     if (request->has_best()) {
       v1::GetBestRequest best = request->best();
       if (absl::Status status = Validate(best, known_); !status.ok()) return status;
-      const auto answer = options_.lookup->GetBest(best);
-      if (!answer.ok()) return answer.status();
-      if (answer->trial().empty()) {
-        return absl::NotFoundError("the best answer is HEURISTIC and was never timed; `attune tune` times it");
+      // Of this very problem: the trial of a near one explains that one, and a guess was never timed.
+      best.clear_acceptable();
+      for (const v1::Provenance own : {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE, v1::PROVENANCE_STALE}) {
+        best.add_acceptable(own);
       }
+      const auto answer = options_.lookup->GetBest(best);
+      if (absl::IsNotFound(answer.status())) {
+        return absl::NotFoundError(absl::StrCat(answer.status().message(), "; `attune tune` tunes it"));
+      }
+      if (!answer.ok()) return answer.status();
       name = answer->trial();
     } else if (name.empty()) {
       return absl::InvalidArgumentError("trial is empty; name one (\"trials/123\") or set best");

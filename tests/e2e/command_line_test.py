@@ -34,6 +34,7 @@ class CommandLineTest(DaemonTest):
         self.one_line(daemon.attune("tune", PROBLEM, "--device", "cuda:7", check=False), NOT_FOUND, "cuda:7")
         self.one_line(daemon.attune("explain", "trials/999999", check=False), NOT_FOUND, "trials/999999")
         self.one_line(daemon.attune("watch", "operations/none", check=False), NOT_FOUND, "operations/none")
+        self.one_line(daemon.attune("explain", PROBLEM, check=False), NOT_FOUND, PROBLEM, "never tuned", "attune tune")
         self.one_line(
             daemon.attune("evaluate", PROBLEM, "attention_opencl:BLOCK_M=3", check=False), INVALID, "BLOCK_M"
         )
