@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/space/space.h"
 #include "server/tuning/tuner_fixture.h"
 
 namespace attune::tuning {
@@ -122,6 +123,20 @@ TEST_F(TuneTest, ARandomBudgetTriesSoManyAndTheIncumbent) {
   const v1::Operation done = Tune(request);
   EXPECT_THAT(Tries(), SizeIs(3));
   EXPECT_EQ(done.progress().trials_total(), 3);
+}
+
+TEST_F(TuneTest, ARandomSearchTriesTheFamilysGuessFirst) {
+  Start();
+  for (const char* problem : {"b1.h1.q128.d64.f16", "b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16"}) {
+    v1::TuneRequest request = TuneRequest(problem);
+    request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+    request.mutable_strategy()->set_max_trials(1);
+    request.mutable_strategy()->set_seed(5);
+    Tune(request);
+    const auto guess = space::Guess(SearchFamily(), *ParseProblem(problem), FakeDevice());
+    ASSERT_TRUE(guess.ok()) << guess.status();
+    EXPECT_THAT(Tries(problem), ElementsAre(Pair(guess->ToText(), 1)));
+  }
 }
 
 TEST_F(TuneTest, ASpillingVariantNeverReachesTheDevice) {
