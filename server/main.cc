@@ -23,6 +23,7 @@
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
+#include "server/store/files.h"
 #include "server/store/store.h"
 #include "server/tuning/lookup.h"
 #include "server/tuning/pending_tuner.h"
@@ -136,20 +137,17 @@ workers::WorkerOptions OptionsOfWorkers() {
   return options;
 }
 
-// What this host has, or nothing when it cannot be probed.
-workers::HostDescription Probe(const workers::WorkerOptions& options) {
+// What this host has, of the devices that --devices names.
+absl::StatusOr<workers::HostDescription> Probe(const workers::WorkerOptions& options) {
   absl::StatusOr<workers::HostDescription> host = workers::ProbeHost(options);
-  if (!host.ok()) {
-    LogError("the host could not be probed; serving stored answers only", {{"error", host.status().message()}});
-    return {};
-  }
+  if (!host.ok()) return host.status();
   const std::vector<std::string> wanted = absl::GetFlag(FLAGS_devices);
   if (!wanted.empty()) {
     std::erase_if(host->devices, [&wanted](const v1::Device& device) {
       return std::find(wanted.begin(), wanted.end(), device.id()) == wanted.end();
     });
   }
-  return *std::move(host);
+  return host;
 }
 
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
@@ -196,14 +194,15 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
 absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const std::string& host_file, const workers::WorkerOptions& options,
                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
                                                   store::Store* store) {
-  absl::StatusOr<workers::HostDescription> recalled = workers::RecallHost(host_file);
-  if (!recalled.ok()) {
-    if (!absl::IsNotFound(recalled.status())) {
-      LogWarning("nothing is served before the host is probed", {{"reason", recalled.status().message()}});
-    }
+  const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
+  if (absl::IsNotFound(bytes.status())) return nullptr;
+  absl::StatusOr<workers::HostDescription> remembered = bytes.ok() ? workers::ReadHost(*bytes) : bytes.status();
+  if (!remembered.ok()) {
+    LogWarning("nothing is served before the host is probed",
+               {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(absl::GetFlag(FLAGS_listen), *std::move(recalled), options, families, store);
+  auto front = Serve(absl::GetFlag(FLAGS_listen), *std::move(remembered), options, families, store);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -221,12 +220,17 @@ absl::Status Run(const EndingSignals& signals) {
   if (!store.ok()) return store.status();
 
   const workers::WorkerOptions options = OptionsOfWorkers();
-  const std::string host_file = workers::HostFile(absl::GetFlag(FLAGS_data_dir), options);
+  const std::string host_file = absl::StrCat(absl::GetFlag(FLAGS_data_dir), "/", workers::HostFileName(options));
   auto front = ServeEarly(host_file, options, *families, store->get());
   if (!front.ok()) return front.status();
-  workers::HostDescription host = Probe(options);
+  const absl::StatusOr<workers::HostDescription> probed = Probe(options);
+  if (!probed.ok()) {
+    LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
+  }
+  // Without a probe there is no device to work on; look-ups go on as they were.
+  const workers::HostDescription host = probed.ok() ? *probed : workers::HostDescription();
   LogHost(host);
-  if (*front == nullptr || !workers::SameHost((*front)->host, host)) {
+  if (*front == nullptr || (probed.ok() && !workers::SameHost((*front)->host, host))) {
     std::vector<std::string> addresses = absl::GetFlag(FLAGS_listen);
     if (*front != nullptr) {
       LogWarning("the host has changed since the last start; its answers are made anew");
@@ -236,8 +240,10 @@ absl::Status Run(const EndingSignals& signals) {
     }
     front = Serve(addresses, host, options, *families, store->get());
     if (!front.ok()) return front.status();
-    if (absl::Status kept = workers::RememberHost(host_file, host); !kept.ok()) {
-      LogWarning("the next start will probe before it serves", {{"reason", kept.message()}});
+  }
+  if (probed.ok()) {
+    if (absl::Status kept = store::ReplaceFile(host_file, workers::WriteHost(host)); !kept.ok()) {
+      LogWarning("the next start may probe before it serves", {{"reason", kept.message()}});
     }
   }
 

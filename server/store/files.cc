@@ -95,6 +95,13 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view bytes) {
   return status;
 }
 
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
+  const std::string fresh = absl::StrCat(path, ".new");
+  unlink(fresh.c_str());  // what a crash left
+  if (absl::Status status = WriteNewFile(fresh, bytes); !status.ok()) return status;
+  return Rename(fresh, path);
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return FileError(errno, "open", path);

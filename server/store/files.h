@@ -36,6 +36,8 @@ absl::Status MakeDirectories(const std::string& path);
 absl::Status Sync(const std::string& path);
 // Fails when the file exists.
 absl::Status WriteNewFile(const std::string& path, absl::string_view bytes);
+// Writes beside `path`, then renames: a reader sees the old file or the new one, whole. One writer at a time.
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
 absl::StatusOr<std::string> ReadFile(const std::string& path);  // NotFound
 // Moves `from` over `to`, both in one directory.
 absl::Status Rename(const std::string& from, const std::string& to);

@@ -17,8 +17,12 @@ absl::StatusOr<HostDescription> ProbeHost(const WorkerOptions& options) {
   if (!connection.ok()) return connection.status();
   absl::StatusOr<worker::v1::DescribeResponse> description = (*connection)->Describe();
   if (!description.ok()) return description.status();
-  return HostDescription{{description->backends().begin(), description->backends().end()},
-                         {description->devices().begin(), description->devices().end()}};
+  return ToHost(*description);
+}
+
+HostDescription ToHost(const worker::v1::DescribeResponse& description) {
+  return {{description.backends().begin(), description.backends().end()},
+          {description.devices().begin(), description.devices().end()}};
 }
 
 }  // namespace attune::workers

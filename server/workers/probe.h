@@ -13,6 +13,9 @@ namespace attune::workers {
 // Arguments for a worker of the role "compile", "device" or "probe".
 std::vector<std::string> WorkerArguments(absl::string_view role, const WorkerOptions& options);
 
+// What a probe answers, as the daemon has it.
+HostDescription ToHost(const worker::v1::DescribeResponse& description);
+
 }  // namespace attune::workers
 
 #endif  // ATTUNE_SERVER_WORKERS_PROBE_H_

@@ -1,10 +1,8 @@
 #include "server/workers/remembered_host.h"
 
-#include <filesystem>
-#include <fstream>
-#include <system_error>
-
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/workers/probe.h"
 
 namespace attune::workers {
 namespace {
@@ -16,39 +14,30 @@ worker::v1::DescribeResponse ToMessage(const HostDescription& host) {
   return message;
 }
 
+std::string BytesWithoutMemory(const HostDescription& host) {
+  worker::v1::DescribeResponse message = ToMessage(host);
+  for (v1::Device& device : *message.mutable_devices()) device.clear_memory_bytes();
+  return message.SerializeAsString();
+}
+
 }  // namespace
 
-std::string HostFile(const std::string& data_dir, const WorkerOptions& options) {
-  return absl::StrCat(data_dir, "/host", options.emulate.empty() ? "" : "-", options.emulate, ".binpb");
+std::string HostFileName(const WorkerOptions& options) {
+  return absl::StrCat("host", options.emulate.empty() ? "" : "-", options.emulate, ".binpb");
 }
 
-absl::Status RememberHost(const std::string& file, const HostDescription& host) {
-  const std::string fresh = file + ".new";
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  ToMessage(host).SerializeToOstream(&out);
-  out.close();
-  if (!out) return absl::UnavailableError(absl::StrCat("cannot write ", fresh));
-  std::error_code error;
-  std::filesystem::rename(fresh, file, error);
-  if (error) return absl::UnavailableError(absl::StrCat("cannot rename ", fresh, ": ", error.message()));
-  return absl::OkStatus();
-}
+std::string WriteHost(const HostDescription& host) { return ToMessage(host).SerializeAsString(); }
 
-absl::StatusOr<HostDescription> RecallHost(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return absl::NotFoundError(absl::StrCat("there is no ", file));
+absl::StatusOr<HostDescription> ReadHost(absl::string_view bytes) {
   worker::v1::DescribeResponse message;
-  if (!message.ParseFromIstream(&in)) return absl::DataLossError(absl::StrCat(file, " is damaged"));
-  return HostDescription{{message.backends().begin(), message.backends().end()},
-                         {message.devices().begin(), message.devices().end()}};
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("what was remembered of the host is damaged");
+  }
+  return ToHost(message);
 }
 
 bool SameHost(const HostDescription& a, const HostDescription& b) {
-  worker::v1::DescribeResponse one = ToMessage(a);
-  worker::v1::DescribeResponse other = ToMessage(b);
-  for (v1::Device& device : *one.mutable_devices()) device.clear_memory_bytes();
-  for (v1::Device& device : *other.mutable_devices()) device.clear_memory_bytes();
-  return one.SerializeAsString() == other.SerializeAsString();
+  return BytesWithoutMemory(a) == BytesWithoutMemory(b);
 }
 
 }  // namespace attune::workers

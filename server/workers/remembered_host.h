@@ -5,20 +5,18 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/workers/workers.h"
 
 namespace attune::workers {
 
-// The file of a data directory; a host under emulated limits has one of its own.
-std::string HostFile(const std::string& data_dir, const WorkerOptions& options);
+// The name of the file that remembers a host; one under emulated limits has a file of its own.
+std::string HostFileName(const WorkerOptions& options);
 
-// The file is a serialised attune.worker.v1.DescribeResponse. Written beside itself and renamed: a reader sees the old
-// one or the new one, whole. Losing it costs one slow start.
-absl::Status RememberHost(const std::string& file, const HostDescription& host);
-// NotFound when there is none, DataLoss when it is not such a message.
-absl::StatusOr<HostDescription> RecallHost(const std::string& file);
+// The file's bytes, a serialised attune.worker.v1.DescribeResponse, and back: DataLoss when they are not one.
+std::string WriteHost(const HostDescription& host);
+absl::StatusOr<HostDescription> ReadHost(absl::string_view bytes);
 
 // Whether answers for one are right for the other. Memory does not count: a virtual machine's grows as it is used.
 bool SameHost(const HostDescription& a, const HostDescription& b);

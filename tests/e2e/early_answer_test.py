@@ -6,25 +6,29 @@ from harness import ATTUNED, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q64.d64.f16"
 
-# A worker that probes its host only once it is let.
-SLOW_PROBE = """#!/bin/sh
-case "$*" in *--role=probe*) while [ -e {gate} ]; do sleep 0.02; done ;; esac
+# A worker that does something else before, or instead of, probing its host while there is a file `gate`.
+WORKER = """#!/bin/sh
+case "$*" in *--role=probe*) {probe} ;; esac
 exec {worker} "$@"
 """
 
 
 class EarlyAnswerTest(DaemonTest):
-    def test_look_ups_are_answered_before_the_host_is_probed(self):
+    def tuned(self, probe):
+        """A daemon that has tuned and stopped, its answer, and the gate in front of its next probe."""
         gate = self.directory / "gate"
         worker = self.directory / "worker"
-        worker.write_text(SLOW_PROBE.format(gate=gate, worker=ATTUNED.with_name("attune-worker")))
+        worker.write_text(WORKER.format(probe=probe.format(gate=gate), worker=ATTUNED.with_name("attune-worker")))
         worker.chmod(0o755)
         daemon = self.daemon(flags=[f"--worker={worker}"])
         daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=2", "--seed=7")
         served = daemon.json("best", PROBLEM)[0]
         daemon.stop()
-
         gate.touch()
+        return daemon, served, gate
+
+    def test_look_ups_are_answered_before_the_host_is_probed(self):
+        daemon, served, gate = self.tuned("while [ -e {gate} ]; do sleep 0.02; done")
         daemon.start(until="while the host is probed")
         self.assertEqual(daemon.json("best", PROBLEM)[0], served)
         refused = daemon.attune("--timeout=1s", "tune", PROBLEM, check=False)
@@ -32,6 +36,17 @@ class EarlyAnswerTest(DaemonTest):
         gate.unlink()
         wait_until("the tuner", lambda: " serving " in daemon.log)
         daemon.attune("tune", PROBLEM, "--strategy=random", "--max-trials=2", "--seed=7")
+        daemon.stop()
+
+    def test_a_probe_that_fails_takes_no_answer_away(self):
+        daemon, served, gate = self.tuned("[ -e {gate} ] && exit 1")
+        daemon.start()
+        self.assertIn("could not be probed", daemon.log)
+        self.assertEqual(daemon.json("best", PROBLEM)[0], served)
+        daemon.stop()
+        gate.unlink()
+        daemon.start()
+        self.assertNotIn("the host has changed", daemon.log)
         daemon.stop()
 
     def test_a_host_that_has_changed_is_noticed(self):
