@@ -89,12 +89,10 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
     KeyWalk walk(shared + kKeyRing, shared + kValueRing, kv, tiles, place.team, thread % kTeamThreads, t);
     walk.Start();
     Queries queries(shared + kQueryTile + place.OwnBytes(), place.lane);
-    if (Q_REGISTERS || WARPS_N > 1) {
-      WaitCopies<kPendingAtBegin>();
-      __syncthreads();  // Q is here for all teams
-      queries.Keep();
-      if (Q_REGISTERS) __syncthreads();  // its place is V's
-    }
+    WaitCopies<kPendingAtFirst>();
+    __syncthreads();  // Q is here for all teams
+    queries.Keep();
+    if (Q_REGISTERS) __syncthreads();  // its place is V's
     walk.Run(queries, rows, o, place.FirstRow(item), place.lane);
   }
   JoinQuads(rows);

@@ -2,7 +2,7 @@
 //
 // Step i of the walk, with K = K_STAGES buffers for K and V = V_STAGES for V:
 //
-//   wait for K(i)                             one barrier: all of step i - 1 is done, and its buffers are free
+//   wait for K(i), and V(i) if both > 1       one barrier: all of step i - 1 is done, and its buffers are free
 //   start V(i + V - 1), K(i + K - 1)          one group of copies each, empty past the last step
 //   S = Q K(i)^T
 //   if K or V is 1: wait for V(i), barrier    K = 1: K's only buffer is free; V = 1: V(i) is here
@@ -11,6 +11,7 @@
 //
 // With two buffers each a step has a single barrier, and warps drift apart by almost a step: one's softmax then runs
 // beside another's products. Groups complete in order, so what has arrived follows from how many are still pending.
+// The first step begins as soon as Q and K(0) are there, which are copied before all else: V(0) is waited for apart.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -23,6 +24,10 @@ constexpr int kAfterKey = K_STAGES == 1 ? 0 : 2 * (K_STAGES - 2);
 constexpr int kAfterValue = 2 * (V_STAGES - 2) + 1;
 constexpr bool kOneBarrier = K_STAGES > 1 && V_STAGES > 1;
 constexpr int kPendingAtBegin = kOneBarrier && kAfterValue < kAfterKey ? kAfterValue : kAfterKey;
+// Steps before the first, of two groups each; before them is the group of Q and K(0).
+constexpr int kStepsAhead = kKeyLead > kValueLead ? kKeyLead : kValueLead;
+constexpr int kPendingAtFirst = 2 * kStepsAhead;
+constexpr bool kFirstValueApart = V_STAGES > 1;
 constexpr int kBufferBytes = BLOCK_N * kRowBytes;
 
 // Barrier among the warps of a team.
@@ -56,19 +61,20 @@ class KeyWalk {
 
   // The copies of the steps before the first, in the order that the counts of pending groups rest on.
   __device__ void Start() {
-    constexpr int kAhead = kKeyLead > kValueLead ? kKeyLead : kValueLead;
+    StartTile(k_ring_, t_.k + source_, tiles_.end - 1);
+    CommitCopies();
 #pragma unroll
-    for (int step = -kAhead; step < 0; ++step) {
+    for (int step = -kStepsAhead; step < 0; ++step) {
       const int tile = tiles_.end - 1 - step;
       const long long source = source_ - step * TileStride();
       if (step + kValueLead >= 0) StartValues(tile - kValueLead, source, (step + kValueLead) % V_STAGES);
       CommitCopies();
-      if (step + kKeyLead >= 0) StartKeys(tile - kKeyLead, source, (step + kKeyLead) % K_STAGES);
+      if (step + kKeyLead >= 1) StartKeys(tile - kKeyLead, source, (step + kKeyLead) % K_STAGES);
       CommitCopies();
     }
   }
 
-  // `first_row` is the warp's.
+  // Once Q and K(0) are there for all. `first_row` is the warp's.
   __device__ void Run(const Queries& queries, RowSums& rows, Outputs& o, int first_row, unsigned lane) {
     const LaneAddress keys = ColumnsFirst(k_ring_, lane);
     const LaneAddress values = RowsFirst(v_ring_, lane);
@@ -78,8 +84,11 @@ class KeyWalk {
 #pragma unroll 1
     for (int tile = tiles_.end - 1; tile >= tiles_.begin; --tile) {
       const int v_buffer = K_STAGES == V_STAGES ? k_buffer : other_buffer;
-      WaitCopies<kPendingAtBegin>();
-      SyncTeam(team_);
+      const bool first = tile == tiles_.end - 1;
+      if (!first) {
+        WaitCopies<kPendingAtBegin>();
+        SyncTeam(team_);
+      }
       StartValues(tile - kValueLead, source, Before(v_buffer, V_STAGES));
       CommitCopies();
       if (K_STAGES > 1) {
@@ -88,10 +97,9 @@ class KeyWalk {
       }
       Logits s;
       QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes));
-      if (!kOneBarrier) {
-        if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
-        SyncTeam(team_);
-      }
+      if (kFirstValueApart && first) WaitCopies<kAfterValue + (K_STAGES > 1 ? 2 : 1)>();
+      if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
+      if (!kOneBarrier || first) SyncTeam(team_);
       if (K_STAGES == 1) {
         StartKeys(tile - 1, source, 0);
         CommitCopies();

@@ -62,7 +62,8 @@ __device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned la
     }
 }
 
-// Brings the maxima up to S, and O and the sums to the new maxima.
+// Brings the maxima up to S, and O and the sums to the new maxima. LAZY_RESCALE: only when the maximum of a lane's own
+// logits has left its row's behind by more than kLag, for which lanes need not be asked but all at once.
 __device__ inline void RaiseMaxima(const Logits& s, RowSums& rows, Outputs& o, float scale) {
   float seen[kRowBlocks][2];
   bool grown = false;
@@ -75,15 +76,15 @@ __device__ inline void RaiseMaxima(const Logits& s, RowSums& rows, Outputs& o, f
       for (int j = 1; j < 2 * kKeyBlocks; ++j) {
         maximum = fmaxf(maximum, fmaxf(s[i][j][2 * half], s[i][j][2 * half + 1]));
       }
-      seen[i][half] = GroupMax<4>(maximum);
-      grown |= (seen[i][half] - rows.maximum[i][half]) * scale > kLag;  // -inf - -inf is NaN, which is not greater
+      seen[i][half] = maximum;
+      grown |= (maximum - rows.maximum[i][half]) * scale > kLag;  // -inf - -inf is NaN, which is not greater
     }
   if (LAZY_RESCALE && !__any_sync(0xffffffffu, grown)) return;
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float maximum = fmaxf(rows.maximum[i][half], seen[i][half]);
+      const float maximum = fmaxf(rows.maximum[i][half], GroupMax<4>(seen[i][half]));
       const float factor = Exp2((rows.maximum[i][half] - ExponentBase(maximum)) * scale);
       rows.maximum[i][half] = maximum;
       rows.sum[i][half] *= factor;
