@@ -15,6 +15,7 @@
 //
 //   shape.cuh         warps, teams, tiles            key_walk.cuh   the loop over keys and its copies
 //   items.cuh         work items, which keys         products.cuh   Q K^T and P V
+//   sequence.cuh      where a sequence's rows lie
 //   shared_tile.cuh   tiles in shared memory         softmax.cuh    the rows' arithmetic between the two
 //   instructions.cuh  PTX                            merge.cuh, output.cuh, combine.cuh   the way out
 //
@@ -36,15 +37,15 @@ __device__ inline void StartQueries(unsigned tile, unsigned thread, const Item& 
   using Copy = TileCopy<BLOCK_M, kThreads>;
   const Element* q = t.q + Copy::Chunk(thread) * kChunk;
   Copy::Start(
-      tile, thread, [&](int row) { return q + RowOffset(item.batch, QueryOf(item.head, first_row + row, t), t); },
-      [&](int row) { return first_row + row < t.Rows(); });
+      tile, thread, [&](int row) { return q + RowOffset(item.sequence, QueryOf(item.head, first_row + row, t), t); },
+      [&](int row) { return first_row + row < item.sequence.Rows(t); });
 }
 
 // True in every thread of the last CTA of a tile to get here, which then sees all that the others wrote before.
 __device__ inline bool IsLastSplit(const Item& item, const Arguments& t, int* slot) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    unsigned* tickets = t.tickets + (static_cast<long long>(item.batch) * t.heads + item.head) * t.tiles + item.tile;
+    unsigned* tickets = t.tickets + (static_cast<long long>(item.sequence.batch) * t.heads + item.head) * t.tiles + item.tile;
     const bool last = TakeTicket(tickets) == static_cast<unsigned>(t.splits) - 1;
     if (last) *tickets = 0;  // for the next launch
     *slot = last;
@@ -58,11 +59,12 @@ __device__ inline void CombineTile(unsigned shared, const Item& item, const Argu
   const auto query_of = [&](int row) { return QueryOf(item.head, first_row + row, t); };
   CombineRows<kWarps>(
       t.partial_o, t.partial_ml, t.splits, static_cast<long long>(t.batch) * t.heads * t.Rows(),
-      min(BLOCK_M, t.Rows() - first_row), shared, [&](int row) { return RowNumber(item.batch, query_of(row), t); },
+      min(BLOCK_M, item.sequence.Rows(t) - first_row), shared,
+      [&](int row) { return RowNumber(item.sequence, query_of(row), t); },
       [&](int row, const CombinedRow& joined) {
         const Query query = query_of(row);
-        float* lse = t.lse == nullptr ? nullptr : t.lse + RowNumber(item.batch, query, t);
-        StoreCombined(joined, t.o + RowOffset(item.batch, query, t), lse, threadIdx.x % 32);
+        float* lse = t.lse == nullptr ? nullptr : t.lse + LogSumNumber(item.sequence, query, t);
+        StoreCombined(joined, t.o + RowOffset(item.sequence, query, t), lse, threadIdx.x % 32);
       });
 }
 
@@ -84,9 +86,8 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
   const unsigned thread = Anew(threadIdx.x);
   const Place place(thread);
   if (tiles.begin < tiles.end) {
-    const long long kv = item.batch * t.kv_batch_stride + item.head / t.group * t.kv_head_stride;
     StartQueries(shared + kQueryTile, thread, item, t);  // joins the first group of copies
-    KeyWalk walk(shared + kKeyRing, shared + kValueRing, kv, tiles, place.team, thread % kTeamThreads, t);
+    KeyWalk walk(shared + kKeyRing, shared + kValueRing, item, tiles, place.team, thread % kTeamThreads, t);
     walk.Start();
     Queries queries(shared + kQueryTile + place.OwnBytes(), place.lane);
     WaitCopies<kPendingAtFirst>();
@@ -100,6 +101,7 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
 }
 
 __device__ inline void AttendItem(unsigned shared, int index, const Arguments& t, int* slot) {
+  if (VARLEN && IsPastEnd(ItemOf(index, t), t)) return;
   RowSums rows;
   Outputs o;
   Clear(rows, o);
@@ -112,6 +114,7 @@ __device__ inline void AttendItem(unsigned shared, int index, const Arguments& t
   if (WARPS_N > 1) {
     MergeTeams(shared, rows, o, place.team, place.team_warp, place.lane, SOFTCAP ? 1.0f : t.scale);
   }
+  if (SINKS && place.team == 0 && item.split == 0) AddSinks(rows, o, item, first_row, place.lane, t);
   if (t.splits == 1) {
     if (place.team == 0) {
       StoreOutputs(shared + place.OwnBytes(), rows, o, item, first_row, place.lane, t);
@@ -130,11 +133,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
                   int splits, int batch, int heads, int pack, int group, int seq_q, int seq_kv, int causal_offset,
                   int window, float scale, float cap_in, float cap, long long q_batch_stride, long long q_head_stride,
                   long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
-                  long long kv_row_stride) {
+                  long long kv_row_stride, const float* sinks, const int* q_bounds, const int* kv_bounds,
+                  const int* kv_lengths, const int* page_table, int bottom_right) {
   const Arguments t = {
       q, k, v, o, lse, partial_o, partial_ml, counter, tickets, items, tiles, section, splits, batch, heads, pack,
       group, seq_q, seq_kv, causal_offset, window, scale, cap_in, cap, q_batch_stride, q_head_stride, q_row_stride,
-      kv_batch_stride, kv_head_stride, kv_row_stride};
+      kv_batch_stride, kv_head_stride, kv_row_stride, sinks, q_bounds, kv_bounds, kv_lengths, page_table, bottom_right};
   // clang-format on
   extern __shared__ __align__(128) unsigned char dynamic[];
   __shared__ int last_slot, item_slot;
@@ -152,16 +156,25 @@ constexpr int kCombineWarps = 8;
 extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
     attention_mma_combine(const float* partial_o, const float2* partial_ml, Element* o, float* lse, int splits,
                           long long all_rows, int cta_rows, int heads, int seq_q, long long batch_stride,
-                          long long head_stride, long long row_stride) {
+                          long long head_stride, long long row_stride, const int* q_bounds, int batch) {
   __shared__ __align__(16) unsigned char parts[kCombineWarps * kCombineBytes];
   const long long first = static_cast<long long>(blockIdx.x) * cta_rows;
   const int rows = static_cast<int>(min(static_cast<long long>(cta_rows), all_rows - first));
+  Arguments t = {};  // those that say where rows lie; no heads are packed here
+  t.q_bounds = q_bounds, t.batch = batch, t.heads = heads, t.pack = 1, t.seq_q = seq_q;
+  t.q_batch_stride = batch_stride, t.q_head_stride = head_stride, t.q_row_stride = row_stride;
   CombineRows<kCombineWarps>(
-      partial_o, partial_ml, splits, all_rows, rows, SharedAddress(parts), [=](int row) { return first + row; },
-      [=](int row, const CombinedRow& joined) {
+      partial_o, partial_ml, splits, all_rows, rows, SharedAddress(parts),
+      [&](int row) {
         const long long number = first + row;
-        const long long head = number / seq_q;
-        Element* to = o + head / heads * batch_stride + head % heads * head_stride + number % seq_q * row_stride;
-        StoreCombined(joined, to, lse == nullptr ? nullptr : lse + number, threadIdx.x % 32);
+        const bool past_end = VARLEN && number % seq_q >= QueriesOf(number / seq_q / heads, t).seq_q;
+        return past_end ? kNoRow : number;
+      },
+      [&](int row, const CombinedRow& joined) {
+        const long long head = (first + row) / seq_q;
+        const Query query = {static_cast<int>(head % heads), static_cast<int>((first + row) % seq_q)};
+        const Sequence sequence = QueriesOf(head / heads, t);
+        float* to_lse = lse == nullptr ? nullptr : lse + LogSumNumber(sequence, query, t);
+        StoreCombined(joined, o + RowOffset(sequence, query, t), to_lse, threadIdx.x % 32);
       });
 }

@@ -91,8 +91,10 @@ __device__ inline void StoreCombined(const CombinedRow& joined, Element* o, floa
   if (lse != nullptr && lane == 0) *lse = LogSumExp(joined.maximum, joined.sum);
 }
 
-// Rows 0 .. `rows` of a CTA of kCtaWarps warps, all of which call it. `place(row)` gives the row's number, `store(row,
-// joined)` writes it. `shared` is room for kCombineBytes of every warp.
+constexpr long long kNoRow = -1;
+
+// Rows 0 .. `rows` of a CTA of kCtaWarps warps, all of which call it. `place(row)` gives the row's number, with VARLEN
+// kNoRow where a sequence has no such row; `store(row, joined)` writes it. `shared` is room for kCombineBytes of every warp.
 template <int kCtaWarps, class Place, class Store>
 __device__ inline void CombineRows(const float* partial_o, const float2* partial_ml, int splits, long long all_rows,
                                    int rows, unsigned shared, Place place, Store store) {
@@ -102,14 +104,17 @@ __device__ inline void CombineRows(const float* partial_o, const float2* partial
   while (parts * 2 * rows <= kCtaWarps && parts * kGroups < splits) parts *= 2;
   if (parts == 1) {
     for (int row = warp; row < rows; row += kCtaWarps) {
-      store(row, CombinePart(partial_o, partial_ml, splits, place(row), all_rows, 0, 1, lane));
+      const long long number = place(row);
+      if (VARLEN && number == kNoRow) continue;
+      store(row, CombinePart(partial_o, partial_ml, splits, number, all_rows, 0, 1, lane));
     }
     return;
   }
   const int row = warp / parts;
-  const bool used = row < rows;
+  const long long number = row < rows ? place(row) : kNoRow;
+  const bool used = VARLEN ? number != kNoRow : row < rows;
   CombinedRow joined = {};
-  if (used) joined = CombinePart(partial_o, partial_ml, splits, place(row), all_rows, warp % parts, parts, lane);
+  if (used) joined = CombinePart(partial_o, partial_ml, splits, number, all_rows, warp % parts, parts, lane);
   const unsigned own = shared + warp * kCombineBytes + lane * 16;
 #pragma unroll
   for (int j = 0; j < kLaneVectors; ++j) {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "common/work.cuh"
-#include "shape.cuh"
+#include "sequence.cuh"
 
 struct Item {
-  int tile, split, head, batch;
+  int tile, split, head;
+  Sequence sequence;
 };
 
 // Order: sections of `section` heads; in a section tile by tile, for each its splits, for each the heads. Section 1
@@ -23,8 +24,22 @@ __device__ inline Item ItemOf(int index, const Arguments& t) {
   item.tile = MASK ? t.tiles - 1 - tile : tile;
   item.split = rest / heads % t.splits;
   item.head = head % t.heads;
-  item.batch = head / t.heads;
+  item.sequence = SequenceOf(head / t.heads, t);
   return item;
+}
+
+// Whether the item's tile lies behind its sequence's last row.
+__device__ inline bool IsPastEnd(const Item& item, const Arguments& t) {
+  return item.tile * BLOCK_M >= item.sequence.Rows(t);
+}
+
+// Where the keys of an item's head begin in K and V; with pages, in each page.
+__device__ inline long long HeadOffset(const Item& item, const Arguments& t) {
+  const Sequence& sequence = item.sequence;
+  const long long first = PAGE_SIZE ? 0
+                          : VARLEN  ? sequence.first_key * t.KvRowStride()
+                                    : sequence.batch * t.kv_batch_stride;
+  return first + item.head / t.group * t.kv_head_stride;
 }
 
 // Row `row` of an item's head: with packed heads, which query head and which of its rows.
@@ -43,10 +58,10 @@ struct Keys {
   int begin, end;
 };
 
-__device__ inline Keys KeysOf(int query_row, const Arguments& t) {
-  if (!MASK) return {0, t.seq_kv};
-  const int last = query_row + t.causal_offset;  // may be negative
-  return {MASK == 2 ? max(0, last - t.window + 1) : 0, min(t.seq_kv, last + 1)};
+__device__ inline Keys KeysOf(int query_row, const Sequence& sequence, const Arguments& t) {
+  if (!MASK) return {0, sequence.seq_kv};
+  const int last = query_row + sequence.causal_offset;  // may be negative
+  return {MASK == 2 ? max(0, last - t.window + 1) : 0, min(sequence.seq_kv, last + 1)};
 }
 
 // The key tiles [begin, end) of an item, which may be none; those in [whole_begin, whole_end) need no mask.
@@ -56,8 +71,9 @@ struct TileRange {
 
 __device__ inline TileRange TilesOf(const Item& item, const Arguments& t) {
   const int first_row = item.tile * BLOCK_M;
-  const Keys first = KeysOf(first_row / t.Pack(), t);
-  const Keys last = KeysOf((min(t.Rows(), first_row + BLOCK_M) - 1) / t.Pack(), t);
+  const Sequence& sequence = item.sequence;
+  const Keys first = KeysOf(first_row / t.Pack(), sequence, t);
+  const Keys last = KeysOf((min(sequence.Rows(t), first_row + BLOCK_M) - 1) / t.Pack(), sequence, t);
   const int begin = first.begin / BLOCK_N;
   const unsigned count = max(0, (last.end + BLOCK_N - 1) / BLOCK_N - begin);
   const unsigned splits = t.splits;

@@ -45,17 +45,20 @@ __device__ inline void SyncTeam(unsigned team) {
 // that K and V share.
 class KeyWalk {
  public:
-  // `k_ring` and `v_ring` are shared addresses; `head` is where the head's keys begin in K and V.
-  __device__ KeyWalk(unsigned k_ring, unsigned v_ring, long long head, const TileRange& tiles, unsigned team,
+  // `k_ring` and `v_ring` are shared addresses.
+  __device__ KeyWalk(unsigned k_ring, unsigned v_ring, const Item& item, const TileRange& tiles, unsigned team,
                      unsigned team_thread, const Arguments& t)
       : t_(t),
+        sequence_(item.sequence),
         tiles_(tiles),
         k_ring_(k_ring + team * kTeamKeys * kRowBytes),
         v_ring_(v_ring + team * kTeamKeys * kRowBytes),
         team_(team),
         thread_(team_thread),
-        source_(head +
-                (static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys + Copy::Row(team_thread)) *
+        source_(HeadOffset(item, t) +
+                (PAGE_SIZE ? 0
+                           : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys +
+                                 Copy::Row(team_thread)) *
                     t.KvRowStride() +
                 Copy::Chunk(team_thread) * kChunk) {}
 
@@ -106,7 +109,7 @@ class KeyWalk {
       }
       if (SOFTCAP) Cap(s, t_);
       if (tile >= tiles_.whole_end || (MASK == 2 && tile < tiles_.whole_begin)) {
-        Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, t_);
+        Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, sequence_, t_);
       }
       const float scale = SOFTCAP ? 1.0f : t_.scale;
       RaiseMaxima(s, rows, o, scale);
@@ -122,9 +125,9 @@ class KeyWalk {
 
   __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
   __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
-  __device__ long long TileStride() const { return BLOCK_N * t_.KvRowStride(); }
+  __device__ long long TileStride() const { return PAGE_SIZE ? 0 : BLOCK_N * t_.KvRowStride(); }
 
-  // `source` is this thread's part of the tile that the walk has come to.
+  // `source` is this thread's part of the tile that the walk has come to; with pages, of a page's first row always.
   __device__ void StartKeys(int tile, long long source, int buffer) {
     if (tile < tiles_.begin) return;
     StartTile(k_ring_ + buffer * kBufferBytes, t_.k + (source - kKeyLead * TileStride()), tile);
@@ -135,8 +138,16 @@ class KeyWalk {
   }
 
   __device__ void StartTile(unsigned buffer, const Element* from, int tile) {
-    const int valid = t_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
+    const int valid = sequence_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
     const long long row_stride = t_.KvRowStride();
+    const int first = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
+    if (PAGE_SIZE % kTeamKeys != 0) {  // a look-up for each row; none behind the last key
+      Copy::Start(
+          buffer, thread_, [=](int row) { return row < valid ? from + PageOffset(sequence_, first + row, t_) : from; },
+          [=](int row) { return row < valid; });
+      return;
+    }
+    if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first + static_cast<int>(Copy::Row(thread_)), t_);
     if (valid >= kTeamKeys) {
       Copy::StartFull(buffer, thread_, from, row_stride);
     } else {  // the last tile of the sequence, which the walk begins with; 0 * NaN is NaN, so rows past it are zeros
@@ -147,8 +158,9 @@ class KeyWalk {
   }
 
   const Arguments& t_;
+  const Sequence sequence_;
   const TileRange tiles_;
   unsigned k_ring_, v_ring_;
   unsigned team_, thread_;
-  long long source_;  // where this thread's first chunk of the walk's first tile lies in K and V
+  long long source_;  // where this thread's first chunk of the walk's first tile lies in K and V; of a page's first row
 };

@@ -1,17 +1,25 @@
 // Where a warp's rows go: O and LSE when they saw all keys, or a split's partial (m, l, O) in scratch.
 //
-// Partial layout: m (base 2) and l [split][row], O [split][row][HEAD_DIM] in fp32, not yet divided by l; rows of all
-// query heads of all batches, numbered as LSE's are.
+// Partial layout: m (base 2) and l [split][row], O [split][row][HEAD_DIM] in fp32, not yet divided by l; rows are of
+// [batch][query head][seq_q], and unused where a sequence is shorter.
 #pragma once
 
 #include "merge.cuh"
 
-__device__ inline long long RowNumber(int batch, const Query& query, const Arguments& t) {
-  return (static_cast<long long>(batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
+__device__ inline long long RowNumber(const Sequence& sequence, const Query& query, const Arguments& t) {
+  return (static_cast<long long>(sequence.batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
 }
 
-__device__ inline long long RowOffset(int batch, const Query& query, const Arguments& t) {
-  return batch * t.q_batch_stride + query.head * t.q_head_stride + query.row * t.q_row_stride;
+// In Q and O.
+__device__ inline long long RowOffset(const Sequence& sequence, const Query& query, const Arguments& t) {
+  const long long first = VARLEN ? sequence.first_query * t.q_row_stride : sequence.batch * t.q_batch_stride;
+  return first + query.head * t.q_head_stride + query.row * t.q_row_stride;
+}
+
+// In LSE.
+__device__ inline long long LogSumNumber(const Sequence& sequence, const Query& query, const Arguments& t) {
+  if (!VARLEN) return RowNumber(sequence, query, t);
+  return static_cast<long long>(query.head) * t.q_bounds[t.batch] + sequence.first_query + query.row;
 }
 
 // O of a warp, through its own rows of shared memory (`tile`, a tile as in shared_tile.cuh), in stores of 16 bytes.
@@ -35,10 +43,10 @@ __device__ inline void StoreOutputs(unsigned tile, const RowSums& rows, const Ou
   for (int index = lane; index < kWarpRows * kOutChunks; index += 32) {
     const int row = index / kOutChunks;
     const int chunk = index % kOutChunks;
-    if (first_row + row >= t.Rows()) break;
+    if (first_row + row >= item.sequence.Rows(t)) break;
     const Query query = QueryOf(item.head, first_row + row, t);
     const float4 four = LoadShared16(tile + ChunkOffset(row, chunk));
-    *reinterpret_cast<float4*>(t.o + RowOffset(item.batch, query, t) + chunk * kChunk) = four;
+    *reinterpret_cast<float4*>(t.o + RowOffset(item.sequence, query, t) + chunk * kChunk) = four;
   }
 }
 
@@ -50,8 +58,8 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
-      if (row >= t.Rows()) continue;
-      const long long number = item.split * all_rows + RowNumber(item.batch, QueryOf(item.head, row, t), t);
+      if (row >= item.sequence.Rows(t)) continue;
+      const long long number = item.split * all_rows + RowNumber(item.sequence, QueryOf(item.head, row, t), t);
       float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 2;
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
@@ -74,9 +82,9 @@ __device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int f
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
-      if (row >= t.Rows()) continue;
+      if (row >= item.sequence.Rows(t)) continue;
       const float scale = SOFTCAP ? 1.0f : t.scale;
-      t.lse[RowNumber(item.batch, QueryOf(item.head, row, t), t)] =
+      t.lse[LogSumNumber(item.sequence, QueryOf(item.head, row, t), t)] =
           LogSumExp(rows.maximum[i][half] * scale, rows.sum[i][half]);
     }
 }

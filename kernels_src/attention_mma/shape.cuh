@@ -42,23 +42,29 @@ struct Arguments {
   const Element* k;
   const Element* v;
   Element* o;
-  float* lse;        // [batch][query head][row], or null
+  float* lse;        // [batch][query head][row], with VARLEN [query head][row of all sequences]; or null
   float* partial_o;  // scratch; null without splits
   float2* partial_ml;
   unsigned* counter;  // of the work queue; null: plain grid
   unsigned* tickets;  // one for each (batch, head, tile): the last split joins them all; null: a launch of its own does
   int items, tiles, section, splits;
   int batch, heads, pack, group;  // group: heads that share K and V
-  int seq_q, seq_kv;
+  int seq_q, seq_kv;  // where sequences differ the longest's
   int causal_offset;  // row i sees keys <= i + causal_offset
   int window;         // and, with MASK 2, only the last `window` of those
   float scale;        // log2(e) / sqrt(HEAD_DIM); 1 with SOFTCAP
   float cap_in, cap;  // SOFTCAP: 2 log2(e) / (sqrt(HEAD_DIM) softcap), and log2(e) softcap
   long long q_batch_stride, q_head_stride, q_row_stride;
   long long kv_batch_stride, kv_head_stride, kv_row_stride;
+  const float* sinks;     // SINKS: [query head], in natural units
+  const int* q_bounds;    // VARLEN: [batch + 1], where a sequence's rows begin in Q and O; the last is their number
+  const int* kv_bounds;   // VARLEN without pages: the same of K and V
+  const int* kv_lengths;  // PAGE_SIZE: [batch]
+  const int* page_table;  // PAGE_SIZE: [batch][ceil(seq_kv / PAGE_SIZE)]
+  int bottom_right;       // VARLEN, PAGE_SIZE: causal_offset is a sequence's own seq_kv - seq_q; otherwise it is 0
 
   __device__ int Pack() const { return PACK_GQA ? pack : 1; }
-  __device__ int Rows() const { return seq_q * Pack(); }  // of a head
+  __device__ int Rows() const { return seq_q * Pack(); }  // of a head of the longest sequence
   // Known to the compiler where rows are contiguous.
-  __device__ long long KvRowStride() const { return IS_BSHD ? kv_row_stride : HEAD_DIM; }
+  __device__ long long KvRowStride() const { return IS_BSHD || PAGE_SIZE ? kv_row_stride : HEAD_DIM; }
 };

@@ -11,6 +11,7 @@
 // The running maximum may lag behind by this many powers of two before O is rescaled (LAZY_RESCALE): P then stays below
 // 2^8, far from fp16's largest number, and sums are fp32.
 constexpr float kLag = 8.0f;
+constexpr float kLog2e = 1.442695040888963407f;
 
 // 1 / sum, or 0 for a row that saw no key, whose output is 0. To the last bit or two; sums are far from overflow.
 __device__ inline float OneOver(float sum) { return sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f; }
@@ -43,13 +44,14 @@ __device__ inline void Cap(Logits& s, const Arguments& t) {
 }
 
 // -inf for the keys that a row does not see. `first_row`, of the warp, and `first_key`, of the team's keys.
-__device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned lane, const Arguments& t) {
+__device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned lane,
+                            const Sequence& sequence, const Arguments& t) {
   first_key += static_cast<int>(lane % 4 * 2);
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const Keys keys = KeysOf((first_row + i * 16 + half * 8 + static_cast<int>(lane / 4)) / t.Pack(), t);
+      const Keys keys = KeysOf((first_row + i * 16 + half * 8 + static_cast<int>(lane / 4)) / t.Pack(), sequence, t);
       const int begin = keys.begin - first_key;
       const int end = keys.end - first_key;
 #pragma unroll
@@ -113,6 +115,31 @@ __device__ inline void Weights(const Logits& s, int key_block, RowSums& rows, fl
         rows.sum[i][half] += low + high;
         const Element2 pair = ToElement2(low, high);
         p[i][2 * j + half] = *reinterpret_cast<const unsigned*>(&pair);
+      }
+    }
+}
+
+// Joins every row with its head's sink, a logit without a value: it takes weight in the sum, and a row that saw no key
+// has the sink as its maximum. Sums are the whole row's. A sink of -inf changes nothing.
+__device__ inline void AddSinks(RowSums& rows, Outputs& o, const Item& item, int first_row, unsigned lane,
+                                const Arguments& t) {
+  const float scale = SOFTCAP ? 1.0f : t.scale;
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
+      const float sink = t.sinks[QueryOf(item.head, row, t).head] * kLog2e / scale;  // as maxima are: unscaled
+      const float seen = rows.maximum[i][half];
+      const float maximum = seen > sink ? seen : sink;  // fmaxf would hide a NaN
+      const float base = ExponentBase(maximum);
+      const float factor = Exp2((seen - base) * scale);
+      rows.maximum[i][half] = maximum;
+      rows.sum[i][half] = rows.sum[i][half] * factor + Exp2((sink - base) * scale);
+#pragma unroll
+      for (int j = 0; j < 2 * kDimBlocks; ++j) {
+        o[i][j][2 * half] *= factor;
+        o[i][j][2 * half + 1] *= factor;
       }
     }
 }
