@@ -21,22 +21,30 @@ __device__ inline void LoadMatricesTransposed(unsigned (&to)[4], unsigned shared
                : "memory");
 }
 
-// sums += A B, with A 16 x 16, B 16 x 8, sums 16 x 8 in fp32. With row = lane / 4 and pair = 2 (lane % 4), a lane has
+// sums = from + A B, with A 16 x 16, B 16 x 8, sums 16 x 8 in fp32. With row = lane / 4 and pair = 2 (lane % 4), a lane
+// has
 //
 //   A      a[0] (row, pair ..)   a[1] (row + 8, pair ..)   a[2] (row, pair + 8 ..)   a[3] (row + 8, pair + 8 ..)
 //   B      low (pair .., row)    high (pair + 8 .., row)            i.e. column lane / 4
 //   sums   [0], [1] (row, pair ..)   [2], [3] (row + 8, pair ..)
 //
 // PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".
-__device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
+__device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high,
+                                const float (&from)[4]) {
 #if IS_BF16
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
 #endif
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(low), "r"(high));
+      "{%10, %11, %12, %13};"
+      : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(low), "r"(high), "f"(from[0]), "f"(from[1]), "f"(from[2]),
+        "f"(from[3]));
+}
+
+// sums += A B.
+__device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
+  Multiply(sums, a, low, high, sums);
 }
 
 // Starts copying 16 bytes to shared memory, past L1. PTX ISA, "Data Movement and Conversion: cp.async".

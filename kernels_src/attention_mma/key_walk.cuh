@@ -99,7 +99,7 @@ class KeyWalk {
         CommitCopies();
       }
       Logits s;
-      QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes));
+      QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes), rows);
       if (kFirstValueApart && first) WaitCopies<kAfterValue + (K_STAGES > 1 ? 2 : 1)>();
       if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
       if (!kOneBarrier || first) SyncTeam(team_);

@@ -27,7 +27,7 @@ __device__ inline void MergeTeams(unsigned shared, RowSums& rows, Outputs& o, un
       for (int i = 0; i < kRowBlocks; ++i) {
 #pragma unroll
         for (int j = 0; j < 2 * kDimBlocks; ++j) StoreShared16(part + (i * 2 * kDimBlocks + j) * 512, o[i][j]);
-        const float sums[4] = {rows.maximum[i][0], rows.maximum[i][1], rows.sum[i][0], rows.sum[i][1]};
+        const float sums[4] = {rows.maximum[i][0], rows.maximum[i][1], rows.sum[i][0], rows.sum[i][2]};
         StoreShared16(part + (kRowBlocks * 2 * kDimBlocks + i) * 512, sums);
       }
     }
@@ -46,7 +46,7 @@ __device__ inline void MergeTeams(unsigned shared, RowSums& rows, Outputs& o, un
           mine[half] = Exp2((rows.maximum[i][half] - base) * scale);
           theirs[half] = Exp2((maxima[half] - base) * scale);
           rows.maximum[i][half] = maximum;
-          rows.sum[i][half] = rows.sum[i][half] * mine[half] + sums[half] * theirs[half];
+          rows.sum[i][2 * half] = rows.sum[i][2 * half] * mine[half] + sums[half] * theirs[half];
         }
 #pragma unroll
         for (int j = 0; j < 2 * kDimBlocks; ++j) {

@@ -29,7 +29,7 @@ __device__ inline void StoreOutputs(unsigned tile, const RowSums& rows, const Ou
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float scale = OneOver(rows.sum[i][half]);
+      const float scale = OneOver(rows.sum[i][2 * half]);
       const int row = i * 16 + half * 8 + lane / 4;
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
@@ -69,7 +69,7 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
       }
       if (lane % 4 == 0) {
         const float scale = SOFTCAP ? 1.0f : t.scale;
-        t.partial_ml[number] = make_float2(rows.maximum[i][half] * scale, rows.sum[i][half]);
+        t.partial_ml[number] = make_float2(rows.maximum[i][half] * scale, rows.sum[i][2 * half]);
       }
     }
 }
@@ -85,6 +85,6 @@ __device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int f
       if (row >= item.sequence.Rows(t)) continue;
       const float scale = SOFTCAP ? 1.0f : t.scale;
       t.lse[LogSumNumber(item.sequence, QueryOf(item.head, row, t), t)] =
-          LogSumExp(rows.maximum[i][half] * scale, rows.sum[i][half]);
+          LogSumExp(rows.maximum[i][half] * scale, rows.sum[i][2 * half]);
     }
 }

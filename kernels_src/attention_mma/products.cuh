@@ -39,14 +39,11 @@ class Queries {
 #endif
 };
 
-// `keys` is ColumnsFirst of the team's keys.
-__device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAddress& keys) {
+// S = Q K^T, less the maxima with kFromMaximum. `keys` is ColumnsFirst of the team's keys.
+__device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAddress& keys, const RowSums& rows) {
+  float begin[kRowBlocks][4];
 #pragma unroll
-  for (int i = 0; i < kRowBlocks; ++i)
-#pragma unroll
-    for (int j = 0; j < 2 * kKeyBlocks; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) s[i][j][e] = 0.0f;
+  for (int i = 0; i < kRowBlocks; ++i) BeginLogits(rows, i, begin[i]);
 #pragma unroll
   for (int d = 0; d < kDimBlocks; ++d) {
     unsigned q[kRowBlocks][4];
@@ -56,20 +53,27 @@ __device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAdd
       unsigned k[4];
       LoadMatrices(k, keys.At(j, d));
 #pragma unroll
-      for (int i = 0; i < kRowBlocks; ++i) {
-        Multiply(s[i][2 * j], q[i], k[0], k[1]);
-        Multiply(s[i][2 * j + 1], q[i], k[2], k[3]);
-      }
+      for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+          float(&to)[4] = s[i][2 * j + side];
+          Multiply(to, q[i], k[2 * side], k[2 * side + 1], d == 0 ? begin[i] : to);
+        }
     }
   }
 }
 
-// `values` is RowsFirst of the team's keys. P is computed 16 keys at a time, beside the products of the 16 before.
+// O += P V, l += P 1. `values` is RowsFirst of the team's keys. P is computed 16 keys at a time, beside the products of
+// the 16 before.
 __device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, const LaneAddress& values, float scale) {
+  const Element2 ones = ToElement2(1.0f, 1.0f);
+  const unsigned one = *reinterpret_cast<const unsigned*>(&ones);
 #pragma unroll
   for (int j = 0; j < kKeyBlocks; ++j) {
     unsigned p[kRowBlocks][4];
     Weights(s, j, rows, scale, p);
+#pragma unroll
+    for (int i = 0; i < kRowBlocks; ++i) Multiply(rows.sum[i], p[i], one, one);
 #pragma unroll
     for (int d = 0; d < kDimBlocks; ++d) {
       unsigned v[4];

@@ -1,8 +1,16 @@
 // The online softmax on mma's sums, in registers.
 //
 // A lane has, of a block of 16 rows, rows lane / 4 ("low") and lane / 4 + 8 ("high"): sums [0], [1] and [2], [3]. The
-// four lanes of a quad share a row. Maxima are the row's; `sum` is this lane's part, added up over the quad at the end.
-// Logits stay unscaled: 2^(scale s - scale m) is one FFMA and one ex2 each.
+// four lanes of a quad share a row. Logits stay unscaled.
+//
+// Beside mma it is registers read that cost: on the H200 one FFMA, FADD or FMNMX an mma is nearly free, and each
+// further one takes 1.2 to 1.5 cycles from it, while instructions that read a single register take 0.2
+// (docs/benchmarks/2026-11-21-h200-mma-issue.md). So, with a maximum that seldom moves (LAZY_RESCALE):
+//
+//   S begins at -m            the subtraction of the running maximum is mma's
+//   S > lag ?                 a comparison with a constant each, instead of a maximum
+//   P = 2^(scale S)           a multiplication with a constant each
+//   l += P 1                  two more mma for 16 keys of 16 rows
 #pragma once
 
 #include "common/math.cuh"
@@ -12,20 +20,28 @@
 // 2^8, far from fp16's largest number, and sums are fp32.
 constexpr float kLag = 8.0f;
 constexpr float kLog2e = 1.442695040888963407f;
+// The same before scaling.
+__device__ inline float UnscaledLag() { return kLag / kLog2e * sqrtf(HEAD_DIM); }
 
 // 1 / sum, or 0 for a row that saw no key, whose output is 0. To the last bit or two; sums are far from overflow.
 __device__ inline float OneOver(float sum) { return sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f; }
 
+constexpr bool kFromMaximum = LAZY_RESCALE && !SOFTCAP;  // S begins at -m
+
+// Of a lane's rows: the running maximum, -inf before the first key, and l as mma's sums: [0] is the low row's, [2] the
+// high one's, and [1], [3] are the same again.
 struct RowSums {
   float maximum[kRowBlocks][2];
-  float sum[kRowBlocks][2];
+  float sum[kRowBlocks][4];
 };
 
 __device__ inline void Clear(RowSums& rows, Outputs& o) {
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) rows.maximum[i][half] = MinusInfinity(), rows.sum[i][half] = 0.0f;
+    for (int half = 0; half < 2; ++half) rows.maximum[i][half] = MinusInfinity();
+#pragma unroll
+    for (int e = 0; e < 4; ++e) rows.sum[i][e] = 0.0f;
 #pragma unroll
     for (int j = 0; j < 2 * kDimBlocks; ++j)
 #pragma unroll
@@ -64,56 +80,74 @@ __device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned la
     }
 }
 
-// Brings the maxima up to S, and O and the sums to the new maxima. LAZY_RESCALE: only when the maximum of a lane's own
-// logits has left its row's behind by more than kLag, for which lanes need not be asked but all at once.
-__device__ inline void RaiseMaxima(const Logits& s, RowSums& rows, Outputs& o, float scale) {
-  float seen[kRowBlocks][2];
+// What S of a block of rows begins at, as mma's sums.
+__device__ inline void BeginLogits(const RowSums& rows, int row_block, float (&begin)[4]) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) begin[e] = kFromMaximum ? -ExponentBase(rows.maximum[row_block][e / 2]) : 0.0f;
+}
+
+// Whether a logit is further above its row's maximum than the lag, or a row has no maximum yet.
+__device__ inline bool MaximaLag(const Logits& s, const RowSums& rows) {
+  const float lag = UnscaledLag();
   bool grown = false;
+  bool above[4] = {};  // apart, so that comparisons need not wait for each other
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) grown |= rows.maximum[i][half] == MinusInfinity();
+#pragma unroll
+    for (int j = 0; j < 2 * kKeyBlocks; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) above[e] |= s[i][j][e] > lag;
+  }
+  return grown | above[0] | above[1] | above[2] | above[3];
+}
+
+// Brings the maxima up to S, and S, O and the sums to the new maxima.
+__device__ inline void RaiseMaxima(Logits& s, RowSums& rows, Outputs& o, float scale) {
+  if (kFromMaximum && !__any_sync(0xffffffffu, MaximaLag(s, rows))) return;
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float maximum = fmaxf(s[i][0][2 * half], s[i][0][2 * half + 1]);
+      float seen = fmaxf(s[i][0][2 * half], s[i][0][2 * half + 1]);
 #pragma unroll
-      for (int j = 1; j < 2 * kKeyBlocks; ++j) {
-        maximum = fmaxf(maximum, fmaxf(s[i][j][2 * half], s[i][j][2 * half + 1]));
-      }
-      seen[i][half] = maximum;
-      grown |= (maximum - rows.maximum[i][half]) * scale > kLag;  // -inf - -inf is NaN, which is not greater
-    }
-  if (LAZY_RESCALE && !__any_sync(0xffffffffu, grown)) return;
-#pragma unroll
-  for (int i = 0; i < kRowBlocks; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float maximum = fmaxf(rows.maximum[i][half], GroupMax<4>(seen[i][half]));
-      const float factor = Exp2((rows.maximum[i][half] - ExponentBase(maximum)) * scale);
+      for (int j = 1; j < 2 * kKeyBlocks; ++j) seen = fmaxf(seen, fmaxf(s[i][j][2 * half], s[i][j][2 * half + 1]));
+      const float before = rows.maximum[i][half];
+      const float begin = kFromMaximum ? ExponentBase(before) : 0.0f;
+      const float maximum = fmaxf(before, GroupMax<4>(seen) + begin);
+      const float base = ExponentBase(maximum);
+      const float factor = Exp2((before - base) * scale);
       rows.maximum[i][half] = maximum;
-      rows.sum[i][half] *= factor;
+      rows.sum[i][2 * half] *= factor;
+      rows.sum[i][2 * half + 1] *= factor;
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
         o[i][j][2 * half] *= factor;
         o[i][j][2 * half + 1] *= factor;
       }
+#pragma unroll
+      for (int j = 0; kFromMaximum && j < 2 * kKeyBlocks; ++j) {
+        s[i][j][2 * half] -= base - begin;
+        s[i][j][2 * half + 1] -= base - begin;
+      }
     }
 }
 
-// P = 2^(scale (S - m)) of 16 keys, summed into `rows`. mma's sums of two neighbouring blocks of 8 columns are, as they
-// stand, the A operand of 16 columns: no lane needs another's.
-__device__ inline void Weights(const Logits& s, int key_block, RowSums& rows, float scale,
+// P = 2^(scale (S - m)) of 16 keys. mma's sums of two neighbouring blocks of 8 columns are, as they stand, the A operand
+// of 16 columns: no lane needs another's.
+__device__ inline void Weights(const Logits& s, int key_block, const RowSums& rows, float scale,
                                unsigned (&p)[kRowBlocks][4]) {
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float base = ExponentBase(rows.maximum[i][half]) * scale;
+      const auto weight = [=](float logit) { return Exp2(kFromMaximum ? logit * scale : fmaf(logit, scale, -base)); };
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const float* logits = s[i][2 * key_block + j];
-        const float low = Exp2(fmaf(logits[2 * half], scale, -base));
-        const float high = Exp2(fmaf(logits[2 * half + 1], scale, -base));
-        rows.sum[i][half] += low + high;
-        const Element2 pair = ToElement2(low, high);
+        const Element2 pair = ToElement2(weight(logits[2 * half]), weight(logits[2 * half + 1]));
         p[i][2 * j + half] = *reinterpret_cast<const unsigned*>(&pair);
       }
     }
@@ -135,19 +169,11 @@ __device__ inline void AddSinks(RowSums& rows, Outputs& o, const Item& item, int
       const float base = ExponentBase(maximum);
       const float factor = Exp2((seen - base) * scale);
       rows.maximum[i][half] = maximum;
-      rows.sum[i][half] = rows.sum[i][half] * factor + Exp2((sink - base) * scale);
+      rows.sum[i][2 * half] = rows.sum[i][2 * half] * factor + Exp2((sink - base) * scale);
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
         o[i][j][2 * half] *= factor;
         o[i][j][2 * half + 1] *= factor;
       }
     }
-}
-
-// Adds the quad's parts of the sums up.
-__device__ inline void JoinQuads(RowSums& rows) {
-#pragma unroll
-  for (int i = 0; i < kRowBlocks; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) rows.sum[i][half] = GroupSum<4>(rows.sum[i][half]);
 }
