@@ -11,7 +11,7 @@ namespace attune::cli {
 inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {
   return app.add_option("problem", *problem,
                         "The problem: b<batch>.h<heads>[.kvh<kv heads>].q<length>[.kv<length>].d<head dim>.<f16|bf16>"
-                        "[.causal|.causal-br|.window<keys>][.softcap<x>][.bshd][.lse]");
+                        "[.causal|.causal-br|.window<keys>][.softcap<x>][.sinks][.varlen|.bshd][.page<size>][.lse]");
 }
 
 // An option that may be given again; each time takes one value, so that an argument may follow it.

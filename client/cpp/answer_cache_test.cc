@@ -43,7 +43,7 @@ TEST_F(AnswerCacheTest, FindsWhatWasPutUnderTheSameProblemDeviceAndPolicy) {
 
 TEST_F(AnswerCacheTest, EveryFieldOfAProblemTellsItFromOthers) {
   AnswerCache large(100);
-  std::vector<Problem> problems(12, problem_);
+  std::vector<Problem> problems(15, problem_);
   problems[0].batch = 3;
   problems[1].heads_q = 16;
   problems[2].heads_kv = 4;
@@ -56,6 +56,9 @@ TEST_F(AnswerCacheTest, EveryFieldOfAProblemTellsItFromOthers) {
   problems[9].softcap = 30;
   problems[10].layout = v1::LAYOUT_BSHD;
   problems[11].lse = true;
+  problems[12].sinks = true;
+  problems[13].varlen = true;
+  problems[14].page_size = 16;
   for (size_t i = 0; i < problems.size(); ++i) {
     large.Put({problems[i], "", v1::POLICY_HOT}, Entry(std::to_string(i)));
   }

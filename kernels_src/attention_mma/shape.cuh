@@ -29,6 +29,7 @@ static_assert(HEAD_DIM % kChunk == 0 && HEAD_DIM <= 256, "rows are whole chunks 
 static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
 static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");
 static_assert(kThreads <= 512, "16 warps at most");
+static_assert(!VARLEN || IS_BSHD, "sequences one behind the other have the rows of all heads side by side");
 static_assert(K_STAGES >= 1 && K_STAGES <= 3 && V_STAGES >= 1 && V_STAGES <= 3, "one to three buffers");
 
 // A warp's part of S, and of O, as mma's sums: [16 rows][8 columns][four of a lane].

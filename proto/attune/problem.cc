@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +22,9 @@ constexpr int64_t kMaxSeq = int64_t{1} << 24;
 constexpr int64_t kMaxHeadDim = 1024;
 // Tensors beyond this fit no device attune knows, and products of sizes stay far from int64's limit.
 constexpr double kMaxElements = 1e12;
+constexpr int64_t kMaxPageSize = 65536;
+// Bounds and page tables count in 32 bits.
+constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 
 struct Range {
   absl::string_view field;
@@ -33,6 +38,25 @@ absl::Status CheckRanges(std::initializer_list<Range> ranges) {
       return absl::InvalidArgumentError(
           absl::StrCat("problem: ", range.field, " is ", range.value, "; allowed are 1 to ", range.max));
     }
+  }
+  return absl::OkStatus();
+}
+
+bool HasOwnLengths(const Problem& problem) { return problem.varlen || problem.page_size > 0; }
+
+absl::Status CheckSequences(const Problem& problem) {
+  if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: page_size is ", problem.page_size,
+                                                   "; allowed are 0 (not paged) and 1 to ", kMaxPageSize));
+  }
+  if (problem.varlen && problem.layout != v1::LAYOUT_BSHD) {
+    return absl::InvalidArgumentError(
+        "problem: layout is bhsd; with varlen allowed is bshd, a token's heads one behind the other");
+  }
+  const int64_t tokens = problem.batch * std::max(problem.seq_q, problem.seq_kv);
+  if (HasOwnLengths(problem) && tokens > kMaxTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem: batch * seq is ", tokens, "; with varlen or page_size allowed are ", kMaxTokens));
   }
   return absl::OkStatus();
 }
@@ -65,10 +89,30 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
     return absl::InvalidArgumentError(
         absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and positive numbers"));
   }
-  if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv) {
+  if (absl::Status sequences = CheckSequences(problem); !sequences.ok()) return sequences;
+  if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv && !HasOwnLengths(problem)) {
     problem.mask = v1::MASK_CAUSAL_TOP_LEFT;
   }
   return problem;
+}
+
+// The sum of clamp(first + i, 0, most) over `rows` numbers i from 0 on.
+double ClampedSum(int64_t first, int64_t rows, int64_t most) {
+  const int64_t end = first + rows;
+  const int64_t from = std::clamp<int64_t>(first, 0, most);  // the terms from .. to - 1 are themselves
+  const int64_t to = std::clamp<int64_t>(end, from, most);
+  const double rising = 0.5 * static_cast<double>(to - from) * static_cast<double>(from + to - 1);
+  const int64_t capped = std::max<int64_t>(0, end - std::max(first, most));
+  return rising + static_cast<double>(capped) * static_cast<double>(most);
+}
+
+// Pairs of a query row and a key it sees, of one sequence.
+double VisiblePairs(const Problem& problem, int64_t q_length, int64_t kv_length) {
+  if (problem.mask == v1::MASK_NONE) return static_cast<double>(q_length) * static_cast<double>(kv_length);
+  const int64_t first_end = CausalOffset(problem.mask, q_length, kv_length) + 1;  // of row 0's keys
+  const double before_end = ClampedSum(first_end, q_length, kv_length);
+  return problem.mask == v1::MASK_WINDOW ? before_end - ClampedSum(first_end - problem.window, q_length, kv_length)
+                                         : before_end;
 }
 
 // One dot-separated part of the canonical text, and what has been read so far.
@@ -88,6 +132,7 @@ class TextReader {
     }
     if (!Seen("kvh")) problem_.heads_kv = problem_.heads_q;
     if (!Seen("kv")) problem_.seq_kv = problem_.seq_q;
+    if (!Seen("layout") && problem_.varlen) problem_.layout = v1::LAYOUT_BSHD;
     absl::StatusOr<Problem> normal = Normalise(problem_);
     if (!normal.ok()) return Error(normal.status().message());
     return normal;
@@ -135,9 +180,12 @@ class TextReader {
       problem_.layout = part == "bshd" ? v1::LAYOUT_BSHD : v1::LAYOUT_BHSD;
       return Once("layout");
     }
-    if (part == "lse") {
-      problem_.lse = true;
-      return Once("lse");
+    const std::pair<absl::string_view, bool*> switches[] = {
+        {"lse", &problem_.lse}, {"sinks", &problem_.sinks}, {"varlen", &problem_.varlen}};
+    for (const auto& [name, on] : switches) {
+      if (part != name) continue;
+      *on = true;
+      return Once(name);
     }
     size_t digits = part.find_first_of("-0123456789");
     const absl::string_view key = part.substr(0, digits);
@@ -157,8 +205,9 @@ class TextReader {
       absl::string_view name;
       int64_t* value;
     };
-    const Key keys[] = {{"b", &problem_.batch}, {"h", &problem_.heads_q}, {"kvh", &problem_.heads_kv},
-                        {"q", &problem_.seq_q}, {"kv", &problem_.seq_kv}, {"d", &problem_.head_dim}};
+    const Key keys[] = {{"b", &problem_.batch},       {"h", &problem_.heads_q}, {"kvh", &problem_.heads_kv},
+                        {"q", &problem_.seq_q},       {"kv", &problem_.seq_kv}, {"d", &problem_.head_dim},
+                        {"page", &problem_.page_size}};
     for (const Key& known : keys) {
       if (known.name != key) continue;
       if (absl::Status status = Once(known.name); !status.ok()) return status;
@@ -166,7 +215,7 @@ class TextReader {
     }
     return Error(absl::StrCat("'", part,
                               "' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
-                              "window<N> softcap<X> bshd lse"));
+                              "window<N> softcap<X> sinks varlen bshd page<N> lse"));
   }
 
   absl::Status ReadNumber(absl::string_view part, absl::string_view number, int64_t* value) const {
@@ -198,7 +247,13 @@ std::string ToText(const Problem& problem) {
     absl::StrAppend(&text, ".", Word(problem.mask));
   }
   if (problem.softcap > 0) absl::StrAppend(&text, ".softcap", problem.softcap);
-  if (problem.layout == v1::LAYOUT_BSHD) absl::StrAppend(&text, ".bshd");
+  if (problem.sinks) absl::StrAppend(&text, ".sinks");
+  if (problem.varlen) {
+    absl::StrAppend(&text, ".varlen");
+  } else if (problem.layout == v1::LAYOUT_BSHD) {
+    absl::StrAppend(&text, ".bshd");
+  }
+  if (problem.page_size > 0) absl::StrAppend(&text, ".page", problem.page_size);
   if (problem.lse) absl::StrAppend(&text, ".lse");
   return text;
 }
@@ -222,10 +277,14 @@ absl::StatusOr<Problem> FromProto(const v1::Problem& proto) {
   problem.head_dim = proto.head_dim();
   if (proto.dtype() != v1::DTYPE_UNSPECIFIED) problem.dtype = proto.dtype();
   if (proto.mask() != v1::MASK_UNSPECIFIED) problem.mask = proto.mask();
+  if (proto.varlen()) problem.layout = v1::LAYOUT_BSHD;
   if (proto.layout() != v1::LAYOUT_UNSPECIFIED) problem.layout = proto.layout();
   problem.window = proto.window();
   problem.softcap = proto.softcap();
   problem.lse = proto.lse();
+  problem.sinks = proto.sinks();
+  problem.varlen = proto.varlen();
+  problem.page_size = proto.page_size();
   return Normalise(problem);
 }
 
@@ -244,6 +303,9 @@ v1::Problem ToProto(const Problem& problem) {
   proto.set_softcap(problem.softcap);
   proto.set_layout(problem.layout);
   proto.set_lse(problem.lse);
+  proto.set_sinks(problem.sinks);
+  proto.set_varlen(problem.varlen);
+  proto.set_page_size(problem.page_size);
   return proto;
 }
 
@@ -252,29 +314,37 @@ int64_t DTypeBytes(v1::DType dtype) {
   return 2;
 }
 
-int64_t CausalOffset(const Problem& problem) {
-  return problem.mask == v1::MASK_CAUSAL_TOP_LEFT ? 0 : problem.seq_kv - problem.seq_q;
+int64_t CausalOffset(v1::Mask mask, int64_t q_length, int64_t kv_length) {
+  return mask == v1::MASK_CAUSAL_TOP_LEFT ? 0 : kv_length - q_length;
+}
+
+int64_t CausalOffset(const Problem& problem) { return CausalOffset(problem.mask, problem.seq_q, problem.seq_kv); }
+
+int64_t Lengths::total_q() const { return std::accumulate(q.begin(), q.end(), int64_t{0}); }
+int64_t Lengths::total_kv() const { return std::accumulate(kv.begin(), kv.end(), int64_t{0}); }
+
+Lengths SequenceLengths(const Problem& problem) {
+  const auto falling = [batch = problem.batch](int64_t longest) {
+    std::vector<int64_t> lengths;
+    for (int64_t left = batch; left > 0; --left) lengths.push_back((longest * left + batch - 1) / batch);
+    return lengths;
+  };
+  const auto equal = [batch = problem.batch](int64_t length) { return std::vector<int64_t>(batch, length); };
+  return {problem.varlen ? falling(problem.seq_q) : equal(problem.seq_q),
+          HasOwnLengths(problem) ? falling(problem.seq_kv) : equal(problem.seq_kv)};
 }
 
 double Flops(const Problem& problem) {
+  const Lengths lengths = SequenceLengths(problem);
   double pairs = 0;
-  if (problem.mask == v1::MASK_NONE) {
-    pairs = static_cast<double>(problem.seq_q) * static_cast<double>(problem.seq_kv);
-  } else {
-    const int64_t offset = CausalOffset(problem);
-    for (int64_t row = 0; row < problem.seq_q; ++row) {
-      const int64_t last = std::min(row + offset, problem.seq_kv - 1);
-      const int64_t first =
-          problem.mask == v1::MASK_WINDOW ? std::max<int64_t>(0, row + offset - problem.window + 1) : 0;
-      pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
-    }
-  }
-  return 4.0 * static_cast<double>(problem.head_dim) * pairs * static_cast<double>(problem.batch * problem.heads_q);
+  for (int64_t b = 0; b < problem.batch; ++b) pairs += VisiblePairs(problem, lengths.q[b], lengths.kv[b]);
+  return 4.0 * static_cast<double>(problem.head_dim) * pairs * static_cast<double>(problem.heads_q);
 }
 
 double Bytes(const Problem& problem) {
-  const double rows_q = static_cast<double>(problem.batch * problem.heads_q) * static_cast<double>(problem.seq_q);
-  const double rows_kv = static_cast<double>(problem.batch * problem.heads_kv) * static_cast<double>(problem.seq_kv);
+  const Lengths lengths = SequenceLengths(problem);
+  const double rows_q = static_cast<double>(problem.heads_q) * static_cast<double>(lengths.total_q());
+  const double rows_kv = static_cast<double>(problem.heads_kv) * static_cast<double>(lengths.total_kv());
   const double element = static_cast<double>(problem.head_dim * DTypeBytes(problem.dtype));
   return 2 * rows_q * element + 2 * rows_kv * element + (problem.lse ? 4 * rows_q : 0);
 }

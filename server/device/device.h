@@ -39,11 +39,14 @@ class Module {
   virtual ~Module() = default;
 };
 
-// Where the recipe's buffers are. `scratch` is in the recipe's order.
+// Where the recipe's buffers are (v1::BufferRole). `scratch` is in the recipe's order.
 struct Bindings {
   BufferView q, k, v, o, lse;
+  BufferView sinks, q_bounds, kv_bounds, kv_lengths, page_table;
   std::vector<BufferView> scratch;
 };
+// What an argument of a recipe is bound to. InvalidArgument when it is no buffer of `bindings`.
+absl::StatusOr<BufferView> ViewOf(const v1::KernelArg::Buffer& argument, const Bindings& bindings);
 
 // A recipe bound to memory, ready to run. Must not outlive its module or buffers.
 class Runnable {

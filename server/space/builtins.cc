@@ -35,6 +35,9 @@ constexpr Builtin kBuiltins[] = {
     {"softcap", [](const Problem& p, const v1::Device&) { return p.softcap; }},
     {"has_lse", [](const Problem& p, const v1::Device&) { return p.lse ? 1.0 : 0.0; }},
     {"is_bshd", [](const Problem& p, const v1::Device&) { return p.layout == v1::LAYOUT_BSHD ? 1.0 : 0.0; }},
+    {"sinks", [](const Problem& p, const v1::Device&) { return p.sinks ? 1.0 : 0.0; }},
+    {"is_varlen", [](const Problem& p, const v1::Device&) { return p.varlen ? 1.0 : 0.0; }},
+    {"page_size", [](const Problem& p, const v1::Device&) { return Number(p.page_size); }},
 
     {"sm_count", [](const Problem&, const v1::Device& d) { return Number(d.compute_units()); }},
     {"warp_size", [](const Problem&, const v1::Device& d) { return Number(d.warp_size()); }},

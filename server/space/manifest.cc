@@ -125,7 +125,8 @@ absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
       }
       if (arg.has_buffer() &&
           (arg.buffer() == v1::BUFFER_ROLE_UNSPECIFIED || arg.buffer() == v1::BUFFER_ROLE_SCRATCH)) {
-        return Invalid(field, "args[", i, "].buffer must be Q, K, V, O or LSE; scratch buffers go by name");
+        return Invalid(field, "args[", i,
+                       "].buffer must be a tensor or a table of the problem; scratch buffers go by name");
       }
     }
   }

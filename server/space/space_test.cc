@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/device_profile.h"
+#include "server/space/builtins.h"
 #include "server/space/manifest.h"
 
 namespace attune::space {
@@ -110,6 +111,22 @@ TEST(Enumerate, NamesConstraintsInTheOrderInWhichTheyFirstRejected) {
   ASSERT_EQ(enumeration->removed.size(), 2u);  // the device's limits reject nothing
   EXPECT_EQ(enumeration->removed[0].constraint, "KV_SPLITS <= ceil_div(seq_kv, 64)");
   EXPECT_EQ(enumeration->removed[1].constraint, "BLOCK_M >= 16 * WARPS");
+}
+
+TEST(Builtins, TellSinksVarlenAndPages) {
+  const auto value = [](absl::string_view name, const char* problem) {
+    for (const Builtin& builtin : Builtins()) {
+      if (builtin.name == name) return builtin.value(*ParseProblem(problem), *DeviceProfile("l4"));
+    }
+    return -1.0;
+  };
+  for (absl::string_view name : {"sinks", "is_varlen", "page_size"}) EXPECT_EQ(value(name, "b1.h1.q8.d64.f16"), 0);
+  const char* const all = "b2.h1.q8.kv20.d64.f16.causal-br.sinks.varlen.page16";
+  EXPECT_EQ(value("sinks", all), 1);
+  EXPECT_EQ(value("is_varlen", all), 1);
+  EXPECT_EQ(value("is_bshd", all), 1);
+  EXPECT_EQ(value("page_size", all), 16);
+  EXPECT_EQ(value("causal_offset", all), 12);  // of the longest
 }
 
 TEST(Enumerate, AProblemLimitRemovesTheWholeProduct) {

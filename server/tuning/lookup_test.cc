@@ -210,6 +210,13 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.bf16")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.sinks")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.page16")), std::nullopt);
+  const Problem paged = *ParseProblem("b2.h8.q512.d64.f16.varlen.page16");
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q1024.d64.f16.varlen.page16")), 2);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen")), std::nullopt);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.bshd.page16")), std::nullopt);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
 }
 
 TEST_F(LookupTest, OnCudaAFamilyWithTensorCoresIsGuessedFirst) {

@@ -1,13 +1,14 @@
 #include "server/verify/case.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/verify/tensor_shape.h"
+#include "server/verify/row_map.h"
 
 namespace attune::verify {
 namespace {
@@ -17,12 +18,25 @@ constexpr double kMaxHostFlops = 2e8;
 // fp32 against fp64, on values up to a few units.
 constexpr double kReferenceTolerance = 2e-4;
 
-absl::StatusOr<GuardedBuffer> UploadTensor(device::Device& device, const char* name,
-                                           const std::vector<uint16_t>& values) {
-  absl::StatusOr<GuardedBuffer> buffer = GuardedBuffer::Create(device, name, AsBytes(values).size());
-  if (!buffer.ok()) return buffer.status();
-  if (absl::Status status = buffer->Upload(AsBytes(values)); !status.ok()) return status;
-  return buffer;
+// An input by its name in messages, and where a kernel finds it.
+struct InputPart {
+  const char* name;
+  absl::Span<const std::byte> bytes;
+};
+constexpr device::BufferView device::Bindings::*kInputViews[] = {
+    &device::Bindings::q,          &device::Bindings::k,         &device::Bindings::v,
+    &device::Bindings::sinks,      &device::Bindings::q_bounds,  &device::Bindings::kv_bounds,
+    &device::Bindings::kv_lengths, &device::Bindings::page_table};
+
+std::array<InputPart, std::size(kInputViews)> InputParts(const Tensors& inputs) {
+  return {{{"Q", AsBytes(inputs.q)},
+           {"K", AsBytes(inputs.k)},
+           {"V", AsBytes(inputs.v)},
+           {"the sinks", AsBytes(inputs.sinks)},
+           {"the query bounds", AsBytes(inputs.q_bounds)},
+           {"the key bounds", AsBytes(inputs.kv_bounds)},
+           {"the key lengths", AsBytes(inputs.kv_lengths)},
+           {"the page table", AsBytes(inputs.page_table)}}};
 }
 
 absl::StatusOr<LoadedCandidate> LoadReference(device::Device& device, absl::string_view name,
@@ -55,35 +69,43 @@ absl::Status Agree(absl::string_view what, Distribution distribution, const std:
 
 }  // namespace
 
+device::Bindings InputBuffers::bindings() const {
+  device::Bindings bindings;
+  for (size_t i = 0; i < parts.size(); ++i) bindings.*kInputViews[i] = parts[i].view();
+  return bindings;
+}
+
 absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors& inputs) {
-  absl::StatusOr<GuardedBuffer> q = UploadTensor(device, "Q", inputs.q);
-  if (!q.ok()) return q.status();
-  absl::StatusOr<GuardedBuffer> k = UploadTensor(device, "K", inputs.k);
-  if (!k.ok()) return k.status();
-  absl::StatusOr<GuardedBuffer> v = UploadTensor(device, "V", inputs.v);
-  if (!v.ok()) return v.status();
-  return InputBuffers{*std::move(q), *std::move(k), *std::move(v)};
+  InputBuffers buffers;
+  for (const auto& [name, bytes] : InputParts(inputs)) {
+    absl::StatusOr<GuardedBuffer> buffer = GuardedBuffer::Create(device, name, bytes.size());
+    if (!buffer.ok()) return buffer.status();
+    if (absl::Status status = buffer->Upload(bytes); !status.ok()) return status;
+    buffers.parts.push_back(*std::move(buffer));
+  }
+  return buffers;
 }
 
 absl::StatusOr<std::string> Case::InputDamage() const {
-  const std::pair<const GuardedBuffer*, const std::vector<uint16_t>*> tensors[] = {
-      {&buffers.q, &inputs.q}, {&buffers.k, &inputs.k}, {&buffers.v, &inputs.v}};
-  for (const auto& [buffer, values] : tensors) {
-    const absl::StatusOr<bool> unchanged = buffer->Holds(AsBytes(*values));
+  const auto parts = InputParts(inputs);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const GuardedBuffer& buffer = buffers.parts[i];
+    const absl::StatusOr<bool> unchanged = buffer.Holds(parts[i].bytes);
     if (!unchanged.ok()) return unchanged.status();
-    if (!*unchanged) return absl::StrCat("changed its input ", buffer->name());
-    absl::StatusOr<std::string> damage = buffer->Damage();
-    if (!damage.ok() || !damage->empty()) return damage.ok() ? absl::StrCat(buffer->name(), ": ", *damage) : damage;
+    if (!*unchanged) return absl::StrCat("changed its input ", buffer.name());
+    absl::StatusOr<std::string> damage = buffer.Damage();
+    if (!damage.ok() || !damage->empty()) return damage.ok() ? absl::StrCat(buffer.name(), ": ", *damage) : damage;
   }
   return std::string();
 }
 
 absl::Status Case::Repair() {
   absl::Status status;
-  status.Update(buffers.q.Upload(AsBytes(inputs.q)));
-  status.Update(buffers.k.Upload(AsBytes(inputs.k)));
-  status.Update(buffers.v.Upload(AsBytes(inputs.v)));
-  for (GuardedBuffer* buffer : {&buffers.q, &buffers.k, &buffers.v}) status.Update(buffer->FillZones());
+  const auto parts = InputParts(inputs);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    status.Update(buffers.parts[i].Upload(parts[i].bytes));
+    status.Update(buffers.parts[i].FillZones());
+  }
   return status;
 }
 
@@ -93,10 +115,10 @@ absl::StatusOr<References> References::Create(device::Device& device, const Prob
   if (!exact.ok()) return exact.status();
   absl::StatusOr<LoadedCandidate> plain = LoadReference(device, "plain", request.plain());
   if (!plain.ok()) return plain.status();
-  const size_t elements = QueryShape(problem).elements();
-  absl::StatusOr<GuardedBuffer> o = GuardedBuffer::Create(device, "O", elements * sizeof(float));
+  const size_t rows = QueryRows(problem);
+  absl::StatusOr<GuardedBuffer> o = GuardedBuffer::Create(device, "O", rows * problem.head_dim * sizeof(float));
   if (!o.ok()) return o.status();
-  absl::StatusOr<GuardedBuffer> lse = GuardedBuffer::Create(device, "LSE", elements / problem.head_dim * sizeof(float));
+  absl::StatusOr<GuardedBuffer> lse = GuardedBuffer::Create(device, "LSE", rows * sizeof(float));
   if (!lse.ok()) return lse.status();
   return References(device, problem, *std::move(exact), *std::move(plain), *std::move(o), *std::move(lse));
 }

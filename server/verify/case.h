@@ -15,10 +15,10 @@
 
 namespace attune::verify {
 
-// Q, K and V on the device.
+// All inputs on the device, in the order of InputParts; a null view for what the problem does not have.
 struct InputBuffers {
-  GuardedBuffer q, k, v;
-  device::Bindings bindings() const { return {q.view(), k.view(), v.view(), {}, {}, {}}; }
+  std::vector<GuardedBuffer> parts;
+  device::Bindings bindings() const;
 };
 absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors& inputs);
 

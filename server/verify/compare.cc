@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "server/verify/half.h"
 #include "server/verify/parallel.h"
-#include "server/verify/tensor_shape.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -65,10 +64,14 @@ Tally CountAll(v1::DType dtype, absl::Span<const uint16_t> out, absl::Span<const
   return CountAll(reference, tolerance, [out](int64_t i) { return F16ToFloat(out[i]); });
 }
 
-// "O[batch 0, head 1, row 63, dim 5]"
+// "O[batch 0, head 1, row 63, dim 5]"; with varlen, whose sequences' lengths are not known here, "O[token 63, head 1,
+// dim 5]".
 std::string ElementName(const Problem& problem, int64_t index) {
   const int64_t dim = index % problem.head_dim;
   const int64_t row = index / problem.head_dim;
+  if (problem.varlen) {
+    return absl::StrFormat("O[token %d, head %d, dim %d]", row / problem.heads_q, row % problem.heads_q, dim);
+  }
   const bool bshd = problem.layout == v1::LAYOUT_BSHD;
   const int64_t inner = bshd ? problem.heads_q : problem.seq_q;
   const int64_t middle = bshd ? problem.seq_q : problem.heads_q;

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "server/verify/half.h"
 #include "server/verify/parallel.h"
-#include "server/verify/tensor_shape.h"
+#include "server/verify/row_map.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -18,34 +19,39 @@ std::vector<double> Widen(v1::DType dtype, const std::vector<uint16_t>& values) 
   return wide;
 }
 
-struct Row {
-  const double* q;
-  const double* k;  // rows `stride` elements apart
-  const double* v;
-  int64_t stride;
-  VisibleKeys visible;
+// The operands in fp64 and where their rows are.
+struct Operands {
+  Problem problem;
+  RowMap map;
+  std::vector<double> q, k, v;
+  absl::Span<const float> sinks;
 };
 
-// Writes the row of O and returns its log-sum-exp.
-double AttendRow(const Problem& problem, const Row& row, std::vector<double>& weights, float* o) {
+// Writes the row of O and returns its log-sum-exp. `weights` has room for the longest sequence's keys.
+double AttendRow(const Operands& in, const RowMap::QueryRow& at, std::vector<double>& weights, float* o) {
+  const Problem& problem = in.problem;
   const int64_t dim = problem.head_dim;
+  const int64_t head_kv = at.head / (problem.heads_q / problem.heads_kv);
+  const VisibleKeys visible = in.map.Visible(at);
+  const double* q = &in.q[in.map.Query(at)];
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  const double sink = problem.sinks ? in.sinks[at.head] : -std::numeric_limits<double>::infinity();
   std::fill(o, o + dim, 0.0f);
-  if (row.visible.first >= row.visible.end) return -std::numeric_limits<double>::infinity();
-  double largest = -std::numeric_limits<double>::infinity();
-  for (int64_t column = row.visible.first; column < row.visible.end; ++column) {
-    const double* k = row.k + column * row.stride;
+  if (visible.first >= visible.end) return sink;
+  double largest = sink;
+  for (int64_t column = visible.first; column < visible.end; ++column) {
+    const double* k = &in.k[in.map.Key(at.sequence, head_kv, column)];
     double logit = 0;
-    for (int64_t d = 0; d < dim; ++d) logit += row.q[d] * k[d];
+    for (int64_t d = 0; d < dim; ++d) logit += q[d] * k[d];
     logit *= scale;
     if (problem.softcap > 0) logit = problem.softcap * std::tanh(logit / problem.softcap);
     weights[column] = logit;
     largest = std::max(largest, logit);
   }
-  double sum = 0;
+  double sum = std::exp(sink - largest);
   std::vector<double> out(dim, 0.0);
-  for (int64_t column = row.visible.first; column < row.visible.end; ++column) {
-    const double* v = row.v + column * row.stride;
+  for (int64_t column = visible.first; column < visible.end; ++column) {
+    const double* v = &in.v[in.map.Key(at.sequence, head_kv, column)];
     const double weight = std::exp(weights[column] - largest);
     sum += weight;
     for (int64_t d = 0; d < dim; ++d) out[d] += weight * v[d];
@@ -54,32 +60,40 @@ double AttendRow(const Problem& problem, const Row& row, std::vector<double>& we
   return largest + std::log(sum);
 }
 
+std::vector<int64_t> Differences(const std::vector<int32_t>& bounds) {
+  std::vector<int64_t> lengths(bounds.size());
+  std::adjacent_difference(bounds.begin(), bounds.end(), lengths.begin());
+  lengths.erase(lengths.begin());
+  return lengths;
+}
+
+Lengths LengthsOf(const Problem& problem, const Tensors& inputs) {
+  Lengths lengths = SequenceLengths(problem);
+  if (!inputs.q_bounds.empty()) lengths.q = Differences(inputs.q_bounds);
+  if (!inputs.kv_bounds.empty()) lengths.kv = Differences(inputs.kv_bounds);
+  if (!inputs.kv_lengths.empty()) lengths.kv.assign(inputs.kv_lengths.begin(), inputs.kv_lengths.end());
+  return lengths;
+}
+
 }  // namespace
 
 HostResult HostReference(const Problem& problem, const Tensors& inputs) {
-  const std::vector<double> q = Widen(problem.dtype, inputs.q);
-  const std::vector<double> k = Widen(problem.dtype, inputs.k);
-  const std::vector<double> v = Widen(problem.dtype, inputs.v);
-  const TensorShape query_shape = QueryShape(problem);
-  const TensorShape key_shape = KeyShape(problem);
-  const int64_t group = problem.heads_q / problem.heads_kv;
-  const int64_t stride = problem.layout == v1::LAYOUT_BSHD ? problem.heads_kv * problem.head_dim : problem.head_dim;
-  const int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
-
+  const Operands in = {problem,
+                       RowMap(problem, LengthsOf(problem, inputs), inputs.page_table),
+                       Widen(problem.dtype, inputs.q),
+                       Widen(problem.dtype, inputs.k),
+                       Widen(problem.dtype, inputs.v),
+                       inputs.sinks};
+  const int64_t rows = in.map.lengths().total_q() * problem.heads_q;
   HostResult result;
-  result.o.resize(query_shape.elements());
+  result.o.resize(rows * problem.head_dim);
   result.lse.resize(rows);
   const int64_t row_work = problem.seq_kv * problem.head_dim;
   ParallelChunks(rows, std::max<int64_t>(1, (1 << 16) / row_work), [&](int64_t, int64_t begin, int64_t end) {
     std::vector<double> weights(problem.seq_kv);
     for (int64_t row = begin; row < end; ++row) {
-      const int64_t s = row % problem.seq_q;
-      const int64_t h = row / problem.seq_q % problem.heads_q;
-      const int64_t b = row / problem.seq_q / problem.heads_q;
-      const int64_t keys = key_shape.Row(b, h / group, 0);
-      const int64_t query = query_shape.Row(b, h, s);
-      const Row in = {&q[query], &k[keys], &v[keys], stride, VisibleTo(problem, s)};
-      result.lse[row] = static_cast<float>(AttendRow(problem, in, weights, &result.o[query]));
+      const RowMap::QueryRow at = in.map.At(row);
+      result.lse[in.map.Lse(at)] = static_cast<float>(AttendRow(in, at, weights, &result.o[in.map.Query(at)]));
     }
   });
   return result;

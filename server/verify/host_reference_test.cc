@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "server/verify/half.h"
-#include "server/verify/tensor_shape.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -60,28 +60,144 @@ TEST(HostReference, QueryHeadsShareTheirGroupsKeys) {
   EXPECT_EQ(result.o, (std::vector<float>{5, 5, 8, 8}));
 }
 
+TEST(HostReference, ASinkTakesWeightAndHasNoValue) {
+  Tensors inputs = {Halves({1, 1}), Halves({2, 2}), Halves({6, 6})};
+  inputs.sinks = {2, -kInfinity};
+  const HostResult result = HostReference(Text("b1.h2.q1.d1.f16.sinks"), inputs);
+  EXPECT_EQ(result.o, (std::vector<float>{3, 6}));
+  EXPECT_NEAR(result.lse[0], 2 + std::log(2.0), 1e-6);
+  EXPECT_EQ(result.lse[1], 2);
+}
+
+TEST(HostReference, ASinkIsAllThatARowWithoutKeysHas) {
+  Tensors inputs = {Halves({1, 1}), Halves({1}), Halves({7})};
+  inputs.sinks = {-100};
+  const HostResult result = HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br.sinks"), inputs);
+  EXPECT_EQ(result.o, (std::vector<float>{0, 7}));
+  EXPECT_EQ(result.lse, (std::vector<float>{-100, 1}));
+}
+
+TEST(HostReference, ASinkIsNotCapped) {
+  Tensors inputs = {Halves({10}), Halves({10}), Halves({1})};
+  inputs.sinks = {5};
+  EXPECT_NEAR(HostReference(Text("b1.h1.q1.d1.f16.softcap2.sinks"), inputs).lse[0], std::log(std::exp(2) + std::exp(5)),
+              1e-6);
+}
+
+// Rows [first, end) of a tensor that has `row` elements a token.
+template <typename T>
+std::vector<T> Tokens(const std::vector<T>& from, int64_t first, int64_t end, int64_t row) {
+  return {from.begin() + first * row, from.begin() + end * row};
+}
+
+TEST(HostReference, EverySequenceIsAProblemOfItsOwn) {
+  for (const char* mask : {"", ".causal", ".causal-br", ".window3.softcap2.sinks"}) {
+    const Problem problem = Text(("b4.h4.kvh2.q9.kv11.d8.f16.varlen" + std::string(mask)).c_str());
+    for (Distribution distribution : Distributions()) {
+      const Tensors inputs = MakeInputs(problem, distribution, 1);
+      const HostResult result = HostReference(problem, inputs);
+      const int64_t total_q = inputs.q_bounds.back();
+      for (int64_t b = 0; b < problem.batch; ++b) {
+        const int64_t q_first = inputs.q_bounds[b], q_end = inputs.q_bounds[b + 1];
+        const int64_t kv_first = inputs.kv_bounds[b], kv_end = inputs.kv_bounds[b + 1];
+        if (q_first == q_end || kv_first == kv_end) continue;
+        Problem alone = problem;
+        alone.batch = 1;
+        alone.varlen = false;
+        alone.seq_q = q_end - q_first;
+        alone.seq_kv = kv_end - kv_first;
+        const HostResult expected =
+            HostReference(alone, {Tokens(inputs.q, q_first, q_end, 4 * 8), Tokens(inputs.k, kv_first, kv_end, 2 * 8),
+                                  Tokens(inputs.v, kv_first, kv_end, 2 * 8), inputs.sinks});
+        EXPECT_EQ(Tokens(result.o, q_first, q_end, 4 * 8), expected.o) << mask << ", sequence " << b;
+        for (int64_t h = 0; h < 4; ++h) {
+          EXPECT_EQ(Tokens(result.lse, h * total_q + q_first, h * total_q + q_end, 1),
+                    Tokens(expected.lse, h * alone.seq_q, (h + 1) * alone.seq_q, 1));
+        }
+      }
+    }
+  }
+}
+
+TEST(HostReference, ASequenceWithoutKeysIsZero) {
+  const Problem problem = Text("b4.h1.q4.d8.f16.varlen");
+  const Tensors inputs = MakeInputs(problem, Distribution::kLargeLogits, 1);
+  ASSERT_EQ(inputs.kv_bounds[3], inputs.kv_bounds[4]);
+  const HostResult result = HostReference(problem, inputs);
+  for (int64_t row = inputs.q_bounds[3]; row < inputs.q_bounds[4]; ++row) {
+    EXPECT_EQ(result.lse[row], -kInfinity);
+    EXPECT_EQ(Tokens(result.o, row, row + 1, 8), std::vector<float>(8, 0.0f));
+  }
+}
+
+// The rows that a page table leads to, one behind the other.
+std::vector<uint16_t> Gathered(const Problem& problem, const Tensors& inputs, const std::vector<uint16_t>& cache) {
+  const int64_t row = problem.heads_kv * problem.head_dim;
+  const int64_t pages = (problem.seq_kv + problem.page_size - 1) / problem.page_size;
+  std::vector<uint16_t> gathered;
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    for (int64_t j = 0; j < inputs.kv_lengths[b]; ++j) {
+      const int64_t page = inputs.page_table[b * pages + j / problem.page_size];
+      const auto from = cache.begin() + (page * problem.page_size + j % problem.page_size) * row;
+      gathered.insert(gathered.end(), from, from + row);
+    }
+  }
+  return gathered;
+}
+
+TEST(HostReference, PagesHoldTheSameNumbers) {
+  const Problem paged = Text("b4.h4.kvh2.q9.kv11.d8.f16.causal-br.varlen.page3");
+  Problem together = paged;
+  together.page_size = 0;
+  for (Distribution distribution : Distributions()) {
+    const Tensors inputs = MakeInputs(paged, distribution, 1);
+    Tensors gathered = inputs;
+    gathered.k = Gathered(paged, inputs, inputs.k);
+    gathered.v = Gathered(paged, inputs, inputs.v);
+    gathered.kv_bounds = {0};
+    for (int32_t length : inputs.kv_lengths) gathered.kv_bounds.push_back(gathered.kv_bounds.back() + length);
+    gathered.kv_lengths.clear();
+    gathered.page_table.clear();
+    const HostResult expected = HostReference(together, gathered);
+    const HostResult result = HostReference(paged, inputs);
+    EXPECT_EQ(result.o, expected.o);
+    EXPECT_EQ(result.lse, expected.lse);
+  }
+}
+
+// [batch, heads, rows, 8] to [batch, rows, heads, 8].
+template <typename T>
+std::vector<T> Reordered(const std::vector<T>& from, int64_t batch, int64_t heads, int64_t rows) {
+  std::vector<T> to(from.size());
+  for (int64_t b = 0; b < batch; ++b) {
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int64_t s = 0; s < rows; ++s) {
+        std::copy_n(&from[((b * heads + h) * rows + s) * 8], 8, &to[((b * rows + s) * heads + h) * 8]);
+      }
+    }
+  }
+  return to;
+}
+
+TEST(HostReference, PagesAloneLeaveQueriesInTheirLayout) {
+  const Problem bhsd = Text("b3.h2.q5.kv11.d8.f16.causal-br.page4");
+  Problem bshd = bhsd;
+  bshd.layout = v1::LAYOUT_BSHD;
+  const Tensors inputs = MakeInputs(bhsd, Distribution::kOffsetMean, 1);
+  Tensors reordered = inputs;
+  reordered.q = Reordered(inputs.q, 3, 2, 5);
+  EXPECT_EQ(HostReference(bshd, reordered).o, Reordered(HostReference(bhsd, inputs).o, 3, 2, 5));
+}
+
 TEST(HostReference, LayoutsHoldTheSameNumbers) {
   const Problem bhsd = Text("b2.h4.kvh2.q5.kv7.d8.f16.causal-br");
   Problem bshd = bhsd;
   bshd.layout = v1::LAYOUT_BSHD;
   const Tensors inputs = MakeInputs(bhsd, Distribution::kNormal, 1);
-  const auto reorder = [](const auto& from, const TensorShape& shape) {
-    TensorShape to_shape = shape;
-    to_shape.layout = v1::LAYOUT_BSHD;
-    auto to = from;
-    for (int64_t b = 0; b < shape.batch; ++b) {
-      for (int64_t h = 0; h < shape.heads; ++h) {
-        for (int64_t s = 0; s < shape.seq; ++s) {
-          std::copy_n(&from[shape.Row(b, h, s)], shape.dim, &to[to_shape.Row(b, h, s)]);
-        }
-      }
-    }
-    return to;
-  };
   const HostResult expected = HostReference(bhsd, inputs);
-  const HostResult result = HostReference(bshd, {reorder(inputs.q, QueryShape(bhsd)), reorder(inputs.k, KeyShape(bhsd)),
-                                                 reorder(inputs.v, KeyShape(bhsd))});
-  EXPECT_EQ(result.o, reorder(expected.o, QueryShape(bhsd)));
+  const HostResult result =
+      HostReference(bshd, {Reordered(inputs.q, 2, 4, 5), Reordered(inputs.k, 2, 2, 7), Reordered(inputs.v, 2, 2, 7)});
+  EXPECT_EQ(result.o, Reordered(expected.o, 2, 4, 5));
   EXPECT_EQ(result.lse, expected.lse);
 }
 

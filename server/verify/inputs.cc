@@ -5,11 +5,14 @@
 // already scaled and rounded to the dtype.
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "server/verify/half.h"
 #include "server/verify/parallel.h"
-#include "server/verify/tensor_shape.h"
+#include "server/verify/row_map.h"
+#include "server/verify/sequence_inputs.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -17,6 +20,8 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 16;
 constexpr int kQuantiles = 1 << 16;
+// e^100 overflows fp32, e^-100 is 0 there: a sink takes part in the running maximum or shows.
+constexpr float kFarLogit = 100;
 
 // SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", figure 17).
 uint64_t Mix(uint64_t x) {
@@ -72,29 +77,53 @@ std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, fl
 }
 
 // Each query row becomes a multiple of one key that it sees, so that their logit is about 20 and all others' small.
-void PointAtOneKey(const Problem& problem, uint64_t key, const std::vector<uint16_t>& k, std::vector<uint16_t>& q) {
-  const TensorShape query_shape = QueryShape(problem);
-  const TensorShape key_shape = KeyShape(problem);
+void PointAtOneKey(const Problem& problem, const RowMap& map, uint64_t key, const std::vector<uint16_t>& k,
+                   std::vector<uint16_t>& q) {
   const int64_t group = problem.heads_q / problem.heads_kv;
   const float scale = 20.0f / std::sqrt(static_cast<float>(problem.head_dim));
-  const int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
+  const int64_t rows = map.lengths().total_q() * problem.heads_q;
   ParallelChunks(rows, std::max<int64_t>(1, kGrain / problem.head_dim), [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const int64_t s = row % problem.seq_q;
-      const int64_t h = row / problem.seq_q % problem.heads_q;
-      const int64_t b = row / problem.seq_q / problem.heads_q;
-      const VisibleKeys visible = VisibleTo(problem, s);
+      const RowMap::QueryRow at = map.At(row);
+      const VisibleKeys visible = map.Visible(at);
       if (visible.first >= visible.end) continue;
       const uint64_t random = Mix(key + static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u);
       const int64_t column =
           visible.first + static_cast<int64_t>(random % static_cast<uint64_t>(visible.end - visible.first));
-      const uint16_t* from = &k[key_shape.Row(b, h / group, column)];
-      uint16_t* to = &q[query_shape.Row(b, h, s)];
+      const uint16_t* from = &k[map.Key(at.sequence, at.head / group, column)];
+      uint16_t* to = &q[map.Query(at)];
       for (int64_t d = 0; d < problem.head_dim; ++d) {
         to[d] = FromFloat(problem.dtype, scale * ToFloat(problem.dtype, from[d]));
       }
     }
   });
+}
+
+// NaN in every row of the pages that is no sequence's.
+void ForbidRest(const Problem& problem, const RowMap& map, std::vector<uint16_t>& cache) {
+  const int64_t row_elements = problem.heads_kv * problem.head_dim;
+  std::vector<bool> used(cache.size() / row_elements);
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    for (int64_t row = 0; row < map.lengths().kv[b]; ++row) used[map.Key(b, 0, row) / row_elements] = true;
+  }
+  const uint16_t nan = FromFloat(problem.dtype, std::numeric_limits<float>::quiet_NaN());
+  for (size_t row = 0; row < used.size(); ++row) {
+    if (!used[row]) std::fill_n(cache.begin() + static_cast<int64_t>(row) * row_elements, row_elements, nan);
+  }
+}
+
+std::vector<int32_t> Narrow(const std::vector<int64_t>& tokens) { return {tokens.begin(), tokens.end()}; }
+
+std::vector<float> MakeSinks(const Problem& problem, Distribution distribution, uint64_t key) {
+  std::vector<float> sinks(problem.heads_q);
+  for (int64_t h = 0; h < problem.heads_q; ++h) {
+    sinks[h] = NormalQuantiles()[Mix(key + static_cast<uint64_t>(h)) % kQuantiles];
+  }
+  if (distribution == Distribution::kLargeLogits) {
+    sinks.back() = -kFarLogit;
+    sinks.front() = kFarLogit;
+  }
+  return sinks;
 }
 
 }  // namespace
@@ -122,12 +151,29 @@ Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t s
   // Logits are then N(0, 3^4): of a few thousand keys the largest is near 40.
   const float scale = distribution == Distribution::kLargeLogits ? 3.0f : 1.0f;
   const auto key = [&](uint64_t tensor) { return StreamKey(seed, distribution, tensor); };
-  const int64_t keys = KeyShape(problem).elements();
+  Lengths lengths = LengthsFor(problem, distribution);
   Tensors tensors;
-  tensors.q = Normal(QueryShape(problem).elements(), key(0), problem.dtype, 0, scale);
+  int64_t kv_tokens = lengths.total_kv();
+  if (problem.varlen) tensors.q_bounds = Narrow(BoundsOf(lengths.q));
+  if (problem.page_size > 0) {
+    Paging paging = ShufflePages(problem, lengths.kv, key(5));
+    kv_tokens = paging.pages * problem.page_size;
+    tensors.page_table = std::move(paging.table);
+    tensors.kv_lengths = Narrow(lengths.kv);
+  } else if (problem.varlen) {
+    tensors.kv_bounds = Narrow(BoundsOf(lengths.kv));
+  }
+  if (problem.sinks) tensors.sinks = MakeSinks(problem, distribution, key(4));
+  const int64_t keys = kv_tokens * problem.heads_kv * problem.head_dim;
+  tensors.q = Normal(QueryRows(problem) * problem.head_dim, key(0), problem.dtype, 0, scale);
   tensors.k = Normal(keys, key(1), problem.dtype, offset, scale);
   tensors.v = Normal(keys, key(2), problem.dtype, offset, 1);
-  if (distribution == Distribution::kDominantKey) PointAtOneKey(problem, key(3), tensors.k, tensors.q);
+  const RowMap map(problem, std::move(lengths), tensors.page_table);
+  if (distribution == Distribution::kDominantKey) PointAtOneKey(problem, map, key(3), tensors.k, tensors.q);
+  if (problem.page_size > 0) {
+    ForbidRest(problem, map, tensors.k);
+    ForbidRest(problem, map, tensors.v);
+  }
   return tensors;
 }
 

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "server/verify/half.h"
-#include "server/verify/tensor_shape.h"
+#include "server/verify/row_map.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -25,12 +25,13 @@ Moments MomentsOf(v1::DType dtype, const std::vector<uint16_t>& values) {
 // The logits of one query row against all keys of its head.
 std::vector<double> Logits(const Problem& problem, const Tensors& inputs, int64_t h, int64_t row) {
   const int64_t group = problem.heads_q / problem.heads_kv;
+  const RowMap map(problem, SequenceLengths(problem), {});
   std::vector<double> logits;
   for (int64_t column = 0; column < problem.seq_kv; ++column) {
     double logit = 0;
     for (int64_t d = 0; d < problem.head_dim; ++d) {
-      logit += ToFloat(problem.dtype, inputs.q[QueryShape(problem).Row(0, h, row) + d]) *
-               ToFloat(problem.dtype, inputs.k[KeyShape(problem).Row(0, h / group, column) + d]);
+      logit += ToFloat(problem.dtype, inputs.q[map.Query({0, h, row}) + d]) *
+               ToFloat(problem.dtype, inputs.k[map.Key(0, h / group, column) + d]);
     }
     logits.push_back(logit / std::sqrt(static_cast<double>(problem.head_dim)));
   }
@@ -94,7 +95,7 @@ TEST(Inputs, OneKeyThatEachRowSeesDominates) {
   for (int64_t h : {0, 3}) {
     for (int64_t row : {0, 1, 63}) {
       const std::vector<double> logits = Logits(problem, inputs, h, row);
-      const VisibleKeys visible = VisibleTo(problem, row);
+      const VisibleKeys visible = RowMap(problem, SequenceLengths(problem), {}).Visible({0, h, row});
       double largest = 0, sum = 0;
       for (int64_t column = visible.first; column < visible.end; ++column) {
         largest = std::max(largest, std::exp(logits[column]));

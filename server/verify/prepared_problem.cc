@@ -8,7 +8,7 @@
 #include "server/verify/case.h"
 #include "server/verify/loaded_candidate.h"
 #include "server/verify/module_cache.h"
-#include "server/verify/tensor_shape.h"
+#include "server/verify/row_map.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -28,13 +28,13 @@ struct Outputs {
   std::optional<GuardedBuffer> lse;  // when the problem asks for it
 
   static absl::StatusOr<Outputs> Create(device::Device& device, const Problem& problem) {
-    const size_t elements = QueryShape(problem).elements();
-    absl::StatusOr<GuardedBuffer> o = GuardedBuffer::Create(device, "O", elements * DTypeBytes(problem.dtype));
+    const size_t rows = QueryRows(problem);
+    absl::StatusOr<GuardedBuffer> o =
+        GuardedBuffer::Create(device, "O", rows * problem.head_dim * DTypeBytes(problem.dtype));
     if (!o.ok()) return o.status();
     Outputs outputs = {*std::move(o), std::nullopt};
     if (problem.lse) {
-      absl::StatusOr<GuardedBuffer> lse =
-          GuardedBuffer::Create(device, "LSE", elements / problem.head_dim * sizeof(float));
+      absl::StatusOr<GuardedBuffer> lse = GuardedBuffer::Create(device, "LSE", rows * sizeof(float));
       if (!lse.ok()) return lse.status();
       outputs.lse = *std::move(lse);
     }

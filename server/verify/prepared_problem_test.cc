@@ -58,8 +58,10 @@ class PreparedProblemTest : public ::testing::Test {
 };
 
 TEST_F(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
-  for (const char* text : {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse",
-                           "b1.h1.q9.kv3.d16.f16.causal-br.bshd.lse", "b1.h2.q1.kv1.d64.f16"}) {
+  for (const char* text :
+       {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse", "b1.h1.q9.kv3.d16.f16.causal-br.bshd.lse",
+        "b1.h2.q1.kv1.d64.f16", "b1.h4.q9.d16.f16.window4.softcap5.sinks.lse", "b4.h4.kvh2.q9.kv20.d16.bf16.varlen.lse",
+        "b4.h4.kvh2.q3.kv20.d16.f16.causal-br.page8.lse", "b3.h2.q9.kv20.d16.f16.causal-br.sinks.varlen.page8.lse"}) {
     Prepare(text);
     const TrialResponse response = Check(RightKernel(problem_));
     EXPECT_EQ(response.verdict(), v1::VERDICT_OK) << text << ": " << response.detail();
@@ -134,6 +136,49 @@ TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
         return right(a);
       },
       v1::VERDICT_OUT_OF_BOUNDS, "changed its input V");
+}
+
+TEST_F(PreparedProblemTest, WritesIntoSinksBoundsAndTablesAreFound) {
+  Prepare("b2.h2.q8.d16.f16.sinks.varlen");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.sinks.as<float>()[1] += 1; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input the sinks");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.q_bounds.as<int32_t>()[0] = 1; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input the query bounds");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.kv_bounds.data[a.kv_bounds.size] = std::byte{0}; }),
+                v1::VERDICT_OUT_OF_BOUNDS, "the key bounds: written to 0 bytes past its end");
+  Prepare("b2.h2.q8.d16.f16.page4");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.kv_lengths.as<int32_t>()[1] = 1; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input the key lengths");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.page_table.as<int32_t>()[3] = 0; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input the page table");
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, WhatAProblemDoesNotHaveIsANullPointer) {
+  Prepare("b2.h2.q8.d16.f16.varlen");
+  EXPECT_EQ(Check(RightThen([](const FakeArguments& a) {
+              ASSERT_NE(a.kv_bounds.data, nullptr);
+              for (const FakePointer& none : {a.sinks, a.kv_lengths, a.page_table}) ASSERT_EQ(none.data, nullptr);
+            })).verdict(),
+            v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, AKernelThatReadsBehindASequencesEndIsFound) {
+  Prepare("b2.h1.q1.kv5.d16.f16.page4");
+  ExpectVerdict(RightThen([](const FakeArguments& a) {
+                  // Row 5 of the first sequence, weighted by zero as a masked row would be.
+                  const int32_t page = a.page_table.as<int32_t>()[1];
+                  const float behind = F16ToFloat(a.v.as<uint16_t>()[(page * 4 + 1) * 16]);
+                  uint16_t& o = a.o.as<uint16_t>()[0];
+                  o = FloatToF16(F16ToFloat(o) + 0.0f * behind);
+                }),
+                v1::VERDICT_WRONG_RESULT, "nan, the reference");
+}
+
+TEST_F(PreparedProblemTest, AWrongTokenOfASequenceIsNamed) {
+  Prepare("b2.h2.q8.d16.f16.varlen");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.as<uint16_t>()[(9 * 2 + 1) * 16 + 3] = 0x4800; }),
+                v1::VERDICT_WRONG_RESULT, "O[token 9, head 1, dim 3]");
 }
 
 // Above 64 MiB of inputs one case is looked at a trial: each of them must do.

@@ -21,17 +21,23 @@ enum class Distribution {
   kOffsetMean,   // N(0, 1) + 1 in V, K: zero-mean inputs hide errors of normalisation
   kLargeLogits,  // |logit| up to about 40: exp overflows without the running maximum
   kDominantKey,  // one key a row takes nearly all the weight
+                 // Sinks are N(0, 1); with kLargeLogits the first is 100 and the last -100, far beyond every logit.
 };
 std::vector<Distribution> Distributions();
 absl::string_view Name(Distribution distribution);
 
+// What a problem does not have is empty.
 struct Tensors {
-  std::vector<uint16_t> q, k, v;  // in the problem's dtype and layout
+  std::vector<uint16_t> q, k, v = {};  // in the problem's dtype and layout
+  std::vector<float> sinks = {};
+  std::vector<int32_t> q_bounds = {}, kv_bounds = {}, kv_lengths = {}, page_table = {};
 };
+// Lengths differ from distribution to distribution, their totals do not. What no kernel may read is NaN: rows of a page
+// behind its sequence's end, and a page that belongs to nobody.
 Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed);
 
-// fp64 on the host, for small problems: checks the device's reference kernel itself. O and LSE as fp32, O in layout
-// order.
+// fp64 on the host, for small problems: checks the device's reference kernel itself. O and LSE as fp32, both as they
+// lie on the device.
 struct HostResult {
   std::vector<float> o, lse;
 };

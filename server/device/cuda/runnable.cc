@@ -14,39 +14,16 @@ uint64_t NextId() {
   return next++;
 }
 
-absl::StatusOr<const BufferView*> FindView(const v1::KernelArg::Buffer& buffer, const Bindings& bindings) {
-  switch (buffer.role()) {
-    case v1::BUFFER_ROLE_Q:
-      return &bindings.q;
-    case v1::BUFFER_ROLE_K:
-      return &bindings.k;
-    case v1::BUFFER_ROLE_V:
-      return &bindings.v;
-    case v1::BUFFER_ROLE_O:
-      return &bindings.o;
-    case v1::BUFFER_ROLE_LSE:
-      return &bindings.lse;
-    case v1::BUFFER_ROLE_SCRATCH:
-      if (buffer.scratch() < 0 || static_cast<size_t>(buffer.scratch()) >= bindings.scratch.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("scratch is ", buffer.scratch(), "; ", bindings.scratch.size(), " buffers are bound"));
-      }
-      return &bindings.scratch[static_cast<size_t>(buffer.scratch())];
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("role is ", v1::BufferRole_Name(buffer.role())));
-  }
-}
-
 absl::StatusOr<DevicePointer> AddressOf(const v1::KernelArg::Buffer& buffer, const Bindings& bindings) {
-  absl::StatusOr<const BufferView*> view = FindView(buffer, bindings);
+  absl::StatusOr<BufferView> view = ViewOf(buffer, bindings);
   if (!view.ok()) return view.status();
-  if ((*view)->buffer == nullptr) return DevicePointer{0};
-  const auto& memory = static_cast<const CudaBuffer&>(*(*view)->buffer);
-  if ((*view)->offset > memory.size() || (*view)->size > memory.size() - (*view)->offset) {
+  if (view->buffer == nullptr) return DevicePointer{0};
+  const auto& memory = static_cast<const CudaBuffer&>(*view->buffer);
+  if (view->offset > memory.size() || view->size > memory.size() - view->offset) {
     return absl::InvalidArgumentError(
-        absl::StrCat("view of ", (*view)->size, " bytes at ", (*view)->offset, "; the buffer has ", memory.size()));
+        absl::StrCat("view of ", view->size, " bytes at ", view->offset, "; the buffer has ", memory.size()));
   }
-  return memory.address() + (*view)->offset;
+  return memory.address() + view->offset;
 }
 
 // The argument's bytes, in the low bytes of the result.

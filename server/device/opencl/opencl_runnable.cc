@@ -8,29 +8,6 @@ namespace {
 // Dim3's unset sides are 1.
 size_t Side(int64_t value) { return value == 0 ? 1 : static_cast<size_t>(value); }
 
-absl::StatusOr<BufferView> ViewOf(const v1::KernelArg::Buffer& buffer, const Bindings& bindings) {
-  switch (buffer.role()) {
-    case v1::BUFFER_ROLE_Q:
-      return bindings.q;
-    case v1::BUFFER_ROLE_K:
-      return bindings.k;
-    case v1::BUFFER_ROLE_V:
-      return bindings.v;
-    case v1::BUFFER_ROLE_O:
-      return bindings.o;
-    case v1::BUFFER_ROLE_LSE:
-      return bindings.lse;
-    case v1::BUFFER_ROLE_SCRATCH:
-      if (buffer.scratch() < 0 || buffer.scratch() >= static_cast<int>(bindings.scratch.size())) {
-        return absl::InvalidArgumentError(absl::StrCat("scratch is ", buffer.scratch(), "; the bindings have ",
-                                                       bindings.scratch.size(), " scratch buffers"));
-      }
-      return bindings.scratch[buffer.scratch()];
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("buffer role is ", buffer.role(), "; allowed are Q to SCRATCH"));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OpenClRunnable>> OpenClRunnable::Create(const Stream& stream, const OpenClModule& module,

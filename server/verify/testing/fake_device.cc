@@ -98,8 +98,17 @@ absl::StatusOr<std::unique_ptr<device::Runnable>> FakeDevice::Bind(device::Modul
   if (static_cast<int>(bindings.scratch.size()) != recipe.scratch_size()) {
     return absl::InvalidArgumentError("the recipe's scratch is not bound");
   }
-  FakeArguments arguments = {Pointer(bindings.q), Pointer(bindings.k),   Pointer(bindings.v),
-                             Pointer(bindings.o), Pointer(bindings.lse), {}};
+  FakeArguments arguments = {Pointer(bindings.q),
+                             Pointer(bindings.k),
+                             Pointer(bindings.v),
+                             Pointer(bindings.o),
+                             Pointer(bindings.lse),
+                             Pointer(bindings.sinks),
+                             Pointer(bindings.q_bounds),
+                             Pointer(bindings.kv_bounds),
+                             Pointer(bindings.kv_lengths),
+                             Pointer(bindings.page_table),
+                             {}};
   for (const device::BufferView& view : bindings.scratch) arguments.scratch.push_back(Pointer(view));
   return std::make_unique<HostRunnable>(host_module, std::move(arguments));
 }

@@ -13,10 +13,15 @@
 namespace attune::verify {
 
 inline HostResult Compute(const Problem& problem, const FakeArguments& arguments) {
-  const auto values = [](const FakePointer& pointer) {
-    return std::vector<uint16_t>(pointer.as<uint16_t>(), pointer.as<uint16_t>() + pointer.size / 2);
+  const auto values = []<typename T>(const FakePointer& pointer, T) {
+    return std::vector<T>(pointer.as<T>(), pointer.as<T>() + pointer.size / sizeof(T));
   };
-  return HostReference(problem, {values(arguments.q), values(arguments.k), values(arguments.v)});
+  const auto elements = [&](const FakePointer& pointer) { return values(pointer, uint16_t{}); };
+  const auto numbers = [&](const FakePointer& pointer) { return values(pointer, int32_t{}); };
+  return HostReference(
+      problem, {elements(arguments.q), elements(arguments.k), elements(arguments.v), values(arguments.sinks, float{}),
+                numbers(arguments.q_bounds), numbers(arguments.kv_bounds), numbers(arguments.kv_lengths),
+                numbers(arguments.page_table)});
 }
 
 // Writes O in the dtype, and LSE when it is bound.

@@ -1,0 +1,28 @@
+// Lengths and page tables of a problem whose sequences have lengths of their own, drawn as Q, K and V are.
+#ifndef ATTUNE_SERVER_VERIFY_SEQUENCE_INPUTS_H_
+#define ATTUNE_SERVER_VERIFY_SEQUENCE_INPUTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/attune/problem.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+
+// The lengths of a distribution: SequenceLengths for kNormal, else permutations with the same totals, in which
+// sequences have more queries than keys, no key, or no query. (The last two take three sequences: the two shortest
+// together are no longer than the longest.) Those that the problem fixes stay as they are.
+Lengths LengthsFor(const Problem& problem, Distribution distribution);
+
+// Pages of a cache in the order of `random`. One page more than is used belongs to nobody; -1 stands behind a
+// sequence's last page.
+struct Paging {
+  std::vector<int32_t> table;  // [batch, ceil(seq_kv / page_size)]
+  int64_t pages = 0;
+};
+Paging ShufflePages(const Problem& problem, const std::vector<int64_t>& kv_lengths, uint64_t random);
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_SEQUENCE_INPUTS_H_

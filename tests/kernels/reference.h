@@ -1,0 +1,86 @@
+// What O and LSE should be, in fp64 and row by row.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "tensors.h"
+
+namespace emulation {
+
+class Reference {
+ public:
+  explicit Reference(const Tensors& tensors) : problem_(tensors.problem) {
+    o_.resize(tensors.o.size());
+    lse_.resize(tensors.lse.size());
+    ForEachRow([&](int sequence, int head, int row) { Compute(tensors, sequence, head, row); });
+  }
+
+  // The largest of a kernel's deviations, relative where a value is above 1; infinite where it left NaN.
+  struct Deviation {
+    double o = 0, lse = 0;
+  };
+  Deviation Of(const Tensors& tensors) const {
+    Deviation worst;
+    ForEachRow([&](int sequence, int head, int row) {
+      const long long place = problem_.QueryPlace(sequence, head, row);
+      for (int i = 0; i < problem_.head_dim; ++i) Raise(worst.o, ToFloat(tensors.o[place + i]), o_[place + i]);
+      const long long number = problem_.LogSumPlace(sequence, head, row);
+      Raise(worst.lse, tensors.lse[number], lse_[number]);
+    });
+    return worst;
+  }
+
+ private:
+  template <class Function>
+  void ForEachRow(Function function) const {
+    for (int sequence = 0; sequence < problem_.Batch(); ++sequence) {
+      for (int head = 0; head < problem_.heads_q; ++head) {
+        for (int row = 0; row < problem_.q_lengths[sequence]; ++row) function(sequence, head, row);
+      }
+    }
+  }
+
+  void Compute(const Tensors& tensors, int sequence, int head, int row) {
+    const int dim = problem_.head_dim;
+    const long long place = problem_.QueryPlace(sequence, head, row);
+    const auto key_place = [&](int key) { return tensors.KeyPlace(sequence, head / problem_.Group(), key); };
+    std::vector<double> query(dim);
+    for (int i = 0; i < dim; ++i) query[i] = ToFloat(tensors.q[place + i]) / std::sqrt(static_cast<double>(dim));
+
+    const double sink = problem_.sinks ? tensors.sinks[head] : -INFINITY;
+    double maximum = sink;
+    std::vector<double> logits(problem_.kv_lengths[sequence], -INFINITY);
+    for (size_t key = 0; key < logits.size(); ++key) {
+      if (!problem_.Sees(sequence, row, static_cast<int>(key))) continue;
+      const Element* const of_key = &tensors.k[key_place(static_cast<int>(key))];
+      double logit = 0;
+      for (int i = 0; i < dim; ++i) logit += query[i] * ToFloat(of_key[i]);
+      if (problem_.softcap > 0) logit = problem_.softcap * std::tanh(logit / problem_.softcap);
+      logits[key] = logit;
+      maximum = std::max(maximum, logit);
+    }
+
+    double sum = maximum > -INFINITY ? std::exp(sink - maximum) : 0.0;
+    double* const output = o_.data() + place;
+    for (size_t key = 0; key < logits.size(); ++key) {
+      if (logits[key] == -INFINITY) continue;
+      const double weight = std::exp(logits[key] - maximum);
+      sum += weight;
+      const Element* const value = &tensors.v[key_place(static_cast<int>(key))];
+      for (int i = 0; i < dim; ++i) output[i] += weight * ToFloat(value[i]);
+    }
+    for (int i = 0; i < dim; ++i) output[i] = sum > 0 ? output[i] / sum : 0.0;
+    lse_[problem_.LogSumPlace(sequence, head, row)] = maximum + std::log(sum);
+  }
+
+  static void Raise(double& worst, double got, double wanted) {
+    const double deviation = got == wanted ? 0.0 : std::abs(got - wanted) / std::max(1.0, std::abs(wanted));
+    worst = std::isnan(deviation) ? INFINITY : std::max(worst, deviation);
+  }
+
+  const Problem problem_;
+  std::vector<double> o_, lse_;
+};
+
+}  // namespace emulation
