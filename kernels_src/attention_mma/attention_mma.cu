@@ -96,6 +96,7 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
     if (Q_REGISTERS) __syncthreads();  // its place is V's
     walk.Run(queries, rows, o, place.FirstRow(item), place.lane);
   }
+  JoinQuads(rows);
   if (Q_REGISTERS || WARPS_N > 1) __syncthreads();
 }
 

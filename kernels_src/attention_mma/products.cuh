@@ -73,7 +73,7 @@ __device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, c
     unsigned p[kRowBlocks][4];
     Weights(s, j, rows, scale, p);
 #pragma unroll
-    for (int i = 0; i < kRowBlocks; ++i) Multiply(rows.sum[i], p[i], one, one);
+    for (int i = 0; kSumsByMma && i < kRowBlocks; ++i) Multiply(rows.sum[i], p[i], one, one);
 #pragma unroll
     for (int d = 0; d < kDimBlocks; ++d) {
       unsigned v[4];

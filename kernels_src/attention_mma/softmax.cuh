@@ -10,7 +10,7 @@
 //   S begins at -m            the subtraction of the running maximum is mma's
 //   S > lag ?                 a comparison with a constant each, instead of a maximum
 //   P = 2^(scale S)           a multiplication with a constant each
-//   l += P 1                  two more mma for 16 keys of 16 rows
+//   l += P 1                  an mma more for 16 keys of 16 rows, instead of an addition each
 #pragma once
 
 #include "common/math.cuh"
@@ -28,8 +28,11 @@ __device__ inline float OneOver(float sum) { return sum > 0.0f ? __fdividef(1.0f
 
 constexpr bool kFromMaximum = LAZY_RESCALE && !SOFTCAP;  // S begins at -m
 
+// bf16 rounds weights to 8 bits, which LSE would show: those are summed before they are rounded.
+constexpr bool kSumsByMma = !IS_BF16;
+
 // Of a lane's rows: the running maximum, -inf before the first key, and l as mma's sums: [0] is the low row's, [2] the
-// high one's, and [1], [3] are the same again.
+// high one's, and [1], [3] are the same again. Without kSumsByMma [0] and [2] alone, and in the walk this lane's part.
 struct RowSums {
   float maximum[kRowBlocks][2];
   float sum[kRowBlocks][4];
@@ -136,7 +139,7 @@ __device__ inline void RaiseMaxima(Logits& s, RowSums& rows, Outputs& o, float s
 
 // P = 2^(scale (S - m)) of 16 keys. mma's sums of two neighbouring blocks of 8 columns are, as they stand, the A operand
 // of 16 columns: no lane needs another's.
-__device__ inline void Weights(const Logits& s, int key_block, const RowSums& rows, float scale,
+__device__ inline void Weights(const Logits& s, int key_block, RowSums& rows, float scale,
                                unsigned (&p)[kRowBlocks][4]) {
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
@@ -147,10 +150,22 @@ __device__ inline void Weights(const Logits& s, int key_block, const RowSums& ro
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const float* logits = s[i][2 * key_block + j];
-        const Element2 pair = ToElement2(weight(logits[2 * half]), weight(logits[2 * half + 1]));
+        const float low = weight(logits[2 * half]);
+        const float high = weight(logits[2 * half + 1]);
+        if (!kSumsByMma) rows.sum[i][2 * half] += low + high;
+        const Element2 pair = ToElement2(low, high);
         p[i][2 * j + half] = *reinterpret_cast<const unsigned*>(&pair);
       }
     }
+}
+
+// Adds up what the quads' lanes have of the sums.
+__device__ inline void JoinQuads(RowSums& rows) {
+  if (kSumsByMma) return;
+#pragma unroll
+  for (int i = 0; i < kRowBlocks; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) rows.sum[i][2 * half] = GroupSum<4>(rows.sum[i][2 * half]);
 }
 
 // Joins every row with its head's sink, a logit without a value: it takes weight in the sum, and a row that saw no key

@@ -42,7 +42,7 @@ inline float HalfOf(unsigned word, int upper) {
   return ToFloat(element);
 }
 
-inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
+inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high, const float (&from)[4]) {
   struct Operands {
     unsigned a[4], b[2];
   };
@@ -67,7 +67,10 @@ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, uns
   };
   const Operands operands = {{a[0], a[1], a[2], a[3]}, {low, high}};
   const auto products = emulation::WarpInstruction<Products>("mma", operands, multiply);
-  for (int e = 0; e < 4; ++e) sums[e] += products.of[e];
+  for (int e = 0; e < 4; ++e) sums[e] = from[e] + products.of[e];
+}
+inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
+  Multiply(sums, a, low, high, sums);
 }
 
 inline void StartCopy16(unsigned shared, const void* from, bool valid) {
