@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/device_profile.h"
 #include "server/space/space.h"
@@ -47,7 +48,9 @@ TEST_P(Kernels, SpacesAddUpAndFitTheDevice) {
 INSTANTIATE_TEST_SUITE_P(All, Kernels,
                          ::testing::Combine(::testing::Values("b1.h1.q128.d64.f16", "b2.h8.q512.d64.bf16.causal",
                                                               "b1.h32.kvh8.q1.kv8192.d128.bf16",
-                                                              "b1.h2.q113.kv203.d256.f16.causal-br.lse"),
+                                                              "b1.h2.q113.kv203.d256.f16.causal-br.lse",
+                                                              "b4.h16.q2048.d128.f16.causal-br.sinks.varlen",
+                                                              "b1.h32.kvh8.q1.kv8192.d128.bf16.page16"),
                                             ::testing::Values("l4", "h200")));
 
 // The family that answers most problems: never without a variant, neither few nor too many to search, and its first
@@ -83,6 +86,50 @@ TEST_F(AttentionMma, HasAVariantForEveryHeadDimAndLength) {
       }
     }
   }
+}
+
+TEST_F(AttentionMma, HasAVariantForSinksVarlenAndPages) {
+  for (const char* device : {"l4", "h200"}) {
+    for (const char* dim : {"d8", "d40", "d64", "d128", "d256"}) {
+      for (const char* lengths : {"q1", "q1.kv100000", "q65.kv700", "q1000"}) {
+        for (const char* features :
+             {".sinks", ".varlen", ".page1", ".page16.bshd", ".softcap5.sinks.varlen.page4096"}) {
+          const std::string problem = absl::StrCat("b3.h8.kvh2.", lengths, ".", dim, ".bf16.window64", features);
+          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile(device)).ok()) << problem << " " << device;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
+  const Problem problem = *ParseProblem("b2.h8.kvh2.q32.kv64.d64.f16.page16");
+  const v1::Device device = *DeviceProfile("h200");
+  const auto guess = Guess(family_, problem, device);
+  ASSERT_TRUE(guess.ok()) << guess.status();
+  const auto recipe = RecipeFor(*guess, problem, device);
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  std::vector<int64_t> strides;
+  for (const auto& argument : recipe->launches(recipe->main_launch()).args()) {
+    if (argument.has_i64()) strides.push_back(argument.i64());
+  }
+  const int64_t kv_head_stride = 64;
+  const int64_t kv_row_stride = 2 * 64;
+  ASSERT_EQ(strides.size(), 6);
+  EXPECT_EQ(strides[1], 32 * 64) << "queries are bhsd";
+  EXPECT_EQ(strides[4], kv_head_stride);
+  EXPECT_EQ(strides[5], kv_row_stride);
+}
+
+TEST_F(AttentionMma, CompilesFeaturesInOnlyWhereAProblemHasThem) {
+  const v1::Device device = *DeviceProfile("h200");
+  const auto options_for = [&](const char* text) {
+    const Problem problem = *ParseProblem(text);
+    return SpecFor(*Guess(family_, problem, device), problem, device)->options;
+  };
+  EXPECT_THAT(options_for("b2.h8.q512.d64.f16"), ::testing::IsSupersetOf({"-DSINKS=0", "-DVARLEN=0", "-DPAGE_SIZE=0"}));
+  EXPECT_THAT(options_for("b2.h8.q512.d64.f16.sinks.varlen.page16"),
+              ::testing::IsSupersetOf({"-DSINKS=1", "-DVARLEN=1", "-DPAGE_SIZE=16"}));
 }
 
 TEST_F(AttentionMma, HasThousandsOfVariantsOfFewCodesForAnL4) {
