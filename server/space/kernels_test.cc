@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/device_profile.h"
@@ -154,6 +156,42 @@ TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
   EXPECT_EQ(GuessFor("b1.h32.kvh8.q1.kv8192.d128.f16", "h200"),
             "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=16,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0");
+}
+
+// What the parameters of a kernel take, in order: "pointer i32 ...".
+std::vector<std::string> ParametersOf(const Family& family, const std::string& entry) {
+  for (const auto& [path, text] : family.sources) {
+    const size_t begin = text.find(" " + entry + "(");
+    if (begin == std::string::npos) continue;
+    const size_t open = text.find('(', begin) + 1;
+    std::vector<std::string> kinds;
+    const std::string list = text.substr(open, text.find(')', open) - open);
+    for (const absl::string_view parameter : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
+      const auto has = [&](absl::string_view word) { return absl::StrContains(parameter, word); };
+      kinds.push_back(has("*") ? "pointer" : has("long long") ? "i64" : has("float") ? "f32" : "i32");
+    }
+    return kinds;
+  }
+  return {};
+}
+
+std::vector<std::string> ArgumentsOf(const family::v1::Launch& launch) {
+  std::vector<std::string> kinds;
+  for (const family::v1::Argument& argument : launch.args()) {
+    kinds.push_back(argument.has_i32() ? "i32" : argument.has_i64() ? "i64" : argument.has_f32() ? "f32" : "pointer");
+  }
+  return kinds;
+}
+
+TEST(KernelArguments, AreWhatTheKernelTakes) {
+  const auto families = LoadFamilies(ATTUNE_SOURCE_DIR "/kernels_src");
+  ASSERT_TRUE(families.ok()) << families.status();
+  for (const auto& family : *families) {
+    if (family->manifest.backend() != v1::BACKEND_CUDA) continue;
+    for (const family::v1::Launch& launch : family->manifest.launches()) {
+      EXPECT_EQ(ArgumentsOf(launch), ParametersOf(*family, launch.entry())) << family->name() << " " << launch.entry();
+    }
+  }
 }
 
 TEST(KernelRoles, EveryBackEndHasAReferenceAndAFloor) {
