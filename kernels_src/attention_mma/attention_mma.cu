@@ -8,8 +8,8 @@
 //       P  = 2^(scale S - scale m')                 scale has log2(e) in it
 //       l  = l 2^(scale (m - m')) + sum P
 //       O  = O 2^(scale (m - m')) + P V             P is never in memory: S's registers are P V's operand
-//     teams of warps join their (m, l, O); then one split: O / l and LSE are the result; more: they go to scratch,
-//     and the last CTA of a tile, or a second launch, joins the splits
+//     teams of warps join their (m, l, O); a head's sink joins those of the first split; then one split: O / l and LSE
+//     are the result; more: they go to scratch, and the last CTA of a tile, or a second launch, joins the splits
 //
 // Online softmax: M. Milakov, N. Gimelshein, arXiv 1805.02867; tiles: T. Dao, FlashAttention-2, arXiv 2307.08691.
 //

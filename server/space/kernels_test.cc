@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/device_profile.h"
 #include "server/space/space.h"
@@ -47,7 +50,9 @@ TEST_P(Kernels, SpacesAddUpAndFitTheDevice) {
 INSTANTIATE_TEST_SUITE_P(All, Kernels,
                          ::testing::Combine(::testing::Values("b1.h1.q128.d64.f16", "b2.h8.q512.d64.bf16.causal",
                                                               "b1.h32.kvh8.q1.kv8192.d128.bf16",
-                                                              "b1.h2.q113.kv203.d256.f16.causal-br.lse"),
+                                                              "b1.h2.q113.kv203.d256.f16.causal-br.lse",
+                                                              "b4.h16.q2048.d128.f16.causal-br.sinks.varlen",
+                                                              "b1.h32.kvh8.q1.kv8192.d128.bf16.page16"),
                                             ::testing::Values("l4", "h200")));
 
 // The family that answers most problems: never without a variant, neither few nor too many to search, and its first
@@ -85,6 +90,50 @@ TEST_F(AttentionMma, HasAVariantForEveryHeadDimAndLength) {
   }
 }
 
+TEST_F(AttentionMma, HasAVariantForSinksVarlenAndPages) {
+  for (const char* device : {"l4", "h200"}) {
+    for (const char* dim : {"d8", "d40", "d64", "d128", "d256"}) {
+      for (const char* lengths : {"q1", "q1.kv100000", "q65.kv700", "q1000"}) {
+        for (const char* features :
+             {".sinks", ".varlen", ".page1", ".page16.bshd", ".softcap5.sinks.varlen.page4096"}) {
+          const std::string problem = absl::StrCat("b3.h8.kvh2.", lengths, ".", dim, ".bf16.window64", features);
+          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile(device)).ok()) << problem << " " << device;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
+  const Problem problem = *ParseProblem("b2.h8.kvh2.q32.kv64.d64.f16.page16");
+  const v1::Device device = *DeviceProfile("h200");
+  const auto guess = Guess(family_, problem, device);
+  ASSERT_TRUE(guess.ok()) << guess.status();
+  const auto recipe = RecipeFor(*guess, problem, device);
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  std::vector<int64_t> strides;
+  for (const auto& argument : recipe->launches(recipe->main_launch()).args()) {
+    if (argument.has_i64()) strides.push_back(argument.i64());
+  }
+  const int64_t kv_head_stride = 64;
+  const int64_t kv_row_stride = 2 * 64;
+  ASSERT_EQ(strides.size(), 6);
+  EXPECT_EQ(strides[1], 32 * 64) << "queries are bhsd";
+  EXPECT_EQ(strides[4], kv_head_stride);
+  EXPECT_EQ(strides[5], kv_row_stride);
+}
+
+TEST_F(AttentionMma, CompilesFeaturesInOnlyWhereAProblemHasThem) {
+  const v1::Device device = *DeviceProfile("h200");
+  const auto options_for = [&](const char* text) {
+    const Problem problem = *ParseProblem(text);
+    return SpecFor(*Guess(family_, problem, device), problem, device)->options;
+  };
+  EXPECT_THAT(options_for("b2.h8.q512.d64.f16"), ::testing::IsSupersetOf({"-DSINKS=0", "-DVARLEN=0", "-DPAGE_SIZE=0"}));
+  EXPECT_THAT(options_for("b2.h8.q512.d64.f16.sinks.varlen.page16"),
+              ::testing::IsSupersetOf({"-DSINKS=1", "-DVARLEN=1", "-DPAGE_SIZE=16"}));
+}
+
 TEST_F(AttentionMma, HasThousandsOfVariantsOfFewCodesForAnL4) {
   const Problem problem = *ParseProblem("b1.h16.q2048.d128.f16.causal");
   const v1::Device device = *DeviceProfile("l4");
@@ -107,6 +156,42 @@ TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
   EXPECT_EQ(GuessFor("b1.h32.kvh8.q1.kv8192.d128.f16", "h200"),
             "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=16,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0");
+}
+
+// What the parameters of a kernel take, in order: "pointer i32 ...".
+std::vector<std::string> ParametersOf(const Family& family, const std::string& entry) {
+  for (const auto& [path, text] : family.sources) {
+    const size_t begin = text.find(" " + entry + "(");
+    if (begin == std::string::npos) continue;
+    const size_t open = text.find('(', begin) + 1;
+    std::vector<std::string> kinds;
+    const std::string list = text.substr(open, text.find(')', open) - open);
+    for (const absl::string_view parameter : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
+      const auto has = [&](absl::string_view word) { return absl::StrContains(parameter, word); };
+      kinds.push_back(has("*") ? "pointer" : has("long long") ? "i64" : has("float") ? "f32" : "i32");
+    }
+    return kinds;
+  }
+  return {};
+}
+
+std::vector<std::string> ArgumentsOf(const family::v1::Launch& launch) {
+  std::vector<std::string> kinds;
+  for (const family::v1::Argument& argument : launch.args()) {
+    kinds.push_back(argument.has_i32() ? "i32" : argument.has_i64() ? "i64" : argument.has_f32() ? "f32" : "pointer");
+  }
+  return kinds;
+}
+
+TEST(KernelArguments, AreWhatTheKernelTakes) {
+  const auto families = LoadFamilies(ATTUNE_SOURCE_DIR "/kernels_src");
+  ASSERT_TRUE(families.ok()) << families.status();
+  for (const auto& family : *families) {
+    if (family->manifest.backend() != v1::BACKEND_CUDA) continue;
+    for (const family::v1::Launch& launch : family->manifest.launches()) {
+      EXPECT_EQ(ArgumentsOf(launch), ParametersOf(*family, launch.entry())) << family->name() << " " << launch.entry();
+    }
+  }
 }
 
 TEST(KernelRoles, EveryBackEndHasAReferenceAndAFloor) {
