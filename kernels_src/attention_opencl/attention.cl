@@ -16,7 +16,11 @@
 //
 // A work item is (query tile, split, head): one a work-group, or, persistent, popped from a counter. The last tiles
 // come first: under a causal mask they are the longest.
+//
+// Compile-time switches: WINDOW, SOFTCAP, SINKS (0 or 1) and those of sequence.h. Sequences of their own lengths are
+// tiled as the longest; what lies behind a sequence's end has no keys to walk over and no rows to write.
 #include "opencl/elements.h"
+#include "opencl/sequence.h"
 
 #define ROWS (BLOCK_M * LANES / THREADS)
 #define KEYS (BLOCK_N / (VEC * LANES))
@@ -80,9 +84,29 @@ float max_of(vec x) {
 #endif
 }
 
-// First key column that `row` does not see.
-int visible_end(int row, int seq_kv, int is_causal, int causal_offset) {
-  return is_causal ? clamp(row + causal_offset + 1, 0, seq_kv) : seq_kv;
+// The key columns [visible_begin, visible_end) that `row` sees. mask: 0 none, 1 causal top-left, 2 bottom-right,
+// 3 (WINDOW) of those the last `window`.
+int visible_end(int row, Queries queries, Keys keys, int mask) {
+  const int causal_offset = mask == 1 ? 0 : keys.length - queries.length;
+  return mask ? clamp(row + causal_offset + 1, 0, keys.length) : keys.length;
+}
+int visible_begin(int row, Queries queries, Keys keys, int window) {
+  return WINDOW ? max(row + keys.length - queries.length + 1 - window, 0) : 0;
+}
+
+// What a row's weighted values are multiplied by in the end: 1 / sum, or 0 for a row that saw no key. With SINKS the
+// head's sink, in base 2, first becomes part of the maximum and the sum.
+float finish_row(float* row_max, float* row_sum, const global float* sinks, int head) {
+  float rescale = 1.0f;
+#if SINKS
+  const float sink = sinks[head] * M_LOG2E_F;
+  const float new_max = fmax(*row_max, sink);
+  const float base = new_max == -INFINITY ? 0.0f : new_max;
+  rescale = exp2(*row_max - base);
+  *row_sum = *row_sum * rescale + exp2(sink - base);
+  *row_max = new_max;
+#endif
+  return *row_sum > 0.0f ? rescale / *row_sum : 0.0f;
 }
 
 // The next work item, or `items` when there is none: the work-group's own, then none; or, with a counter, the next that
@@ -103,14 +127,18 @@ int next_item(global int* counter, int items, int taken, local int* popped) {
 }
 
 // Q and O: [batch, heads_q, seq_q, HEAD_DIM], K and V: [batch, heads_kv, seq_kv, HEAD_DIM], by strides in elements.
-// lse: fp32 [batch, heads_q, seq_q] or null. partial_o: fp32 [kv_splits, rows, HEAD_DIM], partial_ml: fp32 (m, l)
-// [kv_splits, rows, 2], rows = batch * heads_q * seq_q; both null with one split. counter: zero, or null unless
-// persistent. items = query tiles * kv_splits * batch * heads_q.
+// lse: fp32 [batch, heads_q, seq_q] or null; where sequences have lengths of their own, as docs/problems.md says.
+// partial_o: fp32 [kv_splits, rows, HEAD_DIM], partial_ml: fp32 (m, l) [kv_splits, rows, 2], rows = batch * heads_q *
+// seq_q; both null with one split. counter: zero, or null unless persistent. items = query tiles * kv_splits * batch *
+// heads_q. q_scale and cap make logits of dot products: q_scale * dot or, with SOFTCAP, cap * tanh(q_scale * dot), both
+// in base 2.
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     const global ushort* q, const global ushort* k, const global ushort* v, global ushort* o, global float* lse,
-    global float* partial_o, global float* partial_ml, global int* counter, int heads_q, int group, int seq_q,
-    int seq_kv, int kv_splits, int items, int is_causal, int causal_offset, long q_batch_stride, long q_head_stride,
-    long q_row_stride, long kv_batch_stride, long kv_head_stride, long kv_row_stride, float scale_log2e) {
+    const global float* sinks, const global int* q_bounds, const global int* kv_bounds, const global int* kv_lengths,
+    const global int* page_table, global float* partial_o, global float* partial_ml, global int* counter, int heads_q,
+    int group, int seq_q, int seq_kv, int kv_splits, int items, int mask, int window, long q_batch_stride,
+    long q_head_stride, long q_row_stride, long kv_batch_stride, long kv_head_stride, long kv_row_stride, float q_scale,
+    float cap) {
   local float q_tile[BLOCK_M * HEAD_DIM];
   local float p_tile[BLOCK_M * BLOCK_N];
 #if LOCAL_KV
@@ -126,7 +154,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
   const int lane = local_id % LANES;
   const int first_row = local_id / LANES * ROWS;
   const int q_tiles = (seq_q + BLOCK_M - 1) / BLOCK_M;
-  const long all_rows = (long)(items / (q_tiles * kv_splits)) * seq_q;
+  const int all_heads = items / (q_tiles * kv_splits);
+  const long all_rows = (long)all_heads * seq_q;
   const int split_keys = (seq_kv + BLOCK_N * kv_splits - 1) / (BLOCK_N * kv_splits) * BLOCK_N;
 
   for (int taken = 0;; ++taken) {
@@ -137,17 +166,21 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     const int head_and_batch = item / kv_splits / q_tiles;
     const int head = head_and_batch % heads_q;
     const int batch = head_and_batch / heads_q;
-    const long q_start = batch * q_batch_stride + head * q_head_stride;
-    const long kv_start = batch * kv_batch_stride + head / group * kv_head_stride;
-    const int key_begin = split * split_keys;
-    const int key_end = min(key_begin + split_keys, visible_end(q_row0 + BLOCK_M - 1, seq_kv, is_causal, causal_offset));
+    const Queries queries = queries_of(batch, seq_q, q_bounds);
+    const Keys keys = keys_of(batch, seq_kv, kv_bounds, kv_lengths, page_table);
+    const long q_start = q_start_of(queries, head, q_batch_stride, q_head_stride, q_row_stride);
+    const long kv_start = kv_start_of(keys, head / group, kv_batch_stride, kv_head_stride, kv_row_stride);
+    const int first_visible = visible_begin(q_row0, queries, keys, window) / BLOCK_N * BLOCK_N;
+    const int key_begin = max(split * split_keys, first_visible);
+    const int last_visible = q_row0 < queries.length ? visible_end(q_row0 + BLOCK_M - 1, queries, keys, mask) : 0;
+    const int key_end = min((split + 1) * split_keys, last_visible);
 
     ROLLED for (int i = local_id; i < BLOCK_M * HEAD_DIM / VEC; i += THREADS) {
       const int row = i / (HEAD_DIM / VEC);
       const int column = i % (HEAD_DIM / VEC) * VEC;
       const vec loaded =
-          q_row0 + row < seq_q ? load_elements(q + q_start + (q_row0 + row) * q_row_stride + column) : (vec)0.0f;
-      STORE_VEC(loaded * scale_log2e, q_tile + row * HEAD_DIM + column);
+          q_row0 + row < queries.length ? load_elements(q + q_start + (q_row0 + row) * q_row_stride + column) : (vec)0.0f;
+      STORE_VEC(loaded * q_scale, q_tile + row * HEAD_DIM + column);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -161,7 +194,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     }
 
     for (int key0 = key_begin; key0 < key_end; key0 += BLOCK_N) {
-      const int keys_here = min(BLOCK_N, seq_kv - key0);
+      const int keys_here = min(BLOCK_N, keys.length - key0);
       float tile_max[ROWS], rescale[ROWS];
 
 #if LOCAL_KV
@@ -169,9 +202,10 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
       ROLLED for (int i = local_id; i < BLOCK_N * HEAD_DIM / VEC; i += THREADS) {
         const int key = i / (HEAD_DIM / VEC);
         const int column = i % (HEAD_DIM / VEC) * VEC;
-        const long offset = kv_start + (key0 + key) * kv_row_stride + column;
-        const vec k_loaded = key < keys_here ? load_elements(k + offset) : (vec)0.0f;
-        STORE_VEC(key < keys_here ? load_elements(v + offset) : (vec)0.0f, v_tile + key * HEAD_DIM + column);
+        const int inside = key < keys_here;
+        const long offset = kv_start + (inside ? key_row(keys, key0 + key) : 0) * kv_row_stride + column;
+        const vec k_loaded = inside ? load_elements(k + offset) : (vec)0.0f;
+        STORE_VEC(inside ? load_elements(v + offset) : (vec)0.0f, v_tile + key * HEAD_DIM + column);
         float parts[VEC];
         STORE_VEC(k_loaded, parts);
         for (int e = 0; e < VEC; ++e) k_tile[(column + e) * BLOCK_N + key] = parts[e];
@@ -183,9 +217,9 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
 #pragma unroll UNROLL
       for (int d = 0; d < HEAD_DIM; ++d) {
         for (int c = 0; c < KEYS; ++c) {
-          const vec keys = LOAD_VEC(k_tile + d * BLOCK_N + (c * LANES + lane) * VEC);
+          const vec key_vec = LOAD_VEC(k_tile + d * BLOCK_N + (c * LANES + lane) * VEC);
           for (int r = 0; r < ROWS; ++r) {
-            s[r * KEYS + c] = fma((vec)q_tile[(first_row + r) * HEAD_DIM + d], keys, s[r * KEYS + c]);
+            s[r * KEYS + c] = fma((vec)q_tile[(first_row + r) * HEAD_DIM + d], key_vec, s[r * KEYS + c]);
           }
         }
       }
@@ -200,7 +234,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
         vec dots[ROWS];
         for (int r = 0; r < ROWS; ++r) dots[r] = (vec)0.0f;
         if (key < keys_here) {
-          const global ushort* k_row = k + kv_start + (key0 + key) * kv_row_stride;
+          const global ushort* k_row = k + kv_start + key_row(keys, key0 + key) * kv_row_stride;
 #pragma unroll UNROLL
           for (int d = 0; d < HEAD_DIM; d += VEC) {
             const vec columns = load_elements(k_row + d);
@@ -214,12 +248,20 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
 #endif
 
       ROLLED for (int r = 0; r < ROWS; ++r) {
-        const int end = visible_end(q_row0 + first_row + r, seq_kv, is_causal, causal_offset) - key0;
+        const int end = visible_end(q_row0 + first_row + r, queries, keys, mask) - key0;
+        const int begin = visible_begin(q_row0 + first_row + r, queries, keys, window) - key0;
         local float* scores = p_tile + (first_row + r) * BLOCK_N;
         vec most = (vec)-INFINITY;
         ROLLED for (int c = 0; c < KEYS; ++c) {
           const int first = (c * LANES + lane) * VEC;
-          const vec s = select((vec)-INFINITY, LOAD_VEC(scores + first), first + COUNTING < (ivec)end);
+          vec s = LOAD_VEC(scores + first);
+#if SOFTCAP
+          s = cap * tanh(s);
+#endif
+          s = select((vec)-INFINITY, s, first + COUNTING < (ivec)end);
+#if WINDOW
+          s = select((vec)-INFINITY, s, first + COUNTING >= (ivec)begin);
+#endif
           STORE_VEC(s, scores + first);
           most = fmax(most, s);
         }
@@ -255,11 +297,14 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
       }
 #pragma unroll UNROLL
       for (int j = 0; j < keys_here; ++j) {
+#if !LOCAL_KV
+        const global ushort* v_row = v + kv_start + key_row(keys, key0 + j) * kv_row_stride;
+#endif
         for (int c = 0; c < CHUNKS; ++c) {
 #if LOCAL_KV
           const vec columns = LOAD_VEC(v_tile + j * HEAD_DIM + (c * LANES + lane) * VEC);
 #else
-          const vec columns = load_elements(v + kv_start + (key0 + j) * kv_row_stride + (c * LANES + lane) * VEC);
+          const vec columns = load_elements(v_row + (c * LANES + lane) * VEC);
 #endif
           for (int r = 0; r < ROWS; ++r) {
             acc[r * CHUNKS + c] = fma((vec)p_tile[(first_row + r) * BLOCK_N + j], columns, acc[r * CHUNKS + c]);
@@ -291,21 +336,23 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     }
     ROLLED for (int r = 0; r < ROWS; ++r) {
       const int row = q_row0 + first_row + r;
-      if (row >= seq_q) break;
+      if (row >= queries.length) break;
       const local float* sums = q_tile + (first_row + r) * HEAD_DIM;
-      const long all_row = (long)head_and_batch * seq_q + row;
       if (kv_splits > 1) {
-        const long slot = split * all_rows + all_row;
+        const long slot = split * all_rows + (long)head_and_batch * seq_q + row;
         ROLLED for (int c = lane * VEC; c < HEAD_DIM; c += LANES * VEC) {
           STORE_VEC(LOAD_VEC(sums + c), partial_o + slot * HEAD_DIM + c);
         }
         if (lane == 0) vstore2((float2)(row_max[r], row_sum[r]), slot, partial_ml);
       } else {
-        const float inverse = row_sum[r] > 0.0f ? 1.0f / row_sum[r] : 0.0f;
+        const float scale = finish_row(&row_max[r], &row_sum[r], sinks, head);
         ROLLED for (int c = lane * VEC; c < HEAD_DIM; c += LANES * VEC) {
-          store_elements(LOAD_VEC(sums + c) * inverse, o + q_start + row * q_row_stride + c);
+          store_elements(LOAD_VEC(sums + c) * scale, o + q_start + row * q_row_stride + c);
         }
-        if (lse && lane == 0) lse[all_row] = (row_max[r] + log2(row_sum[r])) * M_LN2_F;
+        if (lse && lane == 0) {
+          lse[lse_start_of(queries, all_heads / heads_q, head, heads_q, q_bounds) + row] =
+              (row_max[r] + log2(row_sum[r])) * M_LN2_F;
+        }
       }
     }
   }
@@ -314,12 +361,18 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
 // Joins the splits of each row, in their order: O = sum 2^(m_s - m) O_s / sum 2^(m_s - m) l_s, m = max m_s. A
 // work-group takes COMBINE_ROWS rows, a work-item VEC columns of one.
 kernel __attribute__((reqd_work_group_size(COMBINE_ROWS * HEAD_DIM / VEC, 1, 1))) void combine(
-    const global float* partial_o, const global float* partial_ml, global ushort* o, global float* lse, int heads_q,
-    int seq_q, int kv_splits, long all_rows, long q_batch_stride, long q_head_stride, long q_row_stride) {
+    const global float* partial_o, const global float* partial_ml, global ushort* o, global float* lse,
+    const global float* sinks, const global int* q_bounds, int heads_q, int seq_q, int kv_splits, long all_rows,
+    long q_batch_stride, long q_head_stride, long q_row_stride) {
   const int local_id = get_local_id(0);
   const int column = local_id % (HEAD_DIM / VEC) * VEC;
   const long all_row = (long)get_group_id(0) * COMBINE_ROWS + local_id / (HEAD_DIM / VEC);
   if (all_row >= all_rows) return;
+  const int row = all_row % seq_q;
+  const int head = all_row / seq_q % heads_q;
+  const int batches = all_rows / seq_q / heads_q;
+  const Queries queries = queries_of(all_row / seq_q / heads_q, seq_q, q_bounds);
+  if (row >= queries.length) return;
 
   float row_max = -INFINITY;
   ROLLED for (int i = 0; i < kv_splits; ++i) row_max = fmax(row_max, partial_ml[(i * all_rows + all_row) * 2]);
@@ -332,10 +385,10 @@ kernel __attribute__((reqd_work_group_size(COMBINE_ROWS * HEAD_DIM / VEC, 1, 1))
     row_sum += weight * partial_ml[slot * 2 + 1];
     acc += weight * LOAD_VEC(partial_o + slot * HEAD_DIM + column);
   }
-  const float inverse = row_sum > 0.0f ? 1.0f / row_sum : 0.0f;
-  const long head_and_batch = all_row / seq_q;
-  const long start = head_and_batch / heads_q * q_batch_stride + head_and_batch % heads_q * q_head_stride +
-                     all_row % seq_q * q_row_stride;
-  store_elements(acc * inverse, o + start + column);
-  if (lse && column == 0) lse[all_row] = (row_max + log2(row_sum)) * M_LN2_F;
+  const float scale = finish_row(&row_max, &row_sum, sinks, head);
+  const long start = q_start_of(queries, head, q_batch_stride, q_head_stride, q_row_stride) + row * q_row_stride;
+  store_elements(acc * scale, o + start + column);
+  if (lse && column == 0) {
+    lse[lse_start_of(queries, batches, head, heads_q, q_bounds) + row] = (row_max + log2(row_sum)) * M_LN2_F;
+  }
 }

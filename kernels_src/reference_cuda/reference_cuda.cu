@@ -5,41 +5,71 @@
 //     pass 1, over tiles of 64 keys:   S = Q K^T / sqrt(HEAD_DIM)      m = max S, l = sum e^(S - m)
 //     pass 2, over tiles of 64 keys:   S again, P = e^(S - m) / l      O += P V
 //
-// PLAIN 1 rounds to the dtype, as an unfused computation that stores each step does: Q K^T, the scaled logits, P, O.
+// PLAIN 1 rounds to the dtype, as an unfused computation that stores each step does: Q K^T, the scaled logits, the
+// capped ones, P, O.
 //
 // 256 threads as 16 x 16 (y, x). A thread has rows y + 16 i and, in S, keys x + 16 j; in O, columns x + 16 j.
 // Q, K and V pass through shared memory as fp32, rows an odd number of words apart.
+//
+// Compile-time switches: MASK (0 none, 1 causal top-left, 2 bottom-right, 3 window), SOFTCAP, SINKS, VARLEN (0 or 1)
+// and PAGE_SIZE (0: K and V are not paged).
 #include "common/element.cuh"
 #include "common/math.cuh"
 
-static_assert(HEAD_DIM % 32 == 0, "columns are read 32 at a time");
+static_assert(HEAD_DIM % 8 == 0, "the manifest's limit");
 
 constexpr int kTile = 64;
-constexpr int kColumns = 32;         // of Q and K at a time
-constexpr int kKeys = 16;            // rows of V at a time
-constexpr int kOut = HEAD_DIM / 16;  // columns of O a thread
+constexpr int kColumns = 32;                // of Q and K at a time
+constexpr int kKeys = 16;                   // rows of V at a time
+constexpr int kOut = (HEAD_DIM + 15) / 16;  // columns of O a thread
+constexpr int kOutColumns = 16 * kOut;
 constexpr int kPartStride = kColumns + 1;
-constexpr int kInputFloats = 2 * kTile * kPartStride > kKeys* HEAD_DIM ? 2 * kTile* kPartStride : kKeys* HEAD_DIM;
+constexpr int kPartFloats = 2 * kTile * kPartStride;
+constexpr int kInputFloats = kPartFloats > kKeys* kOutColumns ? kPartFloats : kKeys* kOutColumns;
+constexpr int kPageSize = PAGE_SIZE > 0 ? PAGE_SIZE : 1;
 
 __device__ inline float Rounded(float x) { return PLAIN ? ToFloat(ToElement(x)) : x; }
 
-// `rows` x `columns` of `from` as fp32; rows from `valid_rows` on are zeros and not read.
-__device__ inline void Load(float* to, int to_stride, const Element* from, long long from_stride, int rows, int columns,
-                            int valid_rows) {
-  for (int i = threadIdx.x; i < rows * columns; i += blockDim.x) {
-    const int row = i / columns;
-    const int column = i % columns;
-    to[row * to_stride + column] = row < valid_rows ? ToFloat(from[row * from_stride + column]) : 0.0f;
+// Rows of a tensor, `stride` elements apart or, with pages, where the sequence's part of the page table says.
+struct Rows {
+  const Element* first;
+  long long stride;
+  const int* pages;
+
+  __device__ const Element* Row(int row) const {
+    long long at = row;
+    if (PAGE_SIZE > 0 && pages != nullptr) {
+      at = static_cast<long long>(pages[row / kPageSize]) * kPageSize + row % kPageSize;
+    }
+    return first + at * stride;
+  }
+};
+
+// kRows x kWidth of `from`, from (first_row, first_column) on, as fp32; what lies behind `end` and HEAD_DIM is zeros
+// and not read.
+template <int kRows, int kWidth>
+__device__ inline void Load(float* to, int to_stride, const Rows& from, int first_row, int first_column, int end) {
+  for (int i = threadIdx.x; i < kRows * kWidth; i += blockDim.x) {
+    const int row = first_row + i / kWidth;
+    const int column = first_column + i % kWidth;
+    const bool inside = row < end && (HEAD_DIM % kWidth == 0 || column < HEAD_DIM);
+    to[i / kWidth * to_stride + i % kWidth] = inside ? ToFloat(from.Row(row)[column]) : 0.0f;
   }
 }
 
+// One head of one sequence.
 struct Head {
-  const Element* q;
-  const Element* k;
-  const Element* v;
-  long long q_stride, kv_stride;  // of rows
-  int seq_q, seq_kv, causal_offset;
-  float scale;  // 1 / sqrt(HEAD_DIM)
+  Rows q, k, v;
+  int seq_q, seq_kv;
+  int causal_offset;  // row i sees keys <= i + causal_offset
+  int window;         // and of those the last `window`
+  float scale;        // 1 / sqrt(HEAD_DIM)
+  float softcap;
+
+  __device__ bool Sees(long long row, int key) const {
+    return key < seq_kv && (MASK == 0 || key <= row + causal_offset) &&
+           (MASK != 3 || key > row + causal_offset - window);
+  }
 };
 
 // Logits of rows first_row + y + 16 i against keys first_key + x + 16 j; -inf where the row must not see the key.
@@ -54,10 +84,8 @@ __device__ inline void Logits(const Head& head, float* shared, int first_row, in
     for (int j = 0; j < 4; ++j) s[i][j] = 0.0f;
   for (int first = 0; first < HEAD_DIM; first += kColumns) {
     __syncthreads();
-    Load(q, kPartStride, head.q + first_row * head.q_stride + first, head.q_stride, kTile, kColumns,
-         head.seq_q - first_row);
-    Load(k, kPartStride, head.k + first_key * head.kv_stride + first, head.kv_stride, kTile, kColumns,
-         head.seq_kv - first_key);
+    Load<kTile, kColumns>(q, kPartStride, head.q, first_row, first, head.seq_q);
+    Load<kTile, kColumns>(k, kPartStride, head.k, first_key, first, head.seq_kv);
     __syncthreads();
 #pragma unroll 8
     for (int d = 0; d < kColumns; ++d) {
@@ -76,18 +104,21 @@ __device__ inline void Logits(const Head& head, float* shared, int first_row, in
   for (int i = 0; i < 4; ++i)
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const int key = first_key + x + 16 * j;
-      const long long row = first_row + y + 16 * i;
-      const bool visible = key < head.seq_kv && (!MASK || key <= row + head.causal_offset);
-      s[i][j] = visible ? Rounded(Rounded(s[i][j]) * head.scale) : MinusInfinity();
+      float logit = Rounded(Rounded(s[i][j]) * head.scale);
+      if (SOFTCAP) logit = Rounded(head.softcap * tanhf(logit / head.softcap));
+      s[i][j] = head.Sees(first_row + y + 16 * i, first_key + x + 16 * j) ? logit : MinusInfinity();
     }
 }
 
+// q_bounds, kv_bounds, kv_lengths and page_table: v1::BufferRole; null unless VARLEN or PAGE_SIZE asks for them. seq_q
+// and seq_kv are then the longest sequence's. Strides are in elements; with pages a page's rows are kv_row_stride
+// apart.
 extern "C" __global__ void __launch_bounds__(256)
-    attention_reference(const Element* q, const Element* k, const Element* v, float* o, float* lse, int heads,
-                        int group, int seq_q, int seq_kv, int causal_offset, float scale, long long q_batch_stride,
-                        long long q_head_stride, long long q_row_stride, long long kv_batch_stride,
-                        long long kv_head_stride, long long kv_row_stride) {
+    attention_reference(const Element* q, const Element* k, const Element* v, float* o, float* lse, const float* sinks,
+                        const int* q_bounds, const int* kv_bounds, const int* kv_lengths, const int* page_table,
+                        int heads, int group, int seq_q, int seq_kv, int window, float softcap, float scale,
+                        long long q_batch_stride, long long q_head_stride, long long q_row_stride,
+                        long long kv_batch_stride, long long kv_head_stride, long long kv_row_stride) {
   __shared__ float inputs[kInputFloats];
   __shared__ float weights[kTile][kTile + 1];
   const int y = threadIdx.x / 16;
@@ -95,18 +126,47 @@ extern "C" __global__ void __launch_bounds__(256)
   const int tiles = (seq_q + kTile - 1) / kTile;
   const int first_row = static_cast<int>(blockIdx.x % tiles) * kTile;
   const int batch_head = blockIdx.x / tiles;
-  const long long q_offset = batch_head / heads * q_batch_stride + batch_head % heads * q_head_stride;
-  const long long kv_offset = batch_head / heads * kv_batch_stride + batch_head % heads / group * kv_head_stride;
-  const Head head = {q + q_offset, k + kv_offset, v + kv_offset, q_row_stride, kv_row_stride,
-                     seq_q,        seq_kv,        causal_offset, scale};
-  long long end = seq_kv;  // of the keys that any row of the tile sees
-  if (MASK) end = min(end, static_cast<long long>(min(first_row + kTile, seq_q)) + causal_offset);
+  const int sequence = batch_head / heads;
+  const int head_q = batch_head % heads;
+
+  long long q_offset = sequence * q_batch_stride + head_q * q_head_stride;
+  long long kv_offset = sequence * kv_batch_stride + head_q / group * kv_head_stride;
+  long long lse_offset = static_cast<long long>(batch_head) * seq_q;
+  const int* pages = nullptr;
+  if (PAGE_SIZE > 0) {
+    pages = page_table + sequence * static_cast<long long>((seq_kv + kPageSize - 1) / kPageSize);
+    kv_offset = head_q / group * kv_head_stride;
+    seq_kv = kv_lengths[sequence];
+  } else if (VARLEN) {
+    kv_offset = kv_bounds[sequence] * kv_row_stride + head_q / group * kv_head_stride;
+    seq_kv = kv_bounds[sequence + 1] - kv_bounds[sequence];
+  }
+  if (VARLEN) {
+    const int batch = gridDim.x / tiles / heads;
+    q_offset = q_bounds[sequence] * q_row_stride + head_q * q_head_stride;
+    lse_offset = static_cast<long long>(head_q) * q_bounds[batch] + q_bounds[sequence];
+    seq_q = q_bounds[sequence + 1] - q_bounds[sequence];
+    if (first_row >= seq_q) return;
+  }
+  const Head head = {{q + q_offset, q_row_stride, nullptr},
+                     {k + kv_offset, kv_row_stride, pages},
+                     {v + kv_offset, kv_row_stride, pages},
+                     seq_q,
+                     seq_kv,
+                     MASK == 1 ? 0 : seq_kv - seq_q,
+                     window,
+                     scale,
+                     softcap};
+  // The keys that any row of the tile sees.
+  long long end = seq_kv, begin = 0;
+  if (MASK > 0) end = min(end, static_cast<long long>(min(first_row + kTile, seq_q)) + head.causal_offset);
+  if (MASK == 3) begin = max(begin, static_cast<long long>(first_row) + head.causal_offset - window + 1);
 
   float s[4][4];
   float maximum[4], sum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) maximum[i] = MinusInfinity(), sum[i] = 0.0f;
-  for (int first_key = 0; first_key < end; first_key += kTile) {
+  for (int first_key = begin; first_key < end; first_key += kTile) {
     Logits(head, inputs, first_row, first_key, s);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -120,9 +180,18 @@ extern "C" __global__ void __launch_bounds__(256)
       maximum[i] = larger;
     }
   }
+  if (SINKS) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float larger = fmaxf(maximum[i], sinks[head_q]);
+      const float base = ExponentBase(larger);
+      sum[i] = sum[i] * expf(maximum[i] - base) + expf(sinks[head_q] - base);
+      maximum[i] = larger;
+    }
+  }
 
   float out[4][kOut] = {};
-  for (int first_key = 0; first_key < end; first_key += kTile) {
+  for (int first_key = begin; first_key < end; first_key += kTile) {
     Logits(head, inputs, first_row, first_key, s);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -132,9 +201,8 @@ extern "C" __global__ void __launch_bounds__(256)
         weights[y + 16 * i][x + 16 * j] = Rounded(p);
       }
     for (int part = 0; part < kTile; part += kKeys) {
-      const int key = first_key + part;
       __syncthreads();
-      Load(inputs, HEAD_DIM, head.v + key * kv_row_stride, kv_row_stride, kKeys, HEAD_DIM, seq_kv - key);
+      Load<kKeys, kOutColumns>(inputs, kOutColumns, head.v, first_key + part, 0, seq_kv);
       __syncthreads();
 #pragma unroll 4
       for (int n = 0; n < kKeys; ++n) {
@@ -143,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(256)
         for (int i = 0; i < 4; ++i) p[i] = weights[y + 16 * i][part + n];
 #pragma unroll
         for (int j = 0; j < kOut; ++j) {
-          const float value = inputs[n * HEAD_DIM + x + 16 * j];
+          const float value = inputs[n * kOutColumns + x + 16 * j];
 #pragma unroll
           for (int i = 0; i < 4; ++i) out[i][j] += p[i] * value;
         }
@@ -157,10 +225,12 @@ extern "C" __global__ void __launch_bounds__(256)
     const int row = first_row + y + 16 * i;
     if (row >= seq_q) continue;
 #pragma unroll
-    for (int j = 0; j < kOut; ++j) o[q_offset + row * q_row_stride + x + 16 * j] = Rounded(out[i][j]);
+    for (int j = 0; j < kOut; ++j) {
+      const int column = x + 16 * j;
+      if (HEAD_DIM % 16 == 0 || column < HEAD_DIM) o[q_offset + row * q_row_stride + column] = Rounded(out[i][j]);
+    }
     if (lse != nullptr && x == 0) {
-      lse[static_cast<long long>(batch_head) * seq_q + row] =
-          sum[i] > 0.0f ? maximum[i] + logf(sum[i]) : MinusInfinity();
+      lse[lse_offset + row] = sum[i] > 0.0f ? maximum[i] + logf(sum[i]) : MinusInfinity();
     }
   }
 }

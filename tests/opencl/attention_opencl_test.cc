@@ -27,9 +27,10 @@ class OpenClKernels : public ::testing::Test {
   // Compiles for one problem's head_dim and dtype; runs every problem on every kind of input.
   static void ExpectRight(const Attention& variant, const std::vector<std::string>& problems, int runs = 1) {
     const Problem first = *ParseProblem(problems.front());
-    absl::StatusOr<worker::v1::CompileResponse> compiled =
-        Compile(*host_, {"kernels_src/attention_opencl/attention.cl", "kernels_src/opencl/elements.h"},
-                variant.Options(first), {"attention", "combine"});
+    absl::StatusOr<worker::v1::CompileResponse> compiled = Compile(
+        *host_,
+        {"kernels_src/attention_opencl/attention.cl", "kernels_src/opencl/elements.h", "kernels_src/opencl/sequence.h"},
+        variant.Options(first), {"attention", "combine"});
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->verdict(), v1::VERDICT_OK) << compiled->log();
     for (const std::string& text : problems) {
@@ -53,9 +54,10 @@ class OpenClKernels : public ::testing::Test {
 
   static void ExpectReferenceRight(const std::string& text, bool plain, double tolerance) {
     const Problem problem = *ParseProblem(text);
-    absl::StatusOr<worker::v1::CompileResponse> compiled =
-        Compile(*host_, {"kernels_src/reference_opencl/reference.cl", "kernels_src/opencl/elements.h"},
-                ReferenceOptions(problem, plain), {"reference"});
+    absl::StatusOr<worker::v1::CompileResponse> compiled = Compile(
+        *host_,
+        {"kernels_src/reference_opencl/reference.cl", "kernels_src/opencl/elements.h", "kernels_src/opencl/sequence.h"},
+        ReferenceOptions(problem, plain), {"reference"});
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->verdict(), v1::VERDICT_OK) << compiled->log();
     const Tensors tensors = MakeTensors(problem, Inputs::kOffsetMean, /*seed=*/1);

@@ -116,7 +116,11 @@ absl::StatusOr<Outputs> RunAttention(device::Device& device, const std::string& 
   const size_t rows = tensors.q.size() / problem.head_dim;
   absl::StatusOr<Guarded> lse = Guarded::Create(device, rows * sizeof(float), kZoneByte);
   if (!lse.ok()) return lse.status();
-  device::Bindings bindings = {q->view(), k->view(), v->view(), o->view(), {}, {}};
+  device::Bindings bindings;
+  bindings.q = q->view();
+  bindings.k = k->view();
+  bindings.v = v->view();
+  bindings.o = o->view();
   if (problem.lse) bindings.lse = lse->view();
   std::vector<Guarded> scratch;
   for (const v1::ScratchBuffer& needed : recipe.scratch()) {

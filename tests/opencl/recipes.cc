@@ -49,6 +49,12 @@ void AddMask(v1::KernelLaunch& launch, const Problem& problem) {
   launch.add_args()->set_i32(masked ? static_cast<int32_t>(CausalOffset(problem)) : 0);
 }
 
+// As manifests' `mask`; a window is none that these recipes are made for.
+int MaskCode(const Problem& problem) {
+  if (problem.mask == v1::MASK_NONE) return 0;
+  return problem.mask == v1::MASK_CAUSAL_TOP_LEFT ? 1 : 2;
+}
+
 void AddShape(v1::KernelLaunch& launch, const Problem& problem) {
   launch.add_args()->set_i32(static_cast<int32_t>(problem.heads_q));
   launch.add_args()->set_i32(static_cast<int32_t>(problem.heads_q / problem.heads_kv));
@@ -63,21 +69,24 @@ void AddAllStrides(v1::KernelLaunch& launch, const Problem& problem) {
 
 constexpr auto kTensors = {v1::BUFFER_ROLE_Q, v1::BUFFER_ROLE_K, v1::BUFFER_ROLE_V, v1::BUFFER_ROLE_O,
                            v1::BUFFER_ROLE_LSE};
+constexpr auto kSequences = {v1::BUFFER_ROLE_SINKS, v1::BUFFER_ROLE_Q_BOUNDS, v1::BUFFER_ROLE_KV_BOUNDS,
+                             v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE};
+
+// What features_test.cc tests.
+std::vector<std::string> WithSwitchesOff(std::vector<std::string> options) {
+  for (const char* off : {"-DSOFTCAP=0", "-DSINKS=0", "-DVARLEN=0", "-DPAGE_SIZE=0"}) options.emplace_back(off);
+  return options;
+}
 
 }  // namespace
 
 std::vector<std::string> Attention::Options(const Problem& problem) const {
-  return {"-cl-std=CL1.2",
-          absl::StrCat("-DBLOCK_M=", block_m),
-          absl::StrCat("-DBLOCK_N=", block_n),
-          absl::StrCat("-DTHREADS=", threads),
-          absl::StrCat("-DLANES=", lanes),
-          absl::StrCat("-DVEC=", vec),
-          absl::StrCat("-DLOCAL_KV=", local_kv ? 1 : 0),
-          absl::StrCat("-DUNROLL=", unroll),
-          absl::StrCat("-DHEAD_DIM=", problem.head_dim),
-          absl::StrCat("-DBF16=", problem.dtype == v1::DTYPE_BF16 ? 1 : 0),
-          "-DCOMBINE_ROWS=4"};
+  return WithSwitchesOff({"-cl-std=CL1.2", absl::StrCat("-DBLOCK_M=", block_m), absl::StrCat("-DBLOCK_N=", block_n),
+                          absl::StrCat("-DTHREADS=", threads), absl::StrCat("-DLANES=", lanes),
+                          absl::StrCat("-DVEC=", vec), absl::StrCat("-DLOCAL_KV=", local_kv ? 1 : 0),
+                          absl::StrCat("-DUNROLL=", unroll), absl::StrCat("-DHEAD_DIM=", problem.head_dim),
+                          absl::StrCat("-DBF16=", problem.dtype == v1::DTYPE_BF16 ? 1 : 0), "-DCOMBINE_ROWS=4",
+                          "-DWINDOW=0"});
 }
 
 v1::LaunchRecipe Attention::Recipe(const Problem& problem, const v1::Device& device) const {
@@ -91,19 +100,22 @@ v1::LaunchRecipe Attention::Recipe(const Problem& problem, const v1::Device& dev
   v1::KernelLaunch& main =
       AddLaunch(recipe, "attention", groups_per_unit > 0 ? groups_per_unit * device.compute_units() : items, threads);
   AddBuffers(main, kTensors);
+  AddBuffers(main, kSequences);
   for (int i = 0; i < 3; ++i) AddScratchArg(main, i);
   AddShape(main, problem);
   main.add_args()->set_i32(static_cast<int32_t>(kv_splits));
   main.add_args()->set_i32(static_cast<int32_t>(items));
-  AddMask(main, problem);
+  main.add_args()->set_i32(MaskCode(problem));
+  main.add_args()->set_i32(0);  // window
   AddAllStrides(main, problem);
   main.add_args()->set_f32(static_cast<float>(M_LOG2E / std::sqrt(problem.head_dim)));
+  main.add_args()->set_f32(0);  // softcap
   if (!splits) return recipe;
 
   v1::KernelLaunch& combine = AddLaunch(recipe, "combine", CeilDiv(Rows(problem), 4), 4 * problem.head_dim / vec);
   AddScratchArg(combine, 0);
   AddScratchArg(combine, 1);
-  AddBuffers(combine, {v1::BUFFER_ROLE_O, v1::BUFFER_ROLE_LSE});
+  AddBuffers(combine, {v1::BUFFER_ROLE_O, v1::BUFFER_ROLE_LSE, v1::BUFFER_ROLE_SINKS, v1::BUFFER_ROLE_Q_BOUNDS});
   combine.add_args()->set_i32(static_cast<int32_t>(problem.heads_q));
   combine.add_args()->set_i32(static_cast<int32_t>(problem.seq_q));
   combine.add_args()->set_i32(static_cast<int32_t>(kv_splits));
@@ -113,18 +125,22 @@ v1::LaunchRecipe Attention::Recipe(const Problem& problem, const v1::Device& dev
 }
 
 std::vector<std::string> ReferenceOptions(const Problem& problem, bool plain) {
-  return {"-cl-std=CL1.2", absl::StrCat("-DPLAIN=", plain ? 1 : 0), absl::StrCat("-DHEAD_DIM=", problem.head_dim),
-          absl::StrCat("-DBF16=", problem.dtype == v1::DTYPE_BF16 ? 1 : 0), "-DTHREADS=64"};
+  return WithSwitchesOff({"-cl-std=CL1.2", absl::StrCat("-DPLAIN=", plain ? 1 : 0),
+                          absl::StrCat("-DHEAD_DIM=", problem.head_dim),
+                          absl::StrCat("-DBF16=", problem.dtype == v1::DTYPE_BF16 ? 1 : 0), "-DTHREADS=64",
+                          absl::StrCat("-DMASK=", MaskCode(problem))});
 }
 
 v1::LaunchRecipe ReferenceRecipe(const Problem& problem) {
   v1::LaunchRecipe recipe;
   v1::KernelLaunch& launch = AddLaunch(recipe, "reference", CeilDiv(Rows(problem), 64), 64);
   AddBuffers(launch, kTensors);
+  AddBuffers(launch, kSequences);
   AddShape(launch, problem);
-  AddMask(launch, problem);
+  launch.add_args()->set_i32(0);  // window
   AddAllStrides(launch, problem);
   launch.add_args()->set_f32(static_cast<float>(1 / std::sqrt(problem.head_dim)));
+  launch.add_args()->set_f32(0);  // softcap
   launch.add_args()->set_i64(Rows(problem));
   return recipe;
 }
