@@ -27,7 +27,7 @@ COVERED = [
 
 
 # What tests/gpu/suite.py runs.
-PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "adversarial")
+PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
 
 
 def is_covered(path):

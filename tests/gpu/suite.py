@@ -23,6 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import evidence
+from grid import bench_grid
 
 ROOT = evidence.ROOT
 
@@ -209,6 +210,7 @@ def main():
     report["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
     sample = ("--strategy=random", f"--max-trials={arguments.samples}", "--seed=1")
+    pair = ("--strategy=random", "--max-trials=2", "--seed=1")
     samples = [(problem, sample) for problem in SAMPLED]
     samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA]
     runs = {
@@ -216,6 +218,8 @@ def main():
         "sampled": (samples, []),
         # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
         "as_l4": ([(problem, sample) for problem in EXHAUSTIVE] + samples, ["--emulate=l4"]),
+        # And on the bench's whole grid: the guess of the family that is fastest there, and another of its variants.
+        "l4_grid": ([(problem, (*pair, "--family=attention_mma")) for problem in bench_grid()], ["--emulate=l4"]),
     }
     for part in arguments.parts:
         print(f"== {part}", flush=True)
