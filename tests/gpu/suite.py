@@ -13,7 +13,6 @@ import collections
 import datetime
 import gzip
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -23,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import evidence
+from daemon import Daemon, environment
 from grid import bench_grid
 
 ROOT = evidence.ROOT
@@ -68,47 +68,6 @@ ADVERSARIAL = {
 }
 
 
-class Daemon:
-    def __init__(self, bundle, directory, kernels, flags=()):
-        self.bundle = bundle
-        self.address = f"unix:{directory}/attuned.sock"
-        self.log = open(directory / "attuned.log", "a")
-        self.process = subprocess.Popen(
-            [
-                bundle / "attuned",
-                f"--listen={self.address}",
-                f"--data_dir={directory}/data",
-                f"--lock_dir={directory}/locks",
-                f"--worker={bundle}/attune-worker",
-                "--kernels_dir=" + ",".join(str(path) for path in kernels),
-                *flags,
-            ],
-            stderr=self.log,
-        )
-        end = time.monotonic() + 60
-        while not (directory / "attuned.sock").exists():
-            if self.process.poll() is not None or time.monotonic() > end:
-                sys.exit(f"the daemon did not start:\n{(directory / 'attuned.log').read_text()}")
-            time.sleep(0.05)
-
-    def attune(self, *arguments, check=True):
-        result = subprocess.run(
-            [self.bundle / "attune", "--server", self.address, "--format=json", *arguments],
-            capture_output=True,
-            text=True,
-        )
-        if result.returncode != 0:
-            message = f"attune {' '.join(arguments)} ended with {result.returncode}: {result.stderr[-2000:]}"
-            if check:
-                sys.exit(message)
-            print(message, flush=True)
-        return [json.loads(line) for line in result.stdout.splitlines()]
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(60)
-
-
 def tune(daemon, problem, *arguments):
     start = time.monotonic()
     daemon.attune("tune", problem, *arguments, check=False)
@@ -151,7 +110,7 @@ def adversarial(bundle, scratch, failures):
 def unit_tests(bundle, failures):
     results = {}
     for test in sorted(bundle.glob("*_gpu_test")):
-        run = subprocess.run([test], capture_output=True, text=True)
+        run = subprocess.run([test], capture_output=True, text=True, env=environment(bundle))
         summary = re.findall(r"\[  (?:PASSED|SKIPPED|FAILED)  \].*", run.stdout)
         results[test.name] = {"exit": run.returncode, "summary": summary}
         print(f"{test.name}: exit {run.returncode} {summary}", flush=True)
@@ -197,7 +156,6 @@ def main():
     parser.add_argument("--join", type=pathlib.Path, help="evidence of the other parts, from the same sources")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
-    os.environ["LD_LIBRARY_PATH"] = f"{bundle}:/usr/local/cuda/lib64:" + os.environ.get("LD_LIBRARY_PATH", "")
     arguments.out.mkdir(parents=True, exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="attune-gpu-"))
     sources = evidence.source_hashes()
