@@ -3,11 +3,18 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def tool(name):
+    """The path of one of the CUDA toolkit's programs; empty where there is none."""
+    beside = pathlib.Path("/usr/local/cuda/bin", name)
+    return shutil.which(name) or (str(beside) if beside.exists() else "")
 
 
 def environment(bundle):

@@ -5,6 +5,10 @@ import io
 import re
 import subprocess
 
+from daemon import tool
+
+EXECUTABLE = tool("ncu")
+
 # Column: the metrics that give it, by base name, the first that the device has; how it is rolled up.
 COLUMNS = {
     "us": (["gpu__time_duration"], ".sum"),
@@ -110,18 +114,30 @@ def bound(values):
     return f"latency: nothing is above {share:.0f} % of its peak ({top}){why}"
 
 
-def profile(command, metrics, kernels="regex:attention", skip=1, timeout_s=120):
-    """Counters of `command`'s launches after the first `skip`."""
-    run = subprocess.run(
-        [
-            *("ncu", "--csv", "--page=raw", "--print-units=base", "--clock-control=none", "--target-processes=all"),
-            *(f"--kernel-name={kernels}", f"--launch-skip={skip}", f"--metrics={','.join(metrics.values())}", *command),
-        ],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s,
-    )  # fmt: skip
-    return parse(run.stdout, metrics)
+def profile(command, metrics, launches, timeout_s=120):
+    """Counters of the second run of `command`, whose runs have so many launches each. Metrics that this ncu does not know
+    after all are left out."""
+    metrics = dict(metrics)
+    while True:
+        run = subprocess.run(
+            [
+                *(EXECUTABLE, "--csv", "--page=raw", "--print-units=base", "--target-processes=all"),
+                *("--clock-control=none", "--cache-control=none", "--kernel-name=regex:attention"),
+                *(f"--launch-skip={launches}", f"--launch-count={launches}"),
+                *(f"--metrics={','.join(metrics.values())}", *command),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout_s,
+        )
+        unknown = [column for column, metric in metrics.items() if re.search(rf"Failed to find metric {metric}\b", run.stdout)]
+        if not unknown:
+            return parse(run.stdout, metrics)
+        for column in unknown:
+            del metrics[column]
 
 
 def query():
-    listing = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=True, timeout=120)
+    listing = subprocess.run([EXECUTABLE, "--query-metrics"], capture_output=True, text=True, check=True, timeout=120)
     return available(listing.stdout)

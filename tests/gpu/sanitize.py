@@ -17,7 +17,6 @@ import contextlib
 import datetime
 import json
 import pathlib
-import shutil
 import sys
 import tempfile
 import time
@@ -146,8 +145,8 @@ def main():
     parser.add_argument("--device", default="", help="with --dry-run: choose variants for this device or profile:NAME")
     parser.add_argument("--dry-run", action="store_true", help="choose variants, run nothing")
     arguments = parser.parse_args()
-    if not arguments.dry_run and shutil.which("compute-sanitizer") is None:
-        sys.exit("sanitize.py: compute-sanitizer is not in PATH; it comes with the CUDA toolkit (bin, or compute-sanitizer)")
+    if not arguments.dry_run and not sanitizer.EXECUTABLE:
+        sys.exit("sanitize.py: there is no compute-sanitizer in PATH or /usr/local/cuda/bin; the CUDA toolkit has it")
     bundle = arguments.bundle.resolve()
     attune = import_client(bundle)
     paths = [path for path in code_paths.ALL if arguments.only in f"{path.family} {path.name}"] + planted_paths()

@@ -4,6 +4,9 @@ import dataclasses
 import re
 import subprocess
 
+from daemon import tool
+
+EXECUTABLE = tool("compute-sanitizer")
 ERROR_EXIT = 99
 
 # memcheck: allocations are kept apart, so that what lies behind one is nobody's. racecheck: hazards of shared memory,
@@ -38,7 +41,7 @@ def parse(tool, output, code):
 
 def watch(tool, command, timeout_s=120):
     """Runs `command` under `tool`."""
-    sanitizer = ["compute-sanitizer", f"--tool={tool}", f"--error-exitcode={ERROR_EXIT}", "--print-limit=5", *TOOLS[tool]]
+    sanitizer = [EXECUTABLE, f"--tool={tool}", f"--error-exitcode={ERROR_EXIT}", "--print-limit=5", *TOOLS[tool]]
     try:
         run = subprocess.run(
             [*sanitizer, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s
@@ -49,5 +52,6 @@ def watch(tool, command, timeout_s=120):
 
 
 def version():
-    output = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
-    return re.search(r"Version (\S+)", output)[1]
+    output = subprocess.run([EXECUTABLE, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"Version (\S+)", output)
+    return found[1] if found else output.strip()
