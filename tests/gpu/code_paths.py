@@ -58,6 +58,10 @@ MMA = [
     mma("sequences of different lengths, splits", "b2.h8.kvh2.q4.kv3000.d128.f16.varlen", KV_SPLITS=more(1)),
     mma("pages", "b2.h4.q50.kv200.d64.f16.page16.lse"),
     mma("pages, splits", "b2.h8.kvh2.q1.kv3000.d128.f16.page16", KV_SPLITS=more(1)),
+    mma("sequences of different lengths, persistent", "b8.h26.q64.kv200.d64.f16.varlen.lse", PERSISTENT=more(0)),
+    mma("sequences of different lengths, Q in registers", "b8.h26.q64.kv200.d64.f16.sinks.varlen", Q_REGISTERS=1),
+    mma("pages, four warps along the rows", "b8.h26.q64.kv200.d64.f16.page16", WARPS_M=4, WARPS_N=1),
+    mma("pages, three buffers", "b8.h26.q64.kv200.d64.bf16.page1.lse", K_STAGES=3, V_STAGES=3),
     mma("pages, sequences of different lengths", "b3.h2.q50.kv200.d64.f16.causal-br.varlen.page48"),
 ]
 

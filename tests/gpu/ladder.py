@@ -58,13 +58,17 @@ def fastest(client, problem):
     return Chosen(served.text, served.parameters) if served else None
 
 
-def climb(client, problem, sm_count):
+def climb(attune, client, problem, sm_count):
     """{"problem", "rows", "around", "fastest", "baselines"} of one problem."""
     spaces = {family: listed(client, problem, family)[0] for family in (SIMT, WMMA, MMA)}
     goal = fastest(client, problem)
 
     def attempt(chosen):
-        trial = client.evaluate(problem, chosen.text).result().trial
+        try:
+            trial = client.evaluate(problem, chosen.text).result().trial
+        except attune.AttuneError as error:
+            print(f"{problem}: {chosen.text}: {error}", flush=True)
+            return "FAILED", 0.0, 0, 0
         timing, geometry, resources = trial.timing, trial.geometry, trial.resources
         us = timing.median_us if timing else 0.0
         print(f"{problem:36} {us:12.2f} us {trial.verdict.name:6} {chosen.text}", flush=True)
@@ -161,7 +165,7 @@ def measure(arguments):
             concurrent.futures.ThreadPoolExecutor(2) as pool,  # one compiles while the other has the device
         ):
             device = next(each for each in client.devices() if each.id == "cuda:0")
-            found = list(pool.map(lambda problem: climb(client, problem, device.compute_units), problems))
+            found = list(pool.map(lambda problem: climb(attune, client, problem, device.compute_units), problems))
     return {
         "name": arguments.name,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

@@ -60,10 +60,13 @@ def prepare(bundle, directory, attune, paths, device, flags, dry_run):
             entry, file = entry_of(client, path, device), None
             if "variant" in entry and not dry_run:
                 file = directory / f"{number}.json"
-                trial = jobs.evaluated(daemon, client, path.problem, entry["variant"], file)
-                entry["verdict"] = trial.verdict.name
-                if not file.exists():
-                    entry["failed"], file = f"{trial.verdict.name}: {trial.detail}", None
+                try:
+                    trial = jobs.evaluated(daemon, client, path.problem, entry["variant"], file)
+                    entry["verdict"] = trial.verdict.name
+                    if not file.exists():
+                        entry["failed"], file = f"{trial.verdict.name}: {trial.detail}", None
+                except attune.AttuneError as error:
+                    entry["failed"], file = str(error), None
             prepared.append((entry, file))
         found = [each for each in client.devices() if each.id == "cuda:0"]
     return prepared, found
@@ -170,7 +173,8 @@ def main():
         "failures": failures,
     }
     if not arguments.dry_run:
-        (arguments.out / "sanitize.json").write_text(json.dumps(report, indent=1) + "\n")
+        whole = not arguments.only and not arguments.emulate
+        (arguments.out / ("sanitize.json" if whole else "sanitize-part.json")).write_text(json.dumps(report, indent=1) + "\n")
     for failure in failures:
         print(f"FAILED {failure}")
     kinds = collections.Counter("skipped" if "skipped" in entry else "run" for entry in entries)
