@@ -1,4 +1,4 @@
-"""What a kernel of a problem reads and writes, as bytes, made without any library: enough to run it, not to check it."""
+"""What a kernel of a problem reads and writes, as bytes, made without any library: enough to run it, not to check."""
 
 import array
 import random

@@ -1,5 +1,5 @@
-"""One variant of each code path of the CUDA families: what sanitize.py runs. A line each; small problems, for every access
-is watched. A path that the daemon has no variant of is a failure; a problem that it does not know is skipped."""
+"""One variant of each code path of the CUDA families: what sanitize.py runs. A line each; small problems, for every
+access is watched. A path that the daemon has no variant of is a failure; a problem that it does not know is skipped."""
 
 import dataclasses
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nsight Compute's counters of the variants that a daemon serves: what bounds each. On a GPU host, from a bundle with the
-Python client (client/python/tests/gpu/bundle.bash) and the database of a run that tuned the problems; about a minute.
+"""Nsight Compute's counters of the variants that a daemon serves: what bounds each. On a GPU host, from a bundle with
+the Python client (client/python/tests/gpu/bundle.bash) and the database of a run that tuned them; about a minute.
 
     python3 tests/gpu/counters.py --bundle bundle --data data --out out --name 2026-11-21-h200
 
@@ -44,7 +44,10 @@ def measure(arguments):
         scratch = pathlib.Path(directory)
         flags = ["--idle_release=1s"]
         data = arguments.data.resolve()
-        with Daemon(bundle, scratch, [ROOT / "kernels_src"], flags, data) as daemon, attune.Client(daemon.address) as client:
+        with (
+            Daemon(bundle, scratch, [ROOT / "kernels_src"], flags, data) as daemon,
+            attune.Client(daemon.address) as client,
+        ):
             device = next(each for each in client.devices() if each.id == "cuda:0")
             served_now = {problem: served(daemon, client, problem, scratch) for problem in problems}
         metrics = ncu.chosen(ncu.query())
@@ -74,10 +77,10 @@ def markdown(report):
     columns = [*ncu.COLUMNS, *ncu.LAUNCH]
     yield f"# What bounds the fastest variants: {report['device']}, {report['date'][:10]}\n"
     yield (
-        f"Driver {report['driver']}. Command: `python3 tests/gpu/counters.py --bundle bundle --data data --out out --name "
-        f"{report['name']}`. Nsight Compute, clocks and caches left as they are, one launch of the second run; its times are "
-        "longer than docs/measuring.md's, because each of its passes is a run by itself. Percentages are of the device's "
-        "peak; the last column is derived from the others by `tests/gpu/ncu.py`.\n"
+        f"Driver {report['driver']}. Command: `python3 tests/gpu/counters.py --bundle bundle --data data --out out "
+        f"--name {report['name']}`. Nsight Compute, clocks and caches left as they are, one launch of the second run; "
+        "its times are longer than docs/measuring.md's, because each of its passes is a run by itself. Percentages are of "
+        "the device's peak; the last column is derived from the others by `tests/gpu/ncu.py`.\n"
     )
     yield f"| problem | kernel | {' | '.join(columns)} | stalls | bound by |"
     yield "|" + "---|" * (len(columns) + 4)
@@ -102,14 +105,16 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("data"), help="the daemon's database")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--name", default="counters", help="first part of the files' names")
-    parser.add_argument("--report", type=pathlib.Path, metavar="JSON", help="write the document of a run again, and end")
+    parser.add_argument(
+        "--report", type=pathlib.Path, metavar="JSON", help="write the document of a run again, and end"
+    )
     parser.add_argument("problems", nargs="*", help=f"default: {' '.join(PROBLEMS)}")
     arguments = parser.parse_args()
     if arguments.report:
         report, out = json.loads(arguments.report.read_text()), arguments.report.resolve().parent
     else:
         if not ncu.EXECUTABLE:
-            sys.exit("counters.py: there is no ncu in PATH or /usr/local/cuda/bin; Nsight Compute comes with the CUDA toolkit")
+            sys.exit("counters.py: there is no ncu in PATH or /usr/local/cuda/bin; the CUDA toolkit has it")
         arguments.out.mkdir(parents=True, exist_ok=True)
         report, out = measure(arguments), arguments.out
         (out / f"{report['name']}-counters.json").write_text(json.dumps(report, indent=1) + "\n")

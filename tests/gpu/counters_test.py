@@ -22,12 +22,12 @@ METRICS = {
     "DRAM %": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "registers": "launch__registers_per_thread",
 }
-OUTPUT = """==PROF== Connected to process 7
+OUTPUT = f"""==PROF== Connected to process 7
 ==PROF== Profiling "attention_mma": 0%....100% - 3 passes
-"ID","Kernel Name","dram__throughput.avg.pct_of_peak_sustained_elapsed","gpu__time_duration.sum","launch__registers_per_thread"
-"","","%","ns","register/thread"
-"0","attention_mma(const __half *)","12.5","1,380,000","255"
-"1","attention_mma_combine","80","2000","32"
+"ID","Kernel Name","{METRICS["registers"]}","{METRICS["us"]}","{METRICS["DRAM %"]}"
+"","","register/thread","ns","%"
+"0","attention_mma(const __half *)","255","1,380,000","12.5"
+"1","attention_mma_combine","32","2000","80"
 """
 
 

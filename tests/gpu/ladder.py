@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The ladder: what each technique is worth, one step at a time, from a plain kernel to the fastest, each a variant that the
-daemon compiles, checks and times against the incumbent, interleaved; beside them PyTorch's SDPA. On a GPU host, from a
-bundle with the Python client (client/python/tests/gpu/bundle.bash); about 5 minutes, less with a tuned --data.
+"""The ladder: what each technique is worth, one step at a time, from a plain kernel to the fastest, each a variant that
+the daemon compiles, checks and times against the incumbent, interleaved; beside them PyTorch's SDPA. On a GPU host,
+from a bundle with the Python client (client/python/tests/gpu/bundle.bash); about 5 minutes, less with a tuned --data.
 
     python3 tests/gpu/ladder.py --bundle bundle --out out --name 2026-11-21-h200
 
@@ -123,7 +123,11 @@ def plot(report, path):
 
     heights = [1 + sum(row["verdict"] == "OK" for row in each["rows"]) for each in report["problems"]]
     figure, panels = pyplot.subplots(
-        len(heights), 1, figsize=(10, 0.28 * sum(heights) + len(heights)), squeeze=False, layout="constrained",
+        len(heights),
+        1,
+        figsize=(10, 0.28 * sum(heights) + len(heights)),
+        squeeze=False,
+        layout="constrained",
         gridspec_kw={"height_ratios": heights},
     )
     for axes, each in zip(panels[:, 0], report["problems"]):
@@ -169,7 +173,7 @@ def measure(arguments):
     return {
         "name": arguments.name,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": f"python3 tests/gpu/ladder.py --bundle bundle --out out --name {arguments.name} --tune {arguments.tune:g}",
+        "command": f"python3 tests/gpu/ladder.py --bundle bundle --out out --name {arguments.name}",
         "device": device.model,
         "driver": device.driver,
         "problems": found,
@@ -181,9 +185,15 @@ def main():
     parser.add_argument("--bundle", type=pathlib.Path, default=ROOT / "bundle")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--name", default="ladder", help="first part of the files' names")
-    parser.add_argument("--data", type=pathlib.Path, help="the daemon's database, of a bench run; default: an empty one")
-    parser.add_argument("--tune", type=float, default=10, help="seconds of trials a problem; 0: --data has all, SDPA's times too")
-    parser.add_argument("--report", type=pathlib.Path, metavar="JSON", help="write the documents of a run again, and end")
+    parser.add_argument(
+        "--data", type=pathlib.Path, help="the daemon's database, of a bench run; default: an empty one"
+    )
+    parser.add_argument(
+        "--tune", type=float, default=10, help="seconds of trials a problem; 0: --data has SDPA's times, too"
+    )
+    parser.add_argument(
+        "--report", type=pathlib.Path, metavar="JSON", help="write the documents of a run again, and end"
+    )
     parser.add_argument("problems", nargs="*", help=f"default: {' '.join(PROBLEMS)}")
     arguments = parser.parse_args()
     if arguments.report:

@@ -1,6 +1,6 @@
-"""The ladder: what is added to attention one step at a time, from a plain kernel to the fastest that is known. Each step
-is a variant of a family that exists; it differs from the one before in what the step names, and in as little else as the
-family's constraints allow."""
+"""The ladder: what is added to attention one step at a time, from a plain kernel to the fastest that is known. Each
+step is a variant of a family that exists; it differs from the one before in what the step names, and in as little else
+as the family's constraints allow."""
 
 import dataclasses
 
@@ -24,13 +24,19 @@ SIMT, WMMA, MMA = "attention_simt", "attention_wmma", "attention_mma"
 
 PLAIN = {"ACC": 32, "CP_ASYNC_STAGES": 0, "SWIZZLE": 0, "MIN_CTAS": 1, "KV_SPLITS": 1, "PERSISTENT": 0}
 PLAIN_MMA = {
-    **{"K_STAGES": 1, "LAZY_RESCALE": 0, "Q_REGISTERS": 0, "MIN_CTAS": 1},
-    **{"PERSISTENT": 0, "LONGEST_FIRST": 0},
+    "K_STAGES": 1,
+    "LAZY_RESCALE": 0,
+    "Q_REGISTERS": 0,
+    "MIN_CTAS": 1,
+    "PERSISTENT": 0,
+    "LONGEST_FIRST": 0,
 }
 TILE = {"BLOCK_M": 64, "BLOCK_N": 64}
 
 STEPS = [
-    Step("plain: FMA, 4 bytes a load, no splits", SIMT, {**PLAIN, "VEC": 4}, {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4}),
+    Step(
+        "plain: FMA, 4 bytes a load, no splits", SIMT, {**PLAIN, "VEC": 4}, {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4}
+    ),
     Step("16 bytes a load", SIMT, {**PLAIN, "VEC": 16}),
     Step("keys split among CTAs", SIMT, {"ACC": 32, "KV_SPLITS": more(1)}),
     Step("tensor cores: WMMA", WMMA, {"ACC": 32, "CP_ASYNC_STAGES": 0, "SWIZZLE": 0}, TILE),
@@ -102,8 +108,8 @@ def next_variant(step, variants, before, goal, wanted_splits):
 
 
 def climb(spaces, goal, attempt, sm_count):
-    """Rows of all steps that change something. `spaces`: family to its variants; `goal`: the fastest variant of MMA, or None; `attempt` tries a
-    Chosen and returns (verdict, us, ctas, registers)."""
+    """Rows of all steps that change something. `spaces`: family to its variants; `goal`: the fastest variant of MMA, or
+    None; `attempt` tries a Chosen and returns (verdict, us, ctas, registers)."""
     before, ctas = None, 0
     for step in STEPS:
         wanted_splits = max(2, 4 * sm_count // ctas) if ctas else 2
@@ -149,7 +155,7 @@ def changes(row, before):
 def table(rows, baselines):
     """Markdown. `baselines`: contender to microseconds."""
     flash = next((us for name, us in baselines.items() if "flash" in name), None)
-    yield "| step | changes | us | over the step before | over the plain | SDPA flash's time / this | CTAs | registers |"
+    yield "| step | changes | us | over the step before | over the first | SDPA flash over it | CTAs | registers |"
     yield "|---|---|---|---|---|---|---|---|"
     first = before = None
     for row in rows:

@@ -2,7 +2,7 @@
 
     launch.py JOB.json [--runs N]
 
-JOB.json is made by jobs.py. Needs cuda-bindings and nothing else, because everything that a process loads is watched, too.
+JOB.json is made by jobs.py. Needs cuda-bindings and nothing else: all that a process loads is watched, too.
 Every buffer is an allocation of its own, of exactly its size. Fails when the output has a NaN, or when two runs differ.
 """
 

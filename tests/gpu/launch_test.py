@@ -26,7 +26,13 @@ RECIPE = types.SimpleNamespace(
             args=[
                 types.SimpleNamespace(kind=kind, value=value)
                 for kind, value in [
-                    ("Q", 0), ("O", 0), ("LSE", 0), ("SCRATCH", 0), ("SCRATCH", 1), ("I32", -3), ("F32", 0.5),
+                    ("Q", 0),
+                    ("O", 0),
+                    ("LSE", 0),
+                    ("SCRATCH", 0),
+                    ("SCRATCH", 1),
+                    ("I32", -3),
+                    ("F32", 0.5),
                 ]
             ],
         )

@@ -21,7 +21,10 @@ COLUMNS = {
     "exponentials %": (["sm__inst_executed_pipe_xu"], ".avg.pct_of_peak_sustained_active"),
     "shared memory %": (["l1tex__data_pipe_lsu_wavefronts_mem_shared"], ".avg.pct_of_peak_sustained_elapsed"),
     "shared wavefronts": (["l1tex__data_pipe_lsu_wavefronts_mem_shared"], ".sum"),
-    "bank conflicts": (["l1tex__data_bank_conflicts_pipe_lsu_mem_shared", "l1tex__data_bank_conflicts_pipe_lsu"], ".sum"),
+    "bank conflicts": (
+        ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared", "l1tex__data_bank_conflicts_pipe_lsu"],
+        ".sum",
+    ),
     "L2 %": (["lts__throughput"], ".avg.pct_of_peak_sustained_elapsed"),
     "DRAM %": (["dram__throughput", "gpu__dram_throughput"], ".avg.pct_of_peak_sustained_elapsed"),
     "occupancy %": (["sm__warps_active"], ".avg.pct_of_peak_sustained_active"),
@@ -61,7 +64,9 @@ def chosen(names):
         found = next((name for name in candidates if name in names), None)
         if found:
             metrics[column] = found + roll_up
-    metrics |= {f"stall {reason}": STALL.format(reason) + ".ratio" for reason in STALLS if STALL.format(reason) in names}
+    metrics |= {
+        f"stall {reason}": STALL.format(reason) + ".ratio" for reason in STALLS if STALL.format(reason) in names
+    }
     return metrics | LAUNCH
 
 
@@ -73,7 +78,7 @@ def number(text):
 
 
 def parse(output, metrics):
-    """{entry: {column: value}} of `ncu --csv --page raw --print-units base`, a launch a line; the first launch of each."""
+    """{entry: {column: value}} of `ncu --csv --page raw --print-units base`, a launch a line; each one's first launch."""
     lines = output.splitlines()
     begin = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if begin is None:
@@ -104,7 +109,11 @@ def bound(values):
     levels |= {"exponentials": get("exponentials %")}
     top, share = max(levels.items(), key=lambda item: item[1])
     reason, part = stalls(values, 1)[0] if stalls(values, 1) else ("", 0.0)
-    why = f"; warps mostly stall on {reason} ({part:.0%}: {MEANING.get(reason, 'see the profiling guide')})" if reason else ""
+    why = (
+        f"; warps mostly stall on {reason} ({part:.0%}: {MEANING.get(reason, 'see the profiling guide')})"
+        if reason
+        else ""
+    )
     if get("SMs busy %") < 50:
         return f"too few CTAs: the SMs are busy {get('SMs busy %'):.0f} % of the time{why}"
     if share >= 80:
@@ -115,8 +124,8 @@ def bound(values):
 
 
 def profile(command, metrics, launches, timeout_s=120):
-    """Counters of the second run of `command`, whose runs have so many launches each. Metrics that this ncu does not know
-    after all are left out."""
+    """Counters of the second run of `command`, whose runs have so many launches each. Metrics that this ncu does not
+    know after all are left out."""
     metrics = dict(metrics)
     while True:
         run = subprocess.run(
@@ -131,7 +140,9 @@ def profile(command, metrics, launches, timeout_s=120):
             text=True,
             timeout=timeout_s,
         )
-        unknown = [column for column, metric in metrics.items() if re.search(rf"Failed to find metric {metric}\b", run.stdout)]
+        unknown = [
+            column for column, metric in metrics.items() if re.search(rf"Failed to find metric {metric}\b", run.stdout)
+        ]
         if not unknown:
             return parse(run.stdout, metrics)
         for column in unknown:

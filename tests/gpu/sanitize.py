@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs one variant of each code path of the CUDA families under compute-sanitizer's memcheck, racecheck, synccheck and
-initcheck, and the planted improprieties of tests/families/unsanitary_cuda, which must be reported. On a GPU host, from a
-bundle with the Python client (client/python/tests/gpu/bundle.bash); about 3 minutes.
+initcheck, and the planted improprieties of tests/families/unsanitary_cuda, which must be reported. On a GPU host, from
+a bundle with the Python client (client/python/tests/gpu/bundle.bash); about 3 minutes.
 
     python3 tests/gpu/sanitize.py --bundle bundle --out out
     cp out/sanitize.json tests/gpu/sanitize.json
@@ -75,7 +75,10 @@ def prepare(bundle, directory, attune, paths, device, flags, dry_run):
 def prepare_all(bundle, scratch, attune, paths, arguments):
     """As `prepare`, on several daemons at once, in the order of `paths`; and the device."""
     count = min(arguments.daemons, len(paths))
-    flags = ([f"--emulate={arguments.emulate}"] if arguments.emulate else []) + ["--idle_release=1s", "--compile_workers=4"]
+    flags = ([f"--emulate={arguments.emulate}"] if arguments.emulate else []) + [
+        "--idle_release=1s",
+        "--compile_workers=4",
+    ]
 
     def work(index):
         mine = paths[index::count]
@@ -174,7 +177,9 @@ def main():
     }
     if not arguments.dry_run:
         whole = not arguments.only and not arguments.emulate
-        (arguments.out / ("sanitize.json" if whole else "sanitize-part.json")).write_text(json.dumps(report, indent=1) + "\n")
+        (arguments.out / ("sanitize.json" if whole else "sanitize-part.json")).write_text(
+            json.dumps(report, indent=1) + "\n"
+        )
     for failure in failures:
         print(f"FAILED {failure}")
     kinds = collections.Counter("skipped" if "skipped" in entry else "run" for entry in entries)

@@ -4,8 +4,8 @@
     tests/space/l4.py --build build                  # the variants that a prior picks for every problem of the grid
     tests/space/l4.py --build build --every 8        # and one in 8 of all codes of the grid's spaces, for spills
 
-Compiles with NVRTC for sm_89 on as many cores as there are: one to two codes a second and core. The picks of a problem are
-the daemon's own guess and the variants that tests/space/roofline.py ranks first.
+Compiles with NVRTC for sm_89 on as many cores as there are: one to two codes a second and core. The picks of a problem
+are the daemon's own guess and the variants that tests/space/roofline.py ranks first.
 """
 
 import argparse
@@ -58,7 +58,11 @@ def short(values):
     get = values.get
     text = f"{get('BLOCK_M')}x{get('BLOCK_N')} {get('WARPS_M')}x{get('WARPS_N')} K{get('K_STAGES')}V{get('V_STAGES')}"
     named = {
-        "Q_REGISTERS": "Q", "MIN_CTAS": "min{}", "PACK_GQA": "pack", "KV_SPLITS": "s{}", "PERSISTENT": "P{}",
+        "Q_REGISTERS": "Q",
+        "MIN_CTAS": "min{}",
+        "PACK_GQA": "pack",
+        "KV_SPLITS": "s{}",
+        "PERSISTENT": "P{}",
         "LONGEST_FIRST": "longest",
     }
     plain = {"MIN_CTAS": 1, "KV_SPLITS": 1}
@@ -70,8 +74,12 @@ def report(build, *arguments):
     """Runs space_report; what it says."""
     result = subprocess.run(
         [
-            build / "tests/space/space_report", f"--worker={build}/bin/attune-worker", "--profile=l4",
-            f"--families={FAMILY}", f"--kernels_dir={ROOT}/kernels_src", *arguments,
+            build / "tests/space/space_report",
+            f"--worker={build}/bin/attune-worker",
+            "--profile=l4",
+            f"--families={FAMILY}",
+            f"--kernels_dir={ROOT}/kernels_src",
+            *arguments,
         ],
         stdout=subprocess.PIPE,
         text=True,

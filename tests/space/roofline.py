@@ -2,8 +2,8 @@
 parameters and the device's rates alone. It ranks variants that nobody has timed.
 
 The SM with most work items needs for each of them the largest of: tensor cores, reads of shared memory, exponentials,
-reads of K and V from L2, latency of its steps one behind the other. The others overlap with it the better, the more warps
-there are. The device needs at least the time to move the problem's bytes.
+reads of K and V from L2, latency of its steps one behind the other. The others overlap with it the better, the more
+warps there are. The device needs at least the time to move the problem's bytes.
 """
 
 import dataclasses
@@ -50,7 +50,12 @@ class Problem:
         """Of the canonical text what the prior needs; docs/problems.md has all of it."""
         given = {name: int(value) for name, value in re.findall(r"(?:^|\.)(kvh|kv|b|h|q|d)(\d+)(?=\.|$)", text)}
         return cls(
-            given["b"], given["h"], given.get("kvh", given["h"]), given["q"], given.get("kv", given["q"]), given["d"],
+            given["b"],
+            given["h"],
+            given.get("kvh", given["h"]),
+            given["q"],
+            given.get("kv", given["q"]),
+            given["d"],
             ".causal" in text,
         )
 
@@ -92,9 +97,8 @@ def estimate(problem, parameters, ctas, shared_bytes, device=L4):
     at_once = min(resident, math.ceil(ctas / device.sms), busiest)
     cycles = {
         "tensor cores": 4 * rows * keys * dim / device.tensor_flops / min(1, at_once * warps / 4),
-        "shared memory": (
-            4 * keys * dim * (warps_m + 1) + (0 if q_registers else 2 * rows * dim * steps * teams)
-        ) / device.shared_bytes,
+        "shared memory": (4 * keys * dim * (warps_m + 1) + (0 if q_registers else 2 * rows * dim * steps * teams))
+        / device.shared_bytes,
         "exponentials": rows * keys / device.exponentials,
         "L2": (4 * keys * dim + (8 * rows * dim if splits > 1 else 0)) / device.l2_bytes,
         "latency": steps * STEP_CYCLES / at_once,

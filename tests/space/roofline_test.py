@@ -12,8 +12,18 @@ from roofline import Problem
 
 def parameters(**changes):
     plain = {
-        "BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 4, "WARPS_N": 1, "K_STAGES": 2, "V_STAGES": 2, "Q_REGISTERS": 0,
-        "LAZY_RESCALE": 1, "MIN_CTAS": 1, "PACK_GQA": 0, "KV_SPLITS": 1, "PERSISTENT": 0,
+        "BLOCK_M": 64,
+        "BLOCK_N": 64,
+        "WARPS_M": 4,
+        "WARPS_N": 1,
+        "K_STAGES": 2,
+        "V_STAGES": 2,
+        "Q_REGISTERS": 0,
+        "LAZY_RESCALE": 1,
+        "MIN_CTAS": 1,
+        "PACK_GQA": 0,
+        "KV_SPLITS": 1,
+        "PERSISTENT": 0,
     }
     return {**plain, **changes}
 
