@@ -78,7 +78,7 @@ def number(text):
 
 
 def parse(output, metrics):
-    """{entry: {column: value}} of `ncu --csv --page raw --print-units base`, a launch a line; each one's first launch."""
+    """{entry: {column: value}} of `ncu --csv --page raw --print-units base`, a launch a line; the first of each."""
     lines = output.splitlines()
     begin = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if begin is None:
