@@ -79,8 +79,8 @@ def markdown(report):
     yield (
         f"Driver {report['driver']}. Command: `python3 tests/gpu/counters.py --bundle bundle --data data --out out "
         f"--name {report['name']}`. Nsight Compute, clocks and caches left as they are, one launch of the second "
-        "run; its times are longer than docs/measuring.md's, because each of its passes is a run by itself. Percentages are of "
-        "the device's peak; the last column is derived from the others by `tests/gpu/ncu.py`.\n"
+        "run; its times are longer than docs/measuring.md's, because each of its passes is a run by itself. "
+        "Percentages are of the device's peak; the last column is derived from the others by `tests/gpu/ncu.py`.\n"
     )
     yield f"| problem | kernel | {' | '.join(columns)} | stalls | bound by |"
     yield "|" + "---|" * (len(columns) + 4)
