@@ -13,7 +13,6 @@ import collections
 import datetime
 import gzip
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -23,6 +22,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import evidence
+from daemon import Daemon, environment
+from grid import bench_grid
 
 ROOT = evidence.ROOT
 
@@ -67,47 +68,6 @@ ADVERSARIAL = {
 }
 
 
-class Daemon:
-    def __init__(self, bundle, directory, kernels, flags=()):
-        self.bundle = bundle
-        self.address = f"unix:{directory}/attuned.sock"
-        self.log = open(directory / "attuned.log", "a")
-        self.process = subprocess.Popen(
-            [
-                bundle / "attuned",
-                f"--listen={self.address}",
-                f"--data_dir={directory}/data",
-                f"--lock_dir={directory}/locks",
-                f"--worker={bundle}/attune-worker",
-                "--kernels_dir=" + ",".join(str(path) for path in kernels),
-                *flags,
-            ],
-            stderr=self.log,
-        )
-        end = time.monotonic() + 60
-        while not (directory / "attuned.sock").exists():
-            if self.process.poll() is not None or time.monotonic() > end:
-                sys.exit(f"the daemon did not start:\n{(directory / 'attuned.log').read_text()}")
-            time.sleep(0.05)
-
-    def attune(self, *arguments, check=True):
-        result = subprocess.run(
-            [self.bundle / "attune", "--server", self.address, "--format=json", *arguments],
-            capture_output=True,
-            text=True,
-        )
-        if result.returncode != 0:
-            message = f"attune {' '.join(arguments)} ended with {result.returncode}: {result.stderr[-2000:]}"
-            if check:
-                sys.exit(message)
-            print(message, flush=True)
-        return [json.loads(line) for line in result.stdout.splitlines()]
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(60)
-
-
 def tune(daemon, problem, *arguments):
     start = time.monotonic()
     daemon.attune("tune", problem, *arguments, check=False)
@@ -150,7 +110,7 @@ def adversarial(bundle, scratch, failures):
 def unit_tests(bundle, failures):
     results = {}
     for test in sorted(bundle.glob("*_gpu_test")):
-        run = subprocess.run([test], capture_output=True, text=True)
+        run = subprocess.run([test], capture_output=True, text=True, env=environment(bundle))
         summary = re.findall(r"\[  (?:PASSED|SKIPPED|FAILED)  \].*", run.stdout)
         results[test.name] = {"exit": run.returncode, "summary": summary}
         print(f"{test.name}: exit {run.returncode} {summary}", flush=True)
@@ -196,7 +156,6 @@ def main():
     parser.add_argument("--join", type=pathlib.Path, help="evidence of the other parts, from the same sources")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
-    os.environ["LD_LIBRARY_PATH"] = f"{bundle}:/usr/local/cuda/lib64:" + os.environ.get("LD_LIBRARY_PATH", "")
     arguments.out.mkdir(parents=True, exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="attune-gpu-"))
     sources = evidence.source_hashes()
@@ -209,6 +168,7 @@ def main():
     report["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
     sample = ("--strategy=random", f"--max-trials={arguments.samples}", "--seed=1")
+    pair = ("--strategy=random", "--max-trials=2", "--seed=1")
     samples = [(problem, sample) for problem in SAMPLED]
     samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA]
     runs = {
@@ -216,6 +176,8 @@ def main():
         "sampled": (samples, []),
         # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
         "as_l4": ([(problem, sample) for problem in EXHAUSTIVE] + samples, ["--emulate=l4"]),
+        # And on the bench's whole grid: the guess of the family that is fastest there, and another of its variants.
+        "l4_grid": ([(problem, (*pair, "--family=attention_mma")) for problem in bench_grid()], ["--emulate=l4"]),
     }
     for part in arguments.parts:
         print(f"== {part}", flush=True)

@@ -1,0 +1,100 @@
+"""The runner's launches, on a device that only writes down what it is asked for."""
+
+import ctypes
+import json
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import jobs
+import launch
+
+RECIPE = types.SimpleNamespace(
+    scratch=[
+        types.SimpleNamespace(bytes=0, zero_before_first_run=False),
+        types.SimpleNamespace(bytes=4, zero_before_first_run=True),
+    ],
+    launches=[
+        types.SimpleNamespace(
+            entry="attention",
+            grid=(3, 1, 1),
+            block=(32, 1, 1),
+            dynamic_shared_bytes=1024,
+            args=[
+                types.SimpleNamespace(kind=kind, value=value)
+                for kind, value in [
+                    ("Q", 0),
+                    ("O", 0),
+                    ("LSE", 0),
+                    ("SCRATCH", 0),
+                    ("SCRATCH", 1),
+                    ("I32", -3),
+                    ("F32", 0.5),
+                ]
+            ],
+        )
+    ],
+)
+
+
+class FakeDevice:
+    """Addresses are 100, 200, ...; every read gives `output`."""
+
+    def __init__(self, output=b"\0\0"):
+        self.output = output
+        self.buffers, self.launches = [], []
+
+    def buffer(self, size, data=None, zero=False):
+        if size == 0:
+            return 0
+        self.buffers.append((size, data is not None, zero))
+        return 100 * len(self.buffers)
+
+    def functions(self, image, launches):
+        return [f"{each['entry']} of {image.decode()}" for each in launches]
+
+    def launch(self, function, launch, given):
+        self.launches.append((function, launch["grid"], given))
+
+    def call(self, name):
+        assert name == "cuCtxSynchronize"
+
+    def read(self, address, size):
+        return self.output * (size // len(self.output))
+
+
+class Launch(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        artifact = pathlib.Path(self.directory.name, "artifact")
+        artifact.write_bytes(b"code")
+        self.job = json.loads(json.dumps(jobs.job("b1.h1.q2.d8.f16", "family:A=1", RECIPE, artifact)))
+
+    def test_arguments_are_in_the_recipes_order_and_absent_buffers_null(self):
+        device = FakeDevice()
+        launch.run(self.job, 1, device)
+        function, grid, given = device.launches[0]
+        self.assertEqual((function, grid), ("attention of code", [3, 1, 1]))
+        # Q, K and V come first, then O and the one scratch buffer that has bytes.
+        self.assertEqual([value.value for value in given], [100, 400, 0, 0, 500, -3, 0.5])
+        self.assertEqual([type(value) for value in given[-2:]], [ctypes.c_int32, ctypes.c_float])
+
+    def test_scratch_is_zeroed_where_the_recipe_says_so_and_inputs_are_filled(self):
+        device = FakeDevice()
+        launch.run(self.job, 1, device)
+        self.assertEqual(device.buffers, [(32, True, False)] * 3 + [(32, False, False), (4, False, True)])
+
+    def test_runs_share_their_buffers(self):
+        device = FakeDevice()
+        written, _ = launch.run(self.job, 3, device)
+        self.assertEqual(len(written), 3)
+        first, *_, last = ([value.value for value in given] for _, _, given in device.launches)
+        self.assertEqual(first, last)
+
+
+if __name__ == "__main__":
+    unittest.main()
