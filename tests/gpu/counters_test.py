@@ -62,6 +62,10 @@ class Bound(unittest.TestCase):
         self.assertIn("latency: nothing is above 41 %", text)
         self.assertIn("wait (75%", text)
 
+    def test_the_tensor_pipe_is_full_when_what_it_shares_is(self):
+        text = ncu.bound({"SMs busy %": 99, "tensor pipe %": 50, "tensor and fp64 %": 84})
+        self.assertEqual(text, "the tensor pipe, at 84 % of its peak")
+
     def test_idle_sms_come_first(self):
         self.assertIn("too few CTAs", ncu.bound({"SMs busy %": 6, "DRAM %": 1, **self.STALLS}))
 

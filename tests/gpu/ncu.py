@@ -13,9 +13,11 @@ EXECUTABLE = tool("ncu")
 COLUMNS = {
     "us": (["gpu__time_duration"], ".sum"),
     "tensor pipe %": (
-        ["sm__pipe_tensor_op_hmma_cycles_active", "sm__pipe_tensor_cycles_active", "sm__pipe_shared_cycles_active"],
+        ["sm__pipe_tensor_op_hmma_cycles_active", "sm__pipe_tensor_cycles_active"],
         ".avg.pct_of_peak_sustained_active",
     ),
+    # What tensor cores and fp64 share: on an H200 full at the rate of mma.sync, two thirds of that of wgmma.
+    "tensor and fp64 %": (["sm__pipe_shared_cycles_active"], ".avg.pct_of_peak_sustained_active"),
     "busiest of the SM %": (["sm__throughput"], ".avg.pct_of_peak_sustained_elapsed"),
     "issue slots %": (["sm__inst_issued", "sm__inst_executed"], ".avg.pct_of_peak_sustained_active"),
     "exponentials %": (["sm__inst_executed_pipe_xu"], ".avg.pct_of_peak_sustained_active"),
@@ -105,7 +107,10 @@ def bound(values):
     """What bounds the launch, in a sentence made of the figures."""
     get = lambda column: values.get(column) or 0.0  # noqa: E731
     levels = {"DRAM": get("DRAM %"), "L2": get("L2 %"), "shared memory": get("shared memory %")}
-    levels |= {"the tensor pipe": max(get("tensor pipe %"), 0.0), "issue slots": get("issue slots %")}
+    levels |= {
+        "the tensor pipe": max(get("tensor pipe %"), get("tensor and fp64 %")),
+        "issue slots": get("issue slots %"),
+    }
     levels |= {"exponentials": get("exponentials %")}
     top, share = max(levels.items(), key=lambda item: item[1])
     reason, part = stalls(values, 1)[0] if stalls(values, 1) else ("", 0.0)
