@@ -1,5 +1,5 @@
-// A problem's tensors. Rows of pages that are behind a sequence's end, and pages that are nobody's, are NaN; entries of
-// the page table behind a sequence's last page are -1.
+// A problem's tensors. NaN are the keys of a sequence that has no queries, rows of pages that are behind a sequence's
+// end, and pages that are nobody's; entries of the page table behind a sequence's last page are -1.
 #pragma once
 
 #include <algorithm>
@@ -101,10 +101,11 @@ class Tensors {
     };
     for (size_t at = 0; at < q.size(); at += problem.head_dim) fill(q.data() + at, 2.0f);
     for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
+      const float times = problem.q_lengths[sequence] > 0 ? 1.0f : NAN;
       for (int head = 0; head < problem.heads_kv; ++head) {
         for (int key = 0; key < problem.kv_lengths[sequence]; ++key) {
-          fill(k.data() + KeyPlace(sequence, head, key), 1.0f);
-          fill(v.data() + KeyPlace(sequence, head, key), 1.0f);
+          fill(k.data() + KeyPlace(sequence, head, key), times);
+          fill(v.data() + KeyPlace(sequence, head, key), times);
         }
       }
     }
