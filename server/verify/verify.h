@@ -78,10 +78,10 @@ class PreparedProblem {
                                                                  const worker::v1::PrepareRequest& request);
   virtual ~PreparedProblem() = default;
 
-  // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it,
-  // NaN-filled zones so that what is read outside shows, twice with equal bits. Verdict OK, INFEASIBLE,
-  // WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and `accuracy`; an error status when the device
-  // failed.
+  // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it
+  // (of inputs above 64 MiB one distribution's a call, in turn), NaN-filled zones so that what is read outside shows,
+  // twice with equal bits. Verdict OK, INFEASIBLE, WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and
+  // `accuracy`; an error status when the device failed.
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
 
   // The candidate bound to distribution kNormal, for timing: as many runnables as input sets it takes to exceed twice

@@ -58,6 +58,29 @@ MMA = [
     "b1.h8.kvh1.q70.kv2100.d160.f16.bshd",
 ]
 
+# What only that family computes: windows, softcap, sinks, any head dimension, sequences of different lengths (some
+# empty, queries longer than keys), pages of any size (one key, no divisor of a tile, larger than a tile).
+FEATURES = [
+    "b2.h4.kvh2.q113.kv203.d64.f16.window64.lse",
+    "b1.h2.q1023.kv1024.d128.bf16.window100",
+    "b1.h4.q300.d128.f16.causal.softcap30.lse",
+    "b1.h2.q100.kv130.d8.f16.lse",
+    "b2.h4.q239.kv799.d40.f16.causal-br.bshd",
+    "b1.h2.q799.kv113.d72.bf16.causal-br.lse",
+    "b1.h2.q1023.kv1024.d136.f16.causal",
+    "b2.h8.kvh2.q64.kv300.d64.f16.causal-br.sinks.lse",
+    "b2.h8.kvh2.q1.kv3000.d128.bf16.sinks",
+    "b4.h4.kvh2.q113.kv203.d64.f16.causal-br.varlen.lse",
+    "b3.h8.kvh2.q1023.kv1024.d128.f16.causal.varlen.lse",
+    "b8.h8.kvh2.q1.kv4097.d128.f16.varlen",
+    "b4.h4.q50.kv203.d64.f16.page1.lse",
+    "b4.h8.kvh2.q9.kv1000.d128.bf16.causal-br.page7",
+    "b8.h8.kvh2.q1.kv4097.d128.f16.page16.lse",
+    "b2.h4.q300.kv799.d64.f16.causal-br.page256",
+    "b4.h8.kvh2.q113.kv1000.d128.f16.causal-br.varlen.page128.lse",
+    "b4.h8.kvh2.q70.kv500.d96.bf16.window40.softcap20.sinks.varlen.page16.lse",
+]
+
 # One variant of each family by itself, and what the job must say of it.
 ADVERSARIAL = {
     "hang_cuda": "TIMEOUT",
@@ -170,7 +193,7 @@ def main():
     sample = ("--strategy=random", f"--max-trials={arguments.samples}", "--seed=1")
     pair = ("--strategy=random", "--max-trials=2", "--seed=1")
     samples = [(problem, sample) for problem in SAMPLED]
-    samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA]
+    samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA + FEATURES]
     runs = {
         "exhaustive": ([(problem, ()) for problem in EXHAUSTIVE], []),
         "sampled": (samples, []),
