@@ -96,11 +96,11 @@ TEST_P(OpenClFeatures, AreRightInTheReferenceAndInEveryKindOfVariant) {
 INSTANTIATE_TEST_SUITE_P(
     All, OpenClFeatures,
     ::testing::Values("b1.h2.q65.kv130.d64.f16.window40.lse", "b1.h2.q130.kv65.d32.f16.window9.lse",
-                      "b1.h2.q37.kv70.d64.bf16.causal.softcap20.lse", "b1.h4.kvh2.q70.kv70.d64.f16.sinks.bshd.lse",
-                      "b1.h4.q40.kv35.d32.f16.causal-br.sinks.lse", "b4.h4.kvh2.q50.kv70.d64.f16.varlen.lse",
-                      "b4.h2.q50.kv70.d32.f16.causal-br.varlen.lse", "b5.h2.q50.kv50.d32.f16.causal.varlen.lse",
-                      "b4.h4.kvh2.q50.kv100.d64.f16.page16.lse", "b3.h4.kvh1.q40.kv90.d32.bf16.causal-br.bshd.page7",
-                      "b4.h2.q33.kv65.d32.f16.causal.page1.lse",
+                      "b1.h1.q50.d32.f16.window3000000000", "b1.h2.q37.kv70.d64.bf16.causal.softcap20.lse",
+                      "b1.h4.kvh2.q70.kv70.d64.f16.sinks.bshd.lse", "b1.h4.q40.kv35.d32.f16.causal-br.sinks.lse",
+                      "b4.h4.kvh2.q50.kv70.d64.f16.varlen.lse", "b4.h2.q50.kv70.d32.f16.causal-br.varlen.lse",
+                      "b5.h2.q50.kv50.d32.f16.causal.varlen.lse", "b4.h4.kvh2.q50.kv100.d64.f16.page16.lse",
+                      "b3.h4.kvh1.q40.kv90.d32.bf16.causal-br.bshd.page7", "b4.h2.q33.kv65.d32.f16.causal.page1.lse",
                       "b4.h4.kvh2.q60.kv90.d64.f16.window30.softcap5.sinks.varlen.page16.lse"));
 
 }  // namespace
