@@ -87,7 +87,8 @@ def expected(problem: Problem, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
     }
     if problem.page_size:
         found["page_table"] = _numbers((problem.batch, -(-problem.seq_kv // problem.page_size)), "i32")
-    return {name: found[name] for name in ARGUMENTS if name in arguments_of(problem)}
+    asked_for = arguments_of(problem)
+    return {name: found[name] for name in ARGUMENTS if name in asked_for}
 
 
 def _first(shape: tuple[int, ...]) -> int:

@@ -20,6 +20,7 @@ class Dense(Form):
 
     what = "attune.attention"
     otherwise = "torch's SDPA or, where that has no such argument, a plain computation"
+    frames = 4
 
     def __init__(
         self,

@@ -148,12 +148,8 @@ def attend_options(
     options: Options,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`attention` with more than SDPA's arguments, counted in `stats`."""
-    scale, enable_gqa = options.scale, options.enable_gqa
-    if options._replace(causal=None, scale=None, enable_gqa=False) == Options() and (
-        options.causal == "top-left" or query.shape[-2] == key.shape[-2]
-    ):
-        is_causal = options.causal is not None
-        return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    if options.only_causal and (options.causal == "top-left" or query.shape[-2] == key.shape[-2]):
+        return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
     form = Dense(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():
         return attend_form(stats, form)
@@ -169,7 +165,7 @@ def attend_form(stats: Stats | None, form: Form) -> Tensor | tuple[Tensor, Tenso
     try:
         launch, device = _launch_of(form)
     except Unsuitable as unsuitable:
-        warn_once(unsuitable, form.what, form.otherwise)
+        warn_once(unsuitable, form.what, form.otherwise, form.frames)
         if stats is not None:
             stats.fallbacks[unsuitable.reason.value] += 1
     else:

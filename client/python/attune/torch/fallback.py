@@ -67,8 +67,13 @@ _warned: set[tuple[str, Reason]] = set()
 _lock = threading.Lock()
 
 
-def warn_once(unsuitable: Unsuitable, what: str = "attune.attention", otherwise: str = "torch's SDPA") -> None:
-    """`what` was called, and `otherwise` computes."""
+def warn_once(
+    unsuitable: Unsuitable,
+    what: str = "attune.attention",
+    otherwise: str = "torch's SDPA",
+    frames: int = 3,
+) -> None:
+    """`what` was called, `frames` calls from here, and `otherwise` computes."""
     with _lock:
         if (what, unsuitable.reason) in _warned:
             return
@@ -76,7 +81,7 @@ def warn_once(unsuitable: Unsuitable, what: str = "attune.attention", otherwise:
     warnings.warn(
         f"{what} runs {otherwise} ({unsuitable.reason.value}): {unsuitable.detail}",
         AttuneWarning,
-        stacklevel=4,
+        stacklevel=1 + frames,
     )
 
 

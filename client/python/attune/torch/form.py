@@ -22,6 +22,8 @@ class Form(abc.ABC):
     what: ClassVar[str]  # the function's name in warnings and errors
     otherwise: ClassVar[str]  # what computes instead of a kernel
 
+    frames: ClassVar[int] = 3  # from warn_once to the user's call
+
     query: Tensor
     key: Tensor
     value: Tensor

@@ -28,6 +28,12 @@ class Options(NamedTuple):
         sinks = number_signature(self.sinks)
         return (self.causal, self.window, self.softcap, sinks, self.return_lse, self.scale, self.enable_gqa)
 
+    @property
+    def only_causal(self) -> bool:
+        """Whether a causal mask is all that is asked for."""
+        plain = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
+        return plain and self.causal is not None
+
     def mask(self, same_lengths: bool) -> str | None:
         """The problem's mask; None when no problem has such a one. `same_lengths`: of queries and keys, always."""
         if self.causal is None:

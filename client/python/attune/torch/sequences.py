@@ -120,6 +120,8 @@ class Varlen(Sequences):
         self.options = options
         self.max_q, self.max_kv = max_q, max_kv
         self.more = (options.sinks, q_bounds, kv_bounds, None, None)
+        self.check_length("max_q", max_q)
+        self.check_length("max_kv", max_kv)
 
     def signature(self) -> tuple:
         query, key, value = self.query.shape[1:], self.key.shape[1:], self.value.shape[1:]
@@ -133,8 +135,6 @@ class Varlen(Sequences):
         _, q_bounds, kv_bounds, _, _ = self.more
         self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
         self.check_numbers("kv_bounds", kv_bounds, (_length(q_bounds),))
-        self.check_length("max_q", self.max_q)
-        self.check_length("max_kv", self.max_kv)
         self.check_sinks(self.query.shape[1])
 
     def problem(self) -> Problem:
@@ -180,6 +180,10 @@ class Paged(Sequences):
         self.options = options
         self.max_q = max_q
         self.more = (options.sinks, q_bounds, None, kv_lengths, page_table)
+        if q_bounds is not None:
+            self.check_length("max_q", max_q)
+        elif max_q is not None:
+            raise InvalidArgument(f"{self.what}: max_q is {max_q!r}; it goes with q_bounds, which is not given")
 
     def signature(self) -> tuple:
         _, q_bounds, _, kv_lengths, page_table = self.more
@@ -201,9 +205,6 @@ class Paged(Sequences):
                 raise InvalidArgument(f"{self.what}: {name} has strides {pages.stride()}; it must be contiguous")
         if tokens:
             self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
-            self.check_length("max_q", self.max_q)
-        elif self.max_q is not None:
-            raise InvalidArgument(f"{self.what}: max_q is {self.max_q!r}; it goes with q_bounds, which is not given")
         batch = self._batch()
         self.check_numbers("kv_lengths", kv_lengths, (batch,))
         width = page_table.shape[1] if isinstance(page_table, Tensor) and page_table.dim() == 2 else 1
