@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from attune.retry import RetryPolicy as RetryPolicy
     from attune.torch import AttuneWarning as AttuneWarning
     from attune.torch import attention as attention
+    from attune.torch import attention_paged as attention_paged
+    from attune.torch import attention_varlen as attention_varlen
     from attune.torch import configure as configure
     from attune.torch import refresh as refresh
     from attune.torch import replace_sdpa as replace_sdpa
@@ -61,6 +63,8 @@ _HOMES = {
     "RetryPolicy": "attune.retry",
     "AttuneWarning": "attune.torch",
     "attention": "attune.torch",
+    "attention_paged": "attune.torch",
+    "attention_varlen": "attune.torch",
     "configure": "attune.torch",
     "refresh": "attune.torch",
     "replace_sdpa": "attune.torch",

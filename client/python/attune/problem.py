@@ -26,6 +26,8 @@ _LARGEST = {
     "head_dim": 1024,
 }
 _MOST_ELEMENTS = 1e12
+_LARGEST_PAGE = 65536
+_MOST_TOKENS = (1 << 31) - 1  # bounds and page tables count in 32 bits
 _INT64_MAX = (1 << 63) - 1
 
 
@@ -33,8 +35,10 @@ _INT64_MAX = (1 << 63) - 1
 class Problem:
     """Q and O are [batch, heads_q, seq_q, head_dim], K and V [batch, heads_kv, seq_kv, head_dim], in `layout`'s order.
 
-    O = softmax(Q K^T / sqrt(head_dim) + mask) V; a row that sees no key is 0, its log-sum-exp -inf. Equal problems
-    compare equal however they were written: with seq_q == seq_kv "causal-br" becomes "causal".
+    O = softmax(Q K^T / sqrt(head_dim) + mask) V; a row that sees no key is 0, its log-sum-exp -inf or its head's sink.
+    With `varlen` and `page_size` seq_q and seq_kv are the longest that a sequence may be (docs/problems.md). Equal
+    problems compare equal however they were written: with seq_q == seq_kv "causal-br" becomes "causal", unless
+    sequences have lengths of their own.
     Raises InvalidArgument, naming the field, its value and what is allowed.
     """
 
@@ -48,18 +52,28 @@ class Problem:
     mask: str = "none"
     window: int = 0  # keys a row sees, with mask "window"; otherwise 0
     softcap: float = 0.0  # logits become softcap * tanh(logit / softcap); 0 is off
-    layout: str = "bhsd"
+    layout: str = ""  # "": bhsd, or with varlen bshd, which is then the only one
     lse: bool = False  # also return each row's natural log-sum-exp: fp32 [batch, heads_q, seq_q]
+    sinks: bool = False  # one more logit for every query head, which takes weight and has no value
+    varlen: bool = False  # sequences of their own lengths, one behind the other
+    page_size: int = 0  # of K and V, which are found through a table; 0: not paged
 
     def __post_init__(self) -> None:
         if self.heads_kv == 0:
             object.__setattr__(self, "heads_kv", self.heads_q)
         if self.seq_kv == 0:
             object.__setattr__(self, "seq_kv", self.seq_q)
+        if self.layout == "":
+            object.__setattr__(self, "layout", "bshd" if self.varlen else "bhsd")
         object.__setattr__(self, "softcap", float(self.softcap))
         _check(self)
-        if self.mask == "causal-br" and self.seq_q == self.seq_kv:
+        if self.mask == "causal-br" and self.seq_q == self.seq_kv and not self.has_own_lengths:
             object.__setattr__(self, "mask", "causal")
+
+    @property
+    def has_own_lengths(self) -> bool:
+        """Whether each sequence has a length of its own, given with each call."""
+        return self.varlen or self.page_size > 0
 
     @staticmethod
     def parse(text: str) -> Problem:
@@ -79,7 +93,7 @@ class Problem:
 
     @staticmethod
     def from_message(message: Message) -> Problem:
-        """From an attune.v1.Problem; unset dtype, mask and layout mean f16, none and bhsd."""
+        """From an attune.v1.Problem; unset dtype, mask and layout mean f16, none and bhsd (with varlen, bshd)."""
         return Problem(
             batch=message.batch,
             heads_q=message.heads_q,
@@ -91,8 +105,11 @@ class Problem:
             mask=_word("mask", MASKS, message.mask),
             window=message.window,
             softcap=message.softcap,
-            layout=_word("layout", LAYOUTS, message.layout),
+            layout=_word("layout", LAYOUTS, message.layout) if message.layout else "",
             lse=message.lse,
+            sinks=message.sinks,
+            varlen=message.varlen,
+            page_size=message.page_size,
         )
 
     def to_message(self) -> Message:
@@ -113,6 +130,9 @@ class Problem:
             softcap=self.softcap,
             layout=1 + LAYOUTS.index(self.layout),
             lse=self.lse,
+            sinks=self.sinks,
+            varlen=self.varlen,
+            page_size=self.page_size,
         )
 
     def __str__(self) -> str:
@@ -129,8 +149,14 @@ class Problem:
             parts.append(self.mask)
         if self.softcap:
             parts.append(f"softcap{self.softcap:g}")
-        if self.layout != "bhsd":
+        if self.sinks:
+            parts.append("sinks")
+        if self.varlen:
+            parts.append("varlen")
+        elif self.layout != "bhsd":
             parts.append(self.layout)
+        if self.page_size:
+            parts.append(f"page{self.page_size}")
         if self.lse:
             parts.append("lse")
         return ".".join(parts)
@@ -162,6 +188,20 @@ def _check(problem: Problem) -> None:
         raise _invalid(f"problem: window is {problem.window}; it must be at least 1 with mask window and 0 otherwise")
     if not math.isfinite(problem.softcap) or problem.softcap < 0:
         raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed are 0 (off) and positive numbers")
+    _check_sequences(problem)
+
+
+def _check_sequences(problem: Problem) -> None:
+    page_size = problem.page_size
+    if not isinstance(page_size, int) or isinstance(page_size, bool) or not 0 <= page_size <= _LARGEST_PAGE:
+        raise _invalid(f"problem: page_size is {page_size!r}; allowed are 0 (not paged) and 1 to {_LARGEST_PAGE}")
+    if problem.varlen and problem.layout != "bshd":
+        raise _invalid(
+            f"problem: layout is {problem.layout}; with varlen allowed is bshd, a token's heads one behind the other"
+        )
+    tokens = problem.batch * max(problem.seq_q, problem.seq_kv)
+    if problem.has_own_lengths and tokens > _MOST_TOKENS:
+        raise _invalid(f"problem: batch * seq is {tokens}; with varlen or page_size allowed are {_MOST_TOKENS}")
 
 
 def _word(field: str, words: tuple[str, ...], number: int) -> str:
@@ -170,7 +210,15 @@ def _word(field: str, words: tuple[str, ...], number: int) -> str:
     return words[max(number - 1, 0)]
 
 
-_SIZES = {"b": "batch", "h": "heads_q", "kvh": "heads_kv", "q": "seq_q", "kv": "seq_kv", "d": "head_dim"}
+_SIZES = {
+    "b": "batch",
+    "h": "heads_q",
+    "kvh": "heads_kv",
+    "q": "seq_q",
+    "kv": "seq_kv",
+    "d": "head_dim",
+    "page": "page_size",
+}
 _FLAGS = {
     "f16": ("dtype", "f16"),
     "bf16": ("dtype", "bf16"),
@@ -179,6 +227,8 @@ _FLAGS = {
     "bshd": ("layout", "bshd"),
     "bhsd": ("layout", "bhsd"),
     "lse": ("lse", True),
+    "sinks": ("sinks", True),
+    "varlen": ("varlen", True),
 }
 _NUMBER = re.compile(r"(\d+\.?\d*)([eE][+-]?\d+)?", re.ASCII)
 
@@ -237,7 +287,7 @@ def _read_part(part: str, seen: set[str]) -> dict[str, object]:
         return {_SIZES[key]: _whole(part, number)}
     raise _invalid(
         f"'{part}' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
-        "window<N> softcap<X> bshd lse"
+        "window<N> softcap<X> sinks varlen bshd page<N> lse"
     )
 
 

@@ -25,6 +25,11 @@ def test_the_document_has_examples():
         "b65536.h1.q1.d1.f16",
         "b1.h1.q16777216.d1.f16",
         "b1.h1.q8.d8.f16.softcap1e+06",
+        "b2.h4.q8.d64.f16.causal-br.softcap2.sinks.varlen.page16.lse",
+        "b2.h4.q8.d64.f16.bshd.page1",
+        "b2.h4.q8.d64.f16.page65536",
+        "b2.h1.q8.d64.f16.causal-br.varlen",
+        "b2.h1.q8.d64.f16.causal-br.page4",
     ],
 )
 def test_canonical_text_reads_back_as_itself(text):
@@ -40,6 +45,7 @@ def test_canonical_text_reads_back_as_itself(text):
         ("b1.h1.q8.kv9.d8.f16.causal-br", "b1.h1.q8.kv9.d8.f16.causal-br"),
         ("b1.h1.q8.d8.lse.softcap30.50.bshd.f16", "b1.h1.q8.d8.f16.softcap30.5.bshd.lse"),
         ("b02.h1.q8.d8.f16", "b2.h1.q8.d8.f16"),
+        ("b1.h1.page4.lse.sinks.bshd.varlen.q8.d64.f16", "b1.h1.q8.d64.f16.sinks.varlen.page4.lse"),
     ],
 )
 def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
@@ -69,6 +75,16 @@ def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
         ("b65537.h8.q5.d64.f16", "problem: batch is 65537; allowed are 1 to 65536"),
         ("b2.h8.kvh3.q5.d64.f16", "problem: heads_kv is 3; allowed are divisors of heads_q, which is 8"),
         ("b1000.h1000.q10000.d1000.f16", "= 1e+13 elements; allowed are 1e+12"),
+        ("b2.h8.q5.d64.f16.sinks.sinks", "'sinks' is given twice"),
+        ("b2.h8.q5.d64.f16.varlen.bhsd", "layout is bhsd; with varlen allowed is bshd, a token's heads one behind"),
+        ("b2.h8.q5.d64.f16.page0", "'page0' needs a positive whole number"),
+        ("b2.h8.q5.d64.f16.page", "'page' needs a positive whole number"),
+        ("b2.h8.q5.d64.f16.page4.page8", "'page' is given twice"),
+        ("b2.h8.q5.d64.f16.page65537", "page_size is 65537; allowed are 0 (not paged) and 1 to 65536"),
+        (
+            "b65536.h1.q65536.d1.f16.varlen",
+            "batch * seq is 4294967296; with varlen or page_size allowed are 2147483647",
+        ),
     ],
 )
 def test_an_error_names_the_part_its_value_and_what_is_allowed(text, what):
@@ -90,6 +106,10 @@ def test_an_error_names_the_part_its_value_and_what_is_allowed(text, what):
         ({"window": 5}, "window is 5; it must be at least 1 with mask window and 0 otherwise"),
         ({"mask": "window"}, "window is 0; it must be at least 1"),
         ({"softcap": -1}, "softcap is -1; allowed are 0 (off) and positive numbers"),
+        ({"page_size": -1}, "page_size is -1; allowed are 0 (not paged) and 1 to 65536"),
+        ({"page_size": 16.0}, "page_size is 16.0; allowed are 0 (not paged)"),
+        ({"page_size": True}, "page_size is True; allowed are 0 (not paged)"),
+        ({"varlen": True, "layout": "bhsd"}, "layout is bhsd; with varlen allowed is bshd"),
     ],
 )
 def test_a_field_that_is_not_allowed_is_named(fields, what):
@@ -112,7 +132,20 @@ def test_a_fractional_softcap_is_one_part():
     assert Problem.parse("b1.h8.q512.d64.f16.softcap30.5.lse").softcap == 30.5
 
 
-@pytest.mark.parametrize("text", [*EXAMPLES, "b1.h8.q7.kv9.d64.bf16.window128.bshd.lse"])
+def test_the_layout_of_varlen_is_bshd():
+    problem = Problem(batch=2, heads_q=1, seq_q=8, head_dim=64, varlen=True)
+    assert problem.layout == "bshd"
+    assert problem == Problem.parse("b2.h1.q8.d64.f16.varlen") == Problem.parse("b2.h1.q8.d64.f16.varlen.bshd")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *EXAMPLES,
+        "b1.h8.q7.kv9.d64.bf16.window128.bshd.lse",
+        "b3.h4.q7.d32.f16.window3.softcap2.sinks.varlen.page16.lse",
+    ],
+)
 def test_a_message_carries_every_field(text):
     problem = Problem.parse(text)
     assert Problem.from_message(problem.to_message()) == problem
@@ -123,6 +156,15 @@ def test_an_unset_field_of_a_message_has_its_default():
     for field in ("operation", "heads_kv", "seq_kv", "dtype", "mask", "layout"):
         message.ClearField(field)
     assert str(Problem.from_message(message)) == "b2.h8.q512.d64.f16"
+
+
+def test_varlen_in_a_message_is_bshd_unless_it_is_told_otherwise():
+    message = Problem.parse("b2.h1.q3.d64.f16.varlen").to_message()
+    message.ClearField("layout")
+    assert Problem.from_message(message).layout == "bshd"
+    message.layout = 1
+    with pytest.raises(InvalidArgument, match="layout is bhsd"):
+        Problem.from_message(message)
 
 
 def test_a_dtype_that_only_a_later_version_knows_is_named():

@@ -11,7 +11,9 @@ from typing import Any
 from attune.cuda import dlpack
 from attune.errors import InvalidArgument
 
-_TYPESTRS = {"<f2": "f16", "<f4": "f32"}
+_TYPESTRS = {"<f2": "f16", "<f4": "f32", "<i4": "i32"}
+
+_TORCH_DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "int32": "i32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Array:
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
-    dtype: str  # "f16", "bf16", "f32", or the library's own name of another
+    dtype: str  # "f16", "bf16", "f32", "i32", or the library's own name of another
     device: int | None  # None: the library does not say, but it is memory of a GPU
     stream: int | None = None  # that the producer works on, when it says so
 
@@ -61,7 +63,7 @@ def _from_torch(name: str, tensor: Any) -> Array:
         tensor.data_ptr(),
         tuple(tensor.shape),
         tensor.stride(),
-        {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}.get(dtype, dtype),
+        _TORCH_DTYPES.get(dtype, dtype),
         tensor.get_device(),
     )
 

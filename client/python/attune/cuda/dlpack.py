@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
-_DTYPES = {(2, 16): "f16", (4, 16): "bf16", (2, 32): "f32"}  # by type code and bits
+_DTYPES = {(2, 16): "f16", (4, 16): "bf16", (2, 32): "f32", (0, 32): "i32"}  # by type code and bits
 
 
 class _DLTensor(ctypes.Structure):

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from attune.cuda import arrays
 from attune.cuda.device import Device
 from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
-from attune.cuda.launch import PACK_TENSORS, Bound
-from attune.cuda.tensors import expected
+from attune.cuda.launch import MORE_AT, PACK_TENSORS, Bound
+from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
 
+_NO_MORE = (None,) * 5
 _PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
 
 
 class Kernel:
     """Computes `answer.problem` on `device`; made by `attune.load`. Thread-safe.
 
-    Everything is resolved when it is made: a call packs five addresses and launches. Scratch memory is kept a stream
-    (attune/cuda/scratch.py), so a stream must not be destroyed, and another take its handle, while its work is running.
+    Everything is resolved when it is made: a call packs five addresses (ten where the problem has sinks or sequences of
+    their own lengths) and launches. Scratch memory is kept a stream (attune/cuda/scratch.py), so a stream must not be
+    destroyed, and another take its handle, while its work is running.
     """
 
     def __init__(self, answer: Answer, device: Device) -> None:
@@ -33,7 +36,7 @@ class Kernel:
         with self._driver.on(self.device):
             self._functions = device.modules.functions(answer)
         self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
-        self._expected = expected(answer.problem)
+        self._arguments = arguments_of(answer.problem)
         self._accepted: set[tuple] = set()  # signatures of torch tensors that were found right
         self._of_stream: dict[Any, Bound] = {}
         self._of_capture: dict[tuple[int, int], Bound] = {}  # by the capture's id and the stream
@@ -41,7 +44,21 @@ class Kernel:
         if self._driver.device_count > 1:
             self.launch = self._launch_on_device
 
-    def __call__(self, q: Any, k: Any, v: Any, out: Any = None, lse: Any = None, stream: Any = None) -> Any:
+    def __call__(
+        self,
+        q: Any,
+        k: Any,
+        v: Any,
+        out: Any = None,
+        lse: Any = None,
+        stream: Any = None,
+        *,
+        sinks: Any = None,
+        q_bounds: Any = None,
+        kv_bounds: Any = None,
+        kv_lengths: Any = None,
+        page_table: Any = None,
+    ) -> Any:
         """Launches on the current stream and returns `out`; with problem.lse (out, lse).
 
         q, out: [batch, heads_q, seq_q, head_dim]; k, v: [batch, heads_kv, seq_kv, head_dim], in both layouts, which
@@ -52,28 +69,36 @@ class Kernel:
         `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch tensor, else the stream that q's
         __cuda_array_interface__ names, else the legacy default stream.
 
+        What problem.sinks, .varlen and .page_size add, and the shapes they change, stand in docs/problems.md. Lengths,
+        bounds and tables are read by the kernel alone: what they say is not checked.
+
         Raises InvalidArgument, naming the argument, its value and what the problem asks for; CudaError.
         """
+        more = (sinks, q_bounds, kv_bounds, kv_lengths, page_table)
         if arrays.is_torch(q):
-            return self._call_torch(q, k, v, out, lse, stream)
+            return self._call_torch(q, k, v, out, lse, stream, more)
         handle = None if stream is None else stream_handle(stream)
         where = arrays.read("q", q, lambda: handle or 0)
         if handle is None:
             handle = where.stream or 0
-        tensors = {"q": where}
-        for name, argument in (("k", k), ("v", v), ("out", out), ("lse", lse)):
-            if name != "lse" or self.answer.problem.lse or lse is not None:
-                tensors[name] = arrays.read(name, argument, lambda: handle)
+        others = zip(ARGUMENTS[1:], (k, v, out, lse, *more), strict=True)
+        tensors = {"q": where, **self._read(others, lambda: handle)}
         return self._checked_launch(tensors, handle, out, lse)
 
-    def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:
-        """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle."""
+    def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()) -> None:
+        """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle.
+
+        `more`: the addresses of sinks, q_bounds, kv_bounds, kv_lengths and page_table, 0 for what the problem has not;
+        empty for a problem that has none of them.
+        """
         bound = self._of_stream.get(stream)
         if bound is None or (self._has_scratch and self._driver.is_capturing(stream)):
             bound = self._bind(stream)
         launch = self._launch_ex
         with bound.lock:
             PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
+            if more:
+                PACK_TENSORS(bound.values, MORE_AT, *more)
             for config, function, parameters in bound.launches:
                 result = launch(config, function, parameters, 0)[0]
                 if result:
@@ -82,50 +107,65 @@ class Kernel:
                 return None
         if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
             self._driver.make_current(self.device)
-            return self.launch(q, k, v, out, lse, stream)
+            return self.launch(q, k, v, out, lse, stream, more)
         raise self._driver.error(f"launching {self.answer.variant.text} for {self.answer.problem}", result)
 
-    def _launch_on_device(self, q: int, k: int, v: int, out: int, lse: int, stream: int) -> None:
+    def _launch_on_device(
+        self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()
+    ) -> None:
         """`launch` where there are several devices: handles such as 0 mean a stream of the current one."""
         if self._driver.current_device() == self.device:
-            return Kernel.launch(self, q, k, v, out, lse, stream)
+            return Kernel.launch(self, q, k, v, out, lse, stream, more)
         with self._driver.on(self.device):
-            return Kernel.launch(self, q, k, v, out, lse, stream)
+            return Kernel.launch(self, q, k, v, out, lse, stream, more)
 
-    def _call_torch(self, q: Any, k: Any, v: Any, out: Any, lse: Any, stream: Any) -> Any:
+    def _call_torch(self, q: Any, k: Any, v: Any, out: Any, lse: Any, stream: Any, more: tuple) -> Any:
         torch = sys.modules["torch"]
+        problem = self.answer.problem
         if out is None:
             out = torch.empty_like(q)
-        if lse is None and self.answer.problem.lse:
-            lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+        if lse is None and problem.lse:
+            rows = reversed(q.shape[:2]) if problem.varlen else q.shape[:3]
+            lse = torch.empty(tuple(rows), dtype=torch.float32, device=q.device)
 
         def handle() -> int:
             return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
 
-        given = (q, k, v, out) if lse is None else (q, k, v, out, lse)
+        given = (q, k, v, out, lse) if more == _NO_MORE else (q, k, v, out, lse, *more)
         try:
-            addresses = [tensor.data_ptr() for tensor in given]
-            signature = tuple([(t.shape, t.stride(), t.dtype, t.get_device(), t.data_ptr() & 15) for t in given])
+            addresses = [0 if t is None else t.data_ptr() for t in given]
+            signature = tuple(
+                [t is not None and (t.shape, t.stride(), t.dtype, t.get_device(), t.data_ptr() & 15) for t in given]
+            )
         except (AttributeError, RuntimeError):  # not all are tensors of torch with memory of their own
             signature = None
         if signature in self._accepted:
-            self.launch(*addresses, *((0,) if lse is None else ()), handle())
+            self.launch(*addresses[:5], handle(), addresses[5:])
             return out if lse is None else (out, lse)
-        names = ("q", "k", "v", "out", "lse")
         # The stream is asked for after q was found to be on a GPU.
-        tensors = {name: arrays.read(name, tensor, handle) for name, tensor in zip(names, given, strict=False)}
+        tensors = self._read(zip(ARGUMENTS, (q, k, v, out, lse, *more), strict=True), handle)
         result = self._checked_launch(tensors, handle(), out, lse)
         if signature is not None:
             self._accepted.add(signature)
         return result
 
+    def _read(self, given: Iterable[tuple[str, Any]], stream: Callable[[], int]) -> dict[str, arrays.Array]:
+        """By name, every argument that is given or that the problem asks for."""
+        return {
+            name: arrays.read(name, argument, stream)
+            for name, argument in given
+            if argument is not None or name in self._arguments
+        }
+
     def _checked_launch(self, tensors: dict[str, arrays.Array], stream: int, out: Any, lse: Any) -> Any:
-        if "lse" in tensors and not self.answer.problem.lse:
-            raise InvalidArgument(f"lse is given; problem {self.answer.problem} does not ask for it")
-        for name, array in tensors.items():
-            self._expected[name].check(name, array, self.device)
-        addresses = [tensors[name].address for name in ("q", "k", "v", "out")]
-        self.launch(*addresses, tensors["lse"].address if "lse" in tensors else 0, stream)
+        for name in tensors:
+            if name not in self._arguments:
+                raise InvalidArgument(f"{name} is given; problem {self.answer.problem} does not ask for it")
+        shapes = {name: array.shape for name, array in tensors.items()}
+        for name, wanted in expected(self.answer.problem, shapes).items():
+            wanted.check(name, tensors[name], self.device)
+        addresses = [tensors[name].address if name in tensors else 0 for name in ARGUMENTS]
+        self.launch(*addresses[:5], stream, addresses[5:])
         return (out, lse) if "lse" in tensors else out
 
     def _bind(self, stream: int) -> Bound:

@@ -13,15 +13,20 @@ from attune.errors import InvalidArgument
 from attune.values import KernelArg, LaunchRecipe
 
 TENSORS = ("Q", "K", "V", "O", "LSE")
-PACK_TENSORS = struct.Struct("=5Q").pack_into  # (values, 0, q, k, v, o, lse): addresses
+MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")  # of problems that have them
+_BUFFERS = (*TENSORS, *MORE_TENSORS)
+# (values, 0, q, k, v, o, lse) or (values, MORE_AT, sinks, q_bounds, kv_bounds, kv_lengths, page_table): addresses.
+PACK_TENSORS = struct.Struct("=5Q").pack_into
+MORE_AT = 8 * len(TENSORS)
 _FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
 
 
 class Bound:
     """A recipe on one stream, its scratch in one arena; `lock` is held while `values` is packed and launched.
 
-    `values` has 8 bytes a slot: the addresses of Q, K, V, O and LSE, which every call writes, then what never
-    changes. A launch's parameters are addresses of slots, so that packing five addresses serves every launch.
+    `values` has 8 bytes a slot: the addresses of Q, K, V, O and LSE, which every call writes, those of MORE_TENSORS,
+    which stay null unless the problem has one of them, then what never changes. A launch's parameters are addresses of
+    slots, so that packing five addresses serves every launch.
     """
 
     __slots__ = ("_parameters", "launches", "lock", "values")
@@ -32,17 +37,17 @@ class Bound:
         """`functions`: each launch's kernel."""
         self.lock = arena.lock
         scratch = arena.addresses(recipe.scratch)
-        slots = len(TENSORS) + sum(len(launch.args) for launch in recipe.launches)
+        slots = len(_BUFFERS) + sum(len(launch.args) for launch in recipe.launches)
         self.values = (ctypes.c_uint64 * slots)()
         self.launches: list[tuple[Any, Any, int]] = []  # what Driver.launch takes
         self._parameters = []  # keeps the arrays that `launches` points to
         start = ctypes.addressof(self.values)
-        slot = len(TENSORS)
+        slot = len(_BUFFERS)
         for launch, function in zip(recipe.launches, functions, strict=True):
             parameters = (ctypes.c_void_p * len(launch.args))()
             for index, arg in enumerate(launch.args):
-                if arg.kind in TENSORS:
-                    parameters[index] = start + 8 * TENSORS.index(arg.kind)
+                if arg.kind in _BUFFERS:
+                    parameters[index] = start + 8 * _BUFFERS.index(arg.kind)
                     continue
                 _pack(self.values, 8 * slot, arg, scratch, f"recipe: kernel {launch.entry}: argument {index}")
                 parameters[index] = start + 8 * slot
@@ -61,5 +66,5 @@ def _pack(values: Any, offset: int, arg: KernelArg, scratch: Sequence[int], fiel
         struct.pack_into(_FORMATS[arg.kind], values, offset, arg.value)
     else:
         raise InvalidArgument(
-            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*TENSORS, 'SCRATCH', *_FORMATS))}"
+            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*_BUFFERS, 'SCRATCH', *_FORMATS))}"
         )

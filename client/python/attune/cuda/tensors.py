@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attune.cuda.arrays import Array, contiguous_strides
@@ -19,7 +20,7 @@ class Expected:
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
     dtype: str
-    layout: str
+    layout: str  # as the error calls it
     alignment: int  # of the address, in bytes
 
     def check(self, name: str, array: Array, device: int) -> None:
@@ -30,9 +31,7 @@ class Expected:
             raise InvalidArgument(f"{name} has shape {array.shape}; the problem's is {self.shape}")
         # The stride of a dimension of size 1 means nothing.
         if any(a != b for a, b, size in zip(array.strides, self.strides, self.shape, strict=True) if size > 1):
-            raise InvalidArgument(
-                f"{name} has strides {array.strides}; layout {self.layout} has {self.strides} (elements)"
-            )
+            raise InvalidArgument(f"{name} has strides {array.strides}; {self.layout} has {self.strides} (elements)")
         if array.device not in (None, device):
             raise InvalidArgument(f"{name} is on cuda:{array.device}; the kernel was loaded on cuda:{device}")
         if array.address % self.alignment:
@@ -41,14 +40,59 @@ class Expected:
             )
 
 
-def expected(problem: Problem) -> dict[str, Expected]:
-    """By argument: Q and O [batch, heads_q, seq_q, head_dim], K and V [batch, heads_kv, seq_kv, head_dim], LSE [batch,
-    heads_q, seq_q]. The shapes are the same in both layouts, as torch has them: the strides differ."""
+# In the order of a launch's addresses.
+ARGUMENTS = ("q", "k", "v", "out", "lse", "sinks", "q_bounds", "kv_bounds", "kv_lengths", "page_table")
+
+
+def arguments_of(problem: Problem) -> frozenset[str]:
+    """The arguments that `problem` has."""
+    paged = problem.page_size > 0
+    optional = {
+        "lse": problem.lse,
+        "sinks": problem.sinks,
+        "q_bounds": problem.varlen,
+        "kv_bounds": problem.varlen and not paged,
+        "kv_lengths": paged,
+        "page_table": paged,
+    }
+    return frozenset(name for name in ARGUMENTS if optional.get(name, True))
+
+
+def expected(problem: Problem, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Expected]:
+    """By argument of `problem`, as docs/problems.md has them. q, k, v and out are [batch, heads, length, head_dim] in
+    both layouts, as torch has them: the strides differ. `shapes` are the arguments' own, from which come the numbers of
+    tokens and pages that a problem leaves open."""
     q = _tensor(problem, problem.heads_q, problem.seq_q)
-    kv = _tensor(problem, problem.heads_kv, problem.seq_kv)
-    rows = (problem.batch, problem.heads_q, problem.seq_q)
-    lse = Expected(rows, contiguous_strides(rows), "f32", "of lse", 4)
-    return {"q": q, "k": kv, "v": kv, "out": q, "lse": lse}
+    lse = (problem.batch, problem.heads_q, problem.seq_q)
+    if problem.varlen:
+        tokens = _first(shapes["q"])
+        q = _rows(problem, (tokens, problem.heads_q, problem.head_dim))
+        lse = (problem.heads_q, tokens)
+    if problem.page_size:
+        k = _rows(problem, (_first(shapes["k"]), problem.page_size, problem.heads_kv, problem.head_dim))
+    elif problem.varlen:
+        k = _rows(problem, (_first(shapes["k"]), problem.heads_kv, problem.head_dim))
+    else:
+        k = _tensor(problem, problem.heads_kv, problem.seq_kv)
+    found = {
+        "q": q,
+        "k": k,
+        "v": k,
+        "out": q,
+        "lse": _numbers(lse, "f32"),
+        "sinks": _numbers((problem.heads_q,), "f32"),
+        "q_bounds": _numbers((problem.batch + 1,), "i32"),
+        "kv_bounds": _numbers((problem.batch + 1,), "i32"),
+        "kv_lengths": _numbers((problem.batch,), "i32"),
+    }
+    if problem.page_size:
+        found["page_table"] = _numbers((problem.batch, -(-problem.seq_kv // problem.page_size)), "i32")
+    asked_for = arguments_of(problem)
+    return {name: found[name] for name in ARGUMENTS if name in asked_for}
+
+
+def _first(shape: tuple[int, ...]) -> int:
+    return shape[0] if shape else 0
 
 
 def _tensor(problem: Problem, heads: int, length: int) -> Expected:
@@ -57,4 +101,12 @@ def _tensor(problem: Problem, heads: int, length: int) -> Expected:
     if problem.layout == "bshd":
         batch, row, head, one = contiguous_strides((problem.batch, length, heads, problem.head_dim))
         strides = (batch, head, row, one)
-    return Expected(shape, strides, problem.dtype, problem.layout, ALIGNMENT)
+    return Expected(shape, strides, problem.dtype, f"layout {problem.layout}", ALIGNMENT)
+
+
+def _rows(problem: Problem, shape: tuple[int, ...]) -> Expected:
+    return Expected(shape, contiguous_strides(shape), problem.dtype, "a contiguous array", ALIGNMENT)
+
+
+def _numbers(shape: tuple[int, ...], dtype: str) -> Expected:
+    return Expected(shape, contiguous_strides(shape), dtype, "a contiguous array", 4)

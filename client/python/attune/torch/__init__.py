@@ -1,12 +1,14 @@
 """Attention for torch: `attention` has the signature and the semantics of F.scaled_dot_product_attention, and runs the
-kernel that the service knows to be the fastest for the shape at hand, or SDPA itself where there is none."""
+kernel that the service knows to be the fastest for the shape at hand, or SDPA itself where there is none.
+`attention_varlen` and `attention_paged` are the same for sequences of their own lengths and keys in pages."""
 
 from __future__ import annotations
 
-from attune.torch import operator  # noqa: F401 (it registers attune::attention)
+from attune.torch import operator  # noqa: F401 (it registers the operators)
 from attune.torch.dispatch import attention, refresh
 from attune.torch.fallback import AttuneWarning
 from attune.torch.replace import replace_sdpa
 from attune.torch.settings import configure
+from attune.torch.twins import attention_paged, attention_varlen
 
-__all__ = ["AttuneWarning", "attention", "configure", "refresh", "replace_sdpa"]
+__all__ = ["AttuneWarning", "attention", "attention_paged", "attention_varlen", "configure", "refresh", "replace_sdpa"]

@@ -12,15 +12,19 @@ from torch._C import _cuda_getCurrentRawStream as current_stream
 from torch._C import _len_torch_dispatch_stack as dispatch_modes
 from torch.compiler import is_compiling, is_dynamo_compiling
 
+from attune.errors import InvalidArgument
 from attune.torch import settings
 from attune.torch.answers import Answers
-from attune.torch.fallback import Stats, Unsuitable, sdpa, warn_once
+from attune.torch.dense import Dense
+from attune.torch.fallback import Reason, Stats, Unsuitable, sdpa, warn_once
+from attune.torch.form import Form
+from attune.torch.options import Options, options_of
 from attune.torch.question import check_eager, in_layout, layout_of, new_output, problem_of, refusal
 
 _MOST_CALLS = 16384
 
 # Kernel.launch and the device, by everything about a call that it depends on. Only tensors in a layout are here.
-_launches: dict[tuple, tuple[Callable[[int, int, int, int, int, int], None], int]] = {}
+_launches: dict[tuple, tuple[Callable[..., None], int]] = {}
 # Until when (time.monotonic) a call is SDPA's, and why.
 _held: dict[tuple, tuple[float, Unsuitable]] = {}
 _answers: Answers | None = None
@@ -36,7 +40,13 @@ def attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Tensor:
+    *,
+    causal: str | None = None,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
+    return_lse: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """F.scaled_dot_product_attention, computed by the fastest kernel that the service knows for this shape.
 
     query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
@@ -44,10 +54,20 @@ def attention(
     [batch, seq, heads, head_dim] tensors; others are copied. is_causal is top-left: row i sees the keys j <= i.
     Returns a tensor like query, strides included.
 
+    causal: "top-left" (as is_causal) or "bottom-right": row i sees the keys j <= i + seq_kv - seq_q, as FlashAttention
+    has it. window: a row sees only the last so many of its causal keys, itself among them; without `causal` it is
+    bottom-right. softcap: logits become softcap * tanh(logit / softcap). sinks: fp32 [heads_q], one more logit for each
+    head, which takes weight and has no value. return_lse: returns (out, lse), lse the natural log-sum-exp of each row,
+    fp32 [batch, heads_q, seq_q]. A row that sees no key is 0, its lse -inf or the sink.
+
     The service is asked once a shape. Whatever it does not compute (attn_mask, dropout, another scale, gradients, other
     dtypes, shapes without an answer) and everything while it cannot be reached is computed by SDPA, with one
-    AttuneWarning a reason. `attune.configure` says whom to ask. In torch.compile it is the operator attune::attention.
+    AttuneWarning a reason; what SDPA has no argument for is then computed in plain torch, in fp32. `attune.configure`
+    says whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
     """
+    if causal is not None or window is not None or softcap or sinks is not None or return_lse:
+        options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+        return attend_options(None, query, key, value, attn_mask, dropout_p, options)
     return attend(None, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
@@ -116,6 +136,86 @@ def attend(
         if stats is not None:
             stats.fallbacks[unsuitable.reason.value] += 1
     return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+
+
+def attend_options(
+    stats: Stats | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    options: Options,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`attention` with more than SDPA's arguments, counted in `stats`."""
+    if options.only_causal and (options.causal == "top-left" or query.shape[-2] == key.shape[-2]):
+        return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
+    form = Dense(query, key, value, options, attn_mask, dropout_p)
+    if not is_compiling():
+        return attend_form(stats, form)
+    needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in form.tensors())
+    if needs_grad or attn_mask is not None or dropout_p != 0.0 or value.shape[-1] != query.shape[-1]:
+        return computed(form)
+    out, lse = torch.ops.attune.attention_options(query, key, value, *options)
+    return (out, lse) if options.return_lse else out
+
+
+def attend_form(stats: Stats | None, form: Form) -> Tensor | tuple[Tensor, Tensor]:
+    """What `form` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
+    try:
+        launch, device = _launch_of(form)
+    except Unsuitable as unsuitable:
+        warn_once(unsuitable, form.what, form.otherwise, form.frames)
+        if stats is not None:
+            stats.fallbacks[unsuitable.reason.value] += 1
+    else:
+        q, k, v = form.inputs()
+        out, lse = form.outputs()
+        more = [0 if tensor is None else tensor.data_ptr() for tensor in form.more]
+        to_lse = 0 if lse is None else lse.data_ptr()
+        launch(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse, current_stream(device), more)
+        if stats is not None:
+            stats.launched += 1
+        return form.shaped(out) if lse is None else (form.shaped(out), form.shaped(lse))
+    return computed(form)
+
+
+def computed(form: Form) -> Tensor | tuple[Tensor, Tensor]:
+    """What `form` asks for, without a kernel."""
+    form.check()
+    out, lse = form.compute()
+    if not form.options.return_lse or lse is None:
+        return form.shaped(out)
+    return form.shaped(out), form.shaped(lse)
+
+
+def _launch_of(form: Form) -> tuple[Callable[..., None], int]:
+    """Of the kernel, and its device. Raises Unsuitable, and InvalidArgument for what is no attention."""
+    check_eager(*form.tensors())
+    form.check_grad()
+    call = form.signature()
+    found = _launches.get(call)
+    if found is not None:
+        return found
+    form.check()
+    held = _held.get(call)
+    if held is not None and time.monotonic() < held[0]:
+        raise held[1].again()
+    refused = form.refusal()
+    if refused is not None:
+        raise Unsuitable(*refused)
+    answers = _current_answers()
+    try:
+        try:
+            problem = form.problem()
+        except InvalidArgument as error:
+            raise Unsuitable(Reason.SHAPE, error.message) from None
+        kernel = answers.kernel(problem, form.query.get_device())
+    except Unsuitable as unsuitable:
+        _remember(answers, _held, call, (time.monotonic() + settings.settings().hold, unsuitable.again()))
+        raise
+    _remember(answers, _launches, call, (kernel.launch, kernel.device))
+    return kernel.launch, kernel.device
 
 
 def traced(

@@ -1,4 +1,4 @@
-"""Where SDPA computes instead: why, counted and said once a reason."""
+"""Where SDPA, or plain torch, computes instead: why, counted and said once a reason."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ __all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "sdpa", "warn_once"
 
 
 class AttuneWarning(UserWarning):
-    """SDPA computed what attune was asked to. Given once a reason and process (attune.configure starts anew)."""
+    """SDPA, or a plain computation, did what attune was asked to. Given once a function, a reason and a process
+    (attune.configure starts anew)."""
 
 
 class Reason(enum.Enum):
     """Why."""
 
     MASK = "attn_mask"
+    WINDOW = "window"
     DROPOUT = "dropout"
     GRAD = "grad"  # attune's kernels are for inference
     AUTOCAST = "autocast"
@@ -61,19 +63,25 @@ class Stats:
         return self.fallbacks.total()
 
 
-_warned: set[Reason] = set()
+_warned: set[tuple[str, Reason]] = set()
 _lock = threading.Lock()
 
 
-def warn_once(unsuitable: Unsuitable) -> None:
+def warn_once(
+    unsuitable: Unsuitable,
+    what: str = "attune.attention",
+    otherwise: str = "torch's SDPA",
+    frames: int = 3,
+) -> None:
+    """`what` was called, `frames` calls from here, and `otherwise` computes."""
     with _lock:
-        if unsuitable.reason in _warned:
+        if (what, unsuitable.reason) in _warned:
             return
-        _warned.add(unsuitable.reason)
+        _warned.add((what, unsuitable.reason))
     warnings.warn(
-        f"attune.attention runs torch's SDPA ({unsuitable.reason.value}): {unsuitable.detail}",
+        f"{what} runs {otherwise} ({unsuitable.reason.value}): {unsuitable.detail}",
         AttuneWarning,
-        stacklevel=4,
+        stacklevel=1 + frames,
     )
 
 

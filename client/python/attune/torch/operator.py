@@ -1,13 +1,21 @@
-"""attune::attention, the operator that torch.compile and torch.export keep in their graphs."""
+"""The operators that torch.compile and torch.export keep in their graphs: attune::attention, attention_options,
+attention_varlen and attention_paged. Those that may return a log-sum-exp always return two tensors, the second empty
+unless it was asked for: an operator has one number of results."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from attune.torch.dispatch import attend
+from attune.torch.dense import Dense
+from attune.torch.dispatch import attend, attend_form
+from attune.torch.form import Form
+from attune.torch.options import Options
 from attune.torch.question import new_output
 from attune.torch.replace import current_stats
+from attune.torch.sequences import Paged, Varlen
 
 
 @torch.library.custom_op("attune::attention", mutates_args=())
@@ -37,3 +45,140 @@ def _(
     enable_gqa: bool = False,
 ) -> Tensor:
     return new_output(query)
+
+
+@torch.library.custom_op("attune::attention_options", mutates_args=())
+def attention_options(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    return _run(Dense(query, key, value, options))
+
+
+@attention_options.register_fake
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    return new_output(query), _fake_lse(query, query.shape[:-1], return_lse)
+
+
+@torch.library.custom_op("attune::attention_varlen", mutates_args=())
+def attention_varlen(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    q_bounds: Tensor,
+    kv_bounds: Tensor,
+    max_q: int,
+    max_kv: int,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    return _run(Varlen(query, key, value, q_bounds, kv_bounds, max_q, max_kv, options))
+
+
+@attention_varlen.register_fake
+def _(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    q_bounds: Tensor,
+    kv_bounds: Tensor,
+    max_q: int,
+    max_kv: int,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    return _fake_rows(query, value), _fake_lse(query, (query.shape[1], query.shape[0]), return_lse)
+
+
+@torch.library.custom_op("attune::attention_paged", mutates_args=())
+def attention_paged(
+    query: Tensor,
+    key_pages: Tensor,
+    value_pages: Tensor,
+    page_table: Tensor,
+    kv_lengths: Tensor,
+    q_bounds: Tensor | None,
+    max_q: int | None,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    return _run(Paged(query, key_pages, value_pages, page_table, kv_lengths, q_bounds, max_q, options))
+
+
+@attention_paged.register_fake
+def _(
+    query: Tensor,
+    key_pages: Tensor,
+    value_pages: Tensor,
+    page_table: Tensor,
+    kv_lengths: Tensor,
+    q_bounds: Tensor | None,
+    max_q: int | None,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
+
+
+def _run(form: Form) -> tuple[Tensor, Tensor]:
+    query, value = form.shaped(form.query), form.value
+    with torch.no_grad():
+        result = attend_form(current_stats(), form)
+    out, lse = result if form.options.return_lse else (result, query.new_empty(0, dtype=torch.float32))
+    like = new_output(query) if isinstance(form, Dense) else _fake_rows(query, value)
+    return (out if out.stride() == like.stride() else like.copy_(out)), lse.contiguous()
+
+
+def _fake_rows(query: Tensor, value: Tensor) -> Tensor:
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
+def _fake_lse(query: Tensor, rows: Sequence[int], return_lse: bool) -> Tensor:
+    return query.new_empty(rows if return_lse else (0,), dtype=torch.float32)
+
+
+def _paged_rows(query: Tensor) -> tuple[int, ...]:
+    """[batch, seq_q, heads, head_dim] or [total_q, heads, head_dim]: the rows of its log-sum-exp."""
+    return (*query.shape[:-3], query.shape[-2], query.shape[-3])

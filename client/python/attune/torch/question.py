@@ -13,7 +13,7 @@ from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason, Unsuitable
 
-_DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 
 
 def refusal(
@@ -34,9 +34,9 @@ def refusal(
         return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         return Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()"
-    if not _on_one_gpu(query, key, value):
+    if not on_one_gpu(query, key, value):
         return Reason.DEVICE, f"the inputs are on {_all('device', tensors)}; they must be on one CUDA device"
-    if query.dtype not in _DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
+    if query.dtype not in DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
         return Reason.DTYPE, f"the inputs are {_all('dtype', tensors)}; allowed are all float16, all bfloat16"
     if query.dim() not in (3, 4) or key.dim() != query.dim() or value.dim() != query.dim():
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; allowed are 3 and 4 dimensions"
@@ -50,7 +50,7 @@ def refusal(
     return None
 
 
-def _on_one_gpu(query: Tensor, key: Tensor, value: Tensor) -> bool:
+def on_one_gpu(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return query.device.type == "cuda" and key.device == query.device and value.device == query.device
 
 
@@ -58,9 +58,9 @@ def _all(what: str, tensors: tuple[Tensor, ...]) -> str:
     return ", ".join([str(getattr(tensor, what)) for tensor in tensors])
 
 
-def check_eager(query: Tensor, key: Tensor, value: Tensor) -> None:
+def check_eager(query: Tensor, *others: Tensor) -> None:
     """Raises Unsuitable for tensors whose memory cannot be read from here, and for what autocast would change."""
-    kinds = {type(tensor) for tensor in (query, key, value)}
+    kinds = {type(tensor) for tensor in (query, *others)}
     if not kinds <= {Tensor, Parameter}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise Unsuitable(Reason.SUBCLASS, f"the inputs are of type {names}; only torch.Tensor itself is read")
@@ -85,7 +85,7 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
             seq_q=query.shape[-2],
             seq_kv=key.shape[-2],
             head_dim=query.shape[-1],
-            dtype=_DTYPES[query.dtype],
+            dtype=DTYPES[query.dtype],
             mask="causal" if is_causal else "none",
             layout=layout,
         )

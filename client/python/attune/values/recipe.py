@@ -8,14 +8,20 @@ from google.protobuf.message import Message
 
 from attune.values.convert import Value
 
-_BUFFERS = ("", "Q", "K", "V", "O", "LSE", "SCRATCH")  # by BufferRole
+# By BufferRole.
+_BUFFERS = (
+    *("", "Q", "K", "V", "O", "LSE", "SCRATCH"),
+    *("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class KernelArg(Value):
     """One kernel argument, in the kernel's parameter order."""
 
-    kind: str  # a buffer: Q, K, V, O, LSE (null when the problem does not ask for it), SCRATCH; a number: I32, I64, F32
+    # A buffer: Q, K, V, O, SCRATCH or, null when the problem has none, LSE, SINKS, Q_BOUNDS, KV_BOUNDS, KV_LENGTHS,
+    # PAGE_TABLE; a number: I32, I64, F32.
+    kind: str
     value: int | float = 0  # the number; with SCRATCH the index into LaunchRecipe.scratch
 
     @classmethod

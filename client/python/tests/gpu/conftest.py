@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_problems import DEVICE, FAMILIES, PROBLEMS
+from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, MORE_FAMILIES, PAGED_PROBLEMS, PROBLEMS, VARLEN_PROBLEMS
 
 import attune
 from attune import Answer, Client, Problem
@@ -50,6 +50,25 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
             yield client
     finally:
         daemon.stop()
+
+
+@pytest.fixture(scope="session")
+def client_of_more(client: Client) -> Client:
+    """`client`, whose daemon has also tuned problems with options, varlen and pages."""
+    for problem in (*DENSE_PROBLEMS, *VARLEN_PROBLEMS, *PAGED_PROBLEMS):
+        tuning = client.tune(
+            problem, device=DEVICE, families=MORE_FAMILIES, strategy="random", max_trials=12, max_time=5, seed=1
+        )
+        tuning.result()
+    return client
+
+
+@pytest.fixture
+def service_of_more(client_of_more: Client) -> Iterator[Client]:
+    """attune.attention and its twins ask a daemon that knows more than SDPA's problems."""
+    attune.configure(client_of_more)
+    yield client_of_more
+    attune.refresh()
 
 
 @pytest.fixture

@@ -13,3 +13,30 @@ PROBLEMS = (
     "b1.h8.q1.kv4096.d64.f16",
     "b1.h4.q113.kv203.d128.f16.causal",
 )
+
+# Those of the options, of varlen and of pages. A shape that was not tuned is answered from one of the same head_dim,
+# dtype, mask, layout, sinks, varlen and page size, compiled with softcap or without: so each such class is here once.
+MORE_FAMILIES = ("attention_mma",)
+DENSE_PROBLEMS = (
+    "b2.h4.kvh2.q113.kv203.d64.f16.sinks.lse",
+    "b2.h4.kvh2.q113.kv203.d64.f16.causal-br.lse",
+    "b2.h4.kvh2.q113.kv203.d64.bf16.causal.softcap20.lse",
+    "b2.h4.kvh2.q113.kv203.d64.f16.window37.softcap20.sinks.lse",
+    "b2.h4.kvh2.q113.kv203.d64.f16.window37.bshd.lse",
+)
+VARLEN_PROBLEMS = (
+    "b5.h4.kvh2.q256.d64.f16.varlen.lse",
+    "b5.h4.kvh2.q256.d64.f16.causal.sinks.varlen.lse",
+    "b5.h4.kvh2.q256.d64.f16.causal-br.softcap20.varlen.lse",
+    "b5.h4.kvh2.q256.d64.bf16.window37.softcap20.sinks.varlen.lse",
+)
+PAGED_PROBLEMS = (
+    "b4.h4.kvh2.q1.kv512.d64.f16.page16.lse",
+    "b4.h4.kvh2.q5.kv300.d64.f16.causal-br.bshd.page1.lse",
+    "b4.h4.kvh2.q5.kv301.d64.f16.causal-br.bshd.page7.lse",
+    "b4.h4.kvh2.q5.kv304.d64.f16.causal-br.sinks.bshd.page16.lse",
+    "b4.h4.kvh2.q5.kv384.d64.f16.causal.softcap20.bshd.page128.lse",
+    "b4.h4.kvh2.q5.kv512.d64.bf16.window37.softcap20.sinks.bshd.page256.lse",
+    "b4.h4.kvh2.q128.kv304.d64.f16.causal-br.varlen.page16.lse",
+    "b4.h4.kvh2.q128.kv301.d64.bf16.window37.softcap20.sinks.varlen.page7.lse",
+)

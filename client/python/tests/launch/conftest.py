@@ -27,7 +27,7 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     from attune.torch import answers, dispatch, question
 
     fake = Service()
-    monkeypatch.setattr(question, "_on_one_gpu", lambda *tensors: True)
+    monkeypatch.setattr(question, "on_one_gpu", lambda *tensors: True)
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
     monkeypatch.setattr(answers.Answers, "_ask", lambda self, problem, device: fake.best(problem))
     monkeypatch.setattr(answers, "load", fake.load)

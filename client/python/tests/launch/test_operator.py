@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from attune.torch import attention, replace_sdpa  # noqa: E402
+from attune.torch import attention, attention_paged, attention_varlen, replace_sdpa  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -100,3 +100,66 @@ def test_export_without_dynamo_keeps_the_operator(service: Service) -> None:
 
     exported = torch.export.export(Model(), (tensor(1, 2, 8, 64),), strict=False)
     assert "torch.ops.attune.attention" in exported.graph_module.code
+
+
+def ints(*values: object) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32)
+
+
+OPTIONS = ("bottom-right", 3, 2.0, torch.zeros(4), True, None, True)
+VARLEN = (tensor(10, 4, 64), tensor(17, 2, 64), tensor(17, 2, 64), ints(0, 3, 10), ints(0, 9, 17), 7, 9)
+PAGED = (tensor(2, 3, 4, 64), tensor(8, 16, 2, 64), tensor(8, 16, 2, 64), ints([0, 1], [2, -1]), ints(17, 16))
+
+
+@pytest.mark.parametrize("lse", [False, True])
+def test_torchs_own_checks_pass_for_every_operator(lse: bool) -> None:
+    options = (*OPTIONS[:4], lse, *OPTIONS[5:])
+    q, k = tensor(2, 4, 5, 64), tensor(2, 2, 9, 64)
+    for query in (q, tensor(2, 5, 4, 64).transpose(1, 2)):
+        torch.library.opcheck(torch.ops.attune.attention_options.default, (query, k, k, *options))
+    torch.library.opcheck(torch.ops.attune.attention_varlen.default, (*VARLEN, *options))
+    torch.library.opcheck(torch.ops.attune.attention_paged.default, (*PAGED, None, None, *options))
+    tokens = (VARLEN[0], *PAGED[1:], ints(0, 3, 10), 7)
+    torch.library.opcheck(torch.ops.attune.attention_paged.default, (*tokens, *options))
+
+
+def test_each_form_is_one_operator_in_one_graph(service: Service, graphs: Graphs) -> None:
+    sinks = torch.zeros(4)
+
+    def both(q: torch.Tensor, k: torch.Tensor, *varlen: object) -> tuple:
+        dense, lse = attention(q, k, k, causal="bottom-right", sinks=sinks, return_lse=True, enable_gqa=True)
+        tokens = attention_varlen(*varlen, causal="bottom-right", enable_gqa=True)
+        pages, _ = attention_paged(*PAGED, window=3, softcap=2.0, return_lse=True, enable_gqa=True)
+        return dense + 0, lse + 0, tokens + 0, pages + 0
+
+    compiled = torch.compile(both, fullgraph=True, backend=graphs)
+    dense, lse, tokens, pages = compiled(tensor(1, 4, 8, 64), tensor(1, 2, 12, 64), *VARLEN)
+    assert [target for target in graphs.targets[0] if target.startswith("attune.")] == [
+        *("attune.attention_options", "attune.attention_varlen", "attune.attention_paged")
+    ]
+    assert service.problems == [
+        "b1.h4.kvh2.q8.kv12.d64.f16.causal-br.sinks.lse",
+        "b2.h4.kvh2.q7.kv10.d64.f16.causal-br.varlen",
+        "b2.h4.kvh2.q3.kv32.d64.f16.window3.softcap2.bshd.page16.lse",
+    ]
+    assert [x.shape for x in (dense, lse, tokens, pages)] == [(1, 4, 8, 64), (1, 4, 8), (10, 4, 64), (2, 3, 4, 64)]
+
+
+def test_totals_and_longest_lengths_may_be_dynamic(service: Service, graphs: Graphs) -> None:
+    compiled = torch.compile(attention_varlen, fullgraph=True, backend=graphs, dynamic=True)
+    for total in (33, 34, 39):
+        q, bounds = tensor(total, 4, 64), ints(0, total)
+        assert compiled(q, q, q, bounds, bounds, total, total).shape == q.shape
+    assert len(graphs.targets) == 1
+    assert service.problems == ["b1.h4.q40.d64.f16.varlen"]
+
+
+def test_gradients_of_every_form_are_computed_without_a_kernel(service: Service, graphs: Graphs) -> None:
+    q = tensor(1, 4, 8, 64, dtype=torch.float32).requires_grad_()
+    torch.compile(lambda q: attention(q, q, q, softcap=2.0), fullgraph=True, backend=graphs)(q).sum().backward()
+    assert q.grad is not None
+    assert service.problems == []
+    tokens = tensor(10, 4, 64, dtype=torch.float32).requires_grad_()
+    bounds = ints(0, 3, 10)
+    torch.compile(lambda q: attention_varlen(q, q, q, bounds, bounds, 7, 7), backend=graphs)(tokens).sum().backward()
+    assert tokens.grad is not None

@@ -1,0 +1,121 @@
+"""attune.attention with more than SDPA's arguments."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attune.problem import Problem
+from attune.torch.fallback import Reason, sdpa
+from attune.torch.form import Form
+from attune.torch.options import Options
+from attune.torch.plain import plain, visible_keys
+from attune.torch.question import DTYPES, in_layout, layout_of, new_output
+
+_LARGEST_MASK = 1 << 26  # elements of a mask that is made for SDPA
+
+
+class Dense(Form):
+    """[batch, heads, length, head_dim], or all without the heads."""
+
+    what = "attune.attention"
+    otherwise = "torch's SDPA or, where that has no such argument, a plain computation"
+    frames = 4
+
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        options: Options,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+    ) -> None:
+        self.without_heads = query.dim() == key.dim() == value.dim() == 3
+        if self.without_heads:
+            query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+            if attn_mask is not None and attn_mask.dim() == 3:
+                attn_mask = attn_mask.unsqueeze(1)
+        self.query, self.key, self.value = query, key, value
+        self.options = options
+        self.attn_mask = attn_mask
+        self.dropout_p = dropout_p
+        self.more = (options.sinks, None, None, None, None)
+
+    def signature(self) -> tuple:
+        query, key, value = self.query, self.key, self.value
+        return (
+            *("dense", query.shape, key.shape, value.shape, query.stride(), key.stride(), value.stride()),
+            *(query.dtype, key.dtype, value.dtype, query.get_device(), key.get_device(), value.get_device()),
+            *(self.attn_mask is None, self.dropout_p, *self.options.signature()),
+        )
+
+    def check(self) -> None:
+        shapes = "[batch, heads, length, head_dim], or all without the heads, of one batch and head_dim"
+        self.check_values(4, 4, same_batch=True, shapes=shapes)
+        self.check_heads(self.query.shape[1], self.key.shape[1])
+        self.check_sinks(self.query.shape[1])
+
+    def refusal(self) -> tuple[Reason, str] | None:
+        if self.attn_mask is not None:
+            return Reason.MASK, "attn_mask is given; only causal masks and windows are computed"
+        if self.dropout_p != 0.0:
+            return Reason.DROPOUT, f"dropout_p is {self.dropout_p}; only 0 is computed"
+        if self._mask() is None:
+            return Reason.WINDOW, f"window is {self.options.window}, top-left; with other lengths it is bottom-right"
+        return self.refusal_of_values()
+
+    def problem(self) -> Problem:
+        batch, heads_q, seq_q, head_dim = self.query.shape
+        return Problem(
+            batch=batch,
+            heads_q=heads_q,
+            heads_kv=self.key.shape[1],
+            seq_q=seq_q,
+            seq_kv=self.key.shape[2],
+            head_dim=head_dim,
+            dtype=DTYPES[self.query.dtype],
+            mask=self._mask() or "none",
+            window=self.options.window or 0,
+            softcap=self.options.softcap,
+            layout=self._layout(),
+            lse=self.options.return_lse,
+            sinks=self.options.sinks is not None,
+        )
+
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        layout = self._layout()
+        return in_layout(self.query, layout), in_layout(self.key, layout), in_layout(self.value, layout)
+
+    def outputs(self) -> tuple[Tensor, Tensor | None]:
+        lse = None
+        if self.options.return_lse:
+            lse = torch.empty(self.query.shape[:3], dtype=torch.float32, device=self.query.device)
+        return new_output(self.query), lse
+
+    def compute(self) -> tuple[Tensor, Tensor | None]:
+        """By SDPA where it has the arguments and every row sees a key, which it may not do without."""
+        options = self.options
+        rows, keys = self.query.shape[2], self.key.shape[2]
+        if (
+            self.attn_mask is None
+            and not (options.softcap or options.return_lse)
+            and options.sinks is None
+            and options.offset(rows, keys) >= 0
+            and (options.window is None or rows + options.offset(rows, keys) - options.window < keys)
+            and self.query.shape[1] == self.key.shape[1]  # with a mask, SDPA has no kernel for fewer heads
+            and rows * keys <= _LARGEST_MASK
+        ):
+            mask = visible_keys(options, rows, keys, self.query.device)
+            given = (self.query, self.key, self.value, mask, self.dropout_p)
+            return sdpa(*given, scale=options.scale), None
+        return plain(self.query, self.key, self.value, options, self.attn_mask, self.dropout_p)
+
+    def shaped(self, result: Tensor) -> Tensor:
+        return result.squeeze(1) if self.without_heads else result
+
+    def _mask(self) -> str | None:
+        return self.options.mask(self.query.shape[2] == self.key.shape[2])
+
+    def _layout(self) -> str:
+        return layout_of(self.query, self.key, self.value) or layout_of(self.query) or "bhsd"

@@ -1,0 +1,130 @@
+"""A call that SDPA has no words for, in one of its forms: what it asks of a kernel, and how it is computed without."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from attune.errors import InvalidArgument
+from attune.problem import Problem
+from attune.torch import question
+from attune.torch.fallback import Reason, Unsuitable
+from attune.torch.options import Options
+
+
+class Form(abc.ABC):
+    """Of one call; made anew for each."""
+
+    what: ClassVar[str]  # the function's name in warnings and errors
+    otherwise: ClassVar[str]  # what computes instead of a kernel
+
+    frames: ClassVar[int] = 3  # from warn_once to the user's call
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    options: Options
+    more: tuple[Tensor | None, ...]  # sinks, q_bounds, kv_bounds, kv_lengths, page_table
+
+    def tensors(self) -> list[Tensor]:
+        return [self.query, self.key, self.value, *(tensor for tensor in self.more if tensor is not None)]
+
+    @abc.abstractmethod
+    def signature(self) -> tuple:
+        """All that `check`, `refusal` and `problem` depend on."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Raises InvalidArgument for what is no attention at all."""
+
+    @abc.abstractmethod
+    def refusal(self) -> tuple[Reason, str] | None:
+        """Why no kernel computes this, whatever the service knows; None when one may."""
+
+    @abc.abstractmethod
+    def problem(self) -> Problem:
+        """InvalidArgument where a problem has limits that tensors have not."""
+
+    @abc.abstractmethod
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """query, key and value as a kernel reads them: copies where they are laid out otherwise."""
+
+    @abc.abstractmethod
+    def outputs(self) -> tuple[Tensor, Tensor | None]:
+        """New memory for what a kernel writes; the second is None unless options.return_lse."""
+
+    @abc.abstractmethod
+    def compute(self) -> tuple[Tensor, Tensor | None]:
+        """What a kernel would have written, without one. The second may be None unless options.return_lse."""
+
+    def shaped(self, result: Tensor) -> Tensor:
+        """An output as the caller wants it."""
+        return result
+
+    def refusal_of_values(self) -> tuple[Reason, str] | None:
+        """What all forms refuse, of checked tensors."""
+        if not question.on_one_gpu(self.query, self.key, self.value):
+            return Reason.DEVICE, f"the inputs are on {self.query.device}; they must be on one CUDA device"
+        if self.query.dtype not in question.DTYPES:
+            return Reason.DTYPE, f"the inputs are {self.query.dtype}; allowed are float16 and bfloat16"
+        dim = self.query.shape[-1]
+        if self.value.shape[-1] != dim:
+            return Reason.SHAPE, f"head_dim is {dim}, of the values {self.value.shape[-1]}; they must agree"
+        scale = self.options.scale
+        if scale is not None and not math.isclose(scale, 1 / math.sqrt(dim), rel_tol=1e-6):
+            return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
+        return None
+
+    def check_grad(self) -> None:
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors()):
+            raise Unsuitable(Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()")
+
+    def check_heads(self, heads_q: int, heads_kv: int) -> None:
+        if heads_q == heads_kv or (self.options.enable_gqa and heads_kv > 0 and heads_q % heads_kv == 0):
+            return
+        raise InvalidArgument(
+            f"{self.what}: query has {heads_q} heads and key {heads_kv}; they must agree, or divide with enable_gqa"
+        )
+
+    def check_values(self, dims_q: int, dims_kv: int, same_batch: bool, shapes: str) -> None:
+        """That query, key and value are of one kind; `shapes` says in words what they should be."""
+        query, key, value = self.query, self.key, self.value
+        if (
+            query.dim() != dims_q
+            or key.dim() != dims_kv
+            or key.shape[:-1] != value.shape[:-1]
+            or key.shape[-1] != query.shape[-1]
+            or (same_batch and key.shape[0] != query.shape[0])
+        ):
+            given = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
+            raise InvalidArgument(f"{self.what}: query, key and value have shapes {given}; allowed are {shapes}")
+        for field in ("dtype", "device"):
+            found = [getattr(tensor, field) for tensor in (query, key, value)]
+            if found[1] != found[0] or found[2] != found[0]:
+                given = ", ".join(map(str, found))
+                raise InvalidArgument(f"{self.what}: query, key and value have {field}s {given}; they must agree")
+        if not query.dtype.is_floating_point:
+            raise InvalidArgument(f"{self.what}: query has dtype {query.dtype}; allowed are floating-point types")
+
+    def check_numbers(
+        self, name: str, tensor: object, shape: tuple[int, ...], dtype: torch.dtype = torch.int32
+    ) -> None:
+        """That `tensor` is such an array on the query's device: a kernel reads it, and nobody before it."""
+        if not isinstance(tensor, Tensor):
+            raise InvalidArgument(f"{self.what}: {name} is of type {type(tensor).__name__}; allowed are tensors")
+        if tensor.dtype is not dtype:
+            raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; allowed is {dtype}")
+        if tensor.shape != shape:
+            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; allowed is {shape}")
+        if tensor.device != self.query.device:
+            raise InvalidArgument(f"{self.what}: {name} is on {tensor.device}; query is on {self.query.device}")
+        if not tensor.is_contiguous():
+            raise InvalidArgument(f"{self.what}: {name} has strides {tensor.stride()}; it must be contiguous")
+
+    def check_sinks(self, heads_q: int) -> None:
+        if self.options.sinks is not None:
+            self.check_numbers("sinks", self.options.sinks, (heads_q,), torch.float32)

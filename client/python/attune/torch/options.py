@@ -1,0 +1,80 @@
+"""What a call asks for beyond softmax(Q K^T) V."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from torch import Tensor
+
+from attune.errors import InvalidArgument
+
+ALIGNMENTS = ("top-left", "bottom-right")
+
+
+class Options(NamedTuple):
+    """In the order in which operators take them."""
+
+    causal: str | None = None  # one of ALIGNMENTS
+    window: int | None = None  # keys a row sees, the last of them where `causal` ends
+    softcap: float = 0.0  # 0: off
+    sinks: Tensor | None = None  # fp32 [heads_q]
+    return_lse: bool = False
+    scale: float | None = None  # None: 1 / sqrt(head_dim)
+    enable_gqa: bool = False
+
+    def signature(self) -> tuple:
+        """All that a kernel depends on."""
+        sinks = number_signature(self.sinks)
+        return (self.causal, self.window, self.softcap, sinks, self.return_lse, self.scale, self.enable_gqa)
+
+    @property
+    def only_causal(self) -> bool:
+        """Whether a causal mask is all that is asked for."""
+        plain = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
+        return plain and self.causal is not None
+
+    def mask(self, same_lengths: bool) -> str | None:
+        """The problem's mask; None when no problem has such a one. `same_lengths`: of queries and keys, always."""
+        if self.causal is None:
+            return "none"
+        if self.window is None:
+            return "causal" if self.causal == "top-left" else "causal-br"
+        return "window" if same_lengths or self.causal == "bottom-right" else None
+
+    def offset(self, q_length: int, kv_length: int) -> int:
+        """Row i's last key is i + offset."""
+        return kv_length - q_length if self.causal == "bottom-right" else 0
+
+
+def options_of(
+    is_causal: bool,
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Options:
+    """Checked but for `sinks`. Raises InvalidArgument, naming the argument, its value and what is allowed."""
+    if causal is not None and causal not in ALIGNMENTS:
+        raise InvalidArgument(f"causal is {causal!r}; allowed are None, 'top-left' and 'bottom-right'")
+    if is_causal and causal == "bottom-right":
+        raise InvalidArgument("causal is 'bottom-right' and is_causal is True, which is 'top-left'; give one of them")
+    if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
+        raise InvalidArgument(f"window is {window!r}; allowed are None and whole numbers from 1 on")
+    if not 0 <= softcap < math.inf:
+        raise InvalidArgument(f"softcap is {softcap!r}; allowed are 0 (off) and positive numbers")
+    if is_causal:
+        causal = "top-left"
+    elif causal is None and window is not None:
+        causal = "bottom-right"
+    return Options(causal, window, float(softcap), sinks, bool(return_lse), scale, enable_gqa)
+
+
+def number_signature(tensor: Tensor | None) -> tuple | None:
+    """All that `check_numbers` looks at."""
+    if not isinstance(tensor, Tensor):
+        return tensor if tensor is None else (type(tensor),)
+    return tensor.shape, tensor.dtype, tensor.get_device(), tensor.is_contiguous()

@@ -1,0 +1,237 @@
+"""attune.attention with more than SDPA's arguments: what is asked of a kernel, and what is computed without one."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from definition import attention as defined
+from fake_service import Service
+
+from attune.errors import InvalidArgument, NotFound
+
+torch = pytest.importorskip("torch")
+
+import attune.torch  # noqa: E402
+from attune.torch import AttuneWarning, attention, plain  # noqa: E402
+from attune.torch.dispatch import attend_options  # noqa: E402
+from attune.torch.fallback import Stats  # noqa: E402
+from attune.torch.options import Options  # noqa: E402
+
+FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+
+
+def tensor(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def half(*shape: int) -> torch.Tensor:
+    return tensor(*shape, dtype=torch.float16)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"causal": "top-left"}, "b1.h2.q8.kv12.d64.f16.causal"),
+        ({"causal": "bottom-right"}, "b1.h2.q8.kv12.d64.f16.causal-br"),
+        ({"window": 4}, "b1.h2.q8.kv12.d64.f16.window4"),
+        ({"window": 4, "causal": "bottom-right"}, "b1.h2.q8.kv12.d64.f16.window4"),
+        ({"softcap": 30}, "b1.h2.q8.kv12.d64.f16.softcap30"),
+        ({"sinks": torch.zeros(2)}, "b1.h2.q8.kv12.d64.f16.sinks"),
+        ({"return_lse": True, "is_causal": True}, "b1.h2.q8.kv12.d64.f16.causal.lse"),
+        (
+            {"return_lse": True, "sinks": torch.zeros(2), "softcap": 0.5, "window": 1},
+            "b1.h2.q8.kv12.d64.f16.window1.softcap0.5.sinks.lse",
+        ),
+    ],
+)
+def test_options_become_the_problem(service: Service, options: dict, text: str) -> None:
+    kv = half(1, 2, 12, 64)
+    attention(half(1, 2, 8, 64), kv, kv, **options)
+    assert service.problems == [text]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"causal": "bottom-right"}, "b1.h2.q8.d64.f16.causal"),
+        ({"causal": "top-left", "window": 3}, "b1.h2.q8.d64.f16.window3"),
+        ({"is_causal": True, "window": 3}, "b1.h2.q8.d64.f16.window3"),
+    ],
+)
+def test_with_equal_lengths_both_alignments_are_one(service: Service, options: dict, text: str) -> None:
+    q = half(1, 2, 8, 64)
+    attention(q, q, q, **options)
+    assert service.problems == [text]
+
+
+def test_a_launch_gets_the_sinks_and_the_lse(service: Service) -> None:
+    q, sinks = half(1, 2, 8, 64), torch.zeros(2)
+    for _ in range(2):
+        out, lse = attention(q, q, q, sinks=sinks, return_lse=True)
+        address = q.data_ptr()
+        expected = (address, address, address, out.data_ptr(), lse.data_ptr(), 5, [sinks.data_ptr(), 0, 0, 0, 0])
+        assert service.launches[-1] == expected
+    assert (lse.shape, lse.dtype) == ((1, 2, 8), torch.float32)
+    assert len(service.problems) == 1
+
+
+def test_inputs_without_heads_have_one_sink(service: Service) -> None:
+    q = half(3, 8, 64)
+    out, lse = attention(q, q, q, sinks=torch.zeros(1), return_lse=True)
+    assert (out.shape, lse.shape) == ((3, 8, 64), (3, 8))
+    assert service.problems == ["b3.h1.q8.d64.f16.sinks.lse"]
+
+
+def test_transposed_views_are_read_in_place(service: Service) -> None:
+    q = half(2, 16, 4, 64).transpose(1, 2)
+    out = attention(q, q, q, softcap=2.0)
+    assert service.problems == ["b2.h4.q16.d64.f16.softcap2.bshd"]
+    assert service.launches[0][0] == q.data_ptr()
+    assert out.stride() == q.stride()
+
+
+def test_other_strides_are_copied(service: Service) -> None:
+    q, kv = half(1, 2, 8, 64), half(1, 2, 16, 64)[:, :, ::2]
+    attention(q, kv, kv, softcap=2.0)
+    assert kv.data_ptr() not in service.launches[0][:3]
+
+
+CASES = [
+    dict(zip(("causal", "window", "softcap", "sinks"), case, strict=True))
+    for case in itertools.product(
+        (None, "top-left", "bottom-right"), (None, 1, 5), (0.0, 3.0), (None, torch.tensor([0.5, -1.0, 2.0, 0.0]))
+    )
+    if not (case[0] is None and case[1] is not None)
+]
+
+
+def compared(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: dict) -> None:
+    """Asserts that attention of [batch, heads, length, head_dim] is what the definition says, sequence by sequence."""
+    out, lse = attention(q, k, v, enable_gqa=True, return_lse=True, **options)
+    for b in range(q.shape[0]):
+        rows, of_rows = defined(*(x[b].transpose(0, 1) for x in (q, k, v)), **options)
+        torch.testing.assert_close(out[b].transpose(0, 1).float(), rows, rtol=2e-3, atol=2e-3)
+        torch.testing.assert_close(lse[b], of_rows, rtol=2e-3, atol=2e-3)
+    alone = attention(q, k, v, enable_gqa=True, **options)
+    torch.testing.assert_close(alone, out, rtol=2e-3, atol=2e-3)
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("lengths", [(1, 1), (7, 7), (5, 11), (11, 5), (3, 1), (1, 9)])
+@pytest.mark.parametrize("options", CASES)
+def test_without_a_kernel_the_result_is_the_definitions(options: dict, lengths: tuple[int, int]) -> None:
+    rows, keys = lengths
+    compared(tensor(2, 4, rows, 16), tensor(2, 2, keys, 16, seed=2), tensor(2, 2, keys, 16, seed=3), options)
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("options", CASES)
+def test_in_parts_it_is_the_same(monkeypatch: pytest.MonkeyPatch, options: dict) -> None:
+    monkeypatch.setattr(plain, "_MOST_LOGITS", 64)
+    compared(tensor(2, 4, 13, 16), tensor(2, 2, 21, 16, seed=2), tensor(2, 2, 21, 16, seed=3), options)
+
+
+@FALLS_BACK
+def test_half_precision_gives_half_precision() -> None:
+    q = half(1, 2, 8, 64)
+    out, lse = attention(q, q, q, softcap=2.0, return_lse=True)
+    assert (out.dtype, lse.dtype) == (torch.float16, torch.float32)
+
+
+@FALLS_BACK
+def test_masks_and_other_scales_go_together_with_the_rest() -> None:
+    q, k = tensor(2, 4, 5, 16), tensor(2, 4, 7, 16, seed=2)
+    mask = torch.rand(2, 1, 5, 7) > 0.3
+    out = attention(q, k, k, mask, scale=0.3, sinks=torch.zeros(4))
+    logits = (q @ k.transpose(-1, -2) * 0.3).masked_fill(~mask, float("-inf"))
+    weights = torch.cat([logits, torch.zeros(2, 4, 5, 1)], -1).softmax(-1)[..., :-1]
+    torch.testing.assert_close(out, weights @ k)
+    bias = torch.where(mask, 0.0, float("-inf"))
+    torch.testing.assert_close(attention(q, k, k, bias, scale=0.3, sinks=torch.zeros(4)), out)
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("lengths", [(4, 6), (6, 4)])
+def test_gradients_flow_and_are_finite_where_rows_see_nothing(lengths: tuple[int, int]) -> None:
+    rows, keys = lengths
+    q, k = tensor(1, 2, rows, 8, dtype=torch.float64), tensor(1, 2, keys, 8, dtype=torch.float64, seed=2)
+    sinks = torch.zeros(2)
+    inputs = [x.requires_grad_() for x in (q, k, sinks)]
+    out, lse = attention(q, k, k, causal="bottom-right", softcap=2.0, return_lse=True)
+    (out.sum() + lse[lse.isfinite()].sum()).backward()
+    attention(q, k, k, causal="bottom-right", sinks=sinks).sum().backward()
+    assert all(x.grad.isfinite().all() for x in inputs)
+
+
+def options_fallen_back(*tensors: torch.Tensor, dropout_p: float = 0.0, **options: object) -> dict[str, int]:
+    stats = Stats()
+    attend_options(stats, *tensors, None, dropout_p, Options(**options))
+    return dict(stats.fallbacks)
+
+
+@FALLS_BACK
+def test_reasons_are_counted(service: Service) -> None:
+    q, k = half(1, 2, 8, 64), half(1, 2, 12, 64)
+    assert options_fallen_back(q, k, k, softcap=2.0, scale=0.5) == {"scale": 1}
+    assert options_fallen_back(q, k, k, softcap=2.0, dropout_p=0.5) == {"dropout": 1}
+    assert options_fallen_back(q, k, k, causal="top-left", window=3) == {"window": 1}
+    assert options_fallen_back(*[x.float() for x in (q, k, k)], softcap=2.0) == {"dtype": 1}
+    assert options_fallen_back(q, k, k, softcap=2.0, sinks=torch.nn.Parameter(torch.zeros(2))) == {"grad": 1}
+    assert service.problems == []
+
+
+@FALLS_BACK
+def test_a_problem_without_an_answer_is_held(service: Service) -> None:
+    q = half(1, 2, 8, 64)
+    service.refuses_with = NotFound("no answer")
+    for _ in range(3):
+        assert options_fallen_back(q, q, q, softcap=2.0) == {"no_answer": 1}
+    assert len(service.problems) == 1
+
+
+def test_the_warning_is_the_callers() -> None:
+    attune.torch.configure()
+    q = tensor(1, 2, 8, 64)
+    with pytest.warns(AttuneWarning, match=r"attune\.attention runs torch's SDPA or, where .* \(device\)") as given:
+        attention(q, q, q, softcap=2.0)
+    assert given[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"causal": "left"}, "causal is 'left'; allowed are None, 'top-left' and 'bottom-right'"),
+        ({"causal": "bottom-right", "is_causal": True}, "causal is 'bottom-right' and is_causal is True"),
+        ({"window": 0}, "window is 0; allowed are None and whole numbers from 1 on"),
+        ({"window": 2.5}, "window is 2.5; allowed"),
+        ({"softcap": -1.0}, "softcap is -1.0; allowed are 0"),
+        ({"softcap": float("nan")}, "softcap is nan"),
+        ({"sinks": [0.0, 0.0]}, "sinks is of type list; allowed are tensors"),
+        ({"sinks": torch.zeros(2).half()}, "sinks has dtype torch.float16; allowed is torch.float32"),
+        ({"sinks": torch.zeros(3)}, r"sinks has shape \(3,\); allowed is \(2,\)"),
+        ({"sinks": torch.zeros(4)[::2]}, r"sinks has strides \(2,\); it must be contiguous"),
+        ({"sinks": torch.zeros(2, device="meta")}, "sinks is on meta; query is on cpu"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@FALLS_BACK
+def test_errors_name_argument_value_and_what_is_allowed(
+    service: Service, options: dict, message: str, dtype: torch.dtype
+) -> None:
+    q = tensor(1, 2, 8, 64, dtype=dtype)
+    with pytest.raises(InvalidArgument, match=message):
+        attention(q, q, q, **options)
+
+
+@FALLS_BACK
+def test_shapes_that_are_no_attention_are_named(service: Service) -> None:
+    q = half(1, 2, 8, 64)
+    with pytest.raises(InvalidArgument, match=r"shapes \(1, 2, 8, 64\), \(2, 2, 8, 64\), \(2, 2, 8, 64\); allowed are"):
+        attention(q, half(2, 2, 8, 64), half(2, 2, 8, 64), softcap=2.0)
+    with pytest.raises(
+        InvalidArgument, match="query has 2 heads and key 1; they must agree, or divide with enable_gqa"
+    ):
+        attention(q, q[:, :1], q[:, :1], softcap=2.0)
+    with pytest.raises(InvalidArgument, match=r"dtypes torch.float16, torch.float32, torch.float32; they must agree"):
+        attention(q, q.float(), q.float(), softcap=2.0)
