@@ -45,7 +45,8 @@ __device__ inline void StartQueries(unsigned tile, unsigned thread, const Item& 
 __device__ inline bool IsLastSplit(const Item& item, const Arguments& t, int* slot) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    unsigned* tickets = t.tickets + (static_cast<long long>(item.sequence.batch) * t.heads + item.head) * t.tiles + item.tile;
+    unsigned* tickets =
+        t.tickets + (static_cast<long long>(item.sequence.batch) * t.heads + item.head) * t.tiles + item.tile;
     const bool last = TakeTicket(tickets) == static_cast<unsigned>(t.splits) - 1;
     if (last) *tickets = 0;  // for the next launch
     *slot = last;

@@ -94,7 +94,8 @@ __device__ inline void StoreCombined(const CombinedRow& joined, Element* o, floa
 constexpr long long kNoRow = -1;
 
 // Rows 0 .. `rows` of a CTA of kCtaWarps warps, all of which call it. `place(row)` gives the row's number, with VARLEN
-// kNoRow where a sequence has no such row; `store(row, joined)` writes it. `shared` is room for kCombineBytes of every warp.
+// kNoRow where a sequence has no such row; `store(row, joined)` writes it. `shared` is room for kCombineBytes of every
+// warp.
 template <int kCtaWarps, class Place, class Store>
 __device__ inline void CombineRows(const float* partial_o, const float2* partial_ml, int splits, long long all_rows,
                                    int rows, unsigned shared, Place place, Store store) {

@@ -56,9 +56,9 @@ class KeyWalk {
         team_(team),
         thread_(team_thread),
         source_(HeadOffset(item, t) +
-                (PAGE_SIZE ? 0
-                           : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys +
-                                 Copy::Row(team_thread)) *
+                (PAGE_SIZE
+                     ? 0
+                     : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys + Copy::Row(team_thread)) *
                     t.KvRowStride() +
                 Copy::Chunk(team_thread) * kChunk) {}
 

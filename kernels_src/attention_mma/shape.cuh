@@ -50,11 +50,11 @@ struct Arguments {
   unsigned* tickets;  // one for each (batch, head, tile): the last split joins them all; null: a launch of its own does
   int items, tiles, section, splits;
   int batch, heads, pack, group;  // group: heads that share K and V
-  int seq_q, seq_kv;  // where sequences differ the longest's
-  int causal_offset;  // row i sees keys <= i + causal_offset
-  int window;         // and, with MASK 2, only the last `window` of those
-  float scale;        // log2(e) / sqrt(HEAD_DIM); 1 with SOFTCAP
-  float cap_in, cap;  // SOFTCAP: 2 log2(e) / (sqrt(HEAD_DIM) softcap), and log2(e) softcap
+  int seq_q, seq_kv;              // where sequences differ the longest's
+  int causal_offset;              // row i sees keys <= i + causal_offset
+  int window;                     // and, with MASK 2, only the last `window` of those
+  float scale;                    // log2(e) / sqrt(HEAD_DIM); 1 with SOFTCAP
+  float cap_in, cap;              // SOFTCAP: 2 log2(e) / (sqrt(HEAD_DIM) softcap), and log2(e) softcap
   long long q_batch_stride, q_head_stride, q_row_stride;
   long long kv_batch_stride, kv_head_stride, kv_row_stride;
   const float* sinks;     // SINKS: [query head], in natural units

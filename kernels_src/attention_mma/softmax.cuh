@@ -63,8 +63,8 @@ __device__ inline void Cap(Logits& s, const Arguments& t) {
 }
 
 // -inf for the keys that a row does not see. `first_row`, of the warp, and `first_key`, of the team's keys.
-__device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned lane,
-                            const Sequence& sequence, const Arguments& t) {
+__device__ inline void Mask(Logits& s, int first_row, int first_key, unsigned lane, const Sequence& sequence,
+                            const Arguments& t) {
   first_key += static_cast<int>(lane % 4 * 2);
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
@@ -137,8 +137,8 @@ __device__ inline void RaiseMaxima(Logits& s, RowSums& rows, Outputs& o, float s
     }
 }
 
-// P = 2^(scale (S - m)) of 16 keys. mma's sums of two neighbouring blocks of 8 columns are, as they stand, the A operand
-// of 16 columns: no lane needs another's.
+// P = 2^(scale (S - m)) of 16 keys. mma's sums of two neighbouring blocks of 8 columns are, as they stand, the A
+// operand of 16 columns: no lane needs another's.
 __device__ inline void Weights(const Logits& s, int key_block, RowSums& rows, float scale,
                                unsigned (&p)[kRowBlocks][4]) {
 #pragma unroll

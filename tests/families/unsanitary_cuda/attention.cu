@@ -1,4 +1,5 @@
-// Right in its results, wrong in its manners; each is for one tool of compute-sanitizer to report (tests/gpu/sanitize.py).
+// Right in its results, wrong in its manners; each is for one tool of compute-sanitizer to report
+// (tests/gpu/sanitize.py).
 //
 //   BAD 1   racecheck   reads what another warp writes to shared memory, without a barrier between the two
 //   BAD 2   initcheck   reads scratch that nobody has written
