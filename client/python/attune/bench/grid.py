@@ -16,8 +16,8 @@ SMOKE = ("b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16.causal", "b1.h32.kvh8.q1.kv81
 def read_problems(path: Path) -> list[Problem]:
     """The problems of a file in its order; what follows a `#` is a comment.
 
-    Raises BenchError naming file and line for a text that is no problem, for one that stands there twice, and for a
-    file without any.
+    Raises BenchError naming file and line for a text that is no problem, for one that stands there twice or that only
+    attune computes, and for a file without any.
     """
     problems: dict[Problem, int] = {}
     for number, line in enumerate(path.read_text().splitlines(), start=1):
@@ -28,6 +28,10 @@ def read_problems(path: Path) -> list[Problem]:
             problem = Problem.parse(text)
         except AttuneError as error:
             raise BenchError(f"{path}:{number}: {error}") from error
+        if problem.sinks or problem.has_own_lengths:
+            raise BenchError(
+                f"{path}:{number}: {problem} has sinks, varlen or pages; the bench has nobody to compare it with"
+            )
         if problem in problems:
             raise BenchError(f"{path}:{number}: {problem} stands on line {problems[problem]} already; once is enough")
         problems[problem] = number
