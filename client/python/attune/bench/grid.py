@@ -25,19 +25,23 @@ def read_problems(path: Path) -> list[Problem]:
         if not text:
             continue
         try:
-            problem = Problem.parse(text)
-        except AttuneError as error:
+            problem = parse(text)
+        except (AttuneError, BenchError) as error:
             raise BenchError(f"{path}:{number}: {error}") from error
-        if problem.sinks or problem.has_own_lengths:
-            raise BenchError(
-                f"{path}:{number}: {problem} has sinks, varlen or pages; the bench has nobody to compare it with"
-            )
         if problem in problems:
             raise BenchError(f"{path}:{number}: {problem} stands on line {problems[problem]} already; once is enough")
         problems[problem] = number
     if not problems:
         raise BenchError(f"{path}: holds no problem; one a line is expected, such as b2.h8.q512.d64.f16")
     return list(problems)
+
+
+def parse(text: str) -> Problem:
+    """The problem that `text` names. Raises BenchError for one that only attune computes."""
+    problem = Problem.parse(text)
+    if problem.sinks or problem.has_own_lengths:
+        raise BenchError(f"{problem} has sinks, varlen or pages; the bench has nobody to compare it with")
+    return problem
 
 
 def is_decode(problem: Problem) -> bool:
