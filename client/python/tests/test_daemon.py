@@ -178,7 +178,13 @@ def test_an_error_says_what_there_is(client):
     assert caught.value.reason == "UNKNOWN_FAMILY"
 
 
-@pytest.mark.parametrize("text", ["b2.h8.kvh3.q5.d64.f16", "b2.h8.q5.d64.f32", "b2.h8.q5.d64.f16.softcap0", "b2..h8"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("b2.h8.kvh3.q5.d64.f16", "b2.h8.q5.d64.f32", "b2.h8.q5.d64.f16.softcap0", "b2..h8"),
+        *("b2.h8.q5.d64.f16.varlen.bhsd", "b2.h8.q5.d64.f16.page65537", "b65536.h1.q65536.d1.f16.varlen"),
+    ],
+)
 def test_a_problem_is_refused_in_the_words_of_the_command_line(daemon, text):
     with pytest.raises(attune.InvalidArgument) as caught:
         attune.Problem.parse(text)

@@ -16,8 +16,8 @@ SMOKE = ("b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16.causal", "b1.h32.kvh8.q1.kv81
 def read_problems(path: Path) -> list[Problem]:
     """The problems of a file in its order; what follows a `#` is a comment.
 
-    Raises BenchError naming file and line for a text that is no problem, for one that stands there twice, and for a
-    file without any.
+    Raises BenchError naming file and line for a text that is no problem, for one that stands there twice or that only
+    attune computes, and for a file without any.
     """
     problems: dict[Problem, int] = {}
     for number, line in enumerate(path.read_text().splitlines(), start=1):
@@ -25,8 +25,8 @@ def read_problems(path: Path) -> list[Problem]:
         if not text:
             continue
         try:
-            problem = Problem.parse(text)
-        except AttuneError as error:
+            problem = parse(text)
+        except (AttuneError, BenchError) as error:
             raise BenchError(f"{path}:{number}: {error}") from error
         if problem in problems:
             raise BenchError(f"{path}:{number}: {problem} stands on line {problems[problem]} already; once is enough")
@@ -34,6 +34,14 @@ def read_problems(path: Path) -> list[Problem]:
     if not problems:
         raise BenchError(f"{path}: holds no problem; one a line is expected, such as b2.h8.q512.d64.f16")
     return list(problems)
+
+
+def parse(text: str) -> Problem:
+    """The problem that `text` names. Raises BenchError for one that only attune computes."""
+    problem = Problem.parse(text)
+    if problem.sinks or problem.has_own_lengths:
+        raise BenchError(f"{problem} has sinks, varlen or pages; the bench has nobody to compare it with")
+    return problem
 
 
 def is_decode(problem: Problem) -> bool:

@@ -13,7 +13,7 @@ from attune.bench.baselines import record_baselines
 from attune.bench.daemon import DaemonOptions, running_daemon
 from attune.bench.documents import write_documents
 from attune.bench.error import BenchError
-from attune.bench.grid import GRID, SMOKE, read_problems
+from attune.bench.grid import GRID, SMOKE, parse, read_problems
 from attune.bench.jsonl import read_run
 from attune.bench.progress import say
 from attune.bench.quiet import idle_daemon, no_daemon
@@ -58,7 +58,7 @@ def bench(options: argparse.Namespace) -> int:
 def chosen_problems(options: argparse.Namespace) -> list[Problem]:
     """What the command line asks for; the grid when it names nothing."""
     if options.problem:
-        return [Problem.parse(text) for text in options.problem]
+        return [parse(text) for text in options.problem]
     if options.smoke:
         return [Problem.parse(text) for text in SMOKE]
     return read_problems(options.problems or GRID)
