@@ -55,6 +55,42 @@ INSTANTIATE_TEST_SUITE_P(All, Kernels,
                                                               "b1.h32.kvh8.q1.kv8192.d128.bf16.page16"),
                                             ::testing::Values("l4", "h200")));
 
+bool IsGiven(const Family& family, v1::BufferRole role) {
+  for (const family::v1::Launch& launch : family.manifest.launches()) {
+    for (const family::v1::Argument& arg : launch.args()) {
+      if (arg.has_buffer() && arg.buffer() == role) return true;
+    }
+  }
+  return false;
+}
+
+TEST(Families, RefuseWhatTheirKernelsAreNotGiven) {
+  struct {
+    const char* problem;
+    std::vector<v1::BufferRole> roles;
+  } const needs[] = {
+      {"b2.h4.q64.d64.f16.sinks", {v1::BUFFER_ROLE_SINKS}},
+      {"b2.h4.q64.d64.f16.varlen", {v1::BUFFER_ROLE_Q_BOUNDS, v1::BUFFER_ROLE_KV_BOUNDS}},
+      {"b2.h4.q64.d64.f16.page16", {v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE}},
+      {"b2.h4.q64.d64.f16.varlen.page16",
+       {v1::BUFFER_ROLE_Q_BOUNDS, v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE}},
+  };
+  for (const char* root : {"/kernels_src", "/tests/families"}) {
+    const auto families = LoadFamilies(std::string(ATTUNE_SOURCE_DIR) + root);
+    ASSERT_TRUE(families.ok()) << families.status();
+    for (const auto& family : *families) {
+      if (family->manifest.role() == family::v1::ROLE_FLOOR) continue;
+      for (const auto& [problem, roles] : needs) {
+        if (!Applies(*family, *ParseProblem(problem), *DeviceProfile("l4")).ok()) continue;
+        for (v1::BufferRole role : roles) {
+          EXPECT_TRUE(IsGiven(*family, role))
+              << family->name() << " takes " << problem << " without " << v1::BufferRole_Name(role);
+        }
+      }
+    }
+  }
+}
+
 // The family that answers most problems: never without a variant, neither few nor too many to search, and its first
 // answer is one of the fastest that an H200 measured.
 class AttentionMma : public ::testing::Test {
