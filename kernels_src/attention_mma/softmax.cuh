@@ -3,12 +3,13 @@
 // A lane has, of a block of 16 rows, rows lane / 4 ("low") and lane / 4 + 8 ("high"): sums [0], [1] and [2], [3]. The
 // four lanes of a quad share a row. Logits stay unscaled.
 //
-// Beside mma it is registers read that cost: on the H200 one FFMA, FADD or FMNMX an mma is nearly free, and each
-// further one takes 1.2 to 1.5 cycles from it, while instructions that read a single register take 0.2
-// (docs/benchmarks/2026-11-21-h200-mma-issue.md). So, with a maximum that seldom moves (LAZY_RESCALE):
+// What stands beside mma takes time from it: on the H200 a scheduler issues an mma every 3.4 ns, with three FFMA, FADD or
+// comparisons each every 5.1 to 5.2 ns, with three multiplications by a constant every 4.3, with three ldmatrix or
+// conversions every 3.4 to 3.5 (docs/benchmarks/2026-11-21-h200-mma-issue.md). So, with a maximum that seldom moves
+// (LAZY_RESCALE):
 //
 //   S begins at -m            the subtraction of the running maximum is mma's
-//   S > lag ?                 a comparison with a constant each, instead of a maximum
+//   S > lag ?                 asked of each lane's own logits: maxima and their exchange only where it is so
 //   P = 2^(scale S)           a multiplication with a constant each
 //   l += P 1                  an mma more for 16 keys of 16 rows, instead of an addition each
 #pragma once

@@ -108,6 +108,7 @@ std::string HashOf(const Family& family) {
   code.clear_description();
   code.clear_problem_limits();
   code.clear_constraints();
+  code.clear_guess_precedence();
   for (family::v1::Parameter& parameter : *code.mutable_parameters()) {
     parameter.clear_description();
     parameter.clear_values();

@@ -69,6 +69,7 @@ TEST(LoadFamily, ALargerSpaceKeepsTheHash) {
   const std::string before = HashOf(Manifest(kLaunch));
   EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "# for people\ndescription: \"small\""))), before);
   EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE < 32\" reason: \"x\" }"))), before);
+  EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "guess_precedence: 1"))), before);
   EXPECT_EQ(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"[16, 32] guess: 16", "[16, 32, 64] guess: 64"}})), before);
 }
 

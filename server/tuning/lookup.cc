@@ -292,11 +292,12 @@ class MemoryLookup : public Lookup {
     {
       const std::shared_lock<std::shared_mutex> lock(mutex_);
       for (const auto& [key, answer] : answers_) {
-        if (answer->response.device_id() != device.id() || answer->policy != policy || !answer->variant.has_value()) {
+        if (answer->response.device_id() != device.id() || answer->policy != policy || !answer->variant.has_value() ||
+            answer->problem == problem) {
           continue;
         }
         const std::optional<double> distance = Distance(problem, answer->problem);
-        if (distance.has_value() && *distance > 0) near.emplace_back(*distance, answer);
+        if (distance.has_value()) near.emplace_back(*distance, answer);
       }
     }
     // Equally near ones in the order of their texts, so that the answer is the same every time.

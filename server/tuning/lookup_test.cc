@@ -211,6 +211,8 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.sinks")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.softcap30")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.lse")), 0);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.page16")), std::nullopt);
   const Problem paged = *ParseProblem("b2.h8.q512.d64.f16.varlen.page16");
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q1024.d64.f16.varlen.page16")), 2);
@@ -219,16 +221,24 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
 }
 
-TEST_F(LookupTest, OnCudaAFamilyWithTensorCoresIsGuessedFirst) {
+TEST_F(LookupTest, TheFamilyOfHighestPrecedenceIsGuessed) {
   auto families = Families(SearchFamily());
   families.push_back(MakeFamily(R"(
-    name: "zz_tensor" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    parameters { name: "MMA" values: [1] binding: BINDING_COMPILE_TIME guess: 1 }
+    name: "zz_fast" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    guess_precedence: 1
     launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
-                                "tensor"));
+                                "fast"));
   const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), FakeDevice());
   ASSERT_TRUE(guess.ok());
-  EXPECT_EQ(guess->ToText(), "zz_tensor:MMA=1");
+  EXPECT_EQ(guess->family->name(), "zz_fast");
+}
+
+TEST_F(LookupTest, AProblemThatDiffersInLseAloneIsNearest) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_FALSE(best->artifact_sha256().empty());
 }
 
 }  // namespace

@@ -13,11 +13,11 @@
 namespace attune::tuning {
 
 // How far apart two problems are: the sum over batch * heads, seq_q and seq_kv of |log2 of their ratio|. nullopt when a
-// variant tuned for one says nothing of the other: head_dim, dtype, mask kind and layout must be the same.
+// variant tuned for one says nothing of the other, because its code differs: head_dim, dtype, mask kind, layout, sinks,
+// varlen and page_size must be the same, and whether there is a softcap.
 std::optional<double> Distance(const Problem& a, const Problem& b);
 
-// A variant never timed, from the family with the best prior: on CUDA those that use tensor cores go first. NotFound
-// when no family has a feasible one.
+// A variant never timed, from the family with the highest guess_precedence. NotFound when no family has a feasible one.
 absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
                                                 const Problem& problem, const v1::Device& device);
 
