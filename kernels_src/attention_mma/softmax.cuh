@@ -3,8 +3,8 @@
 // A lane has, of a block of 16 rows, rows lane / 4 ("low") and lane / 4 + 8 ("high"): sums [0], [1] and [2], [3]. The
 // four lanes of a quad share a row. Logits stay unscaled.
 //
-// What stands beside mma takes time from it: on the H200 a scheduler issues an mma every 3.4 ns, with three FFMA, FADD or
-// comparisons each every 5.1 to 5.2 ns, with three multiplications by a constant every 4.3, with three ldmatrix or
+// What stands beside mma takes time from it: on the H200 a scheduler issues an mma every 3.4 ns, with three FFMA, FADD
+// or comparisons each every 5.1 to 5.2 ns, with three multiplications by a constant every 4.3, with three ldmatrix or
 // conversions every 3.4 to 3.5 (docs/benchmarks/2026-11-21-h200-mma-issue.md). So, with a maximum that seldom moves
 // (LAZY_RESCALE):
 //
