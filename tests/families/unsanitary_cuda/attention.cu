@@ -3,7 +3,7 @@
 //
 //   BAD 1   racecheck   reads what another warp writes to shared memory, without a barrier between the two
 //   BAD 2   initcheck   reads scratch that nobody has written
-//   BAD 3   synccheck   a barrier that half of a warp does not come to
+//   BAD 3   synccheck   a barrier for one half of a warp that the other half comes to
 //   BAD 4   memcheck    reads one element behind K
 //   BAD 5   racecheck   as 1, written by an asynchronous copy that is waited for, but only by the thread that began it
 #include "common/row_cuda.cuh"
@@ -40,6 +40,6 @@ ATTENTION_KERNEL {
   const float row_lse = ATTEND();
   STORE(row_lse);
 #if BAD == 3
-  if (threadIdx.x % 32 < 16) __syncthreads();
+  if (threadIdx.x % 32 >= 16) __syncwarp(0x0000ffffu);
 #endif
 }
