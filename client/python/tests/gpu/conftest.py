@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, MORE_FAMILIES, PAGED_PROBLEMS, PROBLEMS, VARLEN_PROBLEMS
+from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, PAGED_PROBLEMS, PROBLEMS, VARLEN_PROBLEMS, tune_some
 
 import attune
 from attune import Answer, Client, Problem
@@ -56,10 +56,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def client_of_more(client: Client) -> Client:
     """`client`, whose daemon has also tuned problems with options, varlen and pages."""
     for problem in (*DENSE_PROBLEMS, *VARLEN_PROBLEMS, *PAGED_PROBLEMS):
-        tuning = client.tune(
-            problem, device=DEVICE, families=MORE_FAMILIES, strategy="random", max_trials=12, max_time=5, seed=1
-        )
-        tuning.result()
+        tune_some(client, problem)
     return client
 
 

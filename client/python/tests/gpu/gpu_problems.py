@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attune import Client, Problem
+
 DEVICE = "cuda:0"
 FAMILIES = ("attention_wmma", "attention_mma")
 # What the tests ask about; every other shape they use is answered from the nearest of these.
@@ -40,3 +42,11 @@ PAGED_PROBLEMS = (
     "b4.h4.kvh2.q128.kv304.d64.f16.causal-br.varlen.page16.lse",
     "b4.h4.kvh2.q128.kv301.d64.bf16.window37.softcap20.sinks.varlen.page7.lse",
 )
+
+
+def tune_some(client: Client, problem: Problem | str, max_trials: int = 12) -> None:
+    """Has a few variants of attention_mma tried: for lengths that no tuned problem is near enough to answer for."""
+    tuning = client.tune(
+        problem, device=DEVICE, families=MORE_FAMILIES, strategy="random", max_trials=max_trials, max_time=5, seed=1
+    )
+    tuning.result()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_problems import DENSE_PROBLEMS
+from gpu_problems import DENSE_PROBLEMS, tune_some
 
 import attune
 from attune import Problem
@@ -52,7 +52,7 @@ def compare(tensors: list[Any], out: Any, lse: Any, given: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("lengths", [(113, 203), (203, 113), (1, 1), (239, 1), (799, 3), (1, 700), (1023, 1024)])
 @pytest.mark.parametrize("text", DENSE_PROBLEMS)
-def test_results_agree_with_fp32(text: str, lengths: tuple[int, int]) -> None:
+def test_results_agree_with_fp32(service_of_more: attune.Client, text: str, lengths: tuple[int, int]) -> None:
     rows, keys = lengths
     parts = [{"q113": f"q{rows}", "kv203": f"kv{keys}"}.get(part, part) for part in text.split(".")]
     problem = Problem.parse(".".join(parts))
@@ -60,6 +60,7 @@ def test_results_agree_with_fp32(text: str, lengths: tuple[int, int]) -> None:
         pytest.skip("with equal lengths it is another problem, which other tests have")
     if problem.layout == "bshd" and lengths == (1, 1):
         pytest.skip("with one row both layouts are the same memory, and the problem is the other's")
+    tune_some(service_of_more, problem, max_trials=2)
     tensors, given = inputs(problem), options_of(problem)
     for _ in range(2):
         compare(tensors, *launched(*tensors, given), given)

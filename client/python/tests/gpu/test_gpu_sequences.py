@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random as shuffles
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_problems import PAGED_PROBLEMS, VARLEN_PROBLEMS
+from gpu_problems import PAGED_PROBLEMS, VARLEN_PROBLEMS, tune_some
 
 import attune
 from attune import Problem
@@ -17,6 +18,7 @@ torch = pytest.importorskip("torch")
 from sequences import MORE_QUERIES, bounds, check, falling, in_pages, options_of, random  # noqa: E402
 
 from attune.torch import replace_sdpa  # noqa: E402
+from attune.torch.sequences import rounded_up  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +81,13 @@ def test_varlen_agrees_with_fp32(text: str, lengths: tuple[list[int], list[int]]
 
 @pytest.mark.parametrize("lengths", [([799], [3]), ([1023], [1024]), ([113, 1], [203, 700])])
 @pytest.mark.parametrize("text", VARLEN_PROBLEMS)
-def test_varlen_of_other_longest_lengths_and_batches(text: str, lengths: tuple[list[int], list[int]]) -> None:
+def test_varlen_of_other_longest_lengths_and_batches(
+    service_of_more: attune.Client, text: str, lengths: tuple[list[int], list[int]]
+) -> None:
     case = VarlenCase(text, *lengths)
+    seq_q, seq_kv = (rounded_up(max(of)) for of in lengths)
+    problem = dataclasses.replace(case.problem, batch=len(lengths[0]), seq_q=seq_q, seq_kv=seq_kv)
+    tune_some(service_of_more, problem, max_trials=2)
     case.check(*launched(attune.attention_varlen, *case.arguments(*map(max, lengths)), **case.options))
 
 
