@@ -44,6 +44,12 @@ absl::Status CheckRanges(std::initializer_list<Range> ranges) {
 
 bool HasOwnLengths(const Problem& problem) { return problem.varlen || problem.page_size > 0; }
 
+// Of a sequence: seq_kv, rounded up to whole pages.
+int64_t PagedKeys(const Problem& problem) {
+  const int64_t page = std::max<int64_t>(1, problem.page_size);
+  return (problem.seq_kv + page - 1) / page * page;
+}
+
 absl::Status CheckSequences(const Problem& problem) {
   if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
     return absl::InvalidArgumentError(absl::StrCat("problem: page_size is ", problem.page_size,
@@ -53,10 +59,10 @@ absl::Status CheckSequences(const Problem& problem) {
     return absl::InvalidArgumentError(
         "problem: layout is bhsd; with varlen allowed is bshd, a token's heads one behind the other");
   }
-  const int64_t tokens = problem.batch * std::max(problem.seq_q, problem.seq_kv);
+  const int64_t tokens = problem.batch * std::max(problem.seq_q, PagedKeys(problem));
   if (HasOwnLengths(problem) && tokens > kMaxTokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("problem: batch * seq is ", tokens, "; with varlen or page_size allowed are ", kMaxTokens));
+    return absl::InvalidArgumentError(absl::StrCat("problem: batch * max(seq_q, seq_kv in whole pages) is ", tokens,
+                                                   "; with varlen or page_size allowed are 1 to ", kMaxTokens));
   }
   return absl::OkStatus();
 }
@@ -75,7 +81,7 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
                                                    "; allowed are divisors of heads_q, which is ", problem.heads_q));
   }
   const double elements = static_cast<double>(problem.batch) * static_cast<double>(problem.heads_q) *
-                          static_cast<double>(std::max(problem.seq_q, problem.seq_kv)) *
+                          static_cast<double>(std::max(problem.seq_q, PagedKeys(problem))) *
                           static_cast<double>(problem.head_dim);
   if (elements > kMaxElements) {
     return absl::InvalidArgumentError(absl::StrCat("problem: a tensor of batch * heads * seq * head_dim = ", elements,

@@ -49,8 +49,11 @@ TEST(ProblemText, AnErrorNamesThePartTheValueAndWhatIsAllowed) {
   EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page0"), HasSubstr("'page0' needs a positive whole number"));
   EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page65537"),
               HasSubstr("page_size is 65537; allowed are 0 (not paged) and 1 to 65536"));
-  EXPECT_THAT(Canonical("b65536.h1.q65536.d1.f16.varlen"),
-              HasSubstr("batch * seq is 4294967296; with varlen or page_size allowed are 2147483647"));
+  EXPECT_THAT(
+      Canonical("b65536.h1.q65536.d1.f16.varlen"),
+      HasSubstr("batch * max(seq_q, seq_kv in whole pages) is 4294967296; with varlen or page_size allowed are 1 "
+                "to 2147483647"));
+  EXPECT_THAT(Canonical("b65536.h8.q1.d128.f16.page65536"), HasSubstr("elements; allowed are"));
   EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.sinks.sinks"), HasSubstr("'sinks' is given twice"));
   EXPECT_THAT(Canonical(""), HasSubstr("is not known"));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -55,13 +56,17 @@ INSTANTIATE_TEST_SUITE_P(All, Kernels,
                                                               "b1.h32.kvh8.q1.kv8192.d128.bf16.page16"),
                                             ::testing::Values("l4", "h200")));
 
+bool IsGiven(const family::v1::Launch& launch, v1::BufferRole role) {
+  return absl::c_any_of(launch.args(),
+                        [role](const family::v1::Argument& arg) { return arg.has_buffer() && arg.buffer() == role; });
+}
+
+// To the main launch, and where rows begin to every launch that writes results.
 bool IsGiven(const Family& family, v1::BufferRole role) {
-  for (const family::v1::Launch& launch : family.manifest.launches()) {
-    for (const family::v1::Argument& arg : launch.args()) {
-      if (arg.has_buffer() && arg.buffer() == role) return true;
-    }
-  }
-  return false;
+  return absl::c_all_of(family.manifest.launches(), [role](const family::v1::Launch& launch) {
+    const bool needed = launch.main() || (role == v1::BUFFER_ROLE_Q_BOUNDS && IsGiven(launch, v1::BUFFER_ROLE_O));
+    return !needed || IsGiven(launch, role);
+  });
 }
 
 TEST(Families, RefuseWhatTheirKernelsAreNotGiven) {

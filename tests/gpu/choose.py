@@ -10,6 +10,11 @@ class Chosen:
     parameters: dict
 
 
+def more(value):
+    """A value of `must`: more than `value`."""
+    return lambda other: other > value
+
+
 def distance(parameters, like):
     """How far a variant is from what it should be like: powers of two, summed over the parameters."""
     return sum(abs(math.log2(1 + parameters[name]) - math.log2(1 + value)) for name, value in like.items())

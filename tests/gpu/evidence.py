@@ -14,15 +14,15 @@ KERNELS = [
     "kernels_src/**/*.cu",
     "kernels_src/**/*.cuh",
     "kernels_src/*/family.textproto",
-    "tests/families/*_cuda/*",
 ]
 
-# Run by sanitize.py alone.
-UNSANITARY = "tests/families/unsanitary_cuda"
+# What tests/gpu/sanitize.py runs.
+SANITIZED = [*KERNELS, "tests/families/*_cuda/*"]
 
-# CUDA kernels, and the code that launches, checks and times them.
+# What tests/gpu/suite.py runs: CUDA kernels, and the code that launches, checks and times them.
 COVERED = [
     *KERNELS,
+    *(f"tests/families/{name}_cuda/*" for name in ("compile_error", "crash", "hang", "out_of_bounds", "wrong_rows")),
     "server/device/cuda/*.cc",
     "server/device/cuda/*.h",
     "server/verify/*.cc",
@@ -32,7 +32,7 @@ COVERED = [
 ]
 
 
-# What tests/gpu/suite.py runs.
+# The suite's parts.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
 
 
@@ -46,8 +46,6 @@ def is_covered(path):
 
 def source_hashes(covered=COVERED, root=ROOT):
     paths = sorted({path for pattern in covered for path in root.glob(pattern) if is_covered(path)})
-    if covered is COVERED:
-        paths = [path for path in paths if UNSANITARY not in path.as_posix()]
     return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
@@ -70,7 +68,7 @@ def main():
     if sys.argv[1:] != ["check"]:
         sys.exit(__doc__)
     problems = check("evidence.json", "tests/gpu/suite.py", COVERED, PARTS)
-    problems += check("sanitize.json", "tests/gpu/sanitize.py", KERNELS, ())
+    problems += check("sanitize.json", "tests/gpu/sanitize.py", SANITIZED, ())
     for problem in problems:
         print(f"evidence: {problem}", file=sys.stderr)
     if problems:

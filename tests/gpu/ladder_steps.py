@@ -4,7 +4,7 @@ as the family's constraints allow."""
 
 import dataclasses
 
-from choose import Chosen, choose
+from choose import Chosen, choose, more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,10 +14,6 @@ class Step:
     must: dict = dataclasses.field(default_factory=dict)
     like: dict = dataclasses.field(default_factory=dict)
     goal: tuple = ()  # parameters that take the goal's values: the fastest variant of the family
-
-
-def more(value):
-    return lambda other: other > value
 
 
 SIMT, WMMA, MMA = "attention_simt", "attention_wmma", "attention_mma"

@@ -1,9 +1,10 @@
 """Runs one variant by itself, for a tool that watches the process: compute-sanitizer, Nsight Compute.
 
-    launch.py JOB.json [--runs N]
+    launch.py JOB.json [--runs N] [--unchecked]
 
 JOB.json is made by jobs.py. Needs cuda-bindings and nothing else: all that a process loads is watched, too.
-Every buffer is an allocation of its own, of exactly its size. Fails when the output has a NaN, or when two runs differ.
+Every buffer is an allocation of its own, of exactly its size. Fails, unless told not to look, when the output has a
+NaN, or when two runs differ.
 """
 
 import argparse

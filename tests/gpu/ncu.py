@@ -16,7 +16,7 @@ COLUMNS = {
         ["sm__pipe_tensor_op_hmma_cycles_active", "sm__pipe_tensor_cycles_active"],
         ".avg.pct_of_peak_sustained_active",
     ),
-    # What tensor cores and fp64 share: on an H200 full at the rate of mma.sync, two thirds of that of wgmma.
+    # What tensor cores and fp64 share.
     "tensor and fp64 %": (["sm__pipe_shared_cycles_active"], ".avg.pct_of_peak_sustained_active"),
     "busiest of the SM %": (["sm__throughput"], ".avg.pct_of_peak_sustained_elapsed"),
     "issue slots %": (["sm__inst_issued", "sm__inst_executed"], ".avg.pct_of_peak_sustained_active"),
@@ -105,13 +105,18 @@ def stalls(values, count=3):
 
 def bound(values):
     """What bounds the launch, in a sentence made of the figures."""
-    get = lambda column: values.get(column) or 0.0  # noqa: E731
-    levels = {"DRAM": get("DRAM %"), "L2": get("L2 %"), "shared memory": get("shared memory %")}
-    levels |= {
+
+    def get(column):
+        return values.get(column) or 0.0
+
+    levels = {
+        "DRAM": get("DRAM %"),
+        "L2": get("L2 %"),
+        "shared memory": get("shared memory %"),
         "the tensor pipe": max(get("tensor pipe %"), get("tensor and fp64 %")),
         "issue slots": get("issue slots %"),
+        "exponentials": get("exponentials %"),
     }
-    levels |= {"exponentials": get("exponentials %")}
     top, share = max(levels.items(), key=lambda item: item[1])
     reason, part = stalls(values, 1)[0] if stalls(values, 1) else ("", 0.0)
     why = (

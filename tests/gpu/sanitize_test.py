@@ -20,8 +20,12 @@ def counts(**errors):
 
 
 class Judge(unittest.TestCase):
-    def test_clean_and_skipped_paths_are_right(self):
-        self.assertEqual(list(judge([entry(**counts()), entry(skipped="varlen is not implemented")])), [])
+    def test_a_clean_path_is_right(self):
+        self.assertEqual(list(judge([entry(**counts())])), [])
+
+    def test_one_that_the_daemon_finds_wrong_is_not(self):
+        self.assertIn("verdict is UNSTABLE", next(judge([entry(verdict="UNSTABLE", **counts())])))
+        self.assertEqual(list(judge([entry(verdict="WRONG_RESULT", expected="WRONG_RESULT", **counts())])), [])
 
     def test_errors_are_failures_with_their_text(self):
         failures = list(judge([entry(**counts(racecheck=2))]))
@@ -37,9 +41,6 @@ class Judge(unittest.TestCase):
         self.assertEqual(list(judge([entry("planted 1", **counts(racecheck=1))])), [])
         self.assertIn("racecheck does not report it", next(judge([entry("planted 1", **counts())])))
         self.assertIn("racecheck reports 1", next(judge([entry("planted none", **counts(racecheck=1))])))
-
-    def test_it_must_not_be_skipped(self):
-        self.assertIn("no such family", next(judge([entry("planted 4", skipped="no such family")])))
 
 
 class Paths(unittest.TestCase):

@@ -35,7 +35,7 @@ def tile(variant):
 
 def picks(rows, count):
     """The guess, then the prior's first `count` with other tiles, of one problem's rows. Yields (row, Estimate)."""
-    problem = roofline.Problem.parse(rows[0]["problem"])
+    problem = roofline.Problem(rows[0]["problem"])
 
     def estimate(row):
         return roofline.estimate(problem, parameters(row["variant"]), int(row["ctas"]), int(row["shared_bytes"]))

@@ -8,7 +8,11 @@ warps there are. The device needs at least the time to move the problem's bytes.
 
 import dataclasses
 import math
-import re
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
+import buffers
 
 STEP_CYCLES = 600  # Q K^T, softmax and P V of one tile, each waiting for the one before: latency alone
 ADDRESS_REGISTERS = 72  # beside O, S and Q: what ptxas takes in the middle
@@ -35,33 +39,24 @@ class Device:
 L4 = Device(sms=58, clock_hz=2.04e9, memory_bytes_s=300e9, shared_per_sm=100 * 1024)
 
 
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    batch: int
-    heads_q: int
-    heads_kv: int
-    seq_q: int
-    seq_kv: int
-    head_dim: int
-    causal: bool
+class Problem(buffers.Problem):
+    """With what the prior needs besides sizes: no mask, or causal where both alignments are the same."""
 
-    @classmethod
-    def parse(cls, text):
-        """Of the canonical text what the prior needs; docs/problems.md has all of it."""
-        given = {name: int(value) for name, value in re.findall(r"(?:^|\.)(kvh|kv|b|h|q|d)(\d+)(?=\.|$)", text)}
-        return cls(
-            given["b"],
-            given["h"],
-            given.get("kvh", given["h"]),
-            given["q"],
-            given.get("kv", given["q"]),
-            given["d"],
-            ".causal" in text,
-        )
+    def __init__(self, text):
+        super().__init__(text)
+        words = text.split(".")
+        self.causal = "causal" in words
+        unknown = [word for word in words if word.startswith(("causal-br", "window", "varlen", "page"))]
+        if self.causal and self.seq_q != self.seq_kv:
+            unknown.append("causal with other lengths of keys")
+        if unknown:
+            raise ValueError(
+                f"problem '{text}' has {unknown[0]}; the prior knows dense problems, unmasked or causal with q = kv"
+            )
 
     def visible_keys(self):
         """Mean over the query rows."""
-        return (self.seq_kv + max(0, self.seq_kv - self.seq_q) + 1) / 2 if self.causal else self.seq_kv
+        return (self.seq_kv + 1) / 2 if self.causal else self.seq_kv
 
     def least_bytes(self):
         rows_q, rows_kv = self.batch * self.heads_q * self.seq_q, self.batch * self.heads_kv * self.seq_kv

@@ -30,24 +30,28 @@ def parameters(**changes):
 
 class ProblemText(unittest.TestCase):
     def test_lengths_and_heads_follow_the_queries(self):
-        problem = Problem.parse("b2.h8.q512.d64.f16")
+        problem = Problem("b2.h8.q512.d64.f16")
         self.assertEqual((problem.heads_kv, problem.seq_kv, problem.causal), (8, 512, False))
 
     def test_names_them_when_they_differ(self):
-        problem = Problem.parse("b1.h32.kvh8.q1.kv8192.d128.bf16.causal-br.page16")
+        problem = Problem("b1.h32.kvh8.q1.kv8192.d128.bf16")
         self.assertEqual((problem.heads_q, problem.heads_kv, problem.seq_q, problem.seq_kv), (32, 8, 1, 8192))
-        self.assertTrue(problem.causal)
+
+    def test_refuses_what_it_knows_no_times_of(self):
+        for rest in ("window64", "varlen", "page16", "causal-br", "kv256.causal"):
+            with self.assertRaisesRegex(ValueError, "the prior knows"):
+                Problem(f"b1.h8.q128.d64.f16.{rest}")
 
 
 class Prior(unittest.TestCase):
     def estimate(self, problem, ctas, shared=32768, **changes):
-        return roofline.estimate(Problem.parse(problem), parameters(**changes), ctas, shared)
+        return roofline.estimate(Problem(problem), parameters(**changes), ctas, shared)
 
     def test_large_problems_are_bound_by_tensor_cores_or_shared_memory(self):
         self.assertIn(self.estimate("b4.h16.q4096.d128.f16", 4096).by, ("tensor cores", "shared memory"))
 
     def test_decoding_a_long_cache_is_bound_by_memory_once_all_sms_read(self):
-        problem = Problem.parse("b1.h32.kvh8.q1.kv65536.d128.f16")
+        problem = Problem("b1.h32.kvh8.q1.kv65536.d128.f16")
         device = dataclasses.replace(roofline.L4, memory_bytes_s=1.5e12)
         decode = {"BLOCK_M": 16, "WARPS_M": 1, "WARPS_N": 4, "PACK_GQA": 1}
         whole = roofline.estimate(problem, parameters(**decode), 8, 69632, device)
@@ -56,7 +60,7 @@ class Prior(unittest.TestCase):
         self.assertEqual(split.by, "memory")
 
     def test_nothing_is_faster_than_the_devices_peaks(self):
-        problem = Problem.parse("b4.h16.q4096.d128.f16")
+        problem = Problem("b4.h16.q4096.d128.f16")
         flops = 4 * problem.batch * problem.heads_q * problem.seq_q * problem.seq_kv * problem.head_dim
         device = roofline.L4
         peak = device.sms * device.clock_hz * device.tensor_flops

@@ -175,7 +175,7 @@ def _check(problem: Problem) -> None:
         raise _invalid(
             f"problem: heads_kv is {problem.heads_kv}; allowed are divisors of heads_q, which is {problem.heads_q}"
         )
-    elements = problem.batch * problem.heads_q * max(problem.seq_q, problem.seq_kv) * problem.head_dim
+    elements = problem.batch * problem.heads_q * max(problem.seq_q, _paged_keys(problem)) * problem.head_dim
     if elements > _MOST_ELEMENTS:
         raise _invalid(
             f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed are 1e+12"
@@ -199,9 +199,18 @@ def _check_sequences(problem: Problem) -> None:
         raise _invalid(
             f"problem: layout is {problem.layout}; with varlen allowed is bshd, a token's heads one behind the other"
         )
-    tokens = problem.batch * max(problem.seq_q, problem.seq_kv)
+    tokens = problem.batch * max(problem.seq_q, _paged_keys(problem))
     if problem.has_own_lengths and tokens > _MOST_TOKENS:
-        raise _invalid(f"problem: batch * seq is {tokens}; with varlen or page_size allowed are {_MOST_TOKENS}")
+        raise _invalid(
+            f"problem: batch * max(seq_q, seq_kv in whole pages) is {tokens}; "
+            f"with varlen or page_size allowed are 1 to {_MOST_TOKENS}"
+        )
+
+
+def _paged_keys(problem: Problem) -> int:
+    """Of a sequence: seq_kv, rounded up to whole pages."""
+    page = max(1, problem.page_size)
+    return -(-problem.seq_kv // page) * page
 
 
 def _word(field: str, words: tuple[str, ...], number: int) -> str:
