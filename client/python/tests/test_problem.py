@@ -83,7 +83,8 @@ def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
         ("b2.h8.q5.d64.f16.page65537", "page_size is 65537; allowed are 0 (not paged) and 1 to 65536"),
         (
             "b65536.h1.q65536.d1.f16.varlen",
-            "batch * max(seq_q, seq_kv in whole pages) is 4294967296; with varlen or page_size allowed are 1 to 2147483647",
+            "batch * max(seq_q, seq_kv in whole pages) is 4294967296; "
+            "with varlen or page_size allowed are 1 to 2147483647",
         ),
         ("b65536.h8.q1.d128.f16.page65536", "elements; allowed are 1e+12"),
     ],
