@@ -148,7 +148,8 @@ def attend_options(
     options: Options,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`attention` with more than SDPA's arguments, counted in `stats`."""
-    if options.only_causal and (options.causal == "top-left" or query.shape[-2] == key.shape[-2]):
+    same_lengths = query.shape[-2] == key.shape[-2]
+    if attn_mask is None and options.only_causal and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
     form = Dense(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():

@@ -15,8 +15,9 @@ from attune.torch.fallback import Reason
 from attune.torch.form import Form
 from attune.torch.options import Options, number_signature
 from attune.torch.plain import plain
-from attune.torch.question import DTYPES
+from attune.torch.question import DTYPES, not_empty
 
+_LARGEST_PAGE = 65536
 _SIGNIFICANT_BITS = 3
 
 
@@ -200,6 +201,9 @@ class Paged(Sequences):
         shapes = f"{of_query} and twice [pages, page_size, heads_kv, head_dim]"
         self.check_values(3 if tokens else 4, 4, same_batch=False, shapes=shapes)
         self.check_heads(self.query.shape[-2], self.key.shape[2])
+        page_size = self.key.shape[1]
+        if not 1 <= page_size <= _LARGEST_PAGE:
+            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; allowed are 1 to {_LARGEST_PAGE}")
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if not pages.is_contiguous():
                 raise InvalidArgument(f"{self.what}: {name} has strides {pages.stride()}; it must be contiguous")
@@ -213,7 +217,7 @@ class Paged(Sequences):
 
     def problem(self) -> Problem:
         page_size = self.key.shape[1]
-        seq_kv = page_size * self.more[4].shape[1]  # type: ignore[union-attr]
+        seq_kv = not_empty("seq_kv", page_size * self.more[4].shape[1])  # type: ignore[union-attr]
         lengths = {"batch": self._batch(), "seq_kv": seq_kv, "page_size": page_size}
         if self.more[1] is not None:
             return self.problem_of(**lengths, seq_q=rounded_up(self.max_q or 0), varlen=True)

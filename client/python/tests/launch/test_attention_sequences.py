@@ -71,6 +71,7 @@ def paged(**changes: object) -> tuple[torch.Tensor, torch.Tensor]:
     return attention_paged(**given)
 
 
+PAGES = ("key_pages", "value_pages")
 TOKENS = {"query": half(10, 4, 64), "q_bounds": bounds([3, 0, 7]), "max_q": 7}
 
 
@@ -230,6 +231,18 @@ def in_pages(keys: list, values: list, page_size: int) -> tuple[torch.Tensor, to
 
 
 @FALLS_BACK
+@pytest.mark.parametrize("pages", [0, 8])
+def test_a_table_without_pages_has_no_keys(service: Service, pages: int) -> None:
+    given = {"page_table": torch.empty(3, 0, dtype=torch.int32), **dict.fromkeys(PAGES, half(pages, 16, 2, 64))}
+    with replace_sdpa() as replaced:
+        out, lse = paged(**given, kv_lengths=ints(0, 0, 0), return_lse=True)
+    assert not out.any() and (lse == -torch.inf).all()
+    assert (service.problems, replaced.stats.fallbacks) == ([], {"shape": 1})
+    with pytest.raises(InvalidArgument, match=r"kv_lengths\[0\] is 1; page_table has room for 0 to 0"):
+        paged(**given, kv_lengths=ints(1, 0, 0))
+
+
+@FALLS_BACK
 def test_gradients_flow_through_both() -> None:
     q, k = tensor(10, 4, 16).requires_grad_(), tensor(17, 2, 16).requires_grad_()
     varlen(query=q, key=k, value=k).sum().backward()
@@ -272,6 +285,8 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
         (paged, {"page_table": torch.zeros(3, 4, dtype=torch.int32)[:, :2]}, r"page_table has strides \(4, 1\)"),
         (paged, {"page_table": torch.zeros(3, 2)}, "page_table has dtype torch.float32; allowed is torch.int32"),
         (paged, {"key_pages": half(8, 16, 4, 64)[:, :, ::2]}, "key_pages has strides .*; it must be contiguous"),
+        (paged, dict.fromkeys(PAGES, half(8, 0, 2, 64)), "key_pages has page_size 0; allowed are 1 to 65536"),
+        (paged, dict.fromkeys(PAGES, half(1, 65537, 2, 64)), "key_pages has page_size 65537; allowed are 1 to 65536"),
         (paged, {"max_q": 2}, "max_q is 2; it goes with q_bounds, which is not given"),
         (paged, {**TOKENS, "max_q": None}, "max_q is None; allowed are whole numbers"),
         (paged, {"query": half(3, 4, 64)}, r"allowed are \[batch, seq_q, heads_q, head_dim\] and twice \[pages"),
