@@ -193,6 +193,7 @@ def computed(form: Form) -> Tensor | tuple[Tensor, Tensor]:
 def _launch_of(form: Form) -> tuple[Callable[..., None], int]:
     """Of the kernel, and its device. Raises Unsuitable, and InvalidArgument for what is no attention."""
     check_eager(*form.tensors())
+    form.check_memory()
     form.check_grad()
     call = form.signature()
     found = _launches.get(call)

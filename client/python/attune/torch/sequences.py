@@ -134,8 +134,8 @@ class Varlen(Sequences):
         self.check_values(3, 3, same_batch=False, shapes="[total, heads, head_dim], all of one head_dim")
         self.check_heads(self.query.shape[1], self.key.shape[1])
         _, q_bounds, kv_bounds, _, _ = self.more
-        self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
-        self.check_numbers("kv_bounds", kv_bounds, (_length(q_bounds),))
+        self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
+        self.check_numbers("kv_bounds", kv_bounds, "[batch + 1]", (_length(q_bounds),))
         self.check_sinks(self.query.shape[1])
 
     def problem(self) -> Problem:
@@ -208,11 +208,11 @@ class Paged(Sequences):
             if not pages.is_contiguous():
                 raise InvalidArgument(f"{self.what}: {name} has strides {pages.stride()}; it must be contiguous")
         if tokens:
-            self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
+            self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
         batch = self._batch()
-        self.check_numbers("kv_lengths", kv_lengths, (batch,))
+        self.check_numbers("kv_lengths", kv_lengths, "[batch]", (batch,))
         width = page_table.shape[1] if isinstance(page_table, Tensor) and page_table.dim() == 2 else 1
-        self.check_numbers("page_table", page_table, (batch, width))
+        self.check_numbers("page_table", page_table, "[batch, width]", (batch, width))
         self.check_sinks(self.query.shape[-2])
 
     def problem(self) -> Problem:
@@ -225,12 +225,14 @@ class Paged(Sequences):
         layout = "bhsd" if 1 in self.query.shape[1:3] else "bshd"
         return self.problem_of(**lengths, seq_q=self.query.shape[1], layout=layout)
 
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+    def check_memory(self) -> None:
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if pages.data_ptr() % 16:  # not copied: it is a whole cache
                 raise InvalidArgument(
                     f"{self.what}: {name} is at address {pages.data_ptr():#x}; it must be a multiple of 16"
                 )
+
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
         return _readable(self.query), self.key, self.value
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:

@@ -9,7 +9,7 @@ import pytest
 from definition import attention as defined
 from fake_service import Service
 
-from attune.errors import InvalidArgument
+from attune.errors import InvalidArgument, NotFound
 
 torch = pytest.importorskip("torch")
 
@@ -266,7 +266,10 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
     [
         (varlen, {"q_bounds": bounds([3, 7]).long()}, "q_bounds has dtype torch.int64; allowed is torch.int32"),
         (varlen, {"q_bounds": [0, 10]}, "q_bounds is of type list; allowed are tensors"),
-        (varlen, {"q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \(1,\)"),
+        (varlen, {"q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (varlen, {"kv_bounds": ints([0, 10])}, r"kv_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (paged, {**TOKENS, "q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (paged, {"kv_lengths": ints([1, 2, 3])}, r"kv_lengths has shape \(1, 3\); allowed is \[batch\]"),
         (varlen, {"kv_bounds": bounds([9, 8])}, r"kv_bounds has shape \(3,\); allowed is \(4,\)"),
         (varlen, {"kv_bounds": ints(*range(8))[::2]}, r"kv_bounds has strides \(2,\); it must be contiguous"),
         (varlen, {"kv_bounds": bounds([9, 8, 0]).to("meta")}, "kv_bounds is on meta; query is on cpu"),
@@ -280,7 +283,7 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
         (varlen, {"sinks": torch.zeros(2)}, r"sinks has shape \(2,\); allowed is \(4,\)"),
         (paged, {"kv_lengths": ints(1, 2)}, r"kv_lengths has shape \(2,\); allowed is \(3,\)"),
         (paged, {"kv_lengths": ints(1, 2, 3).long()}, "kv_lengths has dtype torch.int64"),
-        (paged, {"page_table": ints(0, 1, 2)}, r"page_table has shape \(3,\); allowed is \(3, 1\)"),
+        (paged, {"page_table": ints(0, 1, 2)}, r"page_table has shape \(3,\); allowed is \[batch, width\]"),
         (paged, {"page_table": ints([0], [1])}, r"page_table has shape \(2, 1\); allowed is \(3, 1\)"),
         (paged, {"page_table": torch.zeros(3, 4, dtype=torch.int32)[:, :2]}, r"page_table has strides \(4, 1\)"),
         (paged, {"page_table": torch.zeros(3, 2)}, "page_table has dtype torch.float32; allowed is torch.int32"),
@@ -301,11 +304,24 @@ def test_errors_name_argument_value_and_what_is_allowed(
         call(**changes, scale=scale)
 
 
-@pytest.mark.parametrize("name", ["key_pages", "value_pages"])
-def test_pages_at_a_crooked_address_are_not_copied(service: Service, name: str) -> None:
+@pytest.mark.parametrize("options", [{}, {"scale": 0.5}, {"causal": "bottom-right"}])
+@pytest.mark.parametrize("name", PAGES)
+@FALLS_BACK
+def test_pages_at_a_crooked_address_are_refused_with_and_without_a_kernel(
+    service: Service, name: str, options: dict
+) -> None:
     pages = half(8 * 16 * 2 * 64 + 1)[1:].view(8, 16, 2, 64)
+    service.refuses_with = NotFound("no answer") if "causal" in options else None
     with pytest.raises(InvalidArgument, match=f"{name} is at address 0x[0-9a-f]+; it must be a multiple of 16"):
-        paged(**{name: pages})
+        paged(**{name: pages}, **options)
+    assert service.problems == []
+
+
+def test_an_address_is_looked_at_in_every_call(service: Service) -> None:
+    paged()
+    with pytest.raises(InvalidArgument, match="it must be a multiple of 16"):
+        paged(key_pages=half(8 * 16 * 2 * 64 + 1)[1:].view(8, 16, 2, 64))
+    assert len(service.launches) == 1
 
 
 @FALLS_BACK
