@@ -16,7 +16,7 @@ from attune.errors import InvalidArgument
 from attune.torch import settings
 from attune.torch.answers import Answers
 from attune.torch.dense import Dense
-from attune.torch.fallback import Reason, Stats, Unsuitable, sdpa, warn_once
+from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
 from attune.torch.form import Form
 from attune.torch.options import Options, options_of
 from attune.torch.question import check_eager, in_layout, layout_of, new_output, problem_of, refusal
@@ -65,10 +65,11 @@ def attention(
     AttuneWarning a reason; what SDPA has no argument for is then computed in plain torch, in fp32. `attune.configure`
     says whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
     """
+    stats = None if is_dynamo_compiling() else current_stats()
     if causal is not None or window is not None or softcap or sinks is not None or return_lse:
         options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-        return attend_options(None, query, key, value, attn_mask, dropout_p, options)
-    return attend(None, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        return attend_options(stats, query, key, value, attn_mask, dropout_p, options)
+    return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def refresh() -> None:

@@ -13,7 +13,7 @@ from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason
 from attune.torch.form import Form
-from attune.torch.options import Options, number_signature
+from attune.torch.options import Options, number_signature, whole
 from attune.torch.plain import plain
 from attune.torch.question import DTYPES, not_empty
 
@@ -59,9 +59,12 @@ class Sequences(Form):
     def joined(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
         """[length, heads, head_dim] and [heads, length] of each sequence, as one."""
 
-    def check_length(self, name: str, length: object) -> None:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
+    def length_of(self, name: str, length: object) -> int:
+        """`length`, or InvalidArgument where it is none."""
+        found = whole(length)
+        if found is None or found < 0:
             raise InvalidArgument(f"{self.what}: {name} is {length!r}; allowed are whole numbers from 0 on")
+        return found
 
     def join_tokens(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
         """[total_q, heads, head_dim] and [heads, total_q]; there may be no sequence."""
@@ -119,10 +122,8 @@ class Varlen(Sequences):
     ) -> None:
         self.query, self.key, self.value = query, key, value
         self.options = options
-        self.max_q, self.max_kv = max_q, max_kv
+        self.max_q, self.max_kv = self.length_of("max_q", max_q), self.length_of("max_kv", max_kv)
         self.more = (options.sinks, q_bounds, kv_bounds, None, None)
-        self.check_length("max_q", max_q)
-        self.check_length("max_kv", max_kv)
 
     def signature(self) -> tuple:
         query, key, value = self.query.shape[1:], self.key.shape[1:], self.value.shape[1:]
@@ -182,7 +183,7 @@ class Paged(Sequences):
         self.max_q = max_q
         self.more = (options.sinks, q_bounds, None, kv_lengths, page_table)
         if q_bounds is not None:
-            self.check_length("max_q", max_q)
+            self.max_q = self.length_of("max_q", max_q)
         elif max_q is not None:
             raise InvalidArgument(f"{self.what}: max_q is {max_q!r}; it goes with q_bounds, which is not given")
 

@@ -149,6 +149,17 @@ def test_calls_in_a_block_are_counted(service: Service) -> None:
     assert replaced.stats.launched == 2
 
 
+def test_numpys_whole_numbers_are_lengths_and_windows(service: Service) -> None:
+    numpy = pytest.importorskip("numpy")
+    varlen(max_q=numpy.int64(7), max_kv=numpy.int32(9), window=numpy.int64(5))
+    varlen(window=5)
+    paged(**{**TOKENS, "max_q": numpy.int64(7)})
+    assert service.problems == [
+        "b3.h4.kvh2.q7.kv10.d64.f16.window5.varlen",
+        "b3.h4.kvh2.q7.kv32.d64.f16.varlen.page16",
+    ]
+
+
 @FALLS_BACK
 def test_what_fell_back_is_counted_by_reason(service: Service) -> None:
     with replace_sdpa() as replaced:
@@ -274,6 +285,8 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
         (varlen, {"kv_bounds": ints(*range(8))[::2]}, r"kv_bounds has strides \(2,\); it must be contiguous"),
         (varlen, {"kv_bounds": bounds([9, 8, 0]).to("meta")}, "kv_bounds is on meta; query is on cpu"),
         (varlen, {"max_q": 7.0}, "max_q is 7.0; allowed are whole numbers from 0 on"),
+        (varlen, {"max_q": torch.tensor(7)}, r"max_q is tensor\(7\); allowed are whole numbers"),
+        (varlen, {"max_q": True}, "max_q is True; allowed are whole numbers"),
         (varlen, {"max_kv": -1}, "max_kv is -1; allowed are whole numbers"),
         (varlen, {"query": half(1, 10, 4, 64)}, r"shapes \(1, 10, 4, 64\), .* allowed are \[total, heads, head_dim\]"),
         (varlen, {"key": half(17, 2, 32)}, "allowed are .* all of one head_dim"),
