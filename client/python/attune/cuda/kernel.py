@@ -16,7 +16,6 @@ from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
 
-_NO_MORE = (None,) * 5
 _PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
 
 
@@ -131,7 +130,10 @@ class Kernel:
         def handle() -> int:
             return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
 
-        given = (q, k, v, out, lse) if more == _NO_MORE else (q, k, v, out, lse, *more)
+        sinks, q_bounds, kv_bounds, kv_lengths, page_table = more
+        # By identity: arrays compare element by element.
+        plain = sinks is q_bounds is kv_bounds is kv_lengths is page_table is None
+        given = (q, k, v, out, lse) if plain else (q, k, v, out, lse, *more)
         try:
             addresses = [0 if t is None else t.data_ptr() for t in given]
             signature = tuple(

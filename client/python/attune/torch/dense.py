@@ -10,7 +10,7 @@ from attune.torch.fallback import Reason, sdpa
 from attune.torch.form import Form
 from attune.torch.options import Options
 from attune.torch.plain import plain, visible_keys
-from attune.torch.question import DTYPES, in_layout, layout_of, new_output
+from attune.torch.question import DTYPES, in_layout, layout_of, new_output, not_empty
 
 _LARGEST_MASK = 1 << 26  # elements of a mask that is made for SDPA
 
@@ -70,9 +70,9 @@ class Dense(Form):
         return Problem(
             batch=batch,
             heads_q=heads_q,
-            heads_kv=self.key.shape[1],
+            heads_kv=not_empty("heads_kv", self.key.shape[1]),
             seq_q=seq_q,
-            seq_kv=self.key.shape[2],
+            seq_kv=not_empty("seq_kv", self.key.shape[2]),
             head_dim=head_dim,
             dtype=DTYPES[self.query.dtype],
             mask=self._mask() or "none",
@@ -101,6 +101,7 @@ class Dense(Form):
             self.attn_mask is None
             and not (options.softcap or options.return_lse)
             and options.sinks is None
+            and 0 not in (*self.query.shape[:3], keys)
             and options.offset(rows, keys) >= 0
             and (options.window is None or rows + options.offset(rows, keys) - options.window < keys)
             and self.query.shape[1] == self.key.shape[1]  # with a mask, SDPA has no kernel for fewer heads

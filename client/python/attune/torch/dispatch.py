@@ -16,7 +16,7 @@ from attune.errors import InvalidArgument
 from attune.torch import settings
 from attune.torch.answers import Answers
 from attune.torch.dense import Dense
-from attune.torch.fallback import Reason, Stats, Unsuitable, sdpa, warn_once
+from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
 from attune.torch.form import Form
 from attune.torch.options import Options, options_of
 from attune.torch.question import check_eager, in_layout, layout_of, new_output, problem_of, refusal
@@ -65,10 +65,11 @@ def attention(
     AttuneWarning a reason; what SDPA has no argument for is then computed in plain torch, in fp32. `attune.configure`
     says whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
     """
+    stats = None if is_dynamo_compiling() else current_stats()
     if causal is not None or window is not None or softcap or sinks is not None or return_lse:
         options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-        return attend_options(None, query, key, value, attn_mask, dropout_p, options)
-    return attend(None, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        return attend_options(stats, query, key, value, attn_mask, dropout_p, options)
+    return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def refresh() -> None:
@@ -148,7 +149,8 @@ def attend_options(
     options: Options,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`attention` with more than SDPA's arguments, counted in `stats`."""
-    if options.only_causal and (options.causal == "top-left" or query.shape[-2] == key.shape[-2]):
+    same_lengths = query.shape[-2] == key.shape[-2]
+    if attn_mask is None and options.only_causal and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
     form = Dense(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():
@@ -192,6 +194,7 @@ def computed(form: Form) -> Tensor | tuple[Tensor, Tensor]:
 def _launch_of(form: Form) -> tuple[Callable[..., None], int]:
     """Of the kernel, and its device. Raises Unsuitable, and InvalidArgument for what is no attention."""
     check_eager(*form.tensors())
+    form.check_memory()
     form.check_grad()
     call = form.signature()
     found = _launches.get(call)

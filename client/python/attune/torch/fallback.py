@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 # What attention falls back to: SDPA as it was before anything replaced it.
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
-__all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "sdpa", "warn_once"]
+__all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "blocks", "current_stats", "sdpa", "warn_once"]
 
 
 class AttuneWarning(UserWarning):
@@ -61,6 +61,22 @@ class Stats:
     @property
     def fell_back(self) -> int:
         return self.fallbacks.total()
+
+
+class _Blocks(threading.local):
+    """Of replace_sdpa, those that the calling thread is in, the innermost last."""
+
+    def __init__(self) -> None:
+        self.stats: list[Stats] = []
+
+
+blocks = _Blocks()
+
+
+def current_stats() -> Stats | None:
+    """Of the innermost block of replace_sdpa that the calling thread is in."""
+    stats = blocks.stats
+    return stats[-1] if stats else None
 
 
 _warned: set[tuple[str, Reason]] = set()

@@ -79,6 +79,10 @@ class Form(abc.ABC):
             return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
         return None
 
+    def check_memory(self) -> None:  # noqa: B027
+        """Raises InvalidArgument for memory that no kernel can read and that is not copied; in every eager call, since
+        a signature knows no addresses."""
+
     def check_grad(self) -> None:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors()):
             raise Unsuitable(Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()")
@@ -111,13 +115,16 @@ class Form(abc.ABC):
             raise InvalidArgument(f"{self.what}: query has dtype {query.dtype}; allowed are floating-point types")
 
     def check_numbers(
-        self, name: str, tensor: object, shape: tuple[int, ...], dtype: torch.dtype = torch.int32
+        self, name: str, tensor: object, named: str, shape: tuple[int, ...], dtype: torch.dtype = torch.int32
     ) -> None:
-        """That `tensor` is such an array on the query's device: a kernel reads it, and nobody before it."""
+        """That `tensor` is such an array on the query's device: a kernel reads it, and nobody before it. `named` is the
+        shape in words, for a tensor of other dimensions."""
         if not isinstance(tensor, Tensor):
             raise InvalidArgument(f"{self.what}: {name} is of type {type(tensor).__name__}; allowed are tensors")
         if tensor.dtype is not dtype:
             raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; allowed is {dtype}")
+        if tensor.dim() != len(shape):
+            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; allowed is {named}")
         if tensor.shape != shape:
             raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; allowed is {shape}")
         if tensor.device != self.query.device:
@@ -127,4 +134,4 @@ class Form(abc.ABC):
 
     def check_sinks(self, heads_q: int) -> None:
         if self.options.sinks is not None:
-            self.check_numbers("sinks", self.options.sinks, (heads_q,), torch.float32)
+            self.check_numbers("sinks", self.options.sinks, "[heads_q]", (heads_q,), torch.float32)

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from attune.torch.dense import Dense
 from attune.torch.dispatch import attend, attend_form
+from attune.torch.fallback import current_stats
 from attune.torch.form import Form
 from attune.torch.options import Options
 from attune.torch.question import new_output
-from attune.torch.replace import current_stats
 from attune.torch.sequences import Paged, Varlen
 
 

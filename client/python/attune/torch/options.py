@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import NamedTuple
 
 from torch import Tensor
+from torch.compiler import is_compiling
 
 from attune.errors import InvalidArgument
 
@@ -62,8 +64,10 @@ def options_of(
         raise InvalidArgument(f"causal is {causal!r}; allowed are None, 'top-left' and 'bottom-right'")
     if is_causal and causal == "bottom-right":
         raise InvalidArgument("causal is 'bottom-right' and is_causal is True, which is 'top-left'; give one of them")
-    if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
-        raise InvalidArgument(f"window is {window!r}; allowed are None and whole numbers from 1 on")
+    if window is not None:
+        given, window = window, whole(window)
+        if window is None or window < 1:
+            raise InvalidArgument(f"window is {given!r}; allowed are None and whole numbers from 1 on")
     if not 0 <= softcap < math.inf:
         raise InvalidArgument(f"softcap is {softcap!r}; allowed are 0 (off) and positive numbers")
     if is_causal:
@@ -71,6 +75,21 @@ def options_of(
     elif causal is None and window is not None:
         causal = "bottom-right"
     return Options(causal, window, float(softcap), sinks, bool(return_lse), scale, enable_gqa)
+
+
+def whole(number: object) -> int | None:
+    """A whole number as an int, numpy's among them; None for anything else. Of torch's tensors none is: to read it may
+    mean to wait for the device. torch.compile's symbols pass for ints, and are left as they are."""
+    if isinstance(number, bool):
+        return None
+    if isinstance(number, int):
+        return number
+    if isinstance(number, Tensor) or is_compiling():
+        return None
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def number_signature(tensor: Tensor | None) -> tuple | None:

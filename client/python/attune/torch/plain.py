@@ -43,6 +43,8 @@ def _in_parts(
     """By batch, by key/value head and by rows, as many at once as _MOST_LOGITS allows."""
     batch, heads_q, rows, dim = query.shape
     heads, keys = key.shape[1], key.shape[2]
+    if heads_q == 0:
+        return query.new_empty(batch, 0, rows, value.shape[-1]), query.new_empty(batch, 0, rows, dtype=torch.float32)
     group = heads_q // heads
     if attn_mask is not None:
         attn_mask = attn_mask.expand(batch, heads_q, rows, keys)

@@ -42,7 +42,11 @@ def refusal(
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; allowed are 3 and 4 dimensions"
     if key.shape != value.shape or key.shape[0] != query.shape[0] or key.shape[-1] != query.shape[-1]:
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; batch and head_dim must agree"
-    if query.dim() == 4 and key.shape[1] != query.shape[1] and not (enable_gqa and query.shape[1] % key.shape[1] == 0):
+    if (
+        query.dim() == 4
+        and key.shape[1] != query.shape[1]
+        and not (enable_gqa and key.shape[1] > 0 and query.shape[1] % key.shape[1] == 0)
+    ):
         heads = f"{query.shape[1]} and {key.shape[1]}"
         return Reason.SHAPE, f"the inputs have {heads} heads; they must agree, or divide with enable_gqa"
     if scale is not None and not math.isclose(scale, 1 / math.sqrt(query.shape[-1]), rel_tol=1e-6):
@@ -81,9 +85,9 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
         return Problem(
             batch=query.shape[0],
             heads_q=query.shape[1] if query.dim() == 4 else 1,
-            heads_kv=key.shape[1] if query.dim() == 4 else 1,
+            heads_kv=not_empty("heads_kv", key.shape[1]) if query.dim() == 4 else 1,
             seq_q=query.shape[-2],
-            seq_kv=key.shape[-2],
+            seq_kv=not_empty("seq_kv", key.shape[-2]),
             head_dim=query.shape[-1],
             dtype=DTYPES[query.dtype],
             mask="causal" if is_causal else "none",
@@ -91,6 +95,13 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
         )
     except InvalidArgument as error:
         raise Unsuitable(Reason.SHAPE, error.message) from None
+
+
+def not_empty(field: str, size: int) -> int:
+    """`size`. Raises InvalidArgument for 0, which a Problem's field would read as "like the queries"."""
+    if size == 0:
+        raise InvalidArgument(f"{field} is 0; allowed are sizes from 1 on")
+    return size
 
 
 # Tensors are asked for their layout in this order; with one head or one row both are the same memory.

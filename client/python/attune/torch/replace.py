@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from attune.torch.dispatch import attend
-from attune.torch.fallback import Stats, sdpa
+from attune.torch.fallback import Stats, blocks, current_stats, sdpa
 
 
 class replace_sdpa:
@@ -20,6 +20,8 @@ class replace_sdpa:
     Found are torch.nn.functional's function, what modules took from there (`from torch.nn.functional import
     scaled_dot_product_attention`), and with them nn.MultiheadAttention and the "sdpa" attention of transformers and
     diffusers. Other threads call SDPA as before. Blocks may be nested; an exception ends them as a return does.
+    Counted, in the innermost block, are these calls and those of attune's own functions; of compiled code its
+    operators, when they run.
 
         with attune.replace_sdpa() as replaced:
             model(tokens)
@@ -31,20 +33,14 @@ class replace_sdpa:
 
     def __enter__(self) -> replace_sdpa:
         _patches.acquire()
-        _of_thread().append(self.stats)
+        blocks.stats.append(self.stats)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        _of_thread().remove(self.stats)
+        blocks.stats.remove(self.stats)
         _patches.release()
-
-
-def current_stats() -> Stats | None:
-    """Of the innermost block that the calling thread is in."""
-    blocks = _of_thread()
-    return blocks[-1] if blocks else None
 
 
 def scaled_dot_product_attention(
@@ -105,17 +101,6 @@ def _may_change(module: object) -> bool:
     if module in (torch.nn.functional, torch._C._nn):
         return True
     return not module.__name__.startswith(("attune.", "torch."))
-
-
-_local = threading.local()
-
-
-def _of_thread() -> list[Stats]:
-    try:
-        return _local.blocks
-    except AttributeError:
-        _local.blocks = []
-        return _local.blocks
 
 
 _patches = _Patches()

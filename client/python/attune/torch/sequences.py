@@ -13,10 +13,11 @@ from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason
 from attune.torch.form import Form
-from attune.torch.options import Options, number_signature
+from attune.torch.options import Options, number_signature, whole
 from attune.torch.plain import plain
-from attune.torch.question import DTYPES
+from attune.torch.question import DTYPES, not_empty
 
+_LARGEST_PAGE = 65536
 _SIGNIFICANT_BITS = 3
 
 
@@ -58,9 +59,12 @@ class Sequences(Form):
     def joined(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
         """[length, heads, head_dim] and [heads, length] of each sequence, as one."""
 
-    def check_length(self, name: str, length: object) -> None:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
+    def length_of(self, name: str, length: object) -> int:
+        """`length`, or InvalidArgument where it is none."""
+        found = whole(length)
+        if found is None or found < 0:
             raise InvalidArgument(f"{self.what}: {name} is {length!r}; allowed are whole numbers from 0 on")
+        return found
 
     def join_tokens(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
         """[total_q, heads, head_dim] and [heads, total_q]; there may be no sequence."""
@@ -118,10 +122,8 @@ class Varlen(Sequences):
     ) -> None:
         self.query, self.key, self.value = query, key, value
         self.options = options
-        self.max_q, self.max_kv = max_q, max_kv
+        self.max_q, self.max_kv = self.length_of("max_q", max_q), self.length_of("max_kv", max_kv)
         self.more = (options.sinks, q_bounds, kv_bounds, None, None)
-        self.check_length("max_q", max_q)
-        self.check_length("max_kv", max_kv)
 
     def signature(self) -> tuple:
         query, key, value = self.query.shape[1:], self.key.shape[1:], self.value.shape[1:]
@@ -133,8 +135,8 @@ class Varlen(Sequences):
         self.check_values(3, 3, same_batch=False, shapes="[total, heads, head_dim], all of one head_dim")
         self.check_heads(self.query.shape[1], self.key.shape[1])
         _, q_bounds, kv_bounds, _, _ = self.more
-        self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
-        self.check_numbers("kv_bounds", kv_bounds, (_length(q_bounds),))
+        self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
+        self.check_numbers("kv_bounds", kv_bounds, "[batch + 1]", (_length(q_bounds),))
         self.check_sinks(self.query.shape[1])
 
     def problem(self) -> Problem:
@@ -181,7 +183,7 @@ class Paged(Sequences):
         self.max_q = max_q
         self.more = (options.sinks, q_bounds, None, kv_lengths, page_table)
         if q_bounds is not None:
-            self.check_length("max_q", max_q)
+            self.max_q = self.length_of("max_q", max_q)
         elif max_q is not None:
             raise InvalidArgument(f"{self.what}: max_q is {max_q!r}; it goes with q_bounds, which is not given")
 
@@ -200,20 +202,23 @@ class Paged(Sequences):
         shapes = f"{of_query} and twice [pages, page_size, heads_kv, head_dim]"
         self.check_values(3 if tokens else 4, 4, same_batch=False, shapes=shapes)
         self.check_heads(self.query.shape[-2], self.key.shape[2])
+        page_size = self.key.shape[1]
+        if not 1 <= page_size <= _LARGEST_PAGE:
+            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; allowed are 1 to {_LARGEST_PAGE}")
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if not pages.is_contiguous():
                 raise InvalidArgument(f"{self.what}: {name} has strides {pages.stride()}; it must be contiguous")
         if tokens:
-            self.check_numbers("q_bounds", q_bounds, (max(1, _length(q_bounds)),))
+            self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
         batch = self._batch()
-        self.check_numbers("kv_lengths", kv_lengths, (batch,))
+        self.check_numbers("kv_lengths", kv_lengths, "[batch]", (batch,))
         width = page_table.shape[1] if isinstance(page_table, Tensor) and page_table.dim() == 2 else 1
-        self.check_numbers("page_table", page_table, (batch, width))
+        self.check_numbers("page_table", page_table, "[batch, width]", (batch, width))
         self.check_sinks(self.query.shape[-2])
 
     def problem(self) -> Problem:
         page_size = self.key.shape[1]
-        seq_kv = page_size * self.more[4].shape[1]  # type: ignore[union-attr]
+        seq_kv = not_empty("seq_kv", page_size * self.more[4].shape[1])  # type: ignore[union-attr]
         lengths = {"batch": self._batch(), "seq_kv": seq_kv, "page_size": page_size}
         if self.more[1] is not None:
             return self.problem_of(**lengths, seq_q=rounded_up(self.max_q or 0), varlen=True)
@@ -221,12 +226,14 @@ class Paged(Sequences):
         layout = "bhsd" if 1 in self.query.shape[1:3] else "bshd"
         return self.problem_of(**lengths, seq_q=self.query.shape[1], layout=layout)
 
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+    def check_memory(self) -> None:
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if pages.data_ptr() % 16:  # not copied: it is a whole cache
                 raise InvalidArgument(
                     f"{self.what}: {name} is at address {pages.data_ptr():#x}; it must be a multiple of 16"
                 )
+
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
         return _readable(self.query), self.key, self.value
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:

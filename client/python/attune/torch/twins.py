@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from attune.torch.dispatch import attend_form, computed
+from attune.torch.fallback import current_stats
 from attune.torch.form import Form
 from attune.torch.options import options_of
-from attune.torch.replace import current_stats
 from attune.torch.sequences import Paged, Varlen
 
 Result = Tensor | tuple[Tensor, Tensor]
@@ -43,8 +43,9 @@ def attention_varlen(
     also fp32 [heads_q, total_q].
 
     The problem that the service is asked for has max_q and max_kv rounded up to three significant bits (..., 8, 10, 12,
-    14, 16, 20, ...): calls whose lengths differ a little share one. Bounds stay on the device and nothing waits for it,
-    so that a CUDA graph may capture the call and be replayed with other bounds. What they say is not checked.
+    14, 16, 20, ...): calls whose lengths differ a little share one. batch is taken as it is: pad it, with sequences of
+    no tokens, where it changes from call to call. Bounds stay on the device and nothing waits for it, so that a CUDA
+    graph may capture the call and be replayed with other bounds. What they say is not checked.
 
     Gradients, other dtypes, other scales, problems without an answer and everything while the service cannot be reached
     are computed in plain torch, in fp32, with one AttuneWarning a reason: slowly, and waiting for the device, which a
@@ -90,9 +91,10 @@ def attention_paged(
     prefill are causal="bottom-right". Returns a contiguous tensor of query's shape; with return_lse also fp32 [batch,
     heads_q, seq_q] or [heads_q, total_q].
 
-    The problem that the service is asked for has seq_kv = width * page_size, and max_q rounded up to three significant
-    bits. Lengths and table stay on the device, as attention_varlen's bounds do. What falls back does so as there;
-    pages are never copied: InvalidArgument for other strides, and for an address that is no multiple of 16. In
+    The problem that the service is asked for has max_q rounded up to three significant bits, but width * page_size, its
+    seq_kv, and batch as they are: where shapes change from call to call, keep the table's width and the batch fixed, by
+    padding them. Lengths and table stay on the device, as attention_varlen's bounds do. What falls back does so as
+    there; pages are never copied: InvalidArgument for other strides, and for an address that is no multiple of 16. In
     torch.compile it is the operator attune::attention_paged.
     """
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)

@@ -16,7 +16,8 @@ torch = pytest.importorskip("torch")
 import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
-from attune.torch.fallback import Stats  # noqa: E402
+from attune.torch.fallback import Reason, Stats  # noqa: E402
+from attune.torch.question import refusal  # noqa: E402
 
 sdpa = torch.nn.functional.scaled_dot_product_attention
 
@@ -57,6 +58,9 @@ def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options
         ("shape", [(2, 2, 8, 64), (1, 2, 8, 64), (1, 2, 8, 64)]),
         ("shape", [(1, 4, 8, 64), (1, 1, 8, 64), (1, 1, 8, 64)]),
         ("shape", [(0, 2, 8, 64), (0, 2, 8, 64), (0, 2, 8, 64)]),
+        ("shape", [(1, 2, 0, 64), (1, 2, 8, 64), (1, 2, 8, 64)]),
+        ("shape", [(1, 2, 8, 64), (1, 2, 0, 64), (1, 2, 0, 64)]),
+        ("shape", [(2, 8, 64), (2, 0, 64), (2, 0, 64)]),
         ("shape", [(1, 1, 2, 2048), (1, 1, 2, 2048), (1, 1, 2, 2048)]),
     ],
 )
@@ -65,7 +69,13 @@ def test_shapes_that_are_no_problem_are_sdpas(service: Service, reason: str, sha
     tensors = [tensor(*shape) for shape in shapes]
     result, reasons = fallen_back(*tensors)
     assert reasons == {reason: 1}
-    assert torch.equal(result, sdpa(*tensors))
+    torch.testing.assert_close(result, sdpa(*tensors), rtol=0, atol=0, equal_nan=True)
+    assert service.problems == []
+
+
+def test_keys_without_heads_are_refused(service: Service) -> None:
+    q, kv = tensor(1, 2, 8, 64), tensor(1, 0, 8, 64)  # torch's SDPA on the CPU ends the process
+    assert refusal(q, kv, kv, None, 0.0, None, True)[0] is Reason.SHAPE
 
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")

@@ -182,6 +182,44 @@ def test_reasons_are_counted(service: Service) -> None:
 
 
 @FALLS_BACK
+@pytest.mark.parametrize("shape", [(0, 2, 8, 64), (1, 0, 8, 64), (1, 2, 0, 64)])
+@pytest.mark.parametrize("options", CASES)
+def test_empty_tensors_give_empty_results(service: Service, shape: tuple[int, ...], options: dict) -> None:
+    q, sinks = half(*shape), None if options["sinks"] is None else torch.zeros(shape[1])
+    out, lse = attention(q, q, q, return_lse=True, **{**options, "sinks": sinks})
+    assert (out.shape, lse.shape, lse.dtype) == (q.shape, shape[:3], torch.float32)
+    assert service.problems == []
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("options", CASES)
+def test_rows_without_keys_are_zero_and_ask_nobody(service: Service, options: dict) -> None:
+    q, kv = half(1, 4, 8, 64), half(1, 4, 0, 64)
+    assert not attention(q, kv, kv, **options).any()
+    out, lse = attention(q, kv, kv, return_lse=True, **options)
+    sinks = options["sinks"]
+    expected = torch.full((1, 4, 8), -torch.inf) if sinks is None else sinks.view(1, 4, 1).expand(1, 4, 8)
+    assert not out.any() and torch.equal(lse, expected)
+    assert options_fallen_back(q, kv, kv, return_lse=True) == {"shape": 1}
+    assert service.problems == []
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("lengths", [(6, 6), (4, 6)])
+@pytest.mark.parametrize("causal", ["top-left", "bottom-right"])
+def test_a_mask_goes_together_with_causal_at_all_lengths(causal: str, lengths: tuple[int, int]) -> None:
+    rows, keys = lengths
+    q, k = tensor(1, 2, rows, 16), tensor(1, 2, keys, 16, seed=2)
+    mask = torch.rand(rows, keys, generator=torch.Generator().manual_seed(3)) > 0.3
+    mask[:, 0] = True
+    seen = torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows if causal == "bottom-right" else 0)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, k, mask & seen)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):  # which refuses both at once
+        result = attention(q, k, k, mask, causal=causal)
+    torch.testing.assert_close(result, expected)
+
+
+@FALLS_BACK
 def test_a_problem_without_an_answer_is_held(service: Service) -> None:
     q = half(1, 2, 8, 64)
     service.refuses_with = NotFound("no answer")

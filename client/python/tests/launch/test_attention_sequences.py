@@ -9,7 +9,7 @@ import pytest
 from definition import attention as defined
 from fake_service import Service
 
-from attune.errors import InvalidArgument
+from attune.errors import InvalidArgument, NotFound
 
 torch = pytest.importorskip("torch")
 
@@ -71,6 +71,7 @@ def paged(**changes: object) -> tuple[torch.Tensor, torch.Tensor]:
     return attention_paged(**given)
 
 
+PAGES = ("key_pages", "value_pages")
 TOKENS = {"query": half(10, 4, 64), "q_bounds": bounds([3, 0, 7]), "max_q": 7}
 
 
@@ -146,6 +147,17 @@ def test_calls_in_a_block_are_counted(service: Service) -> None:
         varlen()
         paged()
     assert replaced.stats.launched == 2
+
+
+def test_numpys_whole_numbers_are_lengths_and_windows(service: Service) -> None:
+    numpy = pytest.importorskip("numpy")
+    varlen(max_q=numpy.int64(7), max_kv=numpy.int32(9), window=numpy.int64(5))
+    varlen(window=5)
+    paged(**{**TOKENS, "max_q": numpy.int64(7)})
+    assert service.problems == [
+        "b3.h4.kvh2.q7.kv10.d64.f16.window5.varlen",
+        "b3.h4.kvh2.q7.kv32.d64.f16.varlen.page16",
+    ]
 
 
 @FALLS_BACK
@@ -230,6 +242,18 @@ def in_pages(keys: list, values: list, page_size: int) -> tuple[torch.Tensor, to
 
 
 @FALLS_BACK
+@pytest.mark.parametrize("pages", [0, 8])
+def test_a_table_without_pages_has_no_keys(service: Service, pages: int) -> None:
+    given = {"page_table": torch.empty(3, 0, dtype=torch.int32), **dict.fromkeys(PAGES, half(pages, 16, 2, 64))}
+    with replace_sdpa() as replaced:
+        out, lse = paged(**given, kv_lengths=ints(0, 0, 0), return_lse=True)
+    assert not out.any() and (lse == -torch.inf).all()
+    assert (service.problems, replaced.stats.fallbacks) == ([], {"shape": 1})
+    with pytest.raises(InvalidArgument, match=r"kv_lengths\[0\] is 1; page_table has room for 0 to 0"):
+        paged(**given, kv_lengths=ints(1, 0, 0))
+
+
+@FALLS_BACK
 def test_gradients_flow_through_both() -> None:
     q, k = tensor(10, 4, 16).requires_grad_(), tensor(17, 2, 16).requires_grad_()
     varlen(query=q, key=k, value=k).sum().backward()
@@ -253,11 +277,16 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
     [
         (varlen, {"q_bounds": bounds([3, 7]).long()}, "q_bounds has dtype torch.int64; allowed is torch.int32"),
         (varlen, {"q_bounds": [0, 10]}, "q_bounds is of type list; allowed are tensors"),
-        (varlen, {"q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \(1,\)"),
+        (varlen, {"q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (varlen, {"kv_bounds": ints([0, 10])}, r"kv_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (paged, {**TOKENS, "q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
+        (paged, {"kv_lengths": ints([1, 2, 3])}, r"kv_lengths has shape \(1, 3\); allowed is \[batch\]"),
         (varlen, {"kv_bounds": bounds([9, 8])}, r"kv_bounds has shape \(3,\); allowed is \(4,\)"),
         (varlen, {"kv_bounds": ints(*range(8))[::2]}, r"kv_bounds has strides \(2,\); it must be contiguous"),
         (varlen, {"kv_bounds": bounds([9, 8, 0]).to("meta")}, "kv_bounds is on meta; query is on cpu"),
         (varlen, {"max_q": 7.0}, "max_q is 7.0; allowed are whole numbers from 0 on"),
+        (varlen, {"max_q": torch.tensor(7)}, r"max_q is tensor\(7\); allowed are whole numbers"),
+        (varlen, {"max_q": True}, "max_q is True; allowed are whole numbers"),
         (varlen, {"max_kv": -1}, "max_kv is -1; allowed are whole numbers"),
         (varlen, {"query": half(1, 10, 4, 64)}, r"shapes \(1, 10, 4, 64\), .* allowed are \[total, heads, head_dim\]"),
         (varlen, {"key": half(17, 2, 32)}, "allowed are .* all of one head_dim"),
@@ -267,11 +296,13 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
         (varlen, {"sinks": torch.zeros(2)}, r"sinks has shape \(2,\); allowed is \(4,\)"),
         (paged, {"kv_lengths": ints(1, 2)}, r"kv_lengths has shape \(2,\); allowed is \(3,\)"),
         (paged, {"kv_lengths": ints(1, 2, 3).long()}, "kv_lengths has dtype torch.int64"),
-        (paged, {"page_table": ints(0, 1, 2)}, r"page_table has shape \(3,\); allowed is \(3, 1\)"),
+        (paged, {"page_table": ints(0, 1, 2)}, r"page_table has shape \(3,\); allowed is \[batch, width\]"),
         (paged, {"page_table": ints([0], [1])}, r"page_table has shape \(2, 1\); allowed is \(3, 1\)"),
         (paged, {"page_table": torch.zeros(3, 4, dtype=torch.int32)[:, :2]}, r"page_table has strides \(4, 1\)"),
         (paged, {"page_table": torch.zeros(3, 2)}, "page_table has dtype torch.float32; allowed is torch.int32"),
         (paged, {"key_pages": half(8, 16, 4, 64)[:, :, ::2]}, "key_pages has strides .*; it must be contiguous"),
+        (paged, dict.fromkeys(PAGES, half(8, 0, 2, 64)), "key_pages has page_size 0; allowed are 1 to 65536"),
+        (paged, dict.fromkeys(PAGES, half(1, 65537, 2, 64)), "key_pages has page_size 65537; allowed are 1 to 65536"),
         (paged, {"max_q": 2}, "max_q is 2; it goes with q_bounds, which is not given"),
         (paged, {**TOKENS, "max_q": None}, "max_q is None; allowed are whole numbers"),
         (paged, {"query": half(3, 4, 64)}, r"allowed are \[batch, seq_q, heads_q, head_dim\] and twice \[pages"),
@@ -286,11 +317,24 @@ def test_errors_name_argument_value_and_what_is_allowed(
         call(**changes, scale=scale)
 
 
-@pytest.mark.parametrize("name", ["key_pages", "value_pages"])
-def test_pages_at_a_crooked_address_are_not_copied(service: Service, name: str) -> None:
+@pytest.mark.parametrize("options", [{}, {"scale": 0.5}, {"causal": "bottom-right"}])
+@pytest.mark.parametrize("name", PAGES)
+@FALLS_BACK
+def test_pages_at_a_crooked_address_are_refused_with_and_without_a_kernel(
+    service: Service, name: str, options: dict
+) -> None:
     pages = half(8 * 16 * 2 * 64 + 1)[1:].view(8, 16, 2, 64)
+    service.refuses_with = NotFound("no answer") if "causal" in options else None
     with pytest.raises(InvalidArgument, match=f"{name} is at address 0x[0-9a-f]+; it must be a multiple of 16"):
-        paged(**{name: pages})
+        paged(**{name: pages}, **options)
+    assert service.problems == []
+
+
+def test_an_address_is_looked_at_in_every_call(service: Service) -> None:
+    paged()
+    with pytest.raises(InvalidArgument, match="it must be a multiple of 16"):
+        paged(key_pages=half(8 * 16 * 2 * 64 + 1)[1:].view(8, 16, 2, 64))
+    assert len(service.launches) == 1
 
 
 @FALLS_BACK

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fake_driver import FakeDriver, answer, kernel, launch, recipe
 
+from attune.cuda import Kernel
 from attune.errors import InvalidArgument
 from attune.values import KernelArg
 
@@ -77,6 +78,18 @@ def test_arrays_of_a_varlen_problem(driver: FakeDriver) -> None:
     made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.sinks.varlen.lse")
     assert made(**VARLEN, lse=lse, sinks=sinks) == (VARLEN["out"], lse)
     assert driver.launched[0].parameters == [*(0x1000, 0x2000, 0x3000, 0x4000, 0x7000, 0x8004, 0x5000, 0x6004, 0, 0)]
+
+
+def test_arrays_of_other_libraries_go_with_torchs(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    numpy = pytest.importorskip("numpy")
+    read: list[str] = []
+    monkeypatch.setattr(Kernel, "_read", lambda self, given, stream: read.extend(name for name, _ in given) or {})
+    monkeypatch.setattr(Kernel, "_checked_launch", lambda self, tensors, stream, out, lse: out)
+    made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.sinks.varlen")
+    q = torch.zeros(10, 4, 64).half()
+    assert made(q, q, q, q, stream=7, sinks=numpy.zeros(4, "f4"), q_bounds=numpy.zeros(4, "i4")) is q
+    assert read[5:7] == ["sinks", "q_bounds"]
 
 
 def test_arrays_of_a_paged_problem(driver: FakeDriver) -> None:

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from attune.torch import replace_sdpa  # noqa: E402
+from attune.torch import attention, replace_sdpa  # noqa: E402
 
 original = F.scaled_dot_product_attention
 
@@ -40,6 +40,17 @@ def test_calls_that_fell_back_are_counted_by_reason(q: torch.Tensor) -> None:
         F.scaled_dot_product_attention(q, q, q, torch.zeros(8, 8, dtype=torch.float16))
     assert replaced.stats.fallbacks == {"scale": 2, "attn_mask": 1}
     assert replaced.stats.fell_back == 3
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_calls_of_attention_itself_are_counted_too(q: torch.Tensor) -> None:
+    with replace_sdpa() as replaced:
+        attention(q, q, q)
+        attention(q, q, q, window=4)
+        attention(q, q, q, scale=0.5)
+        attention(q, q, q, scale=0.5, softcap=2.0)
+    attention(q, q, q)
+    assert (replaced.stats.launched, replaced.stats.fallbacks) == (2, {"scale": 2})
 
 
 def test_modules_that_took_the_name_are_found(q: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
