@@ -1,11 +1,10 @@
 // attuned: flags, wiring, signals.
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
-#include <csignal>
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,7 +18,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "proto/attune/quote.h"
 #include "server/base/log.h"
+#include "server/daemon/check.h"
+#include "server/daemon/ending_signals.h"
+#include "server/daemon/settings.h"
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
@@ -37,18 +40,25 @@ ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and t
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
 ABSL_FLAG(std::string, worker, "", "the attune-worker executable; default: beside the daemon");
-ABSL_FLAG(std::string, lock_dir, "/tmp/attune-locks",
-          "directory of the device locks; the same for every daemon of this host");
+ABSL_FLAG(std::string, lock_dir, "",
+          "directory of the device locks, which nobody but its owner and group may write to; name the same for all "
+          "daemons of a host. Default: /run/attune/locks for root, else $XDG_RUNTIME_DIR/attune/locks, else "
+          "DATA_DIR/locks");
 ABSL_FLAG(int, compile_workers, 0, "compile worker processes; 0: one a core");
 ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that takes longer is TIMEOUT");
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
 ABSL_FLAG(absl::Duration, idle_release, absl::Seconds(60),
           "give the device's memory back after this long without work");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
-          "on SIGTERM, how long running trials and calls may take to end");
+          "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
+          "start");
 ABSL_FLAG(std::string, emulate, "", "run CUDA devices under the limits of this device profile, e.g. l4");
 ABSL_FLAG(std::vector<std::string>, devices, {}, "use only these devices, comma-separated; default: all");
 ABSL_FLAG(std::string, log_format, "text", "text or json");
+ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
+ABSL_FLAG(std::string, check, "",
+          "start nothing, but report what is wrong with flags, manifests and store, and exit with 1 if anything is. "
+          "Without a value all three; else some of them, comma-separated");
 
 namespace attune {
 namespace {
@@ -72,42 +82,57 @@ std::string DefaultWorker() {
   return "attune-worker";
 }
 
-// Blocks the ending signals in every thread to come, so that Wait alone sees them.
-class EndingSignals {
- public:
-  EndingSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-  }
-  int Wait() const {
-    int signal = 0;
-    sigwait(&set_, &signal);
-    return signal;
-  }
+Settings SettingsOfFlags() {
+  Settings settings;
+  settings.listen = absl::GetFlag(FLAGS_listen);
+  settings.data_dir = absl::GetFlag(FLAGS_data_dir);
+  settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
+  if (settings.kernels_dir.empty()) settings.kernels_dir = DefaultKernels();
+  settings.worker = absl::GetFlag(FLAGS_worker);
+  settings.lock_dir = absl::GetFlag(FLAGS_lock_dir);
+  if (settings.lock_dir.empty()) settings.lock_dir = DefaultLockDir(settings.data_dir);
+  settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
+  settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
+  settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
+  settings.idle_release = absl::GetFlag(FLAGS_idle_release);
+  settings.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
+  settings.emulate = absl::GetFlag(FLAGS_emulate);
+  settings.devices = absl::GetFlag(FLAGS_devices);
+  settings.log_format = absl::GetFlag(FLAGS_log_format);
+  settings.log_level = absl::GetFlag(FLAGS_log_level);
+  return settings;
+}
 
- private:
-  sigset_t set_;
-};
+void ConfigureLog(const Settings& settings) {
+  SetLogFormat(settings.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
+                                                  {"info", LogLevel::kInfo},
+                                                  {"warning", LogLevel::kWarning},
+                                                  {"error", LogLevel::kError}};
+  SetLogLevel(levels.at(settings.log_level));
+}
+
+// Connections and workers need more descriptors than the 1,024 that most hosts begin with.
+void RaiseDescriptorLimit() {
+  constexpr rlim_t kEnough = 65536;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) LogWarning("the limit of open files stays as it is");
+}
 
 absl::StatusOr<std::vector<std::shared_ptr<const space::Family>>> Families(const std::vector<std::string>& roots) {
-  std::vector<std::shared_ptr<const space::Family>> all;
-  for (const std::string& root : roots) {
-    auto families = space::LoadFamilies(root);
-    if (!families.ok()) return families.status();
-    for (auto& family : *families) {
-      for (const auto& other : all) {
-        if (other->name() == family->name()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("kernels_dir: family '", family->name(), "' stands in two directories"));
-        }
-      }
-      all.push_back(std::move(family));
-    }
+  space::LoadedFamilies loaded = space::LoadEveryFamily(roots);
+  if (!loaded.mistakes.empty()) {
+    const size_t others = loaded.mistakes.size() - 1;
+    return absl::InvalidArgumentError(
+        absl::StrCat(loaded.mistakes.front().message(),
+                     others == 0 ? "" : absl::StrCat("; and ", others, " more: attuned --check=manifests names them")));
   }
-  return all;
+  if (loaded.families.empty()) {
+    LogWarning("no kernel family: nothing can be tuned", {{"kernels_dir", absl::StrJoin(roots, ",")}});
+  }
+  return std::move(loaded.families);
 }
 
 void LogHost(const workers::HostDescription& host) {
@@ -126,28 +151,38 @@ void LogHost(const workers::HostDescription& host) {
   if (host.devices.empty()) LogWarning("no device: stored answers are served, nothing can be tuned");
 }
 
-workers::WorkerOptions OptionsOfWorkers() {
+workers::WorkerOptions OptionsOfWorkers(const Settings& settings) {
   workers::WorkerOptions options;
-  options.executable = absl::GetFlag(FLAGS_worker).empty() ? DefaultWorker() : absl::GetFlag(FLAGS_worker);
-  options.compile_workers = absl::GetFlag(FLAGS_compile_workers);
-  options.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
-  options.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
-  options.lock_dir = absl::GetFlag(FLAGS_lock_dir);
-  options.emulate = absl::GetFlag(FLAGS_emulate);
+  options.executable = settings.worker.empty() ? DefaultWorker() : settings.worker;
+  options.compile_workers = settings.compile_workers;
+  options.compile_timeout = settings.compile_timeout;
+  options.trial_timeout = settings.trial_timeout;
+  options.lock_dir = settings.lock_dir;
+  options.emulate = settings.emulate;
   return options;
 }
 
 // What this host has, of the devices that --devices names.
-absl::StatusOr<workers::HostDescription> Probe(const workers::WorkerOptions& options) {
+absl::StatusOr<workers::HostDescription> Probe(const Settings& settings, const workers::WorkerOptions& options) {
   absl::StatusOr<workers::HostDescription> host = workers::ProbeHost(options);
-  if (!host.ok()) return host.status();
-  const std::vector<std::string> wanted = absl::GetFlag(FLAGS_devices);
-  if (!wanted.empty()) {
-    std::erase_if(host->devices, [&wanted](const v1::Device& device) {
-      return std::find(wanted.begin(), wanted.end(), device.id()) == wanted.end();
-    });
+  if (!host.ok() || settings.devices.empty()) return host;
+  const auto is_here = [&host](const std::string& id) {
+    return std::any_of(host->devices.begin(), host->devices.end(),
+                       [&id](const v1::Device& device) { return device.id() == id; });
+  };
+  for (const std::string& id : settings.devices) {
+    if (!is_here(id)) LogWarning("--devices names one that this host does not have", {{"device", id}});
   }
+  std::erase_if(host->devices, [&settings](const v1::Device& device) {
+    return std::find(settings.devices.begin(), settings.devices.end(), device.id()) == settings.devices.end();
+  });
   return host;
+}
+
+std::string DevicesOf(const workers::HostDescription& host) {
+  return absl::StrJoin(host.devices, ", ", [](std::string* out, const v1::Device& device) {
+    absl::StrAppend(out, device.id(), " ", device.model(), " ", device.driver());
+  });
 }
 
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
@@ -191,7 +226,8 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
 }
 
 // Serves on the description that the last start left, while the host is probed; null when there is none.
-absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const std::string& host_file, const workers::WorkerOptions& options,
+absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, const std::string& host_file,
+                                                  const workers::WorkerOptions& options,
                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
                                                   store::Store* store) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
@@ -202,7 +238,7 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const std::string& host_file, 
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(absl::GetFlag(FLAGS_listen), *std::move(remembered), options, families, store);
+  auto front = Serve(settings.listen, *std::move(remembered), options, families, store);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -210,20 +246,21 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const std::string& host_file, 
   return front;
 }
 
-absl::Status Run(const EndingSignals& signals) {
-  std::vector<std::string> kernels = absl::GetFlag(FLAGS_kernels_dir);
-  if (kernels.empty()) kernels = DefaultKernels();
-  auto families = Families(kernels);
+// How long the daemon may take to end after draining: workers are killed, the last calls answered, files closed.
+constexpr absl::Duration kClosing = absl::Seconds(5);
+
+absl::Status Run(const Settings& settings, EndingSignals& signals) {
+  auto families = Families(settings.kernels_dir);
   if (!families.ok()) return families.status();
 
-  auto store = store::OpenSqliteStore({.directory = absl::GetFlag(FLAGS_data_dir)});
+  auto store = store::OpenSqliteStore({.directory = settings.data_dir});
   if (!store.ok()) return store.status();
 
-  const workers::WorkerOptions options = OptionsOfWorkers();
-  const std::string host_file = absl::StrCat(absl::GetFlag(FLAGS_data_dir), "/", workers::HostFileName(options));
-  auto front = ServeEarly(host_file, options, *families, store->get());
+  const workers::WorkerOptions options = OptionsOfWorkers(settings);
+  const std::string host_file = absl::StrCat(settings.data_dir, "/", workers::HostFileName(options));
+  auto front = ServeEarly(settings, host_file, options, *families, store->get());
   if (!front.ok()) return front.status();
-  const absl::StatusOr<workers::HostDescription> probed = Probe(options);
+  const absl::StatusOr<workers::HostDescription> probed = Probe(settings, options);
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
   }
@@ -231,9 +268,10 @@ absl::Status Run(const EndingSignals& signals) {
   const workers::HostDescription host = probed.ok() ? *probed : workers::HostDescription();
   LogHost(host);
   if (*front == nullptr || (probed.ok() && !workers::SameHost((*front)->host, host))) {
-    std::vector<std::string> addresses = absl::GetFlag(FLAGS_listen);
+    std::vector<std::string> addresses = settings.listen;
     if (*front != nullptr) {
-      LogWarning("the host has changed since the last start; its answers are made anew");
+      LogWarning("the host has changed since the last start; its answers are made anew",
+                 {{"before", DevicesOf((*front)->host)}, {"now", DevicesOf(host)}});
       addresses = (*front)->server->addresses();
       (*front)->server->Shutdown(absl::Seconds(1));
       front->reset();
@@ -256,7 +294,7 @@ absl::Status Run(const EndingSignals& signals) {
     tuner_options.devices[device.id()] = device_workers.back().get();
   }
   tuner_options.families = *families;
-  tuner_options.idle_release = absl::GetFlag(FLAGS_idle_release);
+  tuner_options.idle_release = settings.idle_release;
   tuner_options.promoted = [lookup = (*front)->lookup.get()](const v1::Incumbent& incumbent) {
     lookup->Changed(incumbent);
   };
@@ -264,17 +302,20 @@ absl::Status Run(const EndingSignals& signals) {
   if (!tuner.ok()) return tuner.status();
   if (absl::Status resumed = (*tuner)->Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(tuner->get());
+  signals.Serving();
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
                       {"families", (*families).size()},
-                      {"data_dir", absl::GetFlag(FLAGS_data_dir)}});
+                      {"data_dir", settings.data_dir},
+                      {"lock_dir", settings.lock_dir}});
 
-  const int signal = signals.Wait();
-  const absl::Duration grace = absl::GetFlag(FLAGS_drain_timeout);
-  LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(grace)}});
-  (*tuner)->Drain(grace);
-  (*front)->server->Shutdown(grace);
-  LogInfo("stopped");
+  const std::string signal = signals.Wait();
+  LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(settings.drain_timeout)}});
+  (*tuner)->Drain(settings.drain_timeout);
+  // A trial that hangs ends with its worker; its job goes on at the next start.
+  for (const auto& worker : device_workers) worker->Shutdown();
+  (*front)->compiler->Shutdown();
+  (*front)->server->Shutdown(kClosing / 2);
   return absl::OkStatus();
 }
 
@@ -283,30 +324,46 @@ absl::Status Run(const EndingSignals& signals) {
 
 int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
-      "attuned: finds, proves, keeps and serves the fastest attention kernel for a shape.\n"
+      "finds, proves, keeps and serves the fastest attention kernel for a shape.\n"
       "  attuned --listen=localhost:7411 --data_dir=/var/lib/attune\n"
-      "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags. SIGTERM drains and stops.");
+      "  attuned --check\n"
+      "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags. SIGTERM, SIGINT and SIGHUP drain and stop.");
   absl::FlagsUsageConfig usage;
   usage.version_string = [] { return absl::StrCat("attuned ", ATTUNE_VERSION, "\n"); };
   usage.contains_helpshort_flags = [](absl::string_view file) { return absl::EndsWith(file, "server/main.cc"); };
   usage.contains_help_flags = usage.contains_helpshort_flags;
   absl::SetFlagsUsageConfig(usage);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  std::vector<char*> arguments(argv, argv + argc);
+  std::string check_all = "--check=all";  // what --check alone means; abseil knows no flag with an optional value
+  for (char*& argument : arguments) {
+    if (absl::string_view(argument) == "--check") argument = check_all.data();
+  }
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, arguments.data());
   if (rest.size() > 1) {
-    std::fprintf(stderr, "attuned: unexpected argument '%s'; `attuned --help` lists the flags\n", rest[1]);
+    std::cerr << "attuned: unexpected argument " << attune::Quoted(rest[1]) << "; `attuned --help` lists the flags\n";
     return 2;
   }
-  const std::string format = absl::GetFlag(FLAGS_log_format);
-  if (format != "text" && format != "json") {
-    std::fprintf(stderr, "attuned: --log_format is '%s'; allowed are text and json\n", format.c_str());
+  const attune::Settings settings = attune::SettingsOfFlags();
+  if (const std::string what = absl::GetFlag(FLAGS_check); !what.empty()) {
+    const absl::StatusOr<attune::Checks> checks = attune::ParseChecks(what);
+    if (checks.ok()) return attune::Check(settings, *checks, std::cout) ? 0 : 1;
+    std::cerr << "attuned: " << checks.status().message() << "\n";
     return 2;
   }
-  attune::SetLogFormat(format == "json" ? attune::LogFormat::kJson : attune::LogFormat::kText);
+  const std::vector<std::string> mistakes = attune::MistakesIn(settings);
+  for (const std::string& mistake : mistakes) std::cerr << "attuned: " << mistake << "\n";
+  if (!mistakes.empty()) return 2;
+  attune::ConfigureLog(settings);
+  // Workers run as the same user: none may read the daemon's memory or take its descriptors.
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  attune::RaiseDescriptorLimit();
 
-  const attune::EndingSignals signals;
-  if (const absl::Status status = attune::Run(signals); !status.ok()) {
+  attune::EndingSignals signals;
+  signals.Watch(settings.drain_timeout + attune::kClosing);
+  if (const absl::Status status = attune::Run(settings, signals); !status.ok()) {
     attune::LogError("cannot serve", {{"error", status.message()}});
     return 1;
   }
+  attune::LogInfo("stopped");
   return 0;
 }

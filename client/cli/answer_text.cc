@@ -15,16 +15,27 @@ Color ColorOf(v1::Provenance provenance) {
   return provenance == v1::PROVENANCE_EXACT || provenance == v1::PROVENANCE_TIE ? Color::kGreen : Color::kYellow;
 }
 
+std::string BufferText(const v1::LaunchRecipe& recipe, const v1::KernelArg::Buffer& buffer) {
+  if (buffer.role() != v1::BUFFER_ROLE_SCRATCH) {
+    return std::string(absl::StripPrefix(v1::BufferRole_Name(buffer.role()), "BUFFER_ROLE_"));
+  }
+  const int index = buffer.scratch();
+  return index >= 0 && index < recipe.scratch_size() ? recipe.scratch(index).name() : absl::StrCat("scratch", index);
+}
+
+// "map(K 128x1000 by 64x128)"; of none "map()".
+std::string TensorMapText(const v1::LaunchRecipe& recipe, const v1::TensorMap& map) {
+  if (!map.has_base()) return "map()";
+  return absl::StrCat("map(", BufferText(recipe, map.base()), " ", absl::StrJoin(map.dims(), "x"), " by ",
+                      absl::StrJoin(map.box(), "x"), ")");
+}
+
 std::string ArgumentText(const v1::LaunchRecipe& recipe, const v1::KernelArg& arg) {
   switch (arg.value_case()) {
-    case v1::KernelArg::kBuffer: {
-      if (arg.buffer().role() != v1::BUFFER_ROLE_SCRATCH) {
-        return std::string(absl::StripPrefix(v1::BufferRole_Name(arg.buffer().role()), "BUFFER_ROLE_"));
-      }
-      const int index = arg.buffer().scratch();
-      return index >= 0 && index < recipe.scratch_size() ? recipe.scratch(index).name()
-                                                         : absl::StrCat("scratch", index);
-    }
+    case v1::KernelArg::kBuffer:
+      return BufferText(recipe, arg.buffer());
+    case v1::KernelArg::kTensorMap:
+      return TensorMapText(recipe, arg.tensor_map());
     case v1::KernelArg::kI32:
       return absl::StrCat(arg.i32());
     case v1::KernelArg::kI64:
@@ -38,14 +49,20 @@ std::string ArgumentText(const v1::LaunchRecipe& recipe, const v1::KernelArg& ar
 
 std::string Extent(const v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.y(), "x", dim.z()); }
 
+std::string GridText(const v1::KernelLaunch& launch) {
+  if (!launch.has_cluster()) return Extent(launch.grid());
+  return absl::StrCat(Extent(launch.grid()), " in ", Extent(launch.cluster()));
+}
+
 void PrintRecipe(Session& session, const v1::LaunchRecipe& recipe) {
   session.Print("\nLaunches, in order on one stream:");
   Table launches(
       {{"kernel"}, {"grid", kNumber}, {"block", kNumber}, {"dynamic shared", kNumber}, {"arguments", kFlexible}});
   for (int i = 0; i < recipe.launches_size(); ++i) {
     const v1::KernelLaunch& launch = recipe.launches(i);
-    launches.Row({absl::StrCat(launch.entry(), i == recipe.main_launch() ? " *" : ""), Extent(launch.grid()),
-                  Extent(launch.block()), Bytes(launch.dynamic_shared_bytes()),
+    launches.Row({absl::StrCat(launch.entry(), i == recipe.main_launch() ? " *" : "",
+                               launch.overlaps_previous() ? " (overlaps)" : ""),
+                  GridText(launch), Extent(launch.block()), Bytes(launch.dynamic_shared_bytes()),
                   absl::StrJoin(launch.args(), ", ", [&](std::string* out, const v1::KernelArg& arg) {
                     absl::StrAppend(out, ArgumentText(recipe, arg));
                   })});
@@ -67,7 +84,8 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
               {absl::StrCat(Word(answer.provenance()), answer.provenance_detail().empty() ? "" : ": ",
                             answer.provenance_detail()),
                ColorOf(answer.provenance())}});
-  if (answer.has_timing()) AddTiming(answer.timing(), &fields);
+  if (answer.pinned()) fields.Row({"pinned", "stays, however fast others are; attune serve PROBLEM --unpin ends that"});
+  if (answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
   if (answer.has_geometry()) AddGeometry(answer.geometry(), &fields);
   if (answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
   for (const v1::Baseline& baseline : answer.baselines()) {

@@ -3,8 +3,11 @@
 #define ATTUNE_CLIENT_CLI_ARGUMENTS_H_
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "absl/strings/str_join.h"
 
 namespace attune::cli {
 
@@ -12,6 +15,22 @@ inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {
   return app.add_option("problem", *problem,
                         "The problem: b<batch>.h<heads>[.kvh<kv heads>].q<length>[.kv<length>].d<head dim>.<f16|bf16>"
                         "[.causal|.causal-br|.window<keys>][.softcap<x>][.sinks][.varlen|.bshd][.page<size>][.lse]");
+}
+
+// As AddProblemArgument, for commands that take many.
+inline CLI::Option* AddProblemsArgument(CLI::App& app, std::string* problem) {
+  CLI::Option* option = AddProblemArgument(app, problem);
+  return option->description(option->get_description() + ", or - for those on standard input, one a line");
+}
+
+// One of a few words. Shown in the help, and completed, as TEXT:{a,b}.
+inline CLI::Validator OneOf(const std::vector<std::string>& words) {
+  return CLI::Validator(
+      [words](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+        return "is '" + text + "'; allowed are " + absl::StrJoin(words, ", ");
+      },
+      "{" + absl::StrJoin(words, ",") + "}");
 }
 
 // An option that may be given again; each time takes one value, so that an argument may follow it.

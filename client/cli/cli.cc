@@ -4,8 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/arguments.h"
+#include "client/cli/text.h"
 #include "client/cpp/status.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -16,24 +20,20 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option("--server", common.server, "host:port or unix:/path; default $ATTUNE_SERVER, then localhost:7411")
       ->group(kGroup);
   app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
-      ->check(CLI::IsMember({"table", "json"}))
+      ->check(OneOf({"table", "json"}))
       ->group(kGroup);
   app.add_option("--device", common.device, "As `attune devices` lists it; default the server's first")->group(kGroup);
   app.add_option("--policy", common.policy, "Measured back to back, or with L2 flushed before each run; default hot")
-      ->check(CLI::IsMember({"hot", "cold"}))
+      ->check(OneOf({"hot", "cold"}))
       ->group(kGroup);
   app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")->group(kGroup);
   app.add_flag("--no-color", common.no_color, "No colours, also on a terminal; so does $NO_COLOR")->group(kGroup);
-  app.add_flag("--wide", common.wide, "Do not shorten tables to the terminal's width")->group(kGroup);
+  app.add_flag("--wide", common.wide, "All columns of tables and their whole text, whatever the terminal's width")
+      ->group(kGroup);
 }
 
 std::string Examples(absl::string_view examples) {
   return absl::StrCat("Examples:\n  ", absl::StrJoin(absl::StrSplit(examples, '\n'), "\n  "));
-}
-
-// Errors come from anywhere; scripts and people get one line.
-std::string OneLine(absl::string_view message) {
-  return absl::StrJoin(absl::StrSplit(message, absl::ByAnyChar("\r\n"), absl::SkipWhitespace()), "; ");
 }
 
 int Fail(Environment& env, absl::string_view message, ExitCode code) {
@@ -48,17 +48,20 @@ std::string UsageError(const std::vector<std::string>& arguments, const CLI::Err
   const bool names_command =
       first != arguments.end() &&
       std::any_of(Commands().begin(), Commands().end(), [&](const Command& command) { return command.name == *first; });
-  if (names_command) return absl::StrCat(error.what(), " (see attune ", *first, " --help)");
+  // CLI11 has "--max-trials: is -5"; the rest of attune "max_trials is -5".
+  const std::string what = absl::StrReplaceAll(error.what(), {{": is ", " is "}});
+  if (names_command) return absl::StrCat(what, " (see attune ", *first, " --help)");
   if (first != arguments.end() && first == arguments.begin()) {
-    return absl::StrCat("'", *first, "' is not a command (see attune --help)");
+    return absl::StrCat(Quoted(*first), " is not a command (see attune --help)");
   }
-  return absl::StrCat(error.what(), " (see attune --help)");
+  return absl::StrCat(what, " (see attune --help)");
 }
 
 }  // namespace
 
 CommandLine::CommandLine()
-    : app_("attune finds, proves and serves the fastest attention kernel for a shape on the GPU at hand.", "attune") {
+    : app_("attune finds, proves and serves the fastest attention kernel for a shape on the device at hand.",
+           "attune") {
   app_.require_subcommand(1);
   app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION));
   app_.footer(

@@ -2,6 +2,7 @@
 #include "client/cli/cli.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/fake_world.h"
 #include "client/cpp/files.h"
 #include "gmock/gmock.h"
@@ -42,6 +43,16 @@ TEST_F(CliTest, AnErrorIsOneLineAndNothingElse) {
     EXPECT_THAT(err, StartsWith("attune: "));
     EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
   }
+}
+
+TEST_F(CliTest, AnErrorIsShortAndPrintableWhateverWasTyped) {
+  EXPECT_EQ(Run({std::string(120000, 'x')}), 2);
+  EXPECT_LT(err.size(), 200u);
+  EXPECT_EQ(Run({"best", problem, std::string(120000, 'x')}), 2);
+  EXPECT_LT(err.size(), 1100u);
+  EXPECT_EQ(Run({"best", "b1.\x1b[31m\xff"}), 2);
+  EXPECT_THAT(err, HasSubstr("'\\x1b[31m\\xff' is not known"));
+  EXPECT_THAT(err, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(CliTest, ABadProblemCostsNoCall) {
@@ -92,7 +103,7 @@ TEST_F(CliTest, FamiliesListsThemOrShowsOne) {
 
 TEST_F(CliTest, PreflightAndSpaceCountVariants) {
   EXPECT_EQ(Run({"preflight", problem}), 0);
-  EXPECT_THAT(out, HasSubstr("2 variants to try"));
+  EXPECT_THAT(out, HasSubstr("\n2 variants, 0 already tried\n"));
   EXPECT_EQ(Run({"preflight", "b1.h1.q1.d64.f16"}), 3) << "nothing is feasible";
   EXPECT_EQ(Run({"space", "--family", "attention_wmma", problem}), 0);
   EXPECT_THAT(out, HasSubstr("-6  BLOCK_M <= seq_q"));
@@ -153,6 +164,132 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   EXPECT_EQ(out, absl::StrCat("recorded cudnn at 39.50 us for ", problem, " on cuda:0\n"));
   EXPECT_EQ(Run({"baseline", problem, "cudnn"}), 2);
   EXPECT_EQ(Run({"baseline", problem, "cudnn", "-1"}), 2);
+}
+
+TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
+  EXPECT_EQ(Run({"tune", problem, "--max-trials", "-5"}), 2);
+  EXPECT_EQ(err, "attune: --max-trials is -5; allowed are whole numbers from 0 on (see attune tune --help)\n");
+  EXPECT_EQ(Run({"tune", problem, "--strategy", "genetic"}), 2);
+  EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed are exhaustive, random (see attune tune --help)\n");
+}
+
+TEST_F(CliTest, RollbackGoesToANamedIncumbent) {
+  EXPECT_EQ(Run({"rollback", problem, "--to", "3"}), 0);
+  EXPECT_EQ(fake.last_roll_back().to(), "incumbents/3");
+  EXPECT_EQ(Run({"rollback", problem}), 0);
+  EXPECT_EQ(fake.last_roll_back().to(), "");
+}
+
+TEST_F(CliTest, HistorySaysWhichOneIsServed) {
+  EXPECT_EQ(Run({"history", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("  served "));
+}
+
+TEST_F(CliTest, ServeUnpins) {
+  EXPECT_EQ(Run({"serve", problem, "--unpin"}), 0);
+  EXPECT_EQ(fake.calls("Unpin"), 1);
+  EXPECT_THAT(out, StartsWith("not pinned: attention_wmma"));
+  EXPECT_EQ(Run({"serve", problem, "--unpin", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["pinned"], false);
+  EXPECT_EQ(Run({"serve", problem}), 2);
+  EXPECT_EQ(Run({"serve", problem, attune::testing::FakeAttune::kVariant, "--unpin"}), 2);
+  EXPECT_EQ(fake.calls("EvaluateVariant"), 0);
+}
+
+TEST_F(CliTest, RetryNamesTheTrialsAndSaysWhatItDid) {
+  EXPECT_EQ(Run({"retry", "--verdict", "crashed", "--problem", problem, "--family", "attention_wmma"}), 0);
+  EXPECT_EQ(out, absl::StrCat("14 trials of 1 problem will be tried again by the next tune or sweep; 3 failed compiles "
+                              "forgotten\n",
+                              problem, "\n"));
+  EXPECT_EQ(fake.last_retry().filter().problem(), problem);
+  EXPECT_EQ(fake.last_retry().filter().family(), "attention_wmma");
+  EXPECT_EQ(fake.last_retry().filter().policy(), v1::POLICY_UNSPECIFIED) << "both, unless one is named";
+  EXPECT_EQ(Run({"retry", "--verdict", "TIMEOUT"}), 0);
+  EXPECT_EQ(out, "");
+  EXPECT_THAT(err, HasSubstr("No trials match"));
+  EXPECT_EQ(Run({"retry", "--verdict", "CRASHED", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0].dump(),
+            absl::StrCat(R"({"type":"retry","trials":14,"codes":3,"problems":[")", problem, R"("]})"));
+  EXPECT_EQ(Run({"retry"}), 2);
+  EXPECT_EQ(Run({"retry", "--verdict", "SLOW"}), 2);
+}
+
+TEST_F(CliTest, CancelAllCancelsWhatIsActive) {
+  EXPECT_EQ(Run({"cancel", "--all"}), 0);
+  EXPECT_THAT(err, HasSubstr("No operation is queued or running"));
+  EXPECT_EQ(Run({"tune", problem, "--detach"}), 0);
+  EXPECT_EQ(Run({"cancel", "--all", "--problem", problem}), 0);
+  EXPECT_EQ(out, "operations/7 CANCELLED\n");
+  EXPECT_TRUE(fake.last_list_operations().active_only());
+  EXPECT_EQ(fake.last_list_operations().problem(), problem);
+  EXPECT_EQ(Run({"cancel"}), 2);
+  EXPECT_EQ(Run({"cancel", "7", "--all"}), 2);
+  EXPECT_EQ(Run({"cancel", "7", "--problem", problem}), 2);
+}
+
+TEST_F(CliTest, JobsAsksForOneProblem) {
+  EXPECT_EQ(Run({"jobs", "--problem", problem}), 0);
+  EXPECT_EQ(fake.last_list_operations().problem(), problem);
+  EXPECT_EQ(Run({"jobs", "--problem", "b2"}), 2);
+}
+
+TEST_F(CliTest, ADryRunSaysWhatASweepWouldDo) {
+  const std::string file = ::testing::TempDir() + "/dry.textproto";
+  ASSERT_TRUE(ReplaceFile(file, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  EXPECT_EQ(Run({"sweep", file, "--dry-run"}), 0);
+  EXPECT_THAT(out, HasSubstr("tune again"));
+  EXPECT_THAT(out, HasSubstr("1 problem on cuda:0: 56 trials to run, at most 14 compiles, 0 incumbents to time again; "
+                             "the trials take about 1 min 11 s\n"));
+  EXPECT_EQ(fake.calls("Sweep"), 0);
+  EXPECT_EQ(Run({"sweep", file, "--dry-run", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["estimate_s"], 71);
+  EXPECT_EQ(JsonLines()[0]["rows"][0]["known"], 22);
+}
+
+TEST_F(CliTest, ManyProblemsComeFromStandardInput) {
+  piped = absl::StrCat("# two shapes\n", problem, "\n\n  b1.h1.q1.d64.f16\n");
+  EXPECT_EQ(Run({"best", "-"}), 3) << "the second has no answer";
+  EXPECT_THAT(out, HasSubstr(absl::StrCat(problem, "  EXACT         41.20  attention_wmma")));
+  EXPECT_THAT(err, StartsWith("attune: b1.h1.q1.d64.f16: an answer is not known"));
+  EXPECT_EQ(Run({"space", "-"}), 0);
+  EXPECT_THAT(out, HasSubstr("b1.h1.q1.d64.f16:\n"));
+  EXPECT_EQ(Run({"preflight", "-", "--format=json"}), 3);
+  EXPECT_EQ(JsonLines().size(), 2u);
+  EXPECT_EQ(Run({"best", "-", "--artifact", "file"}), 2);
+}
+
+TEST_F(CliTest, AWrongLineOfStandardInputStartsNothing) {
+  piped = absl::StrCat(problem, "\nb1.h1\n");
+  EXPECT_EQ(Run({"tune", "-"}), 2);
+  EXPECT_THAT(err, HasSubstr("standard input, line 2: "));
+  EXPECT_EQ(fake.calls("Tune"), 0);
+  piped = "\n";
+  EXPECT_EQ(Run({"best", "-"}), 2);
+  EXPECT_THAT(err, HasSubstr("standard input has no problem"));
+}
+
+TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
+  terminal = true;
+  width = 80;
+  const std::string file = ::testing::TempDir() + "/narrow.textproto";
+  ASSERT_TRUE(ReplaceFile(file, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  piped = absl::StrCat(problem, "\n", problem, "\n");
+  for (const std::vector<std::string>& line : std::vector<std::vector<std::string>>{{"trials"},
+                                                                                    {"trials", problem},
+                                                                                    {"jobs"},
+                                                                                    {"history", problem},
+                                                                                    {"summary"},
+                                                                                    {"best", "-"},
+                                                                                    {"space", problem},
+                                                                                    {"preflight", problem},
+                                                                                    {"sweep", file, "--dry-run"}}) {
+    std::vector<std::string> plain = line;
+    plain.push_back("--no-color");
+    Run(plain);
+    EXPECT_NE(out, "");
+    if (line.back() == "--dry-run") out = out.substr(0, out.find("\n\n"));  // a sentence follows
+    for (const absl::string_view printed : absl::StrSplit(out, '\n')) EXPECT_LE(DisplayWidth(printed), 80u) << printed;
+  }
 }
 
 TEST_F(CliTest, SummaryComparesWinnersWithTheirBaselines) {

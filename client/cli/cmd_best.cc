@@ -4,6 +4,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 #include "client/cpp/files.h"
 #include "client/cpp/status.h"
@@ -51,10 +52,32 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const Arguments& arguments, cons
   return (*client)->GetBest(query);
 }
 
+// The answers for many problems, a line each.
+absl::StatusOr<ExitCode> RunMany(Session& session, const Arguments& arguments, const std::vector<Problem>& problems) {
+  if (!arguments.artifact.empty()) {
+    return absl::InvalidArgumentError("--artifact names one file; it cannot go with several problems");
+  }
+  Table table({{"problem"}, {"provenance"}, {"time us", kNumber}, {"variant", kFlexible}});
+  const auto code = ForEachProblem(session, problems, [&](const Problem& problem) -> absl::StatusOr<ExitCode> {
+    const auto answer = Ask(session, arguments, ToQuery(session, arguments, problem));
+    if (!answer.ok()) return answer.status();
+    if (session.json()) {
+      session.Emit(AnswerJson(**answer, session.policy()));
+    } else {
+      table.Row({ToText(problem), Word((*answer)->provenance()), Micros((*answer)->timing().median_us()),
+                 VariantText((*answer)->variant())});
+    }
+    return ExitCode::kOk;
+  });
+  if (!table.empty()) session.Print(table);
+  return code;
+}
+
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
-  const auto problem = ParseProblem(arguments.problem);
-  if (!problem.ok()) return problem.status();
-  const auto answer = Ask(session, arguments, ToQuery(session, arguments, *problem));
+  const auto problems = ReadProblems(session, arguments.problem);
+  if (!problems.ok()) return problems.status();
+  if (problems->size() > 1) return RunMany(session, arguments, *problems);
+  const auto answer = Ask(session, arguments, ToQuery(session, arguments, problems->front()));
   if (!answer.ok()) return answer.status();
   if (!arguments.artifact.empty()) {
     if ((*answer)->artifact().empty()) {
@@ -78,7 +101,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 
 Action AddBest(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  AddProblemArgument(app, &arguments->problem)->required();
+  AddProblemsArgument(app, &arguments->problem)->required();
   app.add_option("--artifact", arguments->artifact, "Write the compiled code (cubin, OpenCL binary) to this file");
   app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
   app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");

@@ -1,22 +1,60 @@
-// attune cancel: stops an operation between two trials.
+// attune cancel: stops an operation, or all, between two trials.
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/pages.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
 namespace {
 
-absl::StatusOr<ExitCode> Run(Session& session, const std::string& name) {
-  const auto client = session.client();
-  if (!client.ok()) return client.status();
-  const auto operation = (*client)->Cancel(ResourceName("operations", name));
+struct Arguments {
+  std::string operation;
+  std::string problem;
+  bool all = false;
+};
+
+absl::Status Cancel(Session& session, Client& client, const std::string& name) {
+  const auto operation = client.Cancel(name);
   if (!operation.ok()) return operation.status();
   if (session.json()) {
     session.Emit(OperationJson(*operation));
   } else {
-    session.Print(absl::StrCat(operation->name(), " ", Word(operation->state()),
-                               operation->done() ? "" : ", stops after the trial that is running"));
+    session.Print(absl::StrCat(operation->name(), " ", operation->done() ? Word(operation->state()) : "cancelling"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const Arguments& arguments) {
+  v1::ListOperationsRequest request;
+  request.set_active_only(true);
+  if (!arguments.problem.empty()) {
+    const auto problem = ParseProblem(arguments.problem);
+    if (!problem.ok()) return problem.status();
+    request.set_problem(ToText(*problem));
+  }
+  // First the newest: one that waits does not begin because the one ahead of it has ended.
+  std::vector<std::string> names;
+  absl::Status status = ForEach(client, &Client::ListOperations, &v1::ListOperationsResponse::operations, request, kAll,
+                                [&](const v1::Operation& operation) { names.push_back(operation.name()); });
+  for (const std::string& name : names) {
+    if (status.ok()) status = Cancel(session, client, name);
+  }
+  if (!status.ok()) return status;
+  if (names.empty()) session.Note("No operation is queued or running.");
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  if (arguments.all == !arguments.operation.empty() || (!arguments.all && !arguments.problem.empty())) {
+    return absl::InvalidArgumentError(
+        "give either an OPERATION, or --all, with --problem if need be (see attune cancel --help)");
+  }
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  if (arguments.all) return CancelAll(session, **client, arguments);
+  if (absl::Status status = Cancel(session, **client, ResourceName("operations", arguments.operation)); !status.ok()) {
+    return status;
   }
   return ExitCode::kOk;
 }
@@ -24,9 +62,11 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& name) {
 }  // namespace
 
 Action AddCancel(CLI::App& app) {
-  auto operation = std::make_shared<std::string>();
-  app.add_option("operation", *operation, "As `attune jobs` lists it: operations/7, or 7")->required();
-  return [operation](Session& session) { return Run(session, *operation); };
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("operation", arguments->operation, "As `attune jobs` lists it: operations/7, or 7");
+  app.add_flag("--all", arguments->all, "Every operation that is queued or running");
+  app.add_option("--problem", arguments->problem, "With --all: only this problem's");
+  return [arguments](Session& session) { return Run(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -30,13 +30,17 @@ absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const std::
 
 void Print(Session& session, const v1::ExplainResponse& explanation) {
   session.Print(TrialFields(explanation.trial()));
-  session.Print(absl::StrFormat("needs        %.3g GFLOP and %.3g MB; reaches %.1f TFLOP/s and %.0f GB/s\n",
-                                explanation.flops() / 1e9, explanation.bytes() / 1e6, explanation.tflops(),
-                                explanation.gbs()));
+  std::string needs =
+      absl::StrFormat("needs        %.3g GFLOP and %.3g MB", explanation.flops() / 1e9, explanation.bytes() / 1e6);
+  if (explanation.tflops() > 0) {
+    absl::StrAppendFormat(&needs, "; reaches %s and %.3g GB/s", Tflops(explanation.tflops()), explanation.gbs());
+  }
+  session.Print(absl::StrCat(needs, "\n"));
   int number = 0;
   for (const auto& finding : explanation.findings()) {
-    session.Print(absl::StrCat(++number, ". ", Paint(Word(finding.bound()), Color::kBold, session.colored_out()), ": ",
-                               finding.text()));
+    StyledLine line;
+    line.Add(absl::StrCat(++number, ". ")).Add(Word(finding.bound()), Color::kBold).Add(": ").Add(finding.text());
+    session.Print(line);
     if (!finding.advice().empty()) session.Print(absl::StrCat("   Try: ", finding.advice()));
   }
 }

@@ -1,13 +1,24 @@
 // attune history: who was served for a problem, since when and why.
+#include <set>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
+#include "client/cli/trial_text.h"
 
 namespace attune::cli {
 namespace {
+
+// Newest first, the first that no roll-back took out is served.
+Cell StateOf(const v1::Incumbent& incumbent, std::set<std::pair<std::string, v1::Policy>>& served) {
+  if (incumbent.rolled_back()) return {"rolled back", Color::kYellow};
+  if (!served.emplace(incumbent.device_id(), incumbent.policy()).second) return {""};
+  return {incumbent.pinned() ? "pinned" : "served", Color::kGreen};
+}
 
 absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
   const auto problem = ParseProblem(text);
@@ -20,24 +31,24 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
   request.set_history(true);
   Table table({{"incumbent"},
                {"since"},
-               {"device"},
-               {"policy"},
+               {"device", kText, 2},
+               {"policy", kText, 1},
                {"time us", kNumber},
                {"state"},
                {"variant", kFlexible},
                {"why", kFlexible}});
-  const absl::Status status = ForEach(
-      **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
-      [&](const v1::Incumbent& incumbent) {
-        if (session.json()) {
-          session.Emit(IncumbentJson(incumbent));
-          return;
-        }
-        table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
-                   std::string(attune::Word(incumbent.policy())), Micros(incumbent.trial().timing().median_us()),
-                   incumbent.rolled_back() ? Cell("rolled back", Color::kYellow) : Cell(""),
-                   VariantText(incumbent.trial().variant()), incumbent.why()});
-      });
+  std::set<std::pair<std::string, v1::Policy>> served;  // devices and policies whose incumbent was seen
+  const absl::Status status =
+      ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
+              [&](const v1::Incumbent& incumbent) {
+                if (session.json()) {
+                  session.Emit(IncumbentJson(incumbent));
+                  return;
+                }
+                table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
+                           std::string(attune::Word(incumbent.policy())), Micros(ServedTiming(incumbent).median_us()),
+                           StateOf(incumbent, served), VariantText(incumbent.trial().variant()), incumbent.why()});
+              });
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {

@@ -4,6 +4,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
+#include "client/cli/progress.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -11,6 +12,7 @@ namespace {
 
 struct Arguments {
   bool active = false;
+  std::string problem;
   int64_t limit = 50;
 };
 
@@ -27,16 +29,35 @@ Color ColorOf(v1::Operation::State state) {
   }
 }
 
+// Of one that waits: how many are ahead.
+std::string PhaseText(const v1::OperationProgress& progress) {
+  if (progress.queue_position() > 0) return absl::StrCat(progress.queue_position(), " ahead");
+  return Word(progress.phase());
+}
+
+// Of a sweep, its problems.
+std::string DoneText(const v1::OperationProgress& progress) {
+  if (progress.problems_total() > 0) {
+    return absl::StrCat(progress.problems_done(), "/", progress.problems_total(), " problems");
+  }
+  return progress.trials_total() > 0 ? absl::StrCat(progress.trials_done(), "/", progress.trials_total()) : "-";
+}
+
+std::string What(const v1::Operation& operation) {
+  if (operation.has_error()) return absl::StrCat(operation.title(), ": ", OneLine(operation.error().message()));
+  const std::string waits = WaitText(operation.progress());
+  return absl::StrCat(operation.title(), operation.done() || waits.empty() ? "" : absl::StrCat(": ", waits));
+}
+
 void AddRow(const v1::Operation& operation, Table* table) {
   const v1::OperationProgress& progress = operation.progress();
   table->Row({operation.name(),
               {Word(operation.state()), ColorOf(operation.state())},
-              operation.done() ? "" : Word(progress.phase()),
-              absl::StrCat(progress.trials_done(), "/", progress.trials_total()),
+              operation.done() ? "" : PhaseText(progress),
+              DoneText(progress),
               Micros(progress.best().timing().median_us()),
               LocalTime(operation.create_time()),
-              {operation.has_error() ? absl::StrCat(operation.title(), ": ", operation.error().message())
-                                     : operation.title()}});
+              What(operation)});
 }
 
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
@@ -44,12 +65,17 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   if (!client.ok()) return client.status();
   v1::ListOperationsRequest request;
   request.set_active_only(arguments.active);
+  if (!arguments.problem.empty()) {
+    const auto problem = ParseProblem(arguments.problem);
+    if (!problem.ok()) return problem.status();
+    request.set_problem(ToText(*problem));
+  }
   Table table({{"operation"},
                {"state"},
-               {"phase"},
-               {"trials", kNumber},
-               {"best us", kNumber},
-               {"started"},
+               {"phase", kText, 1},
+               {"trials", kNumber, 2},
+               {"best us", kNumber, 3},
+               {"started", kText, 4},
                {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
@@ -74,6 +100,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 Action AddJobs(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_flag("--active", arguments->active, "Only those queued or running");
+  app.add_option("--problem", arguments->problem, "Only those that tune or evaluate this problem");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

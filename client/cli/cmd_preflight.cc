@@ -5,6 +5,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -16,8 +17,9 @@ struct Arguments {
 };
 
 void Print(Session& session, const v1::PreflightResponse& preflight) {
-  session.Print(absl::StrCat(ProblemText(preflight.problem()), " on ", preflight.device().id(), " (",
-                             preflight.device().model(), ", ", preflight.device().compute_units(), " SMs)"));
+  session.Print(absl::StrCat(ProblemText(preflight.problem()), " on ", preflight.device().id(), ", ",
+                             preflight.device().compute_units(), " SMs"));
+  session.Print(preflight.device().model());
   Table table({{"family"},
                {"variants", kNumber},
                {"of", kNumber},
@@ -25,8 +27,10 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
                {"known", kNumber},
                {"why not", kFlexible}});
   int64_t variants = 0;
+  int64_t known = 0;
   for (const auto& family : preflight.families()) {
     variants += family.variants();
+    known += family.known();
     table.Row({family.name(),
                absl::StrCat(family.variants()),
                absl::StrCat(family.product()),
@@ -36,21 +40,17 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
   }
   session.Print(table);
   session.Print(absl::StrCat(
-      variants, " variants to try",
-      preflight.has_estimate() ? absl::StrCat(", about ", ClockText(FromProto(preflight.estimate())), " min:s") : ""));
+      Counted(variants, "variant"), ", ", known, " already tried",
+      preflight.has_estimate() ? absl::StrCat(", about ", DurationText(FromProto(preflight.estimate()))) : ""));
   for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
-  const auto problem = ParseProblem(arguments.problem);
-  if (!problem.ok()) return problem.status();
-  const auto client = session.client();
-  if (!client.ok()) return client.status();
+absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
   v1::PreflightRequest request;
-  *request.mutable_problem() = attune::ToProto(*problem);
+  *request.mutable_problem() = attune::ToProto(problem);
   request.set_device_id(session.options().device);
   for (const std::string& family : arguments.families) request.add_families(family);
-  const auto preflight = (*client)->Preflight(request);
+  const auto preflight = client.Preflight(request);
   if (!preflight.ok()) return preflight.status();
   if (session.json()) {
     session.Emit(PreflightJson(*preflight));
@@ -62,11 +62,20 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   return feasible ? ExitCode::kOk : ExitCode::kNotFound;
 }
 
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problems = ReadProblems(session, arguments.problem);
+  if (!problems.ok()) return problems.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  return ForEachProblem(session, *problems,
+                        [&](const Problem& problem) { return RunOne(session, **client, arguments, problem); });
+}
+
 }  // namespace
 
 Action AddPreflight(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  AddProblemArgument(app, &arguments->problem)->required();
+  AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

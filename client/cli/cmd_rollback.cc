@@ -4,6 +4,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/cli/trial_text.h"
 
 namespace attune::cli {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 struct Arguments {
   std::string problem;
   std::string why;
+  std::string to;
 };
 
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
@@ -23,13 +25,14 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   request.set_device_id(session.options().device);
   request.set_policy(session.policy());
   request.set_why(arguments.why);
+  if (!arguments.to.empty()) request.set_to(ResourceName("incumbents", arguments.to));
   const auto served = (*client)->RollBack(request);
   if (!served.ok()) return served.status();
   if (session.json()) {
     session.Emit(IncumbentJson(*served));
   } else {
     session.Print(absl::StrCat("served again: ", VariantText(served->trial().variant()), "  ",
-                               Micros(served->trial().timing().median_us()), " us"));
+                               Micros(ServedTiming(*served).median_us()), " us", served->pinned() ? ", pinned" : ""));
   }
   return ExitCode::kOk;
 }
@@ -39,6 +42,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 Action AddRollback(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   AddProblemArgument(app, &arguments->problem)->required();
+  app.add_option("--to", arguments->to, "This earlier incumbent, as `attune history` lists it: incumbents/3, or 3");
   app.add_option("--why", arguments->why, "Kept in the history");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

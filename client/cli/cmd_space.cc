@@ -3,6 +3,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -22,24 +23,20 @@ void PrintCounts(Session& session, const v1::PreflightResponse& space) {
       table.Row({"", absl::StrCat("-", removed.removed()), removed.constraint(), removed.reason()});
     }
     table.Row({"",
-               {absl::StrCat("= ", family.variants()), Color::kBold},
+               {absl::StrCat(family.lower_bound() ? "> " : "= ", family.variants()), Color::kBold},
                family.feasible() ? "" : family.reason(),
-               absl::StrCat(family.compiles(), " compiles")});
+               Counted(family.compiles(), "compile")});
   }
   session.Print(table);
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
-  const auto problem = ParseProblem(arguments.problem);
-  if (!problem.ok()) return problem.status();
-  const auto client = session.client();
-  if (!client.ok()) return client.status();
+absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
   v1::PreflightRequest request;
-  *request.mutable_problem() = attune::ToProto(*problem);
+  *request.mutable_problem() = attune::ToProto(problem);
   request.set_device_id(session.options().device);
   for (const std::string& family : arguments.families) request.add_families(family);
   request.set_list_variants(arguments.list);
-  const auto space = (*client)->Preflight(request);
+  const auto space = client.Preflight(request);
   if (!space.ok()) return space.status();
   if (arguments.list) {
     for (const v1::Variant& variant : space->variants()) {
@@ -54,14 +51,28 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   } else {
     PrintCounts(session, *space);
   }
+  if (arguments.list || !session.json()) {
+    for (const std::string& warning : space->warnings()) session.Note(absl::StrCat("warning: ", warning));
+  }
   return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problems = ReadProblems(session, arguments.problem);
+  if (!problems.ok()) return problems.status();
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  return ForEachProblem(session, *problems, [&](const Problem& problem) {
+    if (problems->size() > 1 && !session.json() && !arguments.list) session.Print(absl::StrCat(ToText(problem), ":"));
+    return RunOne(session, **client, arguments, problem);
+  });
 }
 
 }  // namespace
 
 Action AddSpace(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  AddProblemArgument(app, &arguments->problem)->required();
+  AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_flag("--list", arguments->list, "List the variants, one a line");
   return [arguments](Session& session) { return Run(session, *arguments); };

@@ -8,6 +8,7 @@
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
+#include "client/cli/trial_text.h"
 
 namespace attune::cli {
 namespace {
@@ -38,14 +39,14 @@ Json SummaryJson(const v1::Incumbent& incumbent, const std::map<std::string, dou
   json["type"] = "summary";
   json["speedups"] = Json::object();
   for (const auto& [contender, us] : times) {
-    json["speedups"][contender] = us / incumbent.trial().timing().median_us();
+    json["speedups"][contender] = us / ServedTiming(incumbent).median_us();
   }
   return json;
 }
 
 std::string SpeedupText(const v1::Incumbent& incumbent, const std::map<std::string, double>& times) {
   return absl::StrJoin(times, ", ", [&](std::string* out, const auto& time) {
-    absl::StrAppend(out, Speedup(time.second / incumbent.trial().timing().median_us()), " ", time.first);
+    absl::StrAppend(out, Speedup(time.second / ServedTiming(incumbent).median_us()), " ", time.first);
   });
 }
 
@@ -57,8 +58,8 @@ absl::StatusOr<ExitCode> Run(Session& session) {
   v1::ListIncumbentsRequest request;
   request.set_device_id(session.options().device);
   Table table({{"problem"},
-               {"device"},
-               {"policy"},
+               {"device", kText, 2},
+               {"policy", kText, 1},
                {"time us", kNumber},
                {"against baselines", kFlexible},
                {"variant", kFlexible}});
@@ -66,14 +67,14 @@ absl::StatusOr<ExitCode> Run(Session& session) {
       **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
       [&](const v1::Incumbent& incumbent) {
         const auto found = baselines->find({incumbent.problem_text(), incumbent.device_id(), incumbent.policy()});
-        const bool timed = incumbent.trial().timing().median_us() > 0;
+        const bool timed = ServedTiming(incumbent).median_us() > 0;
         const auto times = timed && found != baselines->end() ? found->second : std::map<std::string, double>();
         if (session.json()) {
           session.Emit(SummaryJson(incumbent, times));
           return;
         }
         table.Row({incumbent.problem_text(), incumbent.device_id(), std::string(attune::Word(incumbent.policy())),
-                   Micros(incumbent.trial().timing().median_us()), SpeedupText(incumbent, times),
+                   Micros(ServedTiming(incumbent).median_us()), SpeedupText(incumbent, times),
                    VariantText(incumbent.trial().variant())});
       });
   if (!status.ok()) return status;

@@ -4,6 +4,7 @@
 #include "client/cli/follow.h"
 #include "client/cli/json.h"
 #include "client/cli/sweep_plan.h"
+#include "client/cli/text.h"
 #include "client/cpp/files.h"
 
 namespace attune::cli {
@@ -15,6 +16,7 @@ struct Arguments {
   std::string report_json;
   std::string request_id;
   bool detach = false;
+  bool dry_run = false;
 };
 
 absl::Status WriteReports(const Arguments& arguments, const v1::SweepReport& report) {
@@ -28,6 +30,37 @@ absl::Status WriteReports(const Arguments& arguments, const v1::SweepReport& rep
   return absl::OkStatus();
 }
 
+absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::SweepRequest& request) {
+  const auto plan = client.PlanSweep(request);
+  if (!plan.ok()) return plan.status();
+  if (session.json()) {
+    session.Emit(SweepPlanJson(*plan));
+    return ExitCode::kOk;
+  }
+  Table table({{"problem"},
+               {"variants", kNumber},
+               {"known", kNumber},
+               {"trials", kNumber},
+               {"compiles", kNumber},
+               {"what", kFlexible}});
+  int retimed = 0;
+  for (const auto& row : plan->rows()) {
+    const bool retime = row.tuned() && row.trials() == 0;
+    retimed += retime ? 1 : 0;
+    const std::string what = retime ? "time the incumbent again" : row.tuned() ? "tune again" : "tune";
+    table.Row({row.problem(), absl::StrCat(row.variants()), absl::StrCat(row.known()), absl::StrCat(row.trials()),
+               absl::StrCat(row.compiles()), row.reason().empty() ? Cell(what) : Cell(row.reason(), Color::kYellow)});
+  }
+  session.Print(table);
+  session.Print(absl::StrCat(
+      "\n", Counted(plan->rows_size(), "problem"), " on ", plan->device_id(), ": ", Counted(plan->trials(), "trial"),
+      " to run, at most ", Counted(plan->compiles(), "compile"), ", ", Counted(retimed, "incumbent"),
+      " to time again; ",
+      plan->has_estimate() ? absl::StrCat("the trials take about ", DurationText(FromProto(plan->estimate())))
+                           : "nothing was tried on this device yet to tell how long that takes"));
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   auto plan = ReadSweepPlan(arguments.file);
   if (!plan.ok()) return plan.status();
@@ -38,6 +71,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   v1::SweepRequest request;
   request.set_request_id(arguments.request_id);
   *request.mutable_plan() = *std::move(plan);
+  if (arguments.dry_run) return DryRun(session, **client, request);
   const auto started = (*client)->Sweep(std::move(request));
   return FollowUnless(arguments.detach, session, started, [&arguments](const v1::Operation& done) {
     return done.has_sweep() ? WriteReports(arguments, done.sweep()) : absl::OkStatus();
@@ -52,6 +86,7 @@ Action AddSweep(CLI::App& app) {
   app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
   app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
+  app.add_flag("--dry-run", arguments->dry_run, "Say what the sweep would do and about how long; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

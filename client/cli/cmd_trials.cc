@@ -60,7 +60,8 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   if (!request.ok()) return request.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
-  Table table = TrialTable();
+  const TrialsOf whose = arguments.subject.empty() ? TrialsOf::kProblems : TrialsOf::kOneProblem;
+  Table table = TrialTable(whose);
   int64_t count = 0;
   const absl::Status status = ForEach(**client, &Client::ListTrials, &v1::ListTrialsResponse::trials, *request,
                                       arguments.limit, [&](const v1::Trial& trial) {
@@ -68,7 +69,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
                                         if (session.json()) {
                                           session.Emit(TrialJson(trial));
                                         } else {
-                                          AddTrial(trial, &table);
+                                          AddTrial(trial, whose, &table);
                                         }
                                       });
   if (!status.ok()) return status;

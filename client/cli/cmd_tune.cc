@@ -1,8 +1,10 @@
 // attune tune: starts tuning a problem and follows it.
-#include "absl/strings/str_cat.h"
+#include <map>
+
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -21,12 +23,10 @@ struct Arguments {
   std::string request_id;
 };
 
+// But for the problem.
 absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const Arguments& arguments) {
-  const auto problem = ParseProblem(arguments.problem);
-  if (!problem.ok()) return problem.status();
   v1::TuneRequest request;
   request.set_request_id(arguments.request_id);
-  *request.mutable_problem() = attune::ToProto(*problem);
   request.set_device_id(session.options().device);
   request.set_policy(session.policy());
   for (const std::string& family : arguments.families) request.add_families(family);
@@ -45,21 +45,42 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const Argument
 }
 
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
-  auto request = ToRequest(session, arguments);
+  const auto problems = ReadProblems(session, arguments.problem);
+  if (!problems.ok()) return problems.status();
+  if (problems->size() > 1 && !arguments.request_id.empty()) {
+    return absl::InvalidArgumentError("--request-id names one operation; it cannot go with several problems");
+  }
+  const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
-  return FollowUnless(arguments.detach, session, (*client)->Tune(*std::move(request)));
+  // All are queued before the first is followed, so that the next compiles ahead while one has the device.
+  std::map<std::string, v1::Operation> started;
+  const auto queued = ForEachProblem(session, *problems, [&](const Problem& problem) -> absl::StatusOr<ExitCode> {
+    v1::TuneRequest one = *request;
+    *one.mutable_problem() = attune::ToProto(problem);
+    auto operation = (*client)->Tune(std::move(one));
+    if (!operation.ok()) return operation.status();
+    started[ToText(problem)] = *std::move(operation);
+    return ExitCode::kOk;
+  });
+  if (!queued.ok()) return queued.status();
+  const auto followed = ForEachProblem(session, *problems, [&](const Problem& problem) -> absl::StatusOr<ExitCode> {
+    const auto operation = started.find(ToText(problem));
+    if (operation == started.end()) return ExitCode::kOk;  // said already
+    return FollowUnless(arguments.detach, session, operation->second);
+  });
+  return followed.ok() && *followed == ExitCode::kOk ? queued : followed;
 }
 
 }  // namespace
 
 Action AddTune(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  AddProblemArgument(app, &arguments->problem)->required();
+  AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
-      ->check(CLI::IsMember({"exhaustive", "random"}));
+      ->check(OneOf({"exhaustive", "random"}));
   AddCount(app, "--max-trials", &arguments->max_trials, "Stop after this many trials; 0: no limit");
   app.add_option("--max-time", arguments->max_time, "Stop after this long: 30s, 5m, 1h30m");
   app.add_option("--seed", arguments->seed, "Of --strategy random; 0: chosen by the server");

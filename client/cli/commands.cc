@@ -6,6 +6,7 @@ const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
       {"preflight", "Say what tuning a problem would try, and what stands in its way; runs nothing",
        "attune preflight b2.h8.q512.d64.f16\n"
+       "attune preflight - < shapes.txt\n"
        "attune preflight b1.h32.kvh8.q1.kv8192.d128.bf16 --device profile:l4",
        AddPreflight},
       {"devices", "List the server's devices and back ends", "attune devices\nattune --server l4:7411 devices",
@@ -16,12 +17,14 @@ const std::vector<Command>& Commands() {
       {"tune", "Find the fastest variant of a problem",
        "attune tune b2.h8.q512.d64.f16\n"
        "attune tune b1.h32.kvh8.q1.kv8192.d128.bf16 --strategy random --max-trials 200 --max-time 5m\n"
-       "attune tune b2.h8.q512.d64.f16 --detach",
+       "attune tune b2.h8.q512.d64.f16 --detach\n"
+       "attune tune - < shapes.txt",
        AddTune},
       {"best", "Show the best known variant of a problem, and how to launch it",
        "attune best b2.h8.q512.d64.f16\n"
        "attune best b2.h8.q512.d64.f16.causal --artifact attention.cubin --format=json\n"
-       "attune best b2.h8.q512.d64.f16 --offline",
+       "attune best b2.h8.q512.d64.f16 --offline\n"
+       "attune best - < shapes.txt",
        AddBest},
       {"trials", "List trials, or show one",
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
@@ -32,14 +35,28 @@ const std::vector<Command>& Commands() {
       {"evaluate", "Time one variant against the incumbent: KEEP or REVERT",
        "attune evaluate b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32", AddEvaluate},
       {"sweep", "Tune and re-time a file of problems, and report regressions",
-       "attune sweep nightly.textproto --report-md report.md --report-json report.json", AddSweep},
-      {"jobs", "List operations", "attune jobs\nattune jobs --active", AddJobs},
+       "attune sweep nightly.textproto --report-md report.md --report-json report.json\n"
+       "attune sweep nightly.textproto --dry-run",
+       AddSweep},
+      {"jobs", "List operations, and whom those that wait are waiting for",
+       "attune jobs\nattune jobs --active\nattune jobs --problem b2.h8.q512.d64.f16", AddJobs},
       {"watch", "Follow an operation", "attune watch operations/7", AddWatch},
-      {"cancel", "Cancel an operation; what it committed stays", "attune cancel operations/7", AddCancel},
+      {"cancel", "Cancel an operation, or all; what they committed stays",
+       "attune cancel operations/7\nattune cancel --all\nattune cancel --all --problem b2.h8.q512.d64.f16", AddCancel},
+      {"retry", "Have trials that did not end OK tried again",
+       "attune retry --verdict CRASHED\n"
+       "attune retry --verdict CRASHED --verdict TIMEOUT --problem b2.h8.q512.d64.f16 --family attention_wmma",
+       AddRetry},
       {"history", "List the incumbents of a problem, past and present", "attune history b2.h8.q512.d64.f16",
        AddHistory},
-      {"rollback", "Serve the previous incumbent of a problem again",
-       "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"", AddRollback},
+      {"rollback", "Serve the previous incumbent of a problem again, or an earlier one",
+       "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"\n"
+       "attune rollback b2.h8.q512.d64.f16 --to incumbents/3",
+       AddRollback},
+      {"serve", "Serve a given variant, and keep it when others are faster",
+       "attune serve b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32 --why \"bitwise as last month\"\n"
+       "attune serve b2.h8.q512.d64.f16 --unpin",
+       AddServe},
       {"baseline", "Record somebody else's time for a problem, or list what is recorded",
        "attune baseline b2.h8.q512.d64.f16 torch-sdpa-flash 47.0\nattune baseline", AddBaseline},
       {"summary", "List the winner of each problem with its speed-ups over the baselines",

@@ -3,6 +3,7 @@
 #define ATTUNE_CLIENT_CLI_ENVIRONMENT_H_
 
 #include <functional>
+#include <istream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -14,6 +15,7 @@ namespace attune::cli {
 struct Environment {
   std::ostream& out;  // results
   std::ostream& err;  // progress, questions, errors
+  std::istream& in;   // problems, where "-" stands for one
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool in_is_terminal = false;

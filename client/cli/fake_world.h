@@ -68,15 +68,17 @@ class CliTest : public ::testing::Test {
   int Run(const std::vector<std::string>& arguments) {
     std::ostringstream out_stream;
     std::ostringstream err_stream;
+    std::istringstream in_stream(piped);
     auto owned = std::make_unique<FakeInterrupts>();
     interrupts = owned.get();
     interrupts->lines = typed;
     Environment env = {.out = out_stream,
                        .err = err_stream,
+                       .in = in_stream,
                        .out_is_terminal = terminal,
                        .err_is_terminal = terminal,
                        .in_is_terminal = terminal,
-                       .width = terminal ? 100 : 0,
+                       .width = terminal ? width : 0,
                        .variable = [this](const std::string& name) { return variables[name]; },
                        .interrupts = std::move(owned)};
     const int code = RunCli(arguments, env);
@@ -97,6 +99,8 @@ class CliTest : public ::testing::Test {
   std::unique_ptr<attune::testing::RunningServer> server = std::make_unique<attune::testing::RunningServer>(&fake);
   std::map<std::string, std::string> variables;
   bool terminal = false;
+  int width = 100;    // of the terminal
+  std::string piped;  // on standard input
   std::deque<std::string> typed;
   FakeInterrupts* interrupts = nullptr;
   std::string out;

@@ -6,6 +6,7 @@
 #include "client/cli/fake_world.h"
 #include "client/cpp/files.h"
 #include "gmock/gmock.h"
+#include "proto/attune/problem.h"
 
 namespace attune::cli {
 namespace {
@@ -44,6 +45,51 @@ TEST_F(FollowTest, JsonIsProgressLinesThenTheResult) {
   EXPECT_EQ(lines[2]["type"], "tuning");
   EXPECT_EQ(lines[2]["winner"]["trial"], "trials/1");
   EXPECT_EQ(err, "");
+}
+
+TEST_F(FollowTest, TunesEveryProblemOfStandardInput) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  piped = absl::StrCat(problem, "\nb1.h1.q1.d64.f16\n");
+  EXPECT_EQ(Run({"tune", "-"}), 0);
+  EXPECT_EQ(fake.calls("Tune"), 2);
+  EXPECT_EQ(attune::ToText(*attune::FromProto(fake.last_tune().problem())), "b1.h1.q1.d64.f16");
+  EXPECT_EQ(fake.calls("WatchOperation"), 2);
+  EXPECT_EQ(Run({"tune", "-", "--detach"}), 0);
+  EXPECT_EQ(out, "operations/7\noperations/7\n");
+  EXPECT_EQ(Run({"tune", "-", "--request-id", "mine"}), 2);
+}
+
+TEST_F(FollowTest, OneOfSeveralProblemsThatCannotStartIsSaidAndTheOthersGoOn) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies"});
+  piped = absl::StrCat("b1.h1.q1.d64.f16\n", problem, "\n");
+  EXPECT_EQ(Run({"tune", "-"}), 1);
+  EXPECT_THAT(err, HasSubstr("attune: b1.h1.q1.d64.f16: no kernel family applies\n"));
+  EXPECT_EQ(fake.calls("WatchOperation"), 1);
+  EXPECT_THAT(out, HasSubstr("promoted: "));
+}
+
+TEST_F(FollowTest, ServePinsTheVariant) {
+  fake.EndsWith(attune::testing::EndedEvaluation(v1::EvaluateResult::DECISION_PINNED));
+  EXPECT_EQ(Run({"serve", problem, attune::testing::FakeAttune::kVariant, "--why", "as last month"}), 0);
+  EXPECT_THAT(out, HasSubstr("PINNED"));
+  EXPECT_TRUE(fake.last_evaluate().pin());
+  EXPECT_EQ(fake.last_evaluate().why(), "as last month");
+  fake.EndsWith(attune::testing::EndedEvaluation(v1::EvaluateResult::DECISION_REVERT));
+  EXPECT_EQ(Run({"serve", problem, attune::testing::FakeAttune::kVariant}), 5) << "it was wrong, and is not served";
+  EXPECT_EQ(Run({"evaluate", problem, attune::testing::FakeAttune::kVariant}), 5);
+  EXPECT_FALSE(fake.last_evaluate().pin());
+}
+
+TEST_F(FollowTest, AFailureOfManyLinesIsOne) {
+  v1::Operation failed;
+  failed.set_name("operations/7");
+  failed.set_state(v1::Operation::STATE_FAILED);
+  failed.set_done(true);
+  failed.mutable_error()->set_message("does not compile: CRASHED\nthe compiler was killed");
+  fake.EndsWith(failed);
+  EXPECT_EQ(Run({"tune", problem}), 6);
+  EXPECT_THAT(err, HasSubstr("failed: does not compile: CRASHED; the compiler was killed\n"));
 }
 
 TEST_F(FollowTest, TuneDetachedPrintsTheOperationsNameAlone) {

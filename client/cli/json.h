@@ -31,6 +31,8 @@ Json ProgressJson(const v1::Operation& operation);
 Json TuningJson(const v1::Operation& operation);
 Json EvaluationJson(const v1::Operation& operation);
 Json SweepJson(const v1::SweepReport& report);
+Json SweepPlanJson(const v1::PlanSweepResponse& plan);
+Json RetryJson(const v1::RetryTrialsResponse& retry);
 
 // Canonical text; empty when the server sent a problem that this program does not know.
 std::string ProblemText(const v1::Problem& problem);

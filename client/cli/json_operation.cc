@@ -9,6 +9,9 @@ namespace {
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+Json CountOrNull(int64_t count) { return count > 0 ? Json(count) : Json(); }
+Json NumberOrNull(double number) { return number > 0 ? Json(number) : Json(); }
+
 Json VerdictsJson(const v1::OperationProgress& progress) {
   Json json = Json::object();
   for (const v1::VerdictCount& count : progress.verdicts()) {
@@ -28,10 +31,13 @@ Json OperationJson(const v1::Operation& operation) {
           {"phase", Word(operation.progress().phase())},
           {"trials_done", operation.progress().trials_done()},
           {"trials_total", operation.progress().trials_total()},
-          {"request_id", operation.request_id()},
+          {"request_id", TextOrNull(operation.request_id())},
           {"create_time", TextOrNull(Iso(operation.create_time()))},
           {"end_time", TextOrNull(Iso(operation.end_time()))},
-          {"error", operation.has_error() ? Json(operation.error().message()) : Json()}};
+          {"error", operation.has_error() ? Json(operation.error().message()) : Json()},
+          {"problem", TextOrNull(operation.problem())},
+          {"waits_for", TextOrNull(operation.progress().waits_for())},
+          {"queue_position", CountOrNull(operation.progress().queue_position())}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {
@@ -43,16 +49,20 @@ Json ProgressJson(const v1::Operation& operation) {
           {"trials_done", progress.trials_done()},
           {"trials_total", progress.trials_total()},
           {"trials_reused", progress.trials_reused()},
-          {"trials_per_s", TrialsPerSecond(progress)},
+          {"trials_per_s", NumberOrNull(TrialsPerSecond(progress))},
           {"compiles_done", progress.compiles_done()},
           {"compiles_total", progress.compiles_total()},
           {"verdicts", VerdictsJson(progress)},
           {"best_variant", progress.has_best() ? Json(VariantText(progress.best().variant())) : Json()},
           {"best_latency_ms", progress.has_best() ? Json(progress.best().timing().median_us() / 1000) : Json()},
-          {"device_busy", progress.device_busy()},
-          {"elapsed_s", absl::ToDoubleSeconds(FromProto(progress.elapsed()))},
+          {"device_busy", NumberOrNull(progress.device_busy())},
+          {"elapsed_s", progress.has_elapsed() ? Json(absl::ToDoubleSeconds(FromProto(progress.elapsed()))) : Json()},
           {"eta_s", progress.has_eta() ? Json(absl::ToDoubleSeconds(FromProto(progress.eta()))) : Json()},
-          {"message", progress.message()}};
+          {"message", progress.message()},
+          {"waits_for", TextOrNull(progress.waits_for())},
+          {"queue_position", CountOrNull(progress.queue_position())},
+          {"problems_done", progress.problems_total() > 0 ? Json(progress.problems_done()) : Json()},
+          {"problems_total", CountOrNull(progress.problems_total())}};
 }
 
 Json TuningJson(const v1::Operation& operation) {
@@ -61,7 +71,7 @@ Json TuningJson(const v1::Operation& operation) {
                {"operation", operation.name()},
                {"promoted", result.promoted()},
                {"decision", result.decision()},
-               {"floor_ms", result.floor_us() / 1000},
+               {"floor_ms", NumberOrNull(result.floor_us() / 1000)},
                {"verdicts", VerdictsJson(operation.progress())},
                {"incumbent", result.has_incumbent() ? IncumbentJson(result.incumbent()) : Json()},
                {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
@@ -94,10 +104,32 @@ Json SweepJson(const v1::SweepReport& report) {
                             {"outcome", Word(row.outcome())},
                             {"before_ms", row.before_us() > 0 ? Json(row.before_us() / 1000) : Json()},
                             {"after_ms", row.after_us() > 0 ? Json(row.after_us() / 1000) : Json()},
-                            {"variant", row.variant()},
+                            {"variant", TextOrNull(row.variant())},
                             {"detail", row.detail()},
                             {"trials", row.trials()},
                             {"compiles", row.compiles()}});
+  }
+  return json;
+}
+
+Json SweepPlanJson(const v1::PlanSweepResponse& plan) {
+  Json json = {{"type", "sweep_plan"},
+               {"device", plan.device_id()},
+               {"problems", plan.rows_size()},
+               {"variants", plan.variants()},
+               {"known", plan.known()},
+               {"trials", plan.trials()},
+               {"compiles", plan.compiles()},
+               {"estimate_s", plan.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(plan.estimate()))) : Json()},
+               {"rows", Json::array()}};
+  for (const auto& row : plan.rows()) {
+    json["rows"].push_back({{"problem", row.problem()},
+                            {"variants", row.variants()},
+                            {"known", row.known()},
+                            {"trials", row.trials()},
+                            {"compiles", row.compiles()},
+                            {"tuned", row.tuned()},
+                            {"reason", TextOrNull(row.reason())}});
   }
   return json;
 }

@@ -12,6 +12,7 @@ Json ConstraintJson(const v1::KernelFamily::Constraint& constraint) {
 }  // namespace
 
 Json DeviceJson(const v1::Device& device) {
+  const auto known = [](int64_t figure) { return figure > 0 ? Json(figure) : Json(); };
   return {{"type", "device"},
           {"device", device.id()},
           {"backend", Word(device.backend())},
@@ -20,20 +21,20 @@ Json DeviceJson(const v1::Device& device) {
           {"driver", device.driver()},
           {"target", device.target()},
           {"fingerprint", device.fingerprint()},
-          {"sm_count", device.compute_units()},
-          {"warp_size", device.warp_size()},
-          {"max_threads_per_block", device.max_threads_per_block()},
-          {"max_warps_per_sm", device.max_warps_per_sm()},
-          {"max_blocks_per_sm", device.max_blocks_per_sm()},
-          {"registers_per_sm", device.registers_per_sm()},
-          {"max_registers_per_thread", device.max_registers_per_thread()},
-          {"shared_bytes_per_block", device.shared_bytes_per_block()},
-          {"shared_bytes_per_sm", device.shared_bytes_per_sm()},
-          {"l2_bytes", device.l2_bytes()},
-          {"memory_bytes", device.memory_bytes()},
-          {"compute_capability", device.compute_capability()},
-          {"sm_clock_mhz", device.sm_clock_mhz()},
-          {"memory_bandwidth_gbs", device.memory_bandwidth_gbs()}};
+          {"sm_count", known(device.compute_units())},
+          {"warp_size", known(device.warp_size())},
+          {"max_threads_per_block", known(device.max_threads_per_block())},
+          {"max_warps_per_sm", known(device.max_warps_per_sm())},
+          {"max_blocks_per_sm", known(device.max_blocks_per_sm())},
+          {"registers_per_sm", known(device.registers_per_sm())},
+          {"max_registers_per_thread", known(device.max_registers_per_thread())},
+          {"shared_bytes_per_block", known(device.shared_bytes_per_block())},
+          {"shared_bytes_per_sm", known(device.shared_bytes_per_sm())},
+          {"l2_bytes", known(device.l2_bytes())},
+          {"memory_bytes", known(device.memory_bytes())},
+          {"compute_capability", known(device.compute_capability())},
+          {"sm_clock_mhz", known(device.sm_clock_mhz())},
+          {"memory_bandwidth_gbs", known(device.memory_bandwidth_gbs())}};
 }
 
 Json BackendJson(const v1::BackendStatus& status) {
@@ -79,12 +80,14 @@ Json PreflightJson(const v1::PreflightResponse& preflight) {
                          {"reason", constraint.reason()},
                          {"removed", constraint.removed()}});
     }
+    const bool compiled = family.compiles() > 0 || family.variants() == 0;
     json["families"].push_back({{"family", family.name()},
                                 {"feasible", family.feasible()},
                                 {"reason", family.reason()},
                                 {"product", family.product()},
                                 {"variants", family.variants()},
-                                {"compiles", family.compiles()},
+                                {"lower_bound", family.lower_bound()},
+                                {"compiles", compiled ? Json(family.compiles()) : Json()},
                                 {"known", family.known()},
                                 {"removed", std::move(removed)}});
   }

@@ -61,7 +61,7 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
                   "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
                   "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                   "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
-                  "trial", "promote_time", "ties", "speedups", "recipe"));
+                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned"));
 }
 
 TEST(RecipeJson, HasEveryKindOfArgument) {
@@ -74,16 +74,70 @@ TEST(RecipeJson, HasEveryKindOfArgument) {
   launch->add_args()->set_i32(1);
   launch->add_args()->set_i64(2);
   launch->add_args()->set_f32(0.5);
+  launch->add_args()->mutable_tensor_map();
   EXPECT_EQ(RecipeJson(recipe)["launches"][0].dump(),
             R"({"entry":"f","grid":[8,0,0],"block":[0,0,0],"dynamic_shared_bytes":0,)"
-            R"("args":[{"buffer":"LSE"},{"scratch":0},{"i32":1},{"i64":2},{"f32":0.5}]})");
+            R"("args":[{"buffer":"LSE"},{"scratch":0},{"i32":1},{"i64":2},{"f32":0.5},{"tensor_map":{"base":null,)"
+            R"("base_offset":0,"element":"UNSPECIFIED","dims":[],"strides":[],"box":[],"swizzle_bytes":0,)"
+            R"("l2_promotion_bytes":0}}],"cluster":null,"overlaps_previous":false})");
+}
+
+TEST(RecipeJson, HasTensorMapsAndClusters) {
+  v1::LaunchRecipe recipe;
+  v1::KernelLaunch* launch = recipe.add_launches();
+  launch->mutable_cluster()->set_x(2);
+  launch->set_overlaps_previous(true);
+  v1::TensorMap* map = launch->add_args()->mutable_tensor_map();
+  map->mutable_base()->set_role(v1::BUFFER_ROLE_K);
+  map->set_element(v1::TensorMap::ELEMENT_BF16);
+  for (const int64_t dim : {128, 1000}) map->add_dims(dim);
+  map->add_strides(256);
+  for (const int side : {64, 128}) map->add_box(side);
+  map->set_swizzle_bytes(128);
+  const Json json = RecipeJson(recipe)["launches"][0];
+  EXPECT_EQ(json["args"][0]["tensor_map"].dump(),
+            R"({"base":{"buffer":"K"},"base_offset":0,"element":"BF16","dims":[128,1000],"strides":[256],)"
+            R"("box":[64,128],"swizzle_bytes":128,"l2_promotion_bytes":0})");
+  EXPECT_EQ(json["cluster"].dump(), "[2,0,0]");
+  EXPECT_EQ(json["overlaps_previous"], true);
 }
 
 TEST(ProgressJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(ProgressJson(v1::Operation())),
-              ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused",
-                          "trials_per_s", "compiles_done", "compiles_total", "verdicts", "best_variant",
-                          "best_latency_ms", "device_busy", "elapsed_s", "eta_s", "message"));
+  EXPECT_THAT(
+      Keys(ProgressJson(v1::Operation())),
+      ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused", "trials_per_s",
+                  "compiles_done", "compiles_total", "verdicts", "best_variant", "best_latency_ms", "device_busy",
+                  "elapsed_s", "eta_s", "message", "waits_for", "queue_position", "problems_done", "problems_total"));
+}
+
+TEST(ProgressJson, WhatIsNotKnownIsNull) {
+  const Json empty = ProgressJson(v1::Operation());
+  for (const char* key : {"trials_per_s", "best_variant", "best_latency_ms", "device_busy", "elapsed_s", "eta_s",
+                          "waits_for", "queue_position", "problems_done", "problems_total"}) {
+    EXPECT_TRUE(empty[key].is_null()) << key;
+  }
+}
+
+TEST(OperationJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(Keys(OperationJson(v1::Operation())),
+              ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total",
+                          "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position"));
+}
+
+TEST(IncumbentJson, HasThePlayOffsTime) {
+  v1::Incumbent incumbent;
+  *incumbent.mutable_trial() = attune::testing::CannedTrial(1);
+  EXPECT_DOUBLE_EQ(IncumbentJson(incumbent)["latency_ms"], 0.0412) << "an earlier server kept none";
+  incumbent.mutable_timing()->set_median_us(42);
+  EXPECT_DOUBLE_EQ(IncumbentJson(incumbent)["latency_ms"], 0.042);
+  EXPECT_EQ(IncumbentJson(incumbent)["pinned"], false);
+}
+
+TEST(ResultJson, WhatIsNotKnownIsNull) {
+  EXPECT_TRUE(TuningJson(v1::Operation())["floor_ms"].is_null());
+  const Json explanation = ExplanationJson(v1::ExplainResponse());
+  for (const char* key : {"flops", "bytes", "tflops", "gbs"}) EXPECT_TRUE(explanation[key].is_null()) << key;
+  EXPECT_TRUE(DeviceJson(v1::Device())["sm_clock_mhz"].is_null());
 }
 
 TEST(ResultJson, HasTheseKeysInThisOrder) {

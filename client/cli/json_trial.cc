@@ -1,7 +1,9 @@
 // JSON of trials and answers.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
+#include "client/cli/trial_text.h"
 #include "proto/attune/problem.h"
 
 namespace attune::cli {
@@ -45,11 +47,30 @@ std::string BufferWord(v1::BufferRole role) {
   return name.size() > kPrefix.size() ? name.substr(kPrefix.size()) : name;
 }
 
+Json BufferJson(const v1::KernelArg::Buffer& buffer) {
+  if (buffer.role() == v1::BUFFER_ROLE_SCRATCH) return {{"scratch", buffer.scratch()}};
+  return {{"buffer", BufferWord(buffer.role())}};
+}
+
+Json TensorMapJson(const v1::TensorMap& map) {
+  constexpr absl::string_view kPrefix = "ELEMENT_";
+  const std::string& element = v1::TensorMap::Element_Name(map.element());
+  return {{"base", map.has_base() ? BufferJson(map.base()) : Json()},
+          {"base_offset", map.base_offset()},
+          {"element", absl::StripPrefix(element, kPrefix)},
+          {"dims", map.dims()},
+          {"strides", map.strides()},
+          {"box", map.box()},
+          {"swizzle_bytes", map.swizzle_bytes()},
+          {"l2_promotion_bytes", map.l2_promotion_bytes()}};
+}
+
 Json ArgumentJson(const v1::KernelArg& arg) {
   switch (arg.value_case()) {
     case v1::KernelArg::kBuffer:
-      if (arg.buffer().role() == v1::BUFFER_ROLE_SCRATCH) return {{"scratch", arg.buffer().scratch()}};
-      return {{"buffer", BufferWord(arg.buffer().role())}};
+      return BufferJson(arg.buffer());
+    case v1::KernelArg::kTensorMap:
+      return {{"tensor_map", TensorMapJson(arg.tensor_map())}};
     case v1::KernelArg::kI32:
       return {{"i32", arg.i32()}};
     case v1::KernelArg::kI64:
@@ -95,7 +116,9 @@ Json RecipeJson(const v1::LaunchRecipe& recipe) {
                                 {"grid", DimJson(launch.grid())},
                                 {"block", DimJson(launch.block())},
                                 {"dynamic_shared_bytes", launch.dynamic_shared_bytes()},
-                                {"args", std::move(args)}});
+                                {"args", std::move(args)},
+                                {"cluster", launch.has_cluster() ? DimJson(launch.cluster()) : Json()},
+                                {"overlaps_previous", launch.overlaps_previous()}});
   }
   return json;
 }
@@ -155,6 +178,8 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
     }
   }
   json["recipe"] = answer.has_recipe() ? RecipeJson(answer.recipe()) : Json();
+  json["measure_time"] = TextOrNull(Iso(answer.measure_time()));
+  json["pinned"] = answer.pinned();
   return json;
 }
 
@@ -165,7 +190,7 @@ Json IncumbentJson(const v1::Incumbent& incumbent) {
                {"device", incumbent.device_id()},
                {"policy", attune::Word(incumbent.policy())},
                {"variant", VariantText(incumbent.trial().variant())},
-               {"latency_ms", MillisOrNull(incumbent.trial().timing().median_us())},
+               {"latency_ms", MillisOrNull(ServedTiming(incumbent).median_us())},
                {"trial", incumbent.trial().name()},
                {"promote_time", TextOrNull(Iso(incumbent.promote_time()))},
                {"job", TextOrNull(incumbent.job())},
@@ -174,7 +199,14 @@ Json IncumbentJson(const v1::Incumbent& incumbent) {
                {"rolled_back", incumbent.rolled_back()},
                {"ties", Json::array()}};
   for (const v1::Variant& tie : incumbent.ties()) json["ties"].push_back(VariantText(tie));
+  json["latency_low_ms"] = MillisOrNull(ServedTiming(incumbent).low_us());
+  json["latency_high_ms"] = MillisOrNull(ServedTiming(incumbent).high_us());
+  json["pinned"] = incumbent.pinned();
   return json;
+}
+
+Json RetryJson(const v1::RetryTrialsResponse& retry) {
+  return {{"type", "retry"}, {"trials", retry.trials()}, {"codes", retry.codes()}, {"problems", retry.problems()}};
 }
 
 Json BaselineJson(const v1::Baseline& baseline) {
@@ -196,10 +228,11 @@ Json ExplanationJson(const v1::ExplainResponse& explanation) {
     json["findings"].push_back(
         {{"bound", Word(finding.bound())}, {"text", finding.text()}, {"advice", finding.advice()}});
   }
-  json["flops"] = explanation.flops();
-  json["bytes"] = explanation.bytes();
-  json["tflops"] = explanation.tflops();
-  json["gbs"] = explanation.gbs();
+  const auto known = [](double figure) { return figure > 0 ? Json(figure) : Json(); };
+  json["flops"] = known(explanation.flops());
+  json["bytes"] = known(explanation.bytes());
+  json["tflops"] = known(explanation.tflops());
+  json["gbs"] = known(explanation.gbs());
   json["trial"] = TrialJson(explanation.trial());
   return json;
 }

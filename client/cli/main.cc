@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   attune::cli::Environment env = {
       .out = std::cout,
       .err = std::cerr,
+      .in = std::cin,
       .out_is_terminal = isatty(STDOUT_FILENO) == 1,
       .err_is_terminal = isatty(STDERR_FILENO) == 1,
       .in_is_terminal = isatty(STDIN_FILENO) == 1,

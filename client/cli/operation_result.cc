@@ -20,8 +20,8 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   }
   if (result.play_off_size() > 0) {
     session.Print("Play-off, best first:");
-    Table table = TrialTable();
-    for (const v1::Trial& trial : result.play_off()) AddTrial(trial, &table);
+    Table table = TrialTable(TrialsOf::kOneProblem);
+    for (const v1::Trial& trial : result.play_off()) AddTrial(trial, TrialsOf::kOneProblem, &table);
     session.Print(table);
     session.Print("");
   }
@@ -36,19 +36,19 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
 
 ExitCode PrintEvaluation(Session& session, const v1::Operation& operation) {
   const v1::EvaluateResult& result = operation.evaluate();
-  const bool keep = result.decision() == v1::EvaluateResult::DECISION_KEEP;
+  const bool keep = result.decision() != v1::EvaluateResult::DECISION_REVERT;
   if (session.json()) {
     session.Emit(EvaluationJson(operation));
   } else {
-    Table table = TrialTable();
-    AddTrial(result.trial(), &table);
-    if (result.has_incumbent()) AddTrial(result.incumbent(), &table);
+    Table table = TrialTable(TrialsOf::kOneProblem);
+    AddTrial(result.trial(), TrialsOf::kOneProblem, &table);
+    if (result.has_incumbent()) AddTrial(result.incumbent(), TrialsOf::kOneProblem, &table);
     session.Print(table);
     session.Print("");
-    session.Print(
-        absl::StrCat(Paint(Word(result.decision()), keep ? Color::kGreen : Color::kRed, session.colored_out()),
-                     result.speedup() > 0 ? absl::StrCat("  ", Speedup(result.speedup()), " the incumbent") : "", "  ",
-                     result.reason()));
+    StyledLine line;
+    line.Add(Word(result.decision()), keep ? Color::kGreen : Color::kRed);
+    if (result.speedup() > 0) line.Add(absl::StrCat("  ", Speedup(result.speedup()), " the incumbent"));
+    session.Print(line.Add("  ").Add(result.reason()));
   }
   return keep ? ExitCode::kOk : ExitCode::kRegression;
 }
@@ -82,8 +82,8 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                  {"before us", kNumber},
                  {"after us", kNumber},
                  {"change", kNumber},
-                 {"trials", kNumber},
-                 {"variant", kFlexible},
+                 {"trials", kNumber, 2},
+                 {"variant", kFlexible, 1},
                  {"detail", kFlexible}});
     for (const auto& row : report.rows()) {
       table.Row({row.problem(),
@@ -96,8 +96,14 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                  row.detail()});
     }
     session.Print(table);
-    session.Print(absl::StrCat("\n", report.rows_size(), " problems on ", report.device_id(), ": ", report.trials(),
-                               " trials, ", report.compiles(), " compiles; ",
+    session.Print("");
+    for (const auto& row : report.rows()) {  // the table may have had no room for why
+      if (row.outcome() == v1::SweepReport::OUTCOME_FAILED) {
+        session.Print(absl::StrCat(row.problem(), " failed: ", OneLine(row.detail())));
+      }
+    }
+    session.Print(absl::StrCat(Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ",
+                               Counted(report.trials(), "trial"), ", ", Counted(report.compiles(), "compile"), "; ",
                                report.regression() ? "REGRESSION" : "no regression"));
   }
   if (report.regression()) return ExitCode::kRegression;
@@ -116,7 +122,7 @@ absl::StatusOr<ExitCode> PrintResult(Session& session, const v1::Operation& oper
   if (operation.has_error() || operation.state() == v1::Operation::STATE_CANCELLED) {
     if (session.json()) session.Emit(OperationJson(operation));
     session.Note(operation.has_error()
-                     ? absl::StrCat("attune: ", Name(operation), " failed: ", operation.error().message())
+                     ? absl::StrCat("attune: ", Name(operation), " failed: ", OneLine(operation.error().message()))
                      : absl::StrCat("attune: ", Name(operation), " was cancelled"));
     return ExitCode::kOperationFailed;
   }

@@ -12,7 +12,8 @@ namespace attune::cli {
 namespace {
 
 constexpr size_t kWidestBar = 40;
-constexpr size_t kBesideBar = 58;  // room for the figures that follow the bar
+constexpr size_t kNarrowestBar = 10;
+constexpr size_t kAroundBar = 3;  // its brackets and the space behind it
 
 std::string Bar(double share, size_t width) {
   const auto filled = static_cast<size_t>(share * static_cast<double>(width));
@@ -22,25 +23,67 @@ std::string Bar(double share, size_t width) {
   return absl::StrCat("[", bar, "]");
 }
 
-// The figures beside the bar, those that are known.
-std::string Figures(const v1::OperationProgress& progress) {
-  std::string text = absl::StrCat(progress.trials_done(), "/", progress.trials_total(), " trials");
-  if (const double rate = TrialsPerSecond(progress); rate > 0) absl::StrAppendFormat(&text, "  %.1f/s", rate);
-  if (progress.has_eta()) absl::StrAppend(&text, "  ETA ", ClockText(FromProto(progress.eta())));
-  if (progress.device_busy() > 0) absl::StrAppend(&text, "  GPU ", Share(progress.device_busy()), " busy");
-  if (progress.compiles_total() > progress.compiles_done()) {
-    absl::StrAppend(&text, "  compiled ", progress.compiles_done(), "/", progress.compiles_total());
+// Figures in the order of their weight: those that fit into `width`, 0 for all.
+std::string Fitting(const std::vector<std::string>& figures, size_t width) {
+  std::string text;
+  for (const std::string& figure : figures) {
+    const size_t wanted = text.size() + (text.empty() ? 0 : 2) + figure.size();
+    if (width > 0 && wanted > width && !text.empty()) break;
+    absl::StrAppend(&text, text.empty() ? "" : "  ", figure);
   }
-  if (progress.trials_reused() > 0) absl::StrAppend(&text, "  ", progress.trials_reused(), " reused");
   return text;
+}
+
+bool IsSweep(const v1::OperationProgress& progress) { return progress.problems_total() > 0; }
+
+std::vector<std::string> SweepFigures(const v1::OperationProgress& progress) {
+  std::vector<std::string> figures = {
+      absl::StrCat(progress.problems_done(), "/", progress.problems_total(), " problems")};
+  if (progress.has_eta()) figures.push_back(absl::StrCat("ETA ", ClockText(FromProto(progress.eta()))));
+  return figures;
+}
+
+// Those that are known. A sweep's ETA is none of its problem's.
+std::vector<std::string> TrialFigures(const v1::OperationProgress& progress) {
+  std::vector<std::string> figures = {absl::StrCat(progress.trials_done(), "/", progress.trials_total(), " trials")};
+  if (const double rate = TrialsPerSecond(progress); rate > 0) figures.push_back(absl::StrFormat("%.1f/s", rate));
+  if (progress.has_eta() && !IsSweep(progress)) {
+    figures.push_back(absl::StrCat("ETA ", ClockText(FromProto(progress.eta()))));
+  }
+  if (progress.compiles_total() > progress.compiles_done()) {
+    figures.push_back(absl::StrCat("compiled ", progress.compiles_done(), "/", progress.compiles_total()));
+  }
+  if (progress.device_busy() > 0) figures.push_back(absl::StrCat("device ", Share(progress.device_busy()), " busy"));
+  if (progress.trials_reused() > 0) figures.push_back(absl::StrCat(progress.trials_reused(), " reused"));
+  return figures;
+}
+
+// As wide a bar as there is room for beside the figures; without one where there is none.
+std::string BarLine(int64_t done, int64_t total, const std::vector<std::string>& figures, size_t width, bool colored) {
+  const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total), 0., 1.);
+  const std::string text = Fitting(figures, width);
+  const size_t room = width == 0 ? kWidestBar + kAroundBar : width - std::min(width, text.size());
+  StyledLine line;
+  if (room >= kNarrowestBar + kAroundBar) {
+    line.Add(Bar(share, std::min(kWidestBar, room - kAroundBar)), Color::kGreen).Add(" ");
+  }
+  return line.Add(text).Render(width, colored);
 }
 
 }  // namespace
 
 double TrialsPerSecond(const v1::OperationProgress& progress) {
+  if (IsSweep(progress)) return 0;
   const double seconds = absl::ToDoubleSeconds(FromProto(progress.elapsed()));
   const auto run = static_cast<double>(std::max<int64_t>(0, progress.trials_done() - progress.trials_reused()));
   return seconds > 0 ? run / seconds : 0;
+}
+
+std::string WaitText(const v1::OperationProgress& progress) {
+  if (progress.queue_position() == 0) return "";
+  return absl::StrCat("waits for ", progress.waits_for(),
+                      progress.waits_for_title().empty() ? "" : absl::StrCat(" (", progress.waits_for_title(), ")"),
+                      ", ", Counted(progress.queue_position(), "job"), " ahead");
 }
 
 std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored) {
@@ -49,16 +92,18 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
   StyledLine title;
   title.Add(operation.title().empty() ? operation.name() : operation.title(), Color::kBold);
   title.Add(absl::StrCat("  ", Word(progress.phase())), Color::kCyan);
-  if (!progress.message().empty()) title.Add(absl::StrCat("  ", progress.message()), Color::kDim);
+  const std::string waits = WaitText(progress);
+  if (waits.empty() && !progress.message().empty()) title.Add(absl::StrCat("  ", progress.message()), Color::kDim);
   lines.push_back(title.Render(width, colored));
-  if (progress.trials_total() > 0) {
-    const double share =
-        std::clamp(static_cast<double>(progress.trials_done()) / static_cast<double>(progress.trials_total()), 0., 1.);
-    StyledLine bar;
-    if (width == 0 || width > kBesideBar + 10) {
-      bar.Add(Bar(share, width == 0 ? kWidestBar : std::min(kWidestBar, width - kBesideBar)), Color::kGreen).Add(" ");
+  if (!waits.empty()) lines.push_back(StyledLine().Add(waits, Color::kYellow).Render(width, colored));
+  if (IsSweep(progress)) {
+    lines.push_back(
+        BarLine(progress.problems_done(), progress.problems_total(), SweepFigures(progress), width, colored));
+    if (progress.trials_total() > 0) {
+      lines.push_back(StyledLine().Add(Fitting(TrialFigures(progress), width)).Render(width, colored));
     }
-    lines.push_back(bar.Add(Figures(progress)).Render(width, colored));
+  } else if (progress.trials_total() > 0) {
+    lines.push_back(BarLine(progress.trials_done(), progress.trials_total(), TrialFigures(progress), width, colored));
   }
   if (progress.has_best()) {
     StyledLine best;
@@ -79,7 +124,9 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
 std::string ProgressLogLine(const v1::Operation& operation) {
   const v1::OperationProgress& progress = operation.progress();
   std::string line = absl::StrCat(operation.name(), " ", Word(progress.phase()));
-  if (progress.trials_total() > 0) absl::StrAppend(&line, "  ", Figures(progress));
+  if (const std::string waits = WaitText(progress); !waits.empty()) absl::StrAppend(&line, "  ", waits);
+  if (IsSweep(progress)) absl::StrAppend(&line, "  ", Fitting(SweepFigures(progress), 0));
+  if (progress.trials_total() > 0) absl::StrAppend(&line, "  ", Fitting(TrialFigures(progress), 0));
   if (progress.has_best()) {
     absl::StrAppend(&line, "  best ", Micros(progress.best().timing().median_us()), " us  ",
                     VariantText(progress.best().variant()));

@@ -10,15 +10,19 @@
 
 namespace attune::cli {
 
-// Lines for a terminal, none longer than `width`: what runs and in which phase; bar, rate, ETA and how busy the device
-// is; the best so far; the verdicts.
+// Lines for a terminal, none longer than `width`: what runs and in which phase, or whom it waits for; bar, rate, ETA
+// and how busy the device is; the best so far; the verdicts. A sweep's bar and ETA are of its problems.
 std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored);
 
 // The same as one line of a log.
 std::string ProgressLogLine(const v1::Operation& operation);
 
-// Trials that were really run (not reused from the store) a second; 0 before there are any.
+// Trials that were really run (not reused from the store) a second; 0 before there are any, and for a sweep, whose
+// trials are those of one problem.
 double TrialsPerSecond(const v1::OperationProgress& progress);
+
+// "waits for operations/7 (tune b1.h1.q128.d64.f16 on cuda:0), 2 jobs ahead"; empty when it waits for nobody.
+std::string WaitText(const v1::OperationProgress& progress);
 
 }  // namespace attune::cli
 

@@ -30,10 +30,11 @@ void ProgressDisplay::Redraw(const v1::Operation& operation) {
 void ProgressDisplay::Log(const v1::Operation& operation) {
   const v1::OperationProgress& progress = operation.progress();
   const int64_t tenth = progress.trials_total() > 0 ? progress.trials_done() * 10 / progress.trials_total() : 0;
-  const std::string about = absl::StrCat(progress.phase(), " ", tenth, " ", progress.best().name());
+  const std::string about = absl::StrCat(progress.phase(), " ", tenth, " ", progress.best().name(), " ",
+                                         progress.problems_done(), " ", WaitText(progress));
   if (about == last_logged_) return;
   last_logged_ = about;
-  session_.env().err << ProgressLogLine(operation) << "\n" << std::flush;
+  session_.Note(ProgressLogLine(operation));
 }
 
 }  // namespace attune::cli

@@ -26,7 +26,7 @@ class ProgressDisplay {
 
   Session& session_;
   size_t drawn_lines_ = 0;
-  std::string last_logged_;  // phase, tenth of the trials and best that the last log line was about
+  std::string last_logged_;  // what the last log line was about: phase, tenth of the trials, best, problem, wait
 };
 
 }  // namespace attune::cli

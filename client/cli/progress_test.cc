@@ -37,8 +37,8 @@ v1::Operation Running() {
 TEST(RenderProgress, ShowsBarRateEtaBusyShareBestAndVerdicts) {
   EXPECT_THAT(RenderProgress(Running(), 200, false),
               ElementsAre("tune b2.h8.q512.d64.f16 on cuda:0  trials",
-                          "[==========>                             ] 45/180 trials  2.0/s  ETA 1:07  GPU 93% busy  "
-                          "5 reused",
+                          "[==========>                             ] 45/180 trials  2.0/s  ETA 1:07  device 93% "
+                          "busy  5 reused",
                           "best 41.20 us  attention_wmma:BLOCK_M=64,KV_SPLITS=4", "OK 40  WRONG_RESULT 5  "));
 }
 
@@ -47,6 +47,41 @@ TEST(RenderProgress, KeepsToTheTerminalsWidth) {
     EXPECT_THAT(RenderProgress(Running(), width, false), Each(ResultOf(DisplayWidth, ::testing::Le(width))))
         << "width " << width;
   }
+}
+
+TEST(RenderProgress, HasEveryFigureOnEightyColumns) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->set_compiles_done(40);
+  operation.mutable_progress()->set_compiles_total(120);
+  EXPECT_EQ(RenderProgress(operation, 80, false)[1],
+            "45/180 trials  2.0/s  ETA 1:07  compiled 40/120  device 93% busy  5 reused");
+  EXPECT_EQ(RenderProgress(operation, 100, false)[1],
+            "[=====>                 ] 45/180 trials  2.0/s  ETA 1:07  compiled 40/120  device 93% busy  5 reused");
+  EXPECT_EQ(RenderProgress(operation, 60, false)[1], "[==>       ] 45/180 trials  2.0/s  ETA 1:07  compiled 40/120")
+      << "what matters least goes first, and whole";
+}
+
+TEST(RenderProgress, SaysWhomItWaitsFor) {
+  v1::Operation operation;
+  operation.set_title("tune b1.h1.q64.d32.f16 on cuda:0");
+  v1::OperationProgress& progress = *operation.mutable_progress();
+  progress.set_phase(v1::OperationProgress::PHASE_REFERENCE);
+  progress.set_message("inputs and reference results");
+  progress.set_waits_for("operations/6");
+  progress.set_waits_for_title("tune b2.h8.q512.d64.f16 on cuda:0");
+  progress.set_queue_position(1);
+  EXPECT_THAT(RenderProgress(operation, 0, false),
+              ElementsAre("tune b1.h1.q64.d32.f16 on cuda:0  reference",
+                          "waits for operations/6 (tune b2.h8.q512.d64.f16 on cuda:0), 1 job ahead"));
+}
+
+TEST(RenderProgress, ASweepsBarAndEtaAreOfItsProblems) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->set_problems_done(3);
+  operation.mutable_progress()->set_problems_total(12);
+  const std::vector<std::string> lines = RenderProgress(operation, 80, false);
+  EXPECT_EQ(lines[1], "[==========>                             ] 3/12 problems  ETA 1:07");
+  EXPECT_EQ(lines[2], "45/180 trials  device 93% busy  5 reused");
 }
 
 TEST(RenderProgress, LeavesOutWhatIsNotKnownYet) {
@@ -77,7 +112,7 @@ TEST(TrialsPerSecond, DoesNotCountReusedTrials) {
 
 TEST(ProgressLogLine, IsOneLine) {
   EXPECT_EQ(ProgressLogLine(Running()),
-            "operations/7 trials  45/180 trials  2.0/s  ETA 1:07  GPU 93% busy  5 reused  best 41.20 us  "
+            "operations/7 trials  45/180 trials  2.0/s  ETA 1:07  device 93% busy  5 reused  best 41.20 us  "
             "attention_wmma:BLOCK_M=64,KV_SPLITS=4");
 }
 

@@ -58,8 +58,10 @@ void Session::Print(const Table& table) {
   env_.out << table.Render(width, colored_out()) << std::flush;
 }
 
-void Session::Print(absl::string_view line) { env_.out << line << "\n" << std::flush; }
+void Session::Print(absl::string_view line) { env_.out << PrintableLine(line) << "\n" << std::flush; }
 
-void Session::Note(absl::string_view line) { env_.err << line << "\n" << std::flush; }
+void Session::Print(const StyledLine& line) { env_.out << line.Render(0, colored_out()) << "\n" << std::flush; }
+
+void Session::Note(absl::string_view line) { env_.err << PrintableLine(line) << "\n" << std::flush; }
 
 }  // namespace attune::cli

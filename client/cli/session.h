@@ -47,8 +47,10 @@ class Session {
   // One JSON line.
   void Emit(const Json& json);
   void Print(const Table& table);
+  void Print(const StyledLine& line);
+  // Text of others may be in it: control characters but newlines around it are escaped.
   void Print(absl::string_view line);
-  // A remark for people, on stderr.
+  // A remark for people, on stderr; escaped likewise.
   void Note(absl::string_view line);
 
  private:

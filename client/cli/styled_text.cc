@@ -1,6 +1,9 @@
 #include "client/cli/styled_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -58,8 +61,14 @@ std::string Paint(absl::string_view text, Color color, bool colored) {
   return absl::StrCat(Escape(color), text, "\033[0m");
 }
 
+std::string PrintableLine(absl::string_view line) {
+  const size_t first = std::min(line.find_first_not_of('\n'), line.size());
+  const size_t end = std::max(first, line.find_last_not_of('\n') + 1);
+  return absl::StrCat(line.substr(0, first), Printable(line.substr(first, end - first)), line.substr(end));
+}
+
 StyledLine& StyledLine::Add(absl::string_view text, Color color) {
-  pieces_.push_back({std::string(text), color});
+  pieces_.push_back({Printable(text), color});
   return *this;
 }
 

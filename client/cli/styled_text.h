@@ -18,8 +18,10 @@ size_t DisplayWidth(absl::string_view text);
 // The first `width` columns, the last of them "..." when something was left out.
 std::string Clip(absl::string_view text, size_t width);
 std::string Paint(absl::string_view text, Color color, bool colored);
+// `line` as a terminal may be sent it: printable (proto/attune/quote.h) but for the newlines before and after it.
+std::string PrintableLine(absl::string_view line);
 
-// A line of pieces.
+// A line of pieces. What a piece says is made printable: colours come from here alone.
 class StyledLine {
  public:
   StyledLine& Add(absl::string_view text, Color color = Color::kPlain);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace attune::cli {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr size_t kGap = 2;
 constexpr size_t kLeastFlexible = 12;
+constexpr size_t kGoodFlexible = 40;
 
 std::string Padded(const Cell& cell, const Column& column, size_t width, bool colored, bool last) {
   const std::string text = Clip(cell.text, width);
@@ -20,6 +22,20 @@ std::string Padded(const Cell& cell, const Column& column, size_t width, bool co
   return last ? painted : absl::StrCat(painted, space);
 }
 
+// Lines of at most `width` columns, broken at spaces. A longer word stays whole, so that it can be copied.
+std::vector<std::string> Wrap(absl::string_view text, size_t width) {
+  std::vector<std::string> lines = {""};
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    std::string& line = lines.back();
+    if (!line.empty() && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
+      lines.emplace_back(word);
+    } else {
+      absl::StrAppend(&line, line.empty() ? "" : " ", word);
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 void Table::Row(std::vector<Cell> cells) {
@@ -27,41 +43,71 @@ void Table::Row(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<size_t> Table::Widths(size_t width) const {
-  std::vector<size_t> widths;
-  size_t total = 0;
+std::vector<Table::Shown> Table::Choose(size_t width) const {
+  std::vector<Shown> shown;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t widest = DisplayWidth(columns_[i].header);
     for (const auto& row : rows_) widest = std::max(widest, DisplayWidth(row[i].text));
-    widths.push_back(widest);
-    total += widest + (i > 0 ? kGap : 0);
+    shown.push_back({i, widest});
   }
-  if (width == 0) return widths;
-  // The widest flexible column gives way first, so that two of them end about equal.
-  while (total > width) {
-    size_t* widest = nullptr;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      if (columns_[i].kind == kFlexible && widths[i] > kLeastFlexible && (widest == nullptr || widths[i] > *widest)) {
-        widest = &widths[i];
+  while (width > 0) {
+    size_t least = 0;  // that reads well
+    auto spare = shown.end();
+    for (auto it = shown.begin(); it != shown.end(); ++it) {
+      const Column& column = columns_[it->column];
+      const bool gives_way = column.kind == kFlexible || column.kind == kWrapped;
+      least += (gives_way ? std::min(it->width, kGoodFlexible) : it->width) + (it == shown.begin() ? 0 : kGap);
+      if (column.spare > 0 && (spare == shown.end() || column.spare > columns_[spare->column].spare)) spare = it;
+    }
+    if (least <= width || spare == shown.end()) break;
+    shown.erase(spare);
+  }
+  return shown;
+}
+
+std::vector<Table::Shown> Table::Layout(size_t width) const {
+  std::vector<Shown> shown = Choose(width);
+  size_t total = shown.empty() ? 0 : kGap * (shown.size() - 1);
+  for (const Shown& column : shown) total += column.width;
+  // The widest that may gives way first, so that two of them end about equal.
+  while (width > 0 && total > width) {
+    Shown* widest = nullptr;
+    for (Shown& candidate : shown) {
+      const Column::Kind kind = columns_[candidate.column].kind;
+      if ((kind == kFlexible || kind == kWrapped) && candidate.width > kLeastFlexible &&
+          (widest == nullptr || candidate.width > widest->width)) {
+        widest = &candidate;
       }
     }
     if (widest == nullptr) break;
-    --*widest;
+    --widest->width;
     --total;
   }
-  return widths;
+  return shown;
 }
 
 std::string Table::Render(size_t width, bool colored) const {
-  const std::vector<size_t> widths = Widths(width);
+  const std::vector<Shown> shown = Layout(width);
   std::string text;
   const auto add_line = [&](const std::vector<Cell>& cells) {
     std::string line;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) line.append(kGap, ' ');
-      line += Padded(cells[i], columns_[i], widths[i], colored, i + 1 == cells.size());
+    std::vector<std::string> rest;  // of the wrapped column
+    size_t indent = 0;
+    for (const Shown& column : shown) {
+      const bool last = &column == &shown.back();
+      Cell cell = cells[column.column];
+      if (&column != &shown.front()) line.append(kGap, ' ');
+      if (columns_[column.column].kind == kWrapped && width > 0) {
+        rest = Wrap(cell.text, column.width);
+        cell.text = rest.front();
+        indent = DisplayWidth(line);
+        line += Paint(cell.text, cell.color, colored);
+        continue;
+      }
+      line += Padded(cell, columns_[column.column], column.width, colored, last);
     }
     absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+    for (size_t i = 1; i < rest.size(); ++i) absl::StrAppend(&text, std::string(indent, ' '), rest[i], "\n");
   };
   std::vector<Cell> header;
   for (const Column& column : columns_) header.emplace_back(column.header, Color::kBold);

@@ -7,28 +7,33 @@
 #include <vector>
 
 #include "client/cli/styled_text.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 
+// Its text is made printable: what others wrote neither breaks the table nor reaches the terminal as commands.
 struct Cell {
-  Cell(std::string cell_text, Color cell_color = Color::kPlain)  // NOLINT(google-explicit-constructor)
-      : text(std::move(cell_text)), color(cell_color) {}
-  Cell(const char* cell_text) : text(cell_text) {}  // NOLINT(google-explicit-constructor)
+  Cell(const std::string& cell_text, Color cell_color = Color::kPlain)  // NOLINT(google-explicit-constructor)
+      : text(Printable(cell_text)), color(cell_color) {}
+  Cell(const char* cell_text) : text(Printable(cell_text)) {}  // NOLINT(google-explicit-constructor)
 
   std::string text;
   Color color = Color::kPlain;
 };
 
 struct Column {
-  enum class Kind { kText, kNumber, kFlexible };  // kFlexible: text that is clipped when the line would be too long
+  // Where a line would be too long, kFlexible is clipped and kWrapped, the last column, goes on in further lines.
+  enum class Kind { kText, kNumber, kFlexible, kWrapped };
 
   std::string header;
   Kind kind = Kind::kText;
+  int spare = 0;  // above 0: left out where there is no room for it, the highest first
 };
 
 constexpr Column::Kind kText = Column::Kind::kText;
 constexpr Column::Kind kNumber = Column::Kind::kNumber;
 constexpr Column::Kind kFlexible = Column::Kind::kFlexible;
+constexpr Column::Kind kWrapped = Column::Kind::kWrapped;
 
 class Table {
  public:
@@ -37,12 +42,19 @@ class Table {
   // Cells that are not given stay empty.
   void Row(std::vector<Cell> cells);
   bool empty() const { return rows_.empty(); }
-  // Numbers to the right, text to the left, a header line unless every header is empty. Flexible columns shrink until
-  // a line has at most `width` columns (0: no limit), but not below 12; the rest is never clipped.
+  // Numbers to the right, text to the left, a header line unless every header is empty. To have at most `width` columns
+  // a line (0: no limit), spare columns are left out until flexible ones have 40 or all they need; then these shrink,
+  // but not below 12. The rest is never clipped.
   std::string Render(size_t width, bool colored) const;
 
  private:
-  std::vector<size_t> Widths(size_t width) const;
+  struct Shown {
+    size_t column;
+    size_t width;
+  };
+  std::vector<Shown> Layout(size_t width) const;
+  // Without what is spare, until flexible columns have room.
+  std::vector<Shown> Choose(size_t width) const;
 
   const std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;

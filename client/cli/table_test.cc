@@ -33,6 +33,35 @@ TEST(Table, NeverClipsWhatIsNotFlexible) {
             "b      1234.00  x\n");
 }
 
+TEST(Table, LeavesOutWhatCanBeSparedWhereThereIsNoRoom) {
+  Table table({{"name"}, {"us", kNumber}, {"regs", kNumber, 2}, {"SMs", kNumber, 1}, {"variant", kFlexible}});
+  table.Row({"first", "1.50", "96", "58", "attention_wmma:BLOCK_M=64"});
+  EXPECT_EQ(table.Render(50, false),
+            "name     us  regs  SMs  variant\n"
+            "first  1.50    96   58  attention_wmma:BLOCK_M=64\n");
+  EXPECT_EQ(table.Render(48, false),
+            "name     us  SMs  variant\n"
+            "first  1.50   58  attention_wmma:BLOCK_M=64\n");
+  EXPECT_EQ(table.Render(30, false),
+            "name     us  variant\n"
+            "first  1.50  attention_wmma...\n");
+  EXPECT_EQ(table.Render(0, false), table.Render(200, false));
+}
+
+TEST(Table, WrapsTheLastColumnAtItsSpaces) {
+  Table table({{""}, {"", kWrapped}});
+  table.Row({"time", "41.20 us, 95% interval 41.00..41.50"});
+  table.Row({"variant", "attention_wmma:BLOCK_M=64,BLOCK_N=32"});
+  EXPECT_EQ(table.Render(30, false),
+            "time     41.20 us, 95%\n"
+            "         interval 41.00..41.50\n"
+            "variant  attention_wmma:BLOCK_M=64,BLOCK_N=32\n")
+      << "a word stays whole";
+  EXPECT_EQ(table.Render(0, false),
+            "time     41.20 us, 95% interval 41.00..41.50\n"
+            "variant  attention_wmma:BLOCK_M=64,BLOCK_N=32\n");
+}
+
 TEST(Table, ColoursDoNotMoveColumns) {
   Table table({{"a"}, {"b"}});
   table.Row({{"OK", Color::kGreen}, "x"});
@@ -45,6 +74,24 @@ TEST(Table, CountsCodePointsNotBytes) {
   table.Row({"\xc3\xa9\xc3\xa9", "x"});
   table.Row({"abc", "y"});
   EXPECT_EQ(table.Render(0, false), "\xc3\xa9\xc3\xa9   x\nabc  y\n");
+}
+
+TEST(Table, EscapesWhatOthersWroteIntoACell) {
+  Table table({{"what"}, {"n", kNumber}});
+  table.Row({std::string("\x1b]0;pwned\x07two\nlines"), "1"});
+  EXPECT_EQ(table.Render(0, true),
+            "\x1b[1mwhat\x1b[0m                        \x1b[1mn\x1b[0m\n\\x1b]0;pwned\\x07two\\nlines  1\n");
+}
+
+TEST(PrintableLine, KeepsTheNewlinesAroundALineAlone) {
+  EXPECT_EQ(PrintableLine("\nscratch \x1b[2J:\n"), "\nscratch \\x1b[2J:\n");
+  EXPECT_EQ(PrintableLine("a\nb"), "a\\nb");
+  EXPECT_EQ(PrintableLine("\n\n"), "\n\n");
+  EXPECT_EQ(PrintableLine(""), "");
+}
+
+TEST(StyledLine, ItsColoursAreItsOwn) {
+  EXPECT_EQ(StyledLine().Add("\x1b[31mred", Color::kGreen).Render(0, true), "\x1b[32m\\x1b[31mred\x1b[0m");
 }
 
 TEST(Clip, MarksWhatItLeftOut) {

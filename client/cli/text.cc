@@ -9,8 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/styled_text.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -52,6 +55,22 @@ std::string ClockText(absl::Duration duration) {
   return absl::StrFormat("%d:%02d", seconds / 60, seconds % 60);
 }
 
+std::string DurationText(absl::Duration duration) {
+  const int64_t seconds = absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1)));
+  if (seconds < 60) return absl::StrFormat("%d s", seconds);
+  if (seconds < 3600) return absl::StrFormat("%d min %d s", seconds / 60, seconds % 60);
+  return absl::StrFormat("%d h %d min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string Tflops(double tflops) {
+  if (tflops <= 0) return "";
+  return tflops >= 1 ? absl::StrFormat("%.1f TFLOP/s", tflops) : absl::StrFormat("%.3g GFLOP/s", tflops * 1000);
+}
+
 std::string LocalTime(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0) return "";
   return absl::FormatTime("%Y-%m-%d %H:%M", FromProto(time), absl::LocalTimeZone());
@@ -71,6 +90,12 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
   proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
   proto.set_nanos(static_cast<int32_t>(absl::IDivDuration(duration, absl::Nanoseconds(1), &duration)));
   return proto;
+}
+
+std::string OneLine(absl::string_view message) {
+  constexpr size_t kLongest = 1000;  // columns
+  return Clip(Printable(absl::StrJoin(absl::StrSplit(message, absl::ByAnyChar("\r\n"), absl::SkipWhitespace()), "; ")),
+              kLongest);
 }
 
 std::string Word(v1::Provenance provenance) { return WithoutPrefix(v1::Provenance_Name(provenance), "PROVENANCE_"); }
@@ -104,7 +129,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::str
                                                      : absl::ParseDuration(std::string(text), &duration);
   if (read && duration > absl::ZeroDuration() && duration < absl::InfiniteDuration()) return duration;
   return absl::InvalidArgumentError(
-      absl::StrCat(option, " is '", text, "'; allowed are durations above 0, as 30s, 2m or 1h30m"));
+      absl::StrCat(option, " is ", Quoted(text), "; allowed are durations above 0, as 30s, 2m or 1h30m"));
 }
 
 v1::Policy ParsePolicy(absl::string_view text) { return text == "cold" ? v1::POLICY_COLD : v1::POLICY_HOT; }
@@ -117,7 +142,7 @@ absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text) {
     allowed.push_back(attune::Word(verdict));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("verdict is '", text, "'; allowed are ", absl::StrJoin(allowed, ", ")));
+      absl::StrCat("verdict is ", Quoted(text), "; allowed are ", absl::StrJoin(allowed, ", ")));
 }
 
 std::string ResourceName(absl::string_view collection, absl::string_view text) {

@@ -19,10 +19,16 @@ std::string Share(double share);                                 // "93%"
 std::string Bytes(int64_t bytes);                                // "99 KiB", "512 B"
 std::string Speedup(double factor);                              // "1.31x"
 std::string ClockText(absl::Duration duration);                  // "0:26", "1:02:03"
+std::string DurationText(absl::Duration duration);               // "26 s", "1 min 11 s", "2 h 5 min"
+std::string Counted(int64_t count, absl::string_view noun);      // "1 CTA", "2 CTAs"
+std::string Tflops(double tflops);                               // "12.3 TFLOP/s", "45.6 GFLOP/s"; "" for 0
 std::string LocalTime(const google::protobuf::Timestamp& time);  // "2026-11-20 18:53"; "" when unset
 std::string Iso(const google::protobuf::Timestamp& time);        // "2026-11-20T18:53:44Z"; "" when unset
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 google::protobuf::Duration ToProto(absl::Duration duration);
+
+// Errors come from anywhere; scripts and people get one line of at most 1,000 columns, a terminal no commands.
+std::string OneLine(absl::string_view message);
 
 // Lower or upper case as DESIGN has them: "EXACT", "RUNNING", "cuda", "play-off".
 std::string Word(v1::Provenance provenance);

@@ -21,6 +21,19 @@ TEST(Text, NumbersReadAsPeopleWriteThem) {
   EXPECT_EQ(ClockText(absl::Seconds(3723)), "1:02:03");
 }
 
+TEST(Text, DurationsAndCountsReadAsSentencesHaveThem) {
+  EXPECT_EQ(DurationText(absl::Milliseconds(200)), "1 s");
+  EXPECT_EQ(DurationText(absl::Seconds(59)), "59 s");
+  EXPECT_EQ(DurationText(absl::Seconds(71)), "1 min 11 s");
+  EXPECT_EQ(DurationText(absl::Minutes(125)), "2 h 5 min");
+  EXPECT_EQ(Counted(1, "CTA"), "1 CTA");
+  EXPECT_EQ(Counted(0, "CTA"), "0 CTAs");
+  EXPECT_EQ(Tflops(12.34), "12.3 TFLOP/s");
+  EXPECT_EQ(Tflops(0.0004), "0.4 GFLOP/s");
+  EXPECT_EQ(OneLine("does not compile: CRASHED\nthe compiler was killed\n"),
+            "does not compile: CRASHED; the compiler was killed");
+}
+
 TEST(Text, EnumsHaveTheirWords) {
   EXPECT_EQ(Word(v1::PROVENANCE_NEAREST), "NEAREST");
   EXPECT_EQ(Word(v1::OperationProgress::PHASE_PLAY_OFF), "play-off");

@@ -7,47 +7,51 @@
 
 namespace attune::cli {
 
-Table TrialTable() {
-  return Table({{"trial"},
-                {"problem"},
-                {"verdict"},
-                {"time us", kNumber},
-                {"ctas", kNumber},
-                {"SMs", kNumber},
-                {"waves", kNumber},
-                {"occup", kNumber},
-                {"regs", kNumber},
-                {"spill B", kNumber},
-                {"shared B", kNumber},
-                {"max error", kNumber},
-                {"variant", kFlexible}});
+Table TrialTable(TrialsOf whose) {
+  std::vector<Column> columns = {{"trial"}, {"verdict"}, {"time us", kNumber}};
+  if (whose == TrialsOf::kProblems) columns.insert(columns.begin() + 1, {"problem"});
+  for (const Column& column :
+       {Column{"ctas", kNumber, 4}, Column{"SMs", kNumber, 8}, Column{"waves", kNumber, 3}, Column{"occup", kNumber, 2},
+        Column{"regs", kNumber, 5}, Column{"spill B", kNumber, 7}, Column{"shared B", kNumber, 6},
+        Column{"max error", kNumber, 1}, Column{"variant", kFlexible}}) {
+    columns.push_back(column);
+  }
+  return Table(std::move(columns));
 }
 
-void AddTrial(const v1::Trial& trial, Table* table) {
+void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table) {
   const bool placed = trial.has_geometry();
   const bool compiled = trial.has_resources();
-  table->Row({trial.name(),
-              trial.problem_text(),
-              {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())},
-              Micros(trial.timing().median_us()),
-              placed ? absl::StrCat(trial.geometry().ctas()) : "-",
-              placed ? absl::StrCat(trial.geometry().sm_count()) : "-",
-              placed ? absl::StrFormat("%.2f", trial.geometry().waves()) : "-",
-              placed ? Share(trial.geometry().occupancy()) : "-",
-              compiled ? absl::StrCat(trial.resources().registers()) : "-",
-              compiled ? absl::StrCat(trial.resources().spill_bytes()) : "-",
-              compiled ? absl::StrCat(trial.resources().shared_bytes()) : "-",
-              trial.has_accuracy() ? absl::StrFormat("%.1e", trial.accuracy().max_abs_error()) : "-",
-              VariantText(trial.variant())});
+  std::vector<Cell> cells = {trial.name(),
+                             {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())},
+                             Micros(trial.timing().median_us()),
+                             placed ? absl::StrCat(trial.geometry().ctas()) : "-",
+                             placed ? absl::StrCat(trial.geometry().sm_count()) : "-",
+                             placed ? absl::StrFormat("%.2f", trial.geometry().waves()) : "-",
+                             placed ? Share(trial.geometry().occupancy()) : "-",
+                             compiled ? absl::StrCat(trial.resources().registers()) : "-",
+                             compiled ? absl::StrCat(trial.resources().spill_bytes()) : "-",
+                             compiled ? absl::StrCat(trial.resources().shared_bytes()) : "-",
+                             trial.has_accuracy() ? absl::StrFormat("%.1e", trial.accuracy().max_abs_error()) : "-",
+                             VariantText(trial.variant())};
+  if (whose == TrialsOf::kProblems) cells.insert(cells.begin() + 1, trial.problem_text());
+  table->Row(std::move(cells));
 }
 
-Table FieldTable() { return Table({{""}, {"", kFlexible}}); }
+const v1::Timing& ServedTiming(const v1::Incumbent& incumbent) {
+  return incumbent.has_timing() ? incumbent.timing() : incumbent.trial().timing();
+}
 
-void AddTiming(const v1::Timing& timing, Table* fields) {
+Table FieldTable() { return Table({{""}, {"", kWrapped}}); }
+
+void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields) {
+  const std::string when = LocalTime(measured);
   fields->Row(
-      {"time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %d samples%s%s", timing.median_us(), timing.low_us(),
-                               timing.high_us(), timing.samples(), timing.settled() ? "" : ", not settled",
+      {"time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %s%s%s%s", timing.median_us(), timing.low_us(),
+                               timing.high_us(), Counted(timing.samples(), "sample"), when.empty() ? "" : ", ", when,
                                timing.contended() ? ", another process was on the device" : "")});
+  // The stopping rule of server/measure.
+  if (!timing.settled()) fields->Row({"", "not settled: interval wider than 1 %"});
   if (timing.sm_clock_mhz() > 0) {
     fields->Row({"clock", absl::StrFormat("%d MHz, %.0f W, %d C", timing.sm_clock_mhz(), timing.power_w(),
                                           timing.temperature_c())});
@@ -55,15 +59,15 @@ void AddTiming(const v1::Timing& timing, Table* fields) {
 }
 
 void AddGeometry(const v1::Geometry& geometry, Table* fields) {
-  fields->Row({"grid", absl::StrFormat("%d CTAs of %d threads on %d SMs: %.2f waves, %d CTAs an SM, occupancy %s",
-                                       geometry.ctas(), geometry.threads_per_cta(), geometry.sm_count(),
-                                       geometry.waves(), geometry.ctas_per_sm(), Share(geometry.occupancy()))});
+  fields->Row(
+      {"grid", absl::StrFormat("%s of %s on %s: %.2f waves, %s per SM, occupancy %s", Counted(geometry.ctas(), "CTA"),
+                               Counted(geometry.threads_per_cta(), "thread"), Counted(geometry.sm_count(), "SM"),
+                               geometry.waves(), Counted(geometry.ctas_per_sm(), "CTA"), Share(geometry.occupancy()))});
 }
 
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields) {
-  fields->Row(
-      {"max error", absl::StrFormat("%.2e (a plain computation: %.2e), worst of %d cases", accuracy.max_abs_error(),
-                                    accuracy.plain_max_abs_error(), accuracy.cases())});
+  fields->Row({"max error", absl::StrFormat("%.2e (a plain computation: %.2e), worst of %s", accuracy.max_abs_error(),
+                                            accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
 }
 
 Table TrialFields(const v1::Trial& trial) {
@@ -74,11 +78,11 @@ Table TrialFields(const v1::Trial& trial) {
   fields.Row({"variant", VariantText(trial.variant())});
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
   if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
-  if (trial.has_timing()) AddTiming(trial.timing(), &fields);
+  if (trial.has_timing()) AddTiming(trial.timing(), trial.finish_time(), &fields);
   if (trial.has_geometry()) AddGeometry(trial.geometry(), &fields);
   if (trial.has_resources()) {
     const v1::Resources& resources = trial.resources();
-    fields.Row({"resources", absl::StrFormat("%d registers, %d B spilled, %s shared", resources.registers(),
+    fields.Row({"resources", absl::StrFormat("%s, %d B spilled, %s shared", Counted(resources.registers(), "register"),
                                              resources.spill_bytes(), Bytes(resources.shared_bytes()))});
   }
   if (trial.has_accuracy()) AddAccuracy(trial.accuracy(), &fields);

@@ -7,16 +7,20 @@
 
 namespace attune::cli {
 
-// One trial a row.
-Table TrialTable();
-void AddTrial(const v1::Trial& trial, Table* table);
+// One trial a row; of one problem, or of several, which it then names.
+enum class TrialsOf { kOneProblem, kProblems };
+Table TrialTable(TrialsOf whose);
+void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table);
 
 // One trial, a line for each of its figures.
 Table TrialFields(const v1::Trial& trial);
 
+// Of the play-off that promoted the incumbent; of its trial in those of earlier servers.
+const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);
+
 // Two columns without headers: what, and its value.
 Table FieldTable();
-void AddTiming(const v1::Timing& timing, Table* fields);
+void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields);
 void AddGeometry(const v1::Geometry& geometry, Table* fields);
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields);
 

@@ -64,6 +64,9 @@ absl::StatusOr<v1::Operation> Client::Sweep(v1::SweepRequest request) {
 absl::StatusOr<v1::Operation> Client::Evaluate(v1::EvaluateVariantRequest request) {
   return impl_->Call(&Stub::EvaluateVariant, WithRequestId(std::move(request)));
 }
+absl::StatusOr<v1::PlanSweepResponse> Client::PlanSweep(const v1::SweepRequest& request) {
+  return impl_->Call(&Stub::PlanSweep, request);
+}
 
 absl::StatusOr<v1::Operation> Client::GetOperation(const std::string& operation) {
   return impl_->Call(&Stub::GetOperation, Named<v1::GetOperationRequest>(operation));
@@ -81,6 +84,9 @@ absl::StatusOr<v1::Trial> Client::GetTrial(const std::string& trial) {
 absl::StatusOr<v1::ListTrialsResponse> Client::ListTrials(const v1::ListTrialsRequest& request) {
   return impl_->Call(&Stub::ListTrials, request);
 }
+absl::StatusOr<v1::RetryTrialsResponse> Client::RetryTrials(const v1::RetryTrialsRequest& request) {
+  return impl_->Call(&Stub::RetryTrials, request);
+}
 absl::StatusOr<v1::ListIncumbentsResponse> Client::ListIncumbents(const v1::ListIncumbentsRequest& request) {
   return impl_->Call(&Stub::ListIncumbents, request);
 }
@@ -89,6 +95,11 @@ absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& re
 }
 absl::StatusOr<v1::Incumbent> Client::RollBack(const v1::RollBackRequest& request) {
   absl::StatusOr<v1::Incumbent> served = impl_->Call(&Stub::RollBack, request, Retry::kNo);
+  ClearCache();
+  return served;
+}
+absl::StatusOr<v1::Incumbent> Client::Unpin(const v1::UnpinRequest& request) {
+  absl::StatusOr<v1::Incumbent> served = impl_->Call(&Stub::Unpin, request);
   ClearCache();
   return served;
 }

@@ -80,6 +80,8 @@ class Client {
   absl::StatusOr<v1::Operation> Tune(v1::TuneRequest request);
   absl::StatusOr<v1::Operation> Sweep(v1::SweepRequest request);
   absl::StatusOr<v1::Operation> Evaluate(v1::EvaluateVariantRequest request);
+  // What Sweep would do; starts nothing.
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request);
 
   // Calls `on_change` on the calling thread with the operation's state at once and after each change, and returns the
   // last one once it is done. When the stream breaks with UNAVAILABLE, attaches again (ClientOptions::reattach_for).
@@ -93,9 +95,11 @@ class Client {
 
   absl::StatusOr<v1::Trial> GetTrial(const std::string& trial);
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request);
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::RetryTrialsRequest& request);
   absl::StatusOr<v1::ListIncumbentsResponse> ListIncumbents(const v1::ListIncumbentsRequest& request);
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::Incumbent> RollBack(const v1::RollBackRequest& request);
+  absl::StatusOr<v1::Incumbent> Unpin(const v1::UnpinRequest& request);
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::RecordBaselineRequest& request);
   absl::StatusOr<v1::ListBaselinesResponse> ListBaselines(const v1::ListBaselinesRequest& request);
 

@@ -75,6 +75,22 @@ v1::ListTrialsRequest FakeAttune::last_list_trials() const {
   const std::lock_guard lock(mutex_);
   return last_list_trials_;
 }
+v1::EvaluateVariantRequest FakeAttune::last_evaluate() const {
+  const std::lock_guard lock(mutex_);
+  return last_evaluate_;
+}
+v1::ListOperationsRequest FakeAttune::last_list_operations() const {
+  const std::lock_guard lock(mutex_);
+  return last_list_operations_;
+}
+v1::RollBackRequest FakeAttune::last_roll_back() const {
+  const std::lock_guard lock(mutex_);
+  return last_roll_back_;
+}
+v1::RetryTrialsRequest FakeAttune::last_retry() const {
+  const std::lock_guard lock(mutex_);
+  return last_retry_;
+}
 void FakeAttune::EndsWith(v1::Operation done) {
   const std::lock_guard lock(mutex_);
   ends_with_ = std::move(done);
@@ -159,10 +175,36 @@ grpc::Status FakeAttune::Sweep(grpc::ServerContext*, const v1::SweepRequest* req
   }
   return Start("sweep nightly", operation);
 }
+grpc::Status FakeAttune::PlanSweep(grpc::ServerContext*, const v1::SweepRequest* request,
+                                   v1::PlanSweepResponse* response) {
+  if (grpc::Status status = Enter("PlanSweep"); !status.ok()) return status;
+  {
+    const std::lock_guard lock(mutex_);
+    last_sweep_ = *request;
+  }
+  response->set_device_id("cuda:0");
+  auto* row = response->add_rows();
+  row->set_problem(kProblem);
+  row->set_variants(78);
+  row->set_known(22);
+  row->set_trials(56);
+  row->set_compiles(14);
+  row->set_tuned(true);
+  response->set_variants(78);
+  response->set_known(22);
+  response->set_trials(56);
+  response->set_compiles(14);
+  response->mutable_estimate()->set_seconds(71);
+  return grpc::Status::OK;
+}
 grpc::Status FakeAttune::EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest* request,
                                          v1::Operation* operation) {
   if (grpc::Status status = Enter("EvaluateVariant"); !status.ok()) return status;
   if (request->variant().text() != kVariant) return NotFound("variant " + request->variant().text());
+  {
+    const std::lock_guard lock(mutex_);
+    last_evaluate_ = *request;
+  }
   return Start("evaluate", operation);
 }
 
@@ -205,10 +247,13 @@ grpc::Status FakeAttune::WatchOperation(grpc::ServerContext* context, const v1::
   return grpc::Status::OK;
 }
 
-grpc::Status FakeAttune::ListOperations(grpc::ServerContext*, const v1::ListOperationsRequest*,
+grpc::Status FakeAttune::ListOperations(grpc::ServerContext*, const v1::ListOperationsRequest* request,
                                         v1::ListOperationsResponse* response) {
   if (grpc::Status status = Enter("ListOperations"); !status.ok()) return status;
-  *response->add_operations() = SucceededTuning();
+  const std::lock_guard lock(mutex_);
+  last_list_operations_ = *request;
+  if (!operation_.name().empty() && !operation_.done()) *response->add_operations() = operation_;
+  if (!request->active_only()) *response->add_operations() = SucceededTuning();
   return grpc::Status::OK;
 }
 
@@ -242,6 +287,18 @@ grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRe
   return grpc::Status::OK;
 }
 
+grpc::Status FakeAttune::RetryTrials(grpc::ServerContext*, const v1::RetryTrialsRequest* request,
+                                     v1::RetryTrialsResponse* response) {
+  if (grpc::Status status = Enter("RetryTrials"); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  last_retry_ = *request;
+  if (request->filter().verdicts(0) != v1::VERDICT_CRASHED) return grpc::Status::OK;
+  response->set_trials(14);
+  response->set_codes(3);
+  response->add_problems(kProblem);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest*,
                                         v1::ListIncumbentsResponse* response) {
   if (grpc::Status status = Enter("ListIncumbents"); !status.ok()) return status;
@@ -261,8 +318,15 @@ grpc::Status FakeAttune::Explain(grpc::ServerContext*, const v1::ExplainRequest*
   return grpc::Status::OK;
 }
 
-grpc::Status FakeAttune::RollBack(grpc::ServerContext*, const v1::RollBackRequest*, v1::Incumbent* incumbent) {
+grpc::Status FakeAttune::RollBack(grpc::ServerContext*, const v1::RollBackRequest* request, v1::Incumbent* incumbent) {
   if (grpc::Status status = Enter("RollBack"); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  last_roll_back_ = *request;
+  *incumbent = TheIncumbent();
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::Unpin(grpc::ServerContext*, const v1::UnpinRequest*, v1::Incumbent* incumbent) {
+  if (grpc::Status status = Enter("Unpin"); !status.ok()) return status;
   *incumbent = TheIncumbent();
   return grpc::Status::OK;
 }

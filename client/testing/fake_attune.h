@@ -32,6 +32,10 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::TuneRequest last_tune() const;
   v1::SweepRequest last_sweep() const;
   v1::ListTrialsRequest last_list_trials() const;
+  v1::EvaluateVariantRequest last_evaluate() const;
+  v1::ListOperationsRequest last_list_operations() const;
+  v1::RollBackRequest last_roll_back() const;
+  v1::RetryTrialsRequest last_retry() const;
 
   // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
   void EndsWith(v1::Operation done);
@@ -43,6 +47,7 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status GetBest(grpc::ServerContext*, const v1::GetBestRequest*, v1::GetBestResponse*) override;
   grpc::Status Tune(grpc::ServerContext*, const v1::TuneRequest*, v1::Operation*) override;
   grpc::Status Sweep(grpc::ServerContext*, const v1::SweepRequest*, v1::Operation*) override;
+  grpc::Status PlanSweep(grpc::ServerContext*, const v1::SweepRequest*, v1::PlanSweepResponse*) override;
   grpc::Status EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest*, v1::Operation*) override;
   grpc::Status GetOperation(grpc::ServerContext*, const v1::GetOperationRequest*, v1::Operation*) override;
   grpc::Status WatchOperation(grpc::ServerContext*, const v1::WatchOperationRequest*,
@@ -52,10 +57,12 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status CancelOperation(grpc::ServerContext*, const v1::CancelOperationRequest*, v1::Operation*) override;
   grpc::Status GetTrial(grpc::ServerContext*, const v1::GetTrialRequest*, v1::Trial*) override;
   grpc::Status ListTrials(grpc::ServerContext*, const v1::ListTrialsRequest*, v1::ListTrialsResponse*) override;
+  grpc::Status RetryTrials(grpc::ServerContext*, const v1::RetryTrialsRequest*, v1::RetryTrialsResponse*) override;
   grpc::Status ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest*,
                               v1::ListIncumbentsResponse*) override;
   grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest*, v1::ExplainResponse*) override;
   grpc::Status RollBack(grpc::ServerContext*, const v1::RollBackRequest*, v1::Incumbent*) override;
+  grpc::Status Unpin(grpc::ServerContext*, const v1::UnpinRequest*, v1::Incumbent*) override;
   grpc::Status RecordBaseline(grpc::ServerContext*, const v1::RecordBaselineRequest*, v1::Baseline*) override;
   grpc::Status ListBaselines(grpc::ServerContext*, const v1::ListBaselinesRequest*,
                              v1::ListBaselinesResponse*) override;
@@ -77,6 +84,10 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::TuneRequest last_tune_;
   v1::SweepRequest last_sweep_;
   v1::ListTrialsRequest last_list_trials_;
+  v1::EvaluateVariantRequest last_evaluate_;
+  v1::ListOperationsRequest last_list_operations_;
+  v1::RollBackRequest last_roll_back_;
+  v1::RetryTrialsRequest last_retry_;
   v1::Operation operation_;          // the one there is
   std::condition_variable changed_;  // of operation_
   v1::Operation ends_with_;

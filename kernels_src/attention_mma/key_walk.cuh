@@ -56,9 +56,8 @@ class KeyWalk {
         team_(team),
         thread_(team_thread),
         source_(HeadOffset(item, t) +
-                (PAGE_SIZE
-                     ? 0
-                     : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys + Copy::Row(team_thread)) *
+                ((PAGE_SIZE ? 0 : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys) +
+                 (kLookUpRows ? 0 : Copy::Row(team_thread))) *
                     t.KvRowStride() +
                 Copy::Chunk(team_thread) * kChunk) {}
 
@@ -122,12 +121,13 @@ class KeyWalk {
 
  private:
   using Copy = TileCopy<kTeamKeys, kTeamThreads>;
+  static constexpr bool kLookUpRows = PAGE_SIZE % kTeamKeys != 0;  // a team's keys may lie in several pages
 
   __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
   __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
   __device__ long long TileStride() const { return PAGE_SIZE ? 0 : BLOCK_N * t_.KvRowStride(); }
 
-  // `source` is this thread's part of the tile that the walk has come to; with pages, of a page's first row always.
+  // `source` is source_, moved to the tile that the walk has come to; with pages source_ itself.
   __device__ void StartKeys(int tile, long long source, int buffer) {
     if (tile < tiles_.begin) return;
     StartTile(k_ring_ + buffer * kBufferBytes, t_.k + (source - kKeyLead * TileStride()), tile);
@@ -141,13 +141,15 @@ class KeyWalk {
     const int valid = sequence_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
     const long long row_stride = t_.KvRowStride();
     const int first = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
-    if (PAGE_SIZE % kTeamKeys != 0) {  // a look-up for each row; none behind the last key
+    if (kLookUpRows) {  // none behind the last key
       Copy::Start(
           buffer, thread_, [=](int row) { return row < valid ? from + PageOffset(sequence_, first + row, t_) : from; },
           [=](int row) { return row < valid; });
       return;
     }
-    if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first + static_cast<int>(Copy::Row(thread_)), t_);
+    // One look-up for all rows: with more rows to a pass of copies than the team has keys, a thread's own may lie in a
+    // page that the table does not have.
+    if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first, t_);
     if (valid >= kTeamKeys) {
       Copy::StartFull(buffer, thread_, from, row_stride);
     } else {  // the last tile of the sequence, which the walk begins with; 0 * NaN is NaN, so rows past it are zeros
@@ -162,5 +164,7 @@ class KeyWalk {
   const TileRange tiles_;
   unsigned k_ring_, v_ring_;
   unsigned team_, thread_;
-  long long source_;  // where this thread's first chunk of the walk's first tile lies in K and V; of a page's first row
+  // Where this thread's first chunk of the walk's first tile lies in K and V. With pages: of page 0's first keys, or
+  // with kLookUpRows of its first row.
+  long long source_;
 };

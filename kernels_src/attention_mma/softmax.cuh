@@ -9,7 +9,7 @@
 // (LAZY_RESCALE):
 //
 //   S begins at -m            the subtraction of the running maximum is mma's
-//   S > lag ?                 asked of each lane's own logits: maxima and their exchange only where it is so
+//   S > threshold ?           asked of each lane's own logits: maxima and their exchange only where it is so
 //   P = 2^(scale S)           a multiplication with a constant each
 //   l += P 1                  an mma more for 16 keys of 16 rows, instead of an addition each
 #pragma once
@@ -17,15 +17,16 @@
 #include "common/math.cuh"
 #include "items.cuh"
 
-// The running maximum may lag behind by this many powers of two before O is rescaled (LAZY_RESCALE): P then stays below
-// 2^8, far from fp16's largest number, and sums are fp32.
-constexpr float kLag = 8.0f;
+// The rescale threshold: logits may exceed the running maximum by this many powers of two before O is rescaled
+// (LAZY_RESCALE). P then stays below 2^8, far from fp16's largest number, and sums are fp32.
+constexpr float kRescaleThreshold = 8.0f;
 constexpr float kLog2e = 1.442695040888963407f;
 // The same before scaling.
-__device__ inline float UnscaledLag() { return kLag / kLog2e * sqrtf(HEAD_DIM); }
+__device__ inline float UnscaledThreshold() { return kRescaleThreshold / kLog2e * sqrtf(HEAD_DIM); }
 
-// 1 / sum, or 0 for a row that saw no key, whose output is 0. To the last bit or two; sums are far from overflow.
-__device__ inline float OneOver(float sum) { return sum > 0.0f ? __fdividef(1.0f, sum) : 0.0f; }
+// 1 / sum, or 0 for a row that saw no key, whose sum and output are 0. To the last bit or two; sums are far from
+// overflow.
+__device__ inline float OneOver(float sum) { return sum == 0.0f ? 0.0f : __fdividef(1.0f, sum); }
 
 constexpr bool kFromMaximum = LAZY_RESCALE && !SOFTCAP;  // S begins at -m
 
@@ -90,9 +91,9 @@ __device__ inline void BeginLogits(const RowSums& rows, int row_block, float (&b
   for (int e = 0; e < 4; ++e) begin[e] = kFromMaximum ? -ExponentBase(rows.maximum[row_block][e / 2]) : 0.0f;
 }
 
-// Whether a logit is further above its row's maximum than the lag, or a row has no maximum yet.
-__device__ inline bool MaximaLag(const Logits& s, const RowSums& rows) {
-  const float lag = UnscaledLag();
+// Whether a logit exceeds its row's maximum by more than the rescale threshold, or a row has no maximum yet.
+__device__ inline bool NeedsRescale(const Logits& s, const RowSums& rows) {
+  const float threshold = UnscaledThreshold();
   bool grown = false;
   bool above[4] = {};  // apart, so that comparisons need not wait for each other
 #pragma unroll
@@ -102,14 +103,14 @@ __device__ inline bool MaximaLag(const Logits& s, const RowSums& rows) {
 #pragma unroll
     for (int j = 0; j < 2 * kKeyBlocks; ++j)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) above[e] |= s[i][j][e] > lag;
+      for (int e = 0; e < 4; ++e) above[e] |= s[i][j][e] > threshold;
   }
   return grown | above[0] | above[1] | above[2] | above[3];
 }
 
 // Brings the maxima up to S, and S, O and the sums to the new maxima.
 __device__ inline void RaiseMaxima(Logits& s, RowSums& rows, Outputs& o, float scale) {
-  if (kFromMaximum && !__any_sync(0xffffffffu, MaximaLag(s, rows))) return;
+  if (kFromMaximum && !__any_sync(0xffffffffu, NeedsRescale(s, rows))) return;
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll

@@ -106,7 +106,7 @@ float finish_row(float* row_max, float* row_sum, const global float* sinks, int 
   *row_sum = *row_sum * rescale + exp2(sink - base);
   *row_max = new_max;
 #endif
-  return *row_sum > 0.0f ? rescale / *row_sum : 0.0f;
+  return *row_sum == 0.0f ? 0.0f : rescale / *row_sum;
 }
 
 // The next work item, or `items` when there is none: the work-group's own, then none; or, with a counter, the next that

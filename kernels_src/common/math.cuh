@@ -15,12 +15,13 @@ __device__ inline float Exp2(float x) {
 // What exponents are taken against: the running maximum, or 0 while no key has been seen, because -inf - -inf is NaN.
 __device__ inline float ExponentBase(float maximum) { return maximum == MinusInfinity() ? 0.0f : maximum; }
 
-// 1 / sum; 0 for a row that saw no key, whose output is 0.
-__device__ inline float Reciprocal(float sum) { return sum > 0.0f ? 1.0f / sum : 0.0f; }
+// 1 / sum; 0 for a row that saw no key, whose sum and output are 0. A row with a NaN has the sum NaN.
+__device__ inline float Reciprocal(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
 
-// Natural log-sum-exp of a row from its maximum in base 2 and its sum; -inf for a row that saw no key.
+// Natural log-sum-exp of a row from its maximum in base 2 and its sum; -inf for a row that saw no key. fmaxf drops
+// NaNs from the maximum, the sum keeps them.
 __device__ inline float LogSumExp(float maximum, float sum) {
-  return sum > 0.0f ? (maximum + log2f(sum)) * kLn2 : MinusInfinity();
+  return sum == 0.0f ? MinusInfinity() : (maximum + log2f(sum)) * kLn2;
 }
 
 // Over groups of `kLanes` neighbouring lanes (a power of two); every lane gets the result.

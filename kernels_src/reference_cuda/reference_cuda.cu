@@ -25,7 +25,8 @@ constexpr int kOut = (HEAD_DIM + 15) / 16;  // columns of O a thread
 constexpr int kOutColumns = 16 * kOut;
 constexpr int kPartStride = kColumns + 1;
 constexpr int kPartFloats = 2 * kTile * kPartStride;
-constexpr int kInputFloats = kPartFloats > kKeys* kOutColumns ? kPartFloats : kKeys* kOutColumns;
+constexpr int kValueFloats = kKeys * kOutColumns;
+constexpr int kInputFloats = kPartFloats > kValueFloats ? kPartFloats : kValueFloats;
 constexpr int kPageSize = PAGE_SIZE > 0 ? PAGE_SIZE : 1;
 
 __device__ inline float Rounded(float x) { return PLAIN ? ToFloat(ToElement(x)) : x; }
@@ -190,7 +191,11 @@ extern "C" __global__ void __launch_bounds__(256)
     }
   }
 
-  float out[4][kOut] = {};
+  float out[4][kOut];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+#pragma unroll
+    for (int j = 0; j < kOut; ++j) out[i][j] = isnan(sum[i]) ? sum[i] : 0.0f;  // a sink's NaN, where no key is seen
   for (int first_key = begin; first_key < end; first_key += kTile) {
     Logits(head, inputs, first_row, first_key, s);
 #pragma unroll
@@ -230,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(256)
       if (HEAD_DIM % 16 == 0 || column < HEAD_DIM) o[q_offset + row * q_row_stride + column] = Rounded(out[i][j]);
     }
     if (lse != nullptr && x == 0) {
-      lse[lse_offset + row] = sum[i] > 0.0f ? maximum[i] + logf(sum[i]) : MinusInfinity();
+      lse[lse_offset + row] = sum[i] == 0.0f ? MinusInfinity() : maximum[i] + logf(sum[i]);
     }
   }
 }

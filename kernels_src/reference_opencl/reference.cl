@@ -99,7 +99,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reference(
   sum = exp(sinks[head] - base);
 #endif
   vec acc[CHUNKS], acc_error[CHUNKS];
-  for (int c = 0; c < CHUNKS; ++c) acc[c] = acc_error[c] = (vec)0.0f;
+  for (int c = 0; c < CHUNKS; ++c) acc_error[c] = (vec)0.0f;
   for (int j = begin; j < end; ++j) {
     const float weight = exp(logit(q_row, k + kv_start + key_row(keys, j) * kv_row_stride, scale, softcap) - base);
     const float term = weight - sum_error;
@@ -107,7 +107,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reference(
     sum_error = (next - sum) - term;
     sum = next;
   }
-  const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
+  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+  for (int c = 0; c < CHUNKS; ++c) acc[c] = (vec)(isnan(sum) ? sum : 0.0f);  // a sink's NaN, where no key is seen
   for (int j = begin; j < end; ++j) {
     const long offset = kv_start + key_row(keys, j) * kv_row_stride;
     const float weight = exp(logit(q_row, k + offset, scale, softcap) - base);
@@ -122,6 +123,6 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reference(
   for (int c = 0; c < CHUNKS; ++c) STORE_VEC(acc[c], o + q_start + c * VEC);
   if (lse) {
     lse[lse_start_of(queries, batches, head, heads_q, q_bounds) + row] =
-        sum > 0.0f ? row_max + log(sum) : -INFINITY;
+        sum == 0.0f ? -INFINITY : row_max + log(sum);
   }
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "proto/attune/quote.h"
 
 namespace attune {
 namespace {
@@ -20,6 +21,11 @@ constexpr int64_t kMaxBatch = 65536;
 constexpr int64_t kMaxHeads = 65536;
 constexpr int64_t kMaxSeq = int64_t{1} << 24;
 constexpr int64_t kMaxHeadDim = 1024;
+constexpr int64_t kMaxWindow = kMaxSeq;
+// A logit divided by a smaller one, or a larger one itself, would leave the range of the kernels' fp32.
+constexpr double kMinSoftcap = 1e-6;
+constexpr double kMaxSoftcap = 1e6;
+constexpr absl::string_view kSoftcaps = "0.000001 to 1000000";
 // Tensors beyond this fit no device attune knows, and products of sizes stay far from int64's limit.
 constexpr double kMaxElements = 1e12;
 constexpr int64_t kMaxPageSize = 65536;
@@ -87,13 +93,15 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
     return absl::InvalidArgumentError(absl::StrCat("problem: a tensor of batch * heads * seq * head_dim = ", elements,
                                                    " elements; allowed are ", kMaxElements));
   }
-  if ((problem.mask == v1::MASK_WINDOW) != (problem.window > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("problem: window is ", problem.window,
-                                                   "; it must be at least 1 with mask window and 0 otherwise"));
+  const int64_t least_window = problem.mask == v1::MASK_WINDOW ? 1 : 0;
+  if (problem.window < least_window || problem.window > least_window * kMaxWindow) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: window is ", problem.window, "; allowed are 1 to ",
+                                                   kMaxWindow, " with mask window, and 0 otherwise"));
   }
-  if (!std::isfinite(problem.softcap) || problem.softcap < 0) {
+  // Not true of NaN either.
+  if (problem.softcap != 0 && !(problem.softcap >= kMinSoftcap && problem.softcap <= kMaxSoftcap)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and positive numbers"));
+        absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and ", kSoftcaps));
   }
   if (absl::Status sequences = CheckSequences(problem); !sequences.ok()) return sequences;
   if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv && !HasOwnLengths(problem)) {
@@ -162,7 +170,7 @@ class TextReader {
 
   absl::Status Error(absl::string_view what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("problem '", text_, "': ", what, "; an example is b2.h8.q512.d64.f16.causal"));
+        absl::StrCat("problem ", Quoted(text_), ": ", what, "; an example is b2.h8.q512.d64.f16.causal"));
   }
 
   bool Seen(absl::string_view key) const { return std::find(seen_.begin(), seen_.end(), key) != seen_.end(); }
@@ -198,36 +206,38 @@ class TextReader {
     const absl::string_view number = digits == absl::string_view::npos ? absl::string_view() : part.substr(digits);
     if (key == "softcap") {
       if (!absl::SimpleAtod(number, &problem_.softcap) || !(problem_.softcap > 0)) {
-        return Error(absl::StrCat("'", part, "' needs a positive number, as in softcap30"));
+        return Error(absl::StrCat(Quoted(part), " must be a number from ", kSoftcaps, ", as in softcap30"));
       }
       return Once("softcap");
     }
     if (key == "window") {
       problem_.mask = v1::MASK_WINDOW;
       if (absl::Status status = Once("mask"); !status.ok()) return status;
-      return ReadNumber(part, number, &problem_.window);
+      return ReadNumber(part, number, kMaxWindow, &problem_.window);
     }
     struct Key {
       absl::string_view name;
+      int64_t max;
       int64_t* value;
     };
-    const Key keys[] = {{"b", &problem_.batch},       {"h", &problem_.heads_q}, {"kvh", &problem_.heads_kv},
-                        {"q", &problem_.seq_q},       {"kv", &problem_.seq_kv}, {"d", &problem_.head_dim},
-                        {"page", &problem_.page_size}};
+    const Key keys[] = {{"b", kMaxBatch, &problem_.batch},          {"h", kMaxHeads, &problem_.heads_q},
+                        {"kvh", kMaxHeads, &problem_.heads_kv},     {"q", kMaxSeq, &problem_.seq_q},
+                        {"kv", kMaxSeq, &problem_.seq_kv},          {"d", kMaxHeadDim, &problem_.head_dim},
+                        {"page", kMaxPageSize, &problem_.page_size}};
     for (const Key& known : keys) {
       if (known.name != key) continue;
       if (absl::Status status = Once(known.name); !status.ok()) return status;
-      return ReadNumber(part, number, known.value);
+      return ReadNumber(part, number, known.max, known.value);
     }
-    return Error(absl::StrCat("'", part,
-                              "' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+    return Error(absl::StrCat(Quoted(part),
+                              " is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
                               "window<N> softcap<X> sinks varlen bshd page<N> lse"));
   }
 
-  absl::Status ReadNumber(absl::string_view part, absl::string_view number, int64_t* value) const {
+  absl::Status ReadNumber(absl::string_view part, absl::string_view number, int64_t max, int64_t* value) const {
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *value);
-    if (error != std::errc() || end != number.data() + number.size() || *value < 1) {
-      return Error(absl::StrCat("'", part, "' needs a positive whole number"));
+    if (error != std::errc() || end != number.data() + number.size() || *value < 1 || *value > max) {
+      return Error(absl::StrCat(Quoted(part), " must be an integer from 1 to ", max));
     }
     return absl::OkStatus();
   }

@@ -1,6 +1,8 @@
 #include "proto/attune/problem.h"
 
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -38,17 +40,16 @@ TEST(ProblemText, CausalAlignmentsOfSequencesWithTheirOwnLengthsAreTwoProblems) 
 TEST(ProblemText, AnErrorNamesThePartTheValueAndWhatIsAllowed) {
   EXPECT_THAT(Canonical("b2.h8.q512.d64"), HasSubstr("dtype (f16 or bf16) is missing"));
   EXPECT_THAT(Canonical("b2.h8.q512.d64.f32"), HasSubstr("'f32' is not known; allowed are"));
-  EXPECT_THAT(Canonical("b2.h8.q0.d64.f16"), HasSubstr("'q0' needs a positive whole number"));
-  EXPECT_THAT(Canonical("b2.h8.q5x.d64.f16"), HasSubstr("'q5x' needs a positive whole number"));
+  EXPECT_THAT(Canonical("b2.h8.q0.d64.f16"), HasSubstr("'q0' must be an integer from 1 to 16777216"));
+  EXPECT_THAT(Canonical("b2.h8.q5x.d64.f16"), HasSubstr("'q5x' must be an integer from 1 to 16777216"));
   EXPECT_THAT(Canonical("b2.b3.h8.q5.d64.f16"), HasSubstr("'b' is given twice"));
   EXPECT_THAT(Canonical("b2.h8.kvh3.q5.d64.f16"),
               HasSubstr("heads_kv is 3; allowed are divisors of heads_q, which is 8"));
   EXPECT_THAT(Canonical("b65536.h65536.q16777216.d64.f16"), HasSubstr("elements; allowed are"));
   EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.varlen.bhsd"),
               HasSubstr("layout is bhsd; with varlen allowed is bshd, a token's heads one behind the other"));
-  EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page0"), HasSubstr("'page0' needs a positive whole number"));
-  EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page65537"),
-              HasSubstr("page_size is 65537; allowed are 0 (not paged) and 1 to 65536"));
+  EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page0"), HasSubstr("'page0' must be an integer from 1 to 65536"));
+  EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.page65537"), HasSubstr("'page65537' must be an integer from 1 to 65536"));
   EXPECT_THAT(
       Canonical("b65536.h1.q65536.d1.f16.varlen"),
       HasSubstr("batch * max(seq_q, seq_kv in whole pages) is 4294967296; with varlen or page_size allowed are 1 "
@@ -56,6 +57,39 @@ TEST(ProblemText, AnErrorNamesThePartTheValueAndWhatIsAllowed) {
   EXPECT_THAT(Canonical("b65536.h8.q1.d128.f16.page65536"), HasSubstr("elements; allowed are"));
   EXPECT_THAT(Canonical("b2.h8.q5.d64.f16.sinks.sinks"), HasSubstr("'sinks' is given twice"));
   EXPECT_THAT(Canonical(""), HasSubstr("is not known"));
+}
+
+TEST(ProblemText, ANumberThatIsTooLargeNamesTheLargest) {
+  EXPECT_THAT(Canonical("b65537.h8.q512.d64.f16"), HasSubstr("'b65537' must be an integer from 1 to 65536;"));
+  EXPECT_THAT(Canonical("b1.h1.q99999999999999999999999.d64.f16"), HasSubstr("must be an integer from 1 to 16777216"));
+  EXPECT_THAT(Canonical("b1.h1.q1e3.d64.f16"), HasSubstr("'q1e3' must be an integer from 1 to 16777216"));
+  EXPECT_THAT(Canonical("b1.h1.q8.d64.f16.window9223372036854775807"), HasSubstr("must be an integer from 1 to 167"));
+  EXPECT_THAT(Canonical("b1.h1.q8.d64.f16.softcap1e308"), HasSubstr("softcap is 1e+308; allowed are 0 (off) and 0.0"));
+  EXPECT_THAT(Canonical("b1.h1.q8.d64.f16.softcap1e-300"), HasSubstr("softcap is 1e-300; allowed are 0 (off)"));
+}
+
+TEST(ProblemText, AnErrorRepeatsLittleOfWhatItWasGiven) {
+  EXPECT_LT(Canonical(std::string(1 << 20, 'b')).size(), 500u);
+  EXPECT_LT(Canonical("b1.h1.q" + std::string(1 << 20, '9')).size(), 500u);
+  EXPECT_THAT(Canonical("b1.\x1b[31m"), HasSubstr("'\\x1b[31m' is not known"));
+}
+
+TEST(ProblemProto, AWindowAndASoftcapHaveBounds) {
+  const auto error = [](auto set) {
+    v1::Problem proto = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+    set(proto);
+    return std::string(FromProto(proto).status().message());
+  };
+  EXPECT_THAT(error([](auto& p) { p.set_window(-1); }), HasSubstr("window is -1; allowed are 1 to 16777216 with mask"));
+  EXPECT_THAT(error([](auto& p) { p.set_window(5); }), HasSubstr("window is 5; allowed are"));
+  EXPECT_THAT(error([](auto& p) {
+                p.set_mask(v1::MASK_WINDOW);
+                p.set_window(std::numeric_limits<int64_t>::max());
+              }),
+              HasSubstr("window is 9223372036854775807; allowed are 1 to 16777216"));
+  EXPECT_THAT(error([](auto& p) { p.set_softcap(std::numeric_limits<double>::quiet_NaN()); }),
+              HasSubstr("softcap is nan; allowed are 0 (off) and"));
+  EXPECT_THAT(error([](auto& p) { p.set_softcap(5e-324); }), HasSubstr("allowed are 0 (off) and 0.000001 to 1000000"));
 }
 
 TEST(ProblemProto, ConvertsThereAndBack) {

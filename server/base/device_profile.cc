@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
 
 namespace attune {
@@ -44,7 +45,7 @@ v1::Device ToDevice(const Profile& profile) {
   device.set_id(absl::StrCat("profile:", profile.name));
   device.set_backend(v1::BACKEND_CUDA);
   device.set_model(std::string(profile.model));
-  device.set_target(absl::StrCat("sm_", profile.compute_capability));
+  device.set_target(CudaTarget(profile.compute_capability));
   device.set_compute_units(profile.sms);
   device.set_warp_size(32);
   device.set_max_threads_per_block(1024);
@@ -70,14 +71,18 @@ absl::StatusOr<v1::Device> DeviceProfile(absl::string_view name) {
   for (const Profile& profile : kProfiles) {
     if (profile.name == name) return ToDevice(profile);
   }
-  return absl::NotFoundError(
-      absl::StrCat("device profile: name is '", name, "'; allowed are ", absl::StrJoin(DeviceProfileNames(), ", ")));
+  return absl::NotFoundError(absl::StrCat("device profile: name is ", Quoted(name), "; allowed are ",
+                                          absl::StrJoin(DeviceProfileNames(), ", ")));
 }
 
 std::vector<absl::string_view> DeviceProfileNames() {
   std::vector<absl::string_view> names;
   for (const Profile& profile : kProfiles) names.push_back(profile.name);
   return names;
+}
+
+std::string CudaTarget(int64_t compute_capability) {
+  return absl::StrCat("sm_", compute_capability, compute_capability >= 90 ? "a" : "");
 }
 
 std::string Fingerprint(const v1::Device& device) {

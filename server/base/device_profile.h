@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_BASE_DEVICE_PROFILE_H_
 #define ATTUNE_SERVER_BASE_DEVICE_PROFILE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace attune {
 // "l4", "h200", ... NotFound lists what there is. Device.id is "profile:<name>".
 absl::StatusOr<v1::Device> DeviceProfile(absl::string_view name);
 std::vector<absl::string_view> DeviceProfileNames();
+
+// What CUDA code is compiled for: "sm_89"; from 9.0 on with the features that only that architecture has: "sm_90a".
+std::string CudaTarget(int64_t compute_capability);
 
 // Device.fingerprint: SHA-256, hexadecimal, over back end, model, target and the limits a variant must fit. Left out
 // are id, uuid and driver, and memory size and clock, which one device reports differently from driver to driver.

@@ -25,13 +25,20 @@ TEST(DeviceProfile, KnowsTheLimitsOfAnL4) {
 
 TEST(DeviceProfile, KnowsTheLimitsOfAnH200) {
   const v1::Device h200 = *DeviceProfile("h200");
-  EXPECT_EQ(h200.target(), "sm_90");
+  EXPECT_EQ(h200.target(), "sm_90a");
   EXPECT_EQ(h200.compute_units(), 132);
   EXPECT_EQ(h200.max_warps_per_sm(), 64);
   EXPECT_EQ(h200.max_blocks_per_sm(), 32);
   EXPECT_EQ(h200.shared_bytes_per_block(), 232448);
   EXPECT_EQ(h200.shared_bytes_per_sm(), 233472);
   EXPECT_EQ(h200.l2_bytes(), 62914560);
+}
+
+TEST(CudaTarget, HasArchitectureFeaturesFromHopperOn) {
+  EXPECT_EQ(CudaTarget(75), "sm_75");
+  EXPECT_EQ(CudaTarget(89), "sm_89");
+  EXPECT_EQ(CudaTarget(90), "sm_90a");
+  EXPECT_EQ(CudaTarget(120), "sm_120a");
 }
 
 TEST(DeviceProfile, AnUnknownNameListsWhatThereIs) {

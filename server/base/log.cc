@@ -3,36 +3,61 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
 
-#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
+#include "proto/attune/quote.h"
+#include "server/base/log_budget.h"
 
 namespace attune {
 namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
+std::atomic<LogLevel> least_level{LogLevel::kInfo};
 
-std::string Quoted(absl::string_view value) {
-  if (!value.empty() && value.find_first_of(" \"=\n\t\\") == absl::string_view::npos) return std::string(value);
-  return absl::StrCat("\"", absl::CHexEscape(value), "\"");
+// As logfmt reads it back: quoted where it has to be, control characters and what is not UTF-8 escaped.
+std::string FieldValue(absl::string_view value) {
+  const std::string printable = Printable(absl::StrReplaceAll(value, {{"\\", "\\\\"}}));
+  if (!value.empty() && printable == value && value.find_first_of(" \"=") == absl::string_view::npos) {
+    return printable;
+  }
+  return absl::StrCat("\"", absl::StrReplaceAll(printable, {{"\"", "\\\""}}), "\"");
 }
 
-void Write(absl::string_view level, absl::string_view event, std::initializer_list<LogField> fields) {
+constexpr absl::string_view kLevels[] = {"debug", "info", "warning", "error"};
+
+absl::string_view NameOf(LogLevel level) { return kLevels[static_cast<int>(level)]; }
+
+void Write(LogLevel level, absl::string_view event, absl::Span<const LogField> fields) {
   const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
-  const std::string line = FormatLogLine(log_format, time, level, event, fields) + "\n";
+  const std::string line = FormatLogLine(log_format, time, NameOf(level), event, fields) + "\n";
   // One write a line: lines of several threads and processes do not mix. A log that cannot be written is not
   // worth stopping for.
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
+LogBudget::Answer AskBudget(absl::string_view event, int64_t& left_out) {
+  // Never destroyed: threads log until the process ends.
+  static std::mutex& mutex = *new std::mutex;
+  static LogBudget& budget = *new LogBudget;
+  const std::lock_guard<std::mutex> lock(mutex);
+  // No clock of days, which may be set back.
+  const auto uptime = std::chrono::steady_clock::now().time_since_epoch();
+  return budget.Ask(event, absl::UnixEpoch() + absl::FromChrono(uptime), left_out);
+}
+
 }  // namespace
 
 void SetLogFormat(LogFormat format) { log_format = format; }
+void SetLogLevel(LogLevel least) { least_level = least; }
 
 std::string FormatLogLine(LogFormat format, absl::string_view time, absl::string_view level, absl::string_view event,
-                          std::initializer_list<LogField> fields) {
+                          absl::Span<const LogField> fields) {
   if (format == LogFormat::kJson) {
     nlohmann::ordered_json line = {
         {"time", std::string(time)}, {"level", std::string(level)}, {"event", std::string(event)}};
@@ -40,12 +65,27 @@ std::string FormatLogLine(LogFormat format, absl::string_view time, absl::string
     return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   std::string line = absl::StrCat(time, " ", level, " ", event);
-  for (const LogField& field : fields) absl::StrAppend(&line, " ", field.key, "=", Quoted(field.value));
+  for (const LogField& field : fields) absl::StrAppend(&line, " ", field.key, "=", FieldValue(field.value));
   return line;
 }
 
-void LogInfo(absl::string_view event, std::initializer_list<LogField> fields) { Write("info", event, fields); }
-void LogWarning(absl::string_view event, std::initializer_list<LogField> fields) { Write("warning", event, fields); }
-void LogError(absl::string_view event, std::initializer_list<LogField> fields) { Write("error", event, fields); }
+void Log(LogLevel level, absl::string_view event, absl::Span<const LogField> fields) {
+  if (level < least_level) return;
+  int64_t left_out = 0;
+  switch (AskBudget(event, left_out)) {
+    case LogBudget::Answer::kLeaveOut:
+      return;
+    case LogBudget::Answer::kAnnounce: {
+      const LogField repeated[] = {{"repeated", event}};
+      return Write(LogLevel::kWarning, "log lines are left out", repeated);
+    }
+    case LogBudget::Answer::kWrite:
+      break;
+  }
+  if (left_out == 0) return Write(level, event, fields);
+  std::vector<LogField> more(fields.begin(), fields.end());
+  more.emplace_back("left_out", left_out);
+  Write(level, event, more);
+}
 
 }  // namespace attune

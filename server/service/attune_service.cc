@@ -1,18 +1,25 @@
 #include "server/service/attune_service.h"
 
+#include <memory>
+#include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
 #include "server/service/errors.h"
+#include "server/service/limits.h"
 #include "server/service/watch.h"
+#include "server/tuning/journal.h"
 #include "server/tuning/preflight.h"
 
 namespace attune::service {
 namespace {
 
 constexpr int kExecutorThreads = 4;
+// For calls that may compute for a second: the others do not wait behind them.
+constexpr int kHeavyThreads = 1;
 
 // Moves a StatusOr's value into a response.
 template <typename T>
@@ -27,6 +34,23 @@ grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, const char* 
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status, method));
   return reactor;
+}
+
+// Whether nobody waits for the call any more.
+space::Stopped GoneWith(grpc::CallbackServerContext* context) {
+  return [context] { return context->IsCancelled(); };
+}
+
+// A request that asks for more memory than there is must not cost the others their server.
+absl::Status Work(grpc::CallbackServerContext* context, const google::protobuf::Message& request,
+                  const std::function<absl::Status()>& work) {
+  if (context->IsCancelled()) return absl::CancelledError("the call was cancelled");
+  if (absl::Status status = CheckLimits(request); !status.ok()) return status;
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("the server has too little memory left for this call; ask for less");
+  }
 }
 
 v1::KernelFamily Translate(const space::Family& family) {
@@ -74,52 +98,59 @@ v1::Device DeviceOf(const v1::Trial& trial, const std::vector<v1::Device>& devic
 AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
     : options_(std::move(options)),
       known_{options_.world.devices, options_.world.families},
-      executor_(kExecutorThreads) {}
+      executor_(kExecutorThreads),
+      heavy_(kHeavyThreads) {}
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
-                                                   std::function<absl::Status()> work) {
+                                                   const google::protobuf::Message& request,
+                                                   std::function<absl::Status()> work, Executor* executor) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  executor_.Run([context, reactor, method, work = std::move(work)] {
-    reactor->Finish(ToGrpc(context->IsCancelled() ? absl::CancelledError("the call was cancelled") : work(), method));
+  (executor == nullptr ? executor_ : *executor).Run([context, reactor, method, &request, work = std::move(work)] {
+    reactor->Finish(ToGrpc(Work(context, request, work), method));
   });
   return reactor;
 }
 
-absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, const std::string& bytes,
+absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::string_view bytes,
                                        grpc::ByteBuffer* response) {
+  if (absl::Status status = CheckLimits(request); !status.ok()) return status;
   v1::GetBestRequest valid = request;
+  // What has fields that this server does not know, or an odd encoding, can be written in any number of ways.
+  valid.DiscardUnknownFields();
+  const bool plain = valid.ByteSizeLong() == bytes.size();
   if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
   const uint64_t version = options_.lookup->version();
   const absl::StatusOr<v1::GetBestResponse> answer = options_.lookup->GetBest(valid);
   if (!answer.ok()) return answer.status();
   const grpc::Slice slice(answer->SerializeAsString());
   *response = grpc::ByteBuffer(&slice, 1);
-  if (!request.include_artifact()) answers_.Put(bytes, version, *response);
+  if (plain) answers_.Put(bytes, version, *response);
   return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
   grpc::Slice slice;
-  std::string bytes;
-  if (request->DumpToSingleSlice(&slice).ok()) bytes.assign(slice.begin(), slice.end());
+  if (!request->DumpToSingleSlice(&slice).ok()) slice = grpc::Slice();
+  const std::string_view bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
   if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.lookup->version())) {
     response->Swap(&*kept);
     return Now(context, "GetBest", absl::OkStatus());
   }
   v1::GetBestRequest parsed;
-  if (!parsed.ParseFromString(bytes)) {
-    return Now(context, "GetBest", absl::InvalidArgumentError("the request is no attune.v1.GetBestRequest"));
+  if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Now(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
   }
   if (parsed.include_artifact()) {
-    return Later(context, "GetBest", [this, parsed, bytes, response] { return Answer(parsed, bytes, response); });
+    const auto kept = std::make_shared<const v1::GetBestRequest>(std::move(parsed));
+    return Later(context, "GetBest", *kept, [this, kept, response] { return Answer(*kept, {}, response); });
   }
   return Now(context, "GetBest", Answer(parsed, bytes, response));
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,
                                                   v1::Operation* response) {
-  return Later(context, "Tune", [this, request, response]() -> absl::Status {
+  return Later(context, "Tune", *request, [this, request, response]() -> absl::Status {
     v1::TuneRequest valid = *request;
     if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
     return Fill(options_.tuner->Tune(valid), response);
@@ -128,17 +159,33 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* c
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Sweep(grpc::CallbackServerContext* context,
                                                    const v1::SweepRequest* request, v1::Operation* response) {
-  return Later(context, "Sweep", [this, request, response]() -> absl::Status {
-    v1::SweepRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    return Fill(options_.tuner->Sweep(valid), response);
-  });
+  return Later(
+      context, "Sweep", *request,
+      [this, request, response]() -> absl::Status {
+        v1::SweepRequest valid = *request;
+        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+        return Fill(options_.tuner->Sweep(valid), response);
+      },
+      &heavy_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::PlanSweep(grpc::CallbackServerContext* context,
+                                                       const v1::SweepRequest* request,
+                                                       v1::PlanSweepResponse* response) {
+  return Later(
+      context, "PlanSweep", *request,
+      [this, request, response]() -> absl::Status {
+        v1::SweepRequest valid = *request;
+        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+        return Fill(options_.tuner->PlanSweep(valid), response);
+      },
+      &heavy_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServerContext* context,
                                                              const v1::EvaluateVariantRequest* request,
                                                              v1::Operation* response) {
-  return Later(context, "EvaluateVariant", [this, request, response]() -> absl::Status {
+  return Later(context, "EvaluateVariant", *request, [this, request, response]() -> absl::Status {
     v1::EvaluateVariantRequest valid = *request;
     if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
     return Fill(options_.tuner->Evaluate(valid), response);
@@ -148,22 +195,25 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServe
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerContext* context,
                                                           const v1::GetOperationRequest* request,
                                                           v1::Operation* response) {
-  return Later(context, "GetOperation",
+  return Later(context, "GetOperation", *request,
                [this, request, response] { return Fill(options_.tuner->GetOperation(request->name()), response); });
 }
 
 grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext*,
                                                                            const v1::WatchOperationRequest* request) {
-  return StartWatch(options_.tuner, &executor_, request->name());
+  return StartWatch(options_.tuner, &executor_, *request);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServerContext* context,
                                                             const v1::ListOperationsRequest* request,
                                                             v1::ListOperationsResponse* response) {
-  return Later(context, "ListOperations", [this, request, response]() -> absl::Status {
+  return Later(context, "ListOperations", *request, [this, request, response]() -> absl::Status {
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
-    auto page = options_.store->ListJobs(request->active_only(), *size, request->page_token());
+    v1::TrialFilter text;
+    text.set_problem(request->problem());
+    if (absl::Status status = Validate(text); !status.ok()) return status;
+    auto page = options_.store->ListJobs({request->active_only(), text.problem()}, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Operation& operation : page->items) {
       // The store keeps no progress of running jobs; the tuner has it.
@@ -180,20 +230,20 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
 grpc::ServerUnaryReactor* AttuneServiceImpl::CancelOperation(grpc::CallbackServerContext* context,
                                                              const v1::CancelOperationRequest* request,
                                                              v1::Operation* response) {
-  return Later(context, "CancelOperation",
+  return Later(context, "CancelOperation", *request,
                [this, request, response] { return Fill(options_.tuner->Cancel(request->name()), response); });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetTrial(grpc::CallbackServerContext* context,
                                                       const v1::GetTrialRequest* request, v1::Trial* response) {
-  return Later(context, "GetTrial",
+  return Later(context, "GetTrial", *request,
                [this, request, response] { return Fill(options_.store->GetTrial(request->name()), response); });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrials(grpc::CallbackServerContext* context,
                                                         const v1::ListTrialsRequest* request,
                                                         v1::ListTrialsResponse* response) {
-  return Later(context, "ListTrials", [this, request, response]() -> absl::Status {
+  return Later(context, "ListTrials", *request, [this, request, response]() -> absl::Status {
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
     v1::TrialFilter filter = request->filter();
@@ -209,7 +259,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrials(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServerContext* context,
                                                             const v1::ListIncumbentsRequest* request,
                                                             v1::ListIncumbentsResponse* response) {
-  return Later(context, "ListIncumbents", [this, request, response]() -> absl::Status {
+  return Later(context, "ListIncumbents", *request, [this, request, response]() -> absl::Status {
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
     v1::TrialFilter text;
@@ -224,9 +274,19 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
   });
 }
 
+grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerContext* context,
+                                                         const v1::RetryTrialsRequest* request,
+                                                         v1::RetryTrialsResponse* response) {
+  return Later(context, "RetryTrials", *request, [this, request, response]() -> absl::Status {
+    v1::RetryTrialsRequest valid = *request;
+    if (absl::Status status = Validate(valid); !status.ok()) return status;
+    return Fill(options_.tuner->RetryTrials(valid.filter()), response);
+  });
+}
+
 grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext* context,
                                                      const v1::ExplainRequest* request, v1::ExplainResponse* response) {
-  return Later(context, "Explain", [this, request, response]() -> absl::Status {
+  return Later(context, "Explain", *request, [this, request, response]() -> absl::Status {
     std::string name = request->trial();
     if (request->has_best()) {
       v1::GetBestRequest best = request->best();
@@ -254,12 +314,26 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContext* context,
                                                       const v1::RollBackRequest* request, v1::Incumbent* response) {
-  return Later(context, "RollBack", [this, request, response]() -> absl::Status {
+  return Later(context, "RollBack", *request, [this, request, response]() -> absl::Status {
     v1::RollBackRequest valid = *request;
     if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
     const std::string text = ToText(*FromProto(valid.problem()));
     absl::Status status =
-        Fill(options_.store->RollBack(text, valid.device_id(), valid.policy(), valid.why()), response);
+        Fill(options_.store->RollBack(text, valid.device_id(), valid.policy(), valid.why(), valid.to()), response);
+    if (!status.ok()) return status;
+    tuning::LogRollBack(*response, valid.why());
+    options_.lookup->Changed(*response);
+    return status;
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Unpin(grpc::CallbackServerContext* context,
+                                                   const v1::UnpinRequest* request, v1::Incumbent* response) {
+  return Later(context, "Unpin", *request, [this, request, response]() -> absl::Status {
+    v1::UnpinRequest valid = *request;
+    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    const std::string text = ToText(*FromProto(valid.problem()));
+    absl::Status status = Fill(options_.store->Unpin(text, valid.device_id(), valid.policy()), response);
     if (status.ok()) options_.lookup->Changed(*response);
     return status;
   });
@@ -268,7 +342,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* AttuneServiceImpl::RecordBaseline(grpc::CallbackServerContext* context,
                                                             const v1::RecordBaselineRequest* request,
                                                             v1::Baseline* response) {
-  return Later(context, "RecordBaseline", [this, request, response]() -> absl::Status {
+  return Later(context, "RecordBaseline", *request, [this, request, response]() -> absl::Status {
     v1::RecordBaselineRequest valid = *request;
     if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
     absl::Status status = Fill(options_.store->RecordBaseline(valid.baseline()), response);
@@ -280,7 +354,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RecordBaseline(grpc::CallbackServer
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerContext* context,
                                                            const v1::ListBaselinesRequest* request,
                                                            v1::ListBaselinesResponse* response) {
-  return Later(context, "ListBaselines", [this, request, response]() -> absl::Status {
+  return Later(context, "ListBaselines", *request, [this, request, response]() -> absl::Status {
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
     v1::TrialFilter text;
@@ -313,11 +387,14 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerContext* context,
                                                        const v1::PreflightRequest* request,
                                                        v1::PreflightResponse* response) {
-  return Later(context, "Preflight", [this, request, response]() -> absl::Status {
-    v1::PreflightRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    return Fill(tuning::Preflight(valid, options_.world, options_.store), response);
-  });
+  return Later(
+      context, "Preflight", *request,
+      [this, context, request, response]() -> absl::Status {
+        v1::PreflightRequest valid = *request;
+        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+        return Fill(tuning::Preflight(valid, options_.world, options_.store, GoneWith(context)), response);
+      },
+      &heavy_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Ping(grpc::CallbackServerContext* context, const v1::PingRequest*,

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,8 @@ class AttuneServiceImpl final
   grpc::ServerUnaryReactor* GetBest(grpc::CallbackServerContext*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   grpc::ServerUnaryReactor* Tune(grpc::CallbackServerContext*, const v1::TuneRequest*, v1::Operation*) override;
   grpc::ServerUnaryReactor* Sweep(grpc::CallbackServerContext*, const v1::SweepRequest*, v1::Operation*) override;
+  grpc::ServerUnaryReactor* PlanSweep(grpc::CallbackServerContext*, const v1::SweepRequest*,
+                                      v1::PlanSweepResponse*) override;
   grpc::ServerUnaryReactor* EvaluateVariant(grpc::CallbackServerContext*, const v1::EvaluateVariantRequest*,
                                             v1::Operation*) override;
   grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext*, const v1::GetOperationRequest*,
@@ -52,9 +55,12 @@ class AttuneServiceImpl final
                                        v1::ListTrialsResponse*) override;
   grpc::ServerUnaryReactor* ListIncumbents(grpc::CallbackServerContext*, const v1::ListIncumbentsRequest*,
                                            v1::ListIncumbentsResponse*) override;
+  grpc::ServerUnaryReactor* RetryTrials(grpc::CallbackServerContext*, const v1::RetryTrialsRequest*,
+                                        v1::RetryTrialsResponse*) override;
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext*, const v1::ExplainRequest*,
                                     v1::ExplainResponse*) override;
   grpc::ServerUnaryReactor* RollBack(grpc::CallbackServerContext*, const v1::RollBackRequest*, v1::Incumbent*) override;
+  grpc::ServerUnaryReactor* Unpin(grpc::CallbackServerContext*, const v1::UnpinRequest*, v1::Incumbent*) override;
   grpc::ServerUnaryReactor* RecordBaseline(grpc::CallbackServerContext*, const v1::RecordBaselineRequest*,
                                            v1::Baseline*) override;
   grpc::ServerUnaryReactor* ListBaselines(grpc::CallbackServerContext*, const v1::ListBaselinesRequest*,
@@ -68,17 +74,20 @@ class AttuneServiceImpl final
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingResponse*) override;
 
  private:
-  // Runs `work` on the executor and finishes the call with its status. Request and response live until then.
+  // Runs `work` on an executor (null: the common one), unless the request is beyond its limits, and finishes the call
+  // with its status. Request and response live until then.
   grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, const char* method,
-                                  std::function<absl::Status()> work);
+                                  const google::protobuf::Message& request, std::function<absl::Status()> work,
+                                  Executor* executor = nullptr);
 
-  // The answer to one serialised request; small ones are kept.
-  absl::Status Answer(const v1::GetBestRequest& request, const std::string& bytes, grpc::ByteBuffer* response);
+  // The answer to one request, which came as `bytes`; answers to plain ones are kept. No bytes: not to be kept.
+  absl::Status Answer(const v1::GetBestRequest& request, std::string_view bytes, grpc::ByteBuffer* response);
 
   ServiceOptions options_;
   Known known_;
   ResponseCache answers_;
   Executor executor_;
+  Executor heavy_;
 };
 
 }  // namespace attune::service

@@ -4,8 +4,21 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "proto/attune/quote.h"
 
 namespace attune::service {
+namespace {
+
+std::string MessageOf(const absl::Status& status) {
+  std::string message = Printable(status.message());
+  if (message.size() <= kMostMessageBytes) return message;
+  size_t end = kMostMessageBytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  message.resize(end);
+  return message + "...";
+}
+
+}  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   if (status.ok()) return grpc::Status::OK;
@@ -17,9 +30,10 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
 
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));
-  wire.set_message(std::string(status.message()));
+  const std::string message = MessageOf(status);
+  wire.set_message(message);
   wire.add_details()->PackFrom(info);
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()), wire.SerializeAsString()};
+  return {static_cast<grpc::StatusCode>(status.code()), message, wire.SerializeAsString()};
 }
 
 absl::Status WithReason(absl::Status status, absl::string_view reason) {

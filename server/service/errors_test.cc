@@ -26,6 +26,17 @@ TEST(Errors, CarryCodeMessageAndErrorInfo) {
   EXPECT_EQ(info.metadata().at("method"), "GetTrial");
 }
 
+TEST(Errors, AreShortAndPrintable) {
+  const grpc::Status status = ToGrpc(absl::NotFoundError("\x1b[31m\n\xff" + std::string(60 << 20, 'x')), "GetTrial");
+  EXPECT_EQ(status.error_message().size(), kMostMessageBytes);
+  EXPECT_EQ(status.error_message().substr(0, 14), "\\x1b[31m\\n\\xff");
+  EXPECT_LT(status.error_details().size(), 2 * kMostMessageBytes);
+  std::string accents;
+  for (int i = 0; i < 2000; ++i) accents += "\u00e9";
+  const std::string cut = ToGrpc(absl::NotFoundError("x" + accents), "GetTrial").error_message();
+  EXPECT_EQ(cut, "x" + accents.substr(0, 1020) + "...");
+}
+
 TEST(Errors, AFinerReasonReplacesTheCodesName) {
   const absl::Status status = WithReason(absl::NotFoundError("no such family"), "UNKNOWN_FAMILY");
   EXPECT_EQ(InfoOf(ToGrpc(status, "Tune")).reason(), "UNKNOWN_FAMILY");

@@ -5,11 +5,12 @@
 namespace attune::service {
 namespace {
 
-constexpr size_t kMostResponses = 10000;  // some 2 KB each
+constexpr size_t kEntryBytes = 256;  // a node of the map, the slice's header
 
 }  // namespace
 
-std::optional<grpc::ByteBuffer> ResponseCache::Find(const std::string& request, uint64_t version) const {
+std::optional<grpc::ByteBuffer> ResponseCache::Find(std::string_view request, uint64_t version) const {
+  if (request.size() > kMostRequestBytes) return std::nullopt;
   const std::shared_lock lock(mutex_);
   if (version != version_) return std::nullopt;
   const auto it = responses_.find(request);
@@ -17,12 +18,18 @@ std::optional<grpc::ByteBuffer> ResponseCache::Find(const std::string& request, 
   return it->second;
 }
 
-void ResponseCache::Put(const std::string& request, uint64_t version, const grpc::ByteBuffer& response) {
+void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response) {
+  if (request.size() > kMostRequestBytes || response.Length() > kMostResponseBytes) return;
+  const size_t bytes = request.size() + response.Length() + kEntryBytes;
   const std::unique_lock lock(mutex_);
   if (version < version_) return;  // made before the last change
-  if (version > version_ || responses_.size() >= kMostResponses) responses_.clear();
+  if (version > version_ || bytes_ + bytes > kMostBytes) {
+    responses_.clear();
+    bytes_ = 0;
+  }
   version_ = version;
-  responses_[request] = response;
+  // Two calls may have made the same answer.
+  if (responses_.try_emplace(std::string(request), response).second) bytes_ += bytes;
 }
 
 }  // namespace attune::service

@@ -2,28 +2,42 @@
 #ifndef ATTUNE_SERVER_SERVICE_RESPONSE_CACHE_H_
 #define ATTUNE_SERVER_SERVICE_RESPONSE_CACHE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "grpcpp/support/byte_buffer.h"
 
 namespace attune::service {
 
-// Thread-safe.
+// Thread-safe. Holds kMostBytes at most, whoever asks for whatever.
 class ResponseCache {
  public:
+  static constexpr size_t kMostBytes = 16 << 20;     // of requests and responses, what it takes to keep them included
+  static constexpr size_t kMostRequestBytes = 1024;  // of one that is kept
+  static constexpr size_t kMostResponseBytes = 1 << 17;
+
   // The response kept for `request` under `version`; its bytes are shared, not copied.
-  std::optional<grpc::ByteBuffer> Find(const std::string& request, uint64_t version) const;
-  // Keeps a response. Whatever was kept under other versions is dropped.
-  void Put(const std::string& request, uint64_t version, const grpc::ByteBuffer& response);
+  std::optional<grpc::ByteBuffer> Find(std::string_view request, uint64_t version) const;
+  // Keeps a response. Whatever was kept under other versions is dropped, and everything when there is no more room.
+  // Large requests and responses are not kept.
+  void Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response);
 
  private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
   mutable std::shared_mutex mutex_;  // guards what follows
   uint64_t version_ = 0;
-  std::unordered_map<std::string, grpc::ByteBuffer> responses_;
+  size_t bytes_ = 0;
+  std::unordered_map<std::string, grpc::ByteBuffer, Hash, std::equal_to<>> responses_;
 };
 
 }  // namespace attune::service

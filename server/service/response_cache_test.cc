@@ -41,5 +41,27 @@ TEST(ResponseCache, AnAnswerMadeBeforeTheLastChangeIsNotKept) {
   EXPECT_EQ(Text(*cache.Find("a", 2)), "new");
 }
 
+TEST(ResponseCache, HoldsNoMoreThanItsBound) {
+  ResponseCache cache;
+  const std::string answer(100'000, 'a');
+  const int kept = ResponseCache::kMostBytes / 101'000;
+  for (int i = 0; i < 10 * kept; ++i) {
+    cache.Put(std::to_string(i), 0, Bytes(answer));
+    EXPECT_TRUE(cache.Find(std::to_string(i), 0));
+  }
+  int there = 0;
+  for (int i = 0; i < 10 * kept; ++i) there += cache.Find(std::to_string(i), 0).has_value() ? 1 : 0;
+  EXPECT_LE(there, kept + 1);
+}
+
+TEST(ResponseCache, KeepsNeitherLargeRequestsNorLargeResponses) {
+  ResponseCache cache;
+  const std::string padded(ResponseCache::kMostRequestBytes + 1, 'r');
+  cache.Put(padded, 0, Bytes("answer"));
+  EXPECT_FALSE(cache.Find(padded, 0));
+  cache.Put("a", 0, Bytes(std::string(ResponseCache::kMostResponseBytes + 1, 'a')));
+  EXPECT_FALSE(cache.Find("a", 0));
+}
+
 }  // namespace
 }  // namespace attune::service

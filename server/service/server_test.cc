@@ -28,6 +28,16 @@ class OneOperationTuner : public tuning::Tuner {
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return States().front(); }
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) override {
+    v1::PlanSweepResponse plan;
+    plan.set_device_id(request.plan().device_id());
+    return plan;
+  }
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override {
+    v1::RetryTrialsResponse response;
+    response.add_problems(filter.problem());
+    return response;
+  }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();
@@ -104,6 +114,22 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<v1::AttuneService::Stub> stub_;
 };
 
+TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
+  v1::SweepRequest sweep;
+  sweep.mutable_plan()->add_shapes()->add_problem("b1.h1.q8.d64.f16");
+  grpc::ClientContext planning;
+  v1::PlanSweepResponse plan;
+  ASSERT_TRUE(stub_->PlanSweep(&planning, sweep, &plan).ok());
+  EXPECT_EQ(plan.device_id(), "cuda:0");
+  v1::RetryTrialsRequest retry;
+  retry.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
+  retry.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");
+  grpc::ClientContext retrying;
+  v1::RetryTrialsResponse retried;
+  ASSERT_TRUE(stub_->RetryTrials(&retrying, retry, &retried).ok());
+  EXPECT_EQ(retried.problems(0), "b1.h1.q8.d64.f16");
+}
+
 TEST_F(ServerTest, NormalisesWhatItLooksUp) {
   v1::GetBestRequest request;
   request.mutable_problem()->set_batch(1);
@@ -117,6 +143,54 @@ TEST_F(ServerTest, NormalisesWhatItLooksUp) {
     EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
     EXPECT_EQ(response.device_id(), "cuda:0");
   }
+}
+
+TEST_F(ServerTest, AnswersToPaddedRequestsAreNotKept) {
+  v1::GetBestRequest plain;
+  *plain.mutable_problem() = ToProto(*ParseProblem("b1.h2.q3.d64.f16"));
+  v1::GetBestRequest padded = plain;
+  padded.GetReflection()->MutableUnknownFields(&padded)->AddLengthDelimited(99, "padding");
+  const auto ask = [this](const v1::GetBestRequest& request) {
+    grpc::ClientContext context;
+    v1::GetBestResponse response;
+    EXPECT_TRUE(stub_->GetBest(&context, request, &response).ok());
+  };
+  for (int time = 0; time < 2; ++time) ask(plain);
+  EXPECT_EQ(lookup_.asked, 1);
+  for (int time = 0; time < 2; ++time) ask(padded);
+  EXPECT_EQ(lookup_.asked, 3);
+}
+
+TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {
+  v1::GetTrialRequest trial;  // there is no store
+  trial.set_name(std::string(1 << 20, 't'));
+  grpc::ClientContext context;
+  v1::Trial response;
+  const grpc::Status status = stub_->GetTrial(&context, trial, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "name has 1048576 bytes; allowed are at most 256");
+  v1::WatchOperationRequest watch;
+  watch.set_name(trial.name());
+  grpc::ClientContext watching;
+  auto reader = stub_->WatchOperation(&watching, watch);
+  v1::Operation state;
+  EXPECT_FALSE(reader->Read(&state));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::GetBestRequest best;
+  *best.mutable_problem() = ToProto(*ParseProblem("b1.h2.q3.d64.f16"));
+  best.set_device_id(std::string(257, 'd'));
+  grpc::ClientContext asking;
+  v1::GetBestResponse answer;
+  EXPECT_EQ(stub_->GetBest(&asking, best, &answer).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(lookup_.asked, 0);
+}
+
+TEST_F(ServerTest, ARequestIsNotReadBeyondItsLimit) {
+  v1::GetTrialRequest request;
+  request.set_name(std::string(5 << 20, 't'));
+  grpc::ClientContext context;
+  v1::Trial response;
+  EXPECT_EQ(stub_->GetTrial(&context, request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(ServerTest, AnArtifactIsFetchedAsideAndTheAnswerNotKept) {

@@ -1,18 +1,16 @@
 #include "server/service/validate.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/util/time_util.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 #include "server/service/errors.h"
 #include "server/space/space.h"
 
 namespace attune::service {
 namespace {
 
-constexpr size_t kMaxRequestId = 128;
+constexpr double kMostMicros = 1e12;  // eleven days
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1000;
 
@@ -25,11 +23,7 @@ absl::Status NormaliseProblem(v1::Problem* problem) {
   return absl::OkStatus();
 }
 
-absl::Status NormalisePolicy(v1::Policy policy, v1::Policy* out) {
-  if (!v1::Policy_IsValid(policy)) return Invalid(absl::StrCat("policy is ", policy, "; allowed are HOT and COLD"));
-  *out = policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy;
-  return absl::OkStatus();
-}
+v1::Policy OrHot(v1::Policy policy) { return policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy; }
 
 std::string DeviceIds(const Known& known) {
   return known.devices.empty() ? "none (this host has no device)"
@@ -53,7 +47,7 @@ absl::Status PresentDevice(std::string* id, const Known& known) {
   for (const v1::Device& device : known.devices) {
     if (device.id() == *id) return absl::OkStatus();
   }
-  return WithReason(absl::NotFoundError(absl::StrCat("device_id is '", *id, "'; here are ", DeviceIds(known))),
+  return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id), "; here are ", DeviceIds(known))),
                     "UNKNOWN_DEVICE");
 }
 
@@ -68,7 +62,7 @@ absl::Status KnownFamilies(const Names& names, const Known& known) {
     bool found = false;
     for (const auto& family : known.families) found = found || family->name() == name;
     if (!found) {
-      return WithReason(absl::NotFoundError(absl::StrCat("family '", name, "' is unknown; there are ",
+      return WithReason(absl::NotFoundError(absl::StrCat("family ", Quoted(name), " is unknown; there are ",
                                                          absl::StrJoin(known.families, ", ",
                                                                        [](std::string* out, const auto& family) {
                                                                          absl::StrAppend(out, family->name());
@@ -77,16 +71,6 @@ absl::Status KnownFamilies(const Names& names, const Known& known) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status RequestId(absl::string_view id) {
-  if (id.size() <= kMaxRequestId) return absl::OkStatus();
-  return Invalid(absl::StrCat("request_id has ", id.size(), " characters; allowed are ", kMaxRequestId));
-}
-
-absl::Status NonNegative(absl::string_view field, const google::protobuf::Duration& duration) {
-  if (google::protobuf::util::TimeUtil::DurationToNanoseconds(duration) >= 0) return absl::OkStatus();
-  return Invalid(absl::StrCat(field, " is negative; allowed are 0 (no limit) and longer"));
 }
 
 template <typename... Statuses>
@@ -110,62 +94,44 @@ absl::Status NormaliseText(std::string* text) {
 template <typename Request>
 absl::Status ProblemAndPolicy(Request& request) {
   if (absl::Status status = NormaliseProblem(request.mutable_problem()); !status.ok()) return status;
-  v1::Policy policy = v1::POLICY_HOT;
-  if (absl::Status status = NormalisePolicy(request.policy(), &policy); !status.ok()) return status;
-  request.set_policy(policy);
+  request.set_policy(OrHot(request.policy()));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status Validate(v1::GetBestRequest& request, const Known& known) {
-  for (const int provenance : request.acceptable()) {
-    if (!v1::Provenance_IsValid(provenance) || provenance == v1::PROVENANCE_UNSPECIFIED) {
-      return Invalid(
-          absl::StrCat("acceptable has ", provenance, "; allowed are EXACT, TIE, STALE, NEAREST and HEURISTIC"));
-    }
-  }
   DefaultDevice(request.mutable_device_id(), known);
   return ProblemAndPolicy(request);
 }
 
 absl::Status Validate(v1::TuneRequest& request, const Known& known) {
   v1::Strategy& strategy = *request.mutable_strategy();
-  if (!v1::Strategy::Kind_IsValid(strategy.kind())) {
-    return Invalid(absl::StrCat("strategy.kind is ", strategy.kind(), "; allowed are EXHAUSTIVE and RANDOM"));
-  }
   if (strategy.kind() == v1::Strategy::KIND_UNSPECIFIED) strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);
   if (strategy.max_trials() < 0) {
     return Invalid(
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed are 0 (no limit) and more"));
   }
-  return FirstError(ProblemAndPolicy(request), RequestId(request.request_id()),
-                    NonNegative("strategy.max_time", strategy.max_time()), KnownFamilies(request.families(), known),
+  return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), known),
                     PresentDevice(request.mutable_device_id(), known));
 }
 
 absl::Status Validate(v1::SweepRequest& request, const Known& known) {
   v1::SweepPlan& plan = *request.mutable_plan();
   if (plan.shapes().empty()) return Invalid("plan.shapes is empty; a sweep needs at least one problem");
-  if (plan.regression() < 0 || !std::isfinite(plan.regression())) {
+  if (plan.regression() < 0) {
     return Invalid(absl::StrCat("plan.regression is ", plan.regression(), "; allowed are shares such as 0.02"));
   }
   if (plan.budget().trials_per_problem() < 0) {
     return Invalid(absl::StrCat("plan.budget.trials_per_problem is ", plan.budget().trials_per_problem(),
                                 "; allowed are 0 (exhaustive) and more"));
   }
-  v1::Policy policy = v1::POLICY_HOT;
-  if (absl::Status status = NormalisePolicy(plan.policy(), &policy); !status.ok()) return status;
-  plan.set_policy(policy);
-  return FirstError(RequestId(request.request_id()),
-                    NonNegative("plan.budget.time_per_problem", plan.budget().time_per_problem()),
-                    NonNegative("plan.budget.total_time", plan.budget().total_time()),
-                    KnownFamilies(plan.families(), known), PresentDevice(plan.mutable_device_id(), known));
+  plan.set_policy(OrHot(plan.policy()));
+  return FirstError(KnownFamilies(plan.families(), known), PresentDevice(plan.mutable_device_id(), known));
 }
 
 absl::Status Validate(v1::EvaluateVariantRequest& request, const Known& known) {
-  if (absl::Status status = FirstError(ProblemAndPolicy(request), RequestId(request.request_id()),
-                                       PresentDevice(request.mutable_device_id(), known));
+  if (absl::Status status = FirstError(ProblemAndPolicy(request), PresentDevice(request.mutable_device_id(), known));
       !status.ok()) {
     return status;
   }
@@ -192,17 +158,46 @@ absl::Status Validate(v1::RollBackRequest& request, const Known& known) {
   return ProblemAndPolicy(request);
 }
 
+absl::Status Validate(v1::UnpinRequest& request, const Known& known) {
+  DefaultDevice(request.mutable_device_id(), known);
+  return ProblemAndPolicy(request);
+}
+
+absl::Status Validate(v1::RetryTrialsRequest& request) {
+  v1::TrialFilter& filter = *request.mutable_filter();
+  constexpr absl::string_view kAllowed =
+      "allowed are INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, CRASHED and UNSTABLE";
+  if (filter.verdicts().empty()) return Invalid(absl::StrCat("filter.verdicts is empty; ", kAllowed));
+  for (const int number : filter.verdicts()) {
+    const auto verdict = static_cast<v1::Verdict>(number);
+    if (v1::Verdict_IsValid(number) && verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK &&
+        verdict != v1::VERDICT_LOST) {
+      continue;
+    }
+    return Invalid(absl::StrCat("filter.verdicts has ", v1::Verdict_IsValid(number) ? Word(verdict) : "", " (", number,
+                                "); ", kAllowed));
+  }
+  return Validate(filter);
+}
+
 absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known) {
   v1::Baseline& baseline = *request.mutable_baseline();
   if (baseline.contender().empty()) return Invalid("baseline.contender is empty; name who was timed");
-  if (!(baseline.median_us() > 0) || !std::isfinite(baseline.median_us())) {
-    return Invalid(absl::StrCat("baseline.median_us is ", baseline.median_us(), "; allowed are positive microseconds"));
+  if (baseline.median_us() <= 0 || baseline.median_us() > kMostMicros) {
+    return Invalid(absl::StrCat("baseline.median_us is ", baseline.median_us(),
+                                "; allowed are positive microseconds up to ", kMostMicros));
   }
   DefaultDevice(baseline.mutable_device_id(), known);
   if (absl::Status status = ProblemAndPolicy(baseline); !status.ok()) return status;
   baseline.set_problem_text(ToText(*FromProto(baseline.problem())));
   if (baseline.low_us() == 0) baseline.set_low_us(baseline.median_us());
   if (baseline.high_us() == 0) baseline.set_high_us(baseline.median_us());
+  if (baseline.low_us() < 0 || baseline.low_us() > baseline.median_us() || baseline.high_us() < baseline.median_us() ||
+      baseline.high_us() > kMostMicros) {
+    return Invalid(absl::StrCat("baseline.low_us is ", baseline.low_us(), " and baseline.high_us ", baseline.high_us(),
+                                "; allowed is a range around median_us, ", baseline.median_us(), ", up to ",
+                                kMostMicros));
+  }
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// Requests as they may reach the tuner: every field checked, defaults filled in, problems normalised.
+// Requests as they may reach the tuner: every field's meaning checked, defaults filled in, problems normalised. Their
+// sizes, and what holds of any number or enum, are checked before (limits.h).
 //
 // Each function changes its request in place. InvalidArgument names the field, the value and what is allowed.
 #ifndef ATTUNE_SERVER_SERVICE_VALIDATE_H_
@@ -27,6 +28,8 @@ absl::Status Validate(v1::SweepRequest& request, const Known& known);
 absl::Status Validate(v1::EvaluateVariantRequest& request, const Known& known);
 absl::Status Validate(v1::PreflightRequest& request, const Known& known);
 absl::Status Validate(v1::RollBackRequest& request, const Known& known);
+absl::Status Validate(v1::UnpinRequest& request, const Known& known);
+absl::Status Validate(v1::RetryTrialsRequest& request);
 absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known);
 absl::Status Validate(v1::TrialFilter& filter);
 

@@ -62,12 +62,6 @@ TEST(Validate, RefusesValuesOutsideTheirRange) {
   request.mutable_strategy()->set_max_trials(-1);
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("strategy.max_trials is -1"));
   request = GoodTune();
-  request.mutable_strategy()->mutable_max_time()->set_seconds(-1);
-  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("strategy.max_time is negative"));
-  request = GoodTune();
-  request.set_request_id(std::string(129, 'x'));
-  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("request_id has 129 characters"));
-  request = GoodTune();
   request.mutable_problem()->set_head_dim(-3);
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("head_dim is -3"));
 }
@@ -96,11 +90,48 @@ TEST(Validate, ABaselineNeedsANameAndATime) {
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("median_us is 0"));
 }
 
+TEST(Validate, ABaselinesTimesAreInOrder) {
+  const auto error = [](double median, double low, double high) {
+    v1::RecordBaselineRequest request;
+    v1::Baseline& baseline = *request.mutable_baseline();
+    *baseline.mutable_problem() = GoodTune().problem();
+    baseline.set_contender("sdpa");
+    baseline.set_median_us(median);
+    baseline.set_low_us(low);
+    baseline.set_high_us(high);
+    return Message(Validate(request, OneDeviceOneFamily()));
+  };
+  EXPECT_EQ(error(5, 0, 0), "");
+  EXPECT_EQ(error(5, 5, 5), "");
+  EXPECT_EQ(error(5, 4, 6), "");
+  EXPECT_THAT(error(1e300, 0, 0), HasSubstr("median_us is 1e+300; allowed are positive microseconds up to 1e+12"));
+  EXPECT_THAT(error(5, -1, 0),
+              HasSubstr("low_us is -1 and baseline.high_us 5; allowed is a range around median_us, 5"));
+  EXPECT_THAT(error(5, 6, 7), HasSubstr("low_us is 6"));
+  EXPECT_THAT(error(5, 4, 4.5), HasSubstr("high_us 4.5"));
+  EXPECT_THAT(error(5, 4, 1e13), HasSubstr("up to 1e+12"));
+}
+
 TEST(Validate, FiltersMatchHoweverTheProblemIsSpelled) {
   v1::TrialFilter filter;
   filter.set_problem("h1.b1.q8.kv8.d64.f16");
   ASSERT_TRUE(Validate(filter).ok());
   EXPECT_EQ(filter.problem(), "b1.h1.q8.d64.f16");
+}
+
+TEST(Validate, OnlyTrialsThatDidNotEndOkAreRetried) {
+  v1::RetryTrialsRequest request;
+  EXPECT_THAT(Message(Validate(request)), HasSubstr("filter.verdicts is empty; allowed are INFEASIBLE"));
+  for (const v1::Verdict verdict : {v1::VERDICT_OK, v1::VERDICT_LOST, static_cast<v1::Verdict>(77)}) {
+    request.mutable_filter()->clear_verdicts();
+    request.mutable_filter()->add_verdicts(verdict);
+    EXPECT_THAT(Message(Validate(request)), HasSubstr("; allowed are INFEASIBLE, COMPILE_ERROR")) << verdict;
+  }
+  request.mutable_filter()->clear_verdicts();
+  request.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
+  request.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");
+  ASSERT_TRUE(Validate(request).ok());
+  EXPECT_EQ(request.filter().problem(), "b1.h1.q8.d64.f16");
 }
 
 TEST(PageSize, HasADefaultAndALimit) {

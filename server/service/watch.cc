@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/service/errors.h"
+#include "server/service/limits.h"
 
 namespace attune::service {
 namespace {
@@ -14,8 +15,9 @@ namespace {
 // States that come while one is being written replace each other: a slow reader skips states, it does not queue them.
 class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
  public:
-  WatchReactor(tuning::Tuner* tuner, Executor* executor, std::string name) : executor_(executor) {
-    executor_->Run([this, tuner, name = std::move(name)] { Subscribe(tuner, name); });
+  WatchReactor(tuning::Tuner* tuner, Executor* executor, const v1::WatchOperationRequest& request)
+      : executor_(executor) {
+    executor_->Run([this, tuner, request] { Subscribe(tuner, request); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -47,15 +49,18 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   }
 
  private:
-  void Subscribe(tuning::Tuner* tuner, const std::string& name) {
-    auto unsubscribe = tuner->Watch(name, [this](const v1::Operation& operation) {
+  void Subscribe(tuning::Tuner* tuner, const v1::WatchOperationRequest& request) {
+    const auto watcher = [this](const v1::Operation& operation) {
       const std::lock_guard lock(mutex_);
       next_ = operation;
       if (!writing_) Advance();
-    });
+    };
+    const absl::Status limits = CheckLimits(request);
+    const absl::StatusOr<std::function<void()>> unsubscribe =
+        limits.ok() ? tuner->Watch(request.name(), watcher) : limits;
     const std::lock_guard lock(mutex_);
     if (unsubscribe.ok()) {
-      unsubscribe_ = *std::move(unsubscribe);
+      unsubscribe_ = *unsubscribe;
     } else {
       FinishOnce(ToGrpc(unsubscribe.status(), "WatchOperation"));
     }
@@ -96,8 +101,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor, std::string name) {
-  return new WatchReactor(tuner, executor, std::move(name));
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor,
+                                                    const v1::WatchOperationRequest& request) {
+  return new WatchReactor(tuner, executor, request);
 }
 
 }  // namespace attune::service

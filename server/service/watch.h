@@ -2,8 +2,6 @@
 #ifndef ATTUNE_SERVER_SERVICE_WATCH_H_
 #define ATTUNE_SERVER_SERVICE_WATCH_H_
 
-#include <string>
-
 #include "attune/v1/service.grpc.pb.h"
 #include "server/service/executor.h"
 #include "server/tuning/tuner.h"
@@ -11,7 +9,8 @@
 namespace attune::service {
 
 // The reactor owns itself and is gone after OnDone. Tuner and executor live longer.
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor, std::string name);
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor,
+                                                    const v1::WatchOperationRequest& request);
 
 }  // namespace attune::service
 

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/space/space.h"
+#include "server/space/steps.h"
 
 namespace attune::space {
 namespace {
@@ -14,7 +15,8 @@ absl::Status Broken(const Rule& rule) {
 // One depth-first walk over a family's product.
 class Walk {
  public:
-  Walk(std::shared_ptr<const Family> family, Evaluator& evaluator) : family_(std::move(family)), evaluator_(evaluator) {
+  Walk(std::shared_ptr<const Family> family, Evaluator& evaluator, const Stopped& stopped)
+      : family_(std::move(family)), evaluator_(evaluator), steps_(stopped) {
     const auto& parameters = family_->manifest.parameters();
     // below_[i]: points below one choice of the first i parameters.
     below_.assign(parameters.size() + 1, 1);
@@ -22,30 +24,46 @@ class Walk {
     values_.resize(parameters.size());
   }
 
-  Enumeration Run() {
+  absl::StatusOr<Enumeration> Run() {
+    result_.product = below_[0];
     if (const Rule* rule = evaluator_.Root(); rule != nullptr) {
       Remove(*rule, below_[0]);
-    } else {
-      Visit(0);
+    } else if (!Visit(0)) {
+      if (steps_.stopped()) return absl::CancelledError("stopped");
+      result_.counted = false;
+      CountOnly();
     }
-    result_.product = below_[0];
     return std::move(result_);
   }
 
  private:
-  void Visit(size_t depth) {
+  // False when the walk ends early.
+  bool Visit(size_t depth) {
+    if (evaluator_.Settled(depth) && (!result_.listed || result_.count + below_[depth] > kMostVariants)) {
+      CountOnly();
+      result_.count += below_[depth];
+      return true;
+    }
     if (depth == values_.size()) {
+      ++result_.count;
       result_.variants.push_back({family_, values_});
-      return;
+      return true;
     }
     for (const int64_t value : family_->manifest.parameters(static_cast<int>(depth)).values()) {
+      if (!steps_.Take()) return false;
       values_[depth] = value;
       if (const Rule* rule = evaluator_.Set(depth, value); rule != nullptr) {
         Remove(*rule, below_[depth + 1]);
-      } else {
-        Visit(depth + 1);
+      } else if (!Visit(depth + 1)) {
+        return false;
       }
     }
+    return true;
+  }
+
+  void CountOnly() {
+    result_.listed = false;
+    result_.variants = {};
   }
 
   // Rules stand in the order in which they first rejected something: the same on every run.
@@ -57,6 +75,7 @@ class Walk {
 
   std::shared_ptr<const Family> family_;
   Evaluator& evaluator_;
+  Steps steps_;
   std::vector<int64_t> below_;
   std::vector<int64_t> values_;
   std::map<const Rule*, size_t> index_;  // in result_.removed
@@ -73,11 +92,11 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 }
 
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
-                                      const v1::Device& device) {
+                                      const v1::Device& device, const Stopped& stopped) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
   (*evaluator)->Bind(problem, device);
-  return Walk(family, **evaluator).Run();
+  return Walk(family, **evaluator, stopped).Run();
 }
 
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device) {

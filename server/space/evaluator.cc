@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/space/builtins.h"
+#include "server/space/tensor_map.h"
 
 namespace attune::space {
 namespace {
@@ -15,12 +16,42 @@ absl::Status At(absl::string_view field, const absl::Status& status) {
 
 std::string OrOne(const std::string& text) { return text.empty() ? "1" : absl::StrCat("(", text, ")"); }
 
+std::string Unless(const std::string& when) { return when.empty() ? "" : absl::StrCat("!(", when, ") || "); }
+
+constexpr absl::string_view kHopper = "compute_capability >= 90";
+
+// What a launch asks of thread block clusters, tensor copies and programmatic launches (CUDA C++ Programming Guide,
+// "Thread Block Clusters"). `limit` takes an expression and the reason.
+template <typename Limit>
+void HopperLimits(const family::v1::Launch& launch, const Limit& limit) {
+  const std::pair<const std::string*, const std::string*> sides[] = {{&launch.cluster_x(), &launch.grid_x()},
+                                                                     {&launch.cluster_y(), &launch.grid_y()},
+                                                                     {&launch.cluster_z(), &launch.grid_z()}};
+  std::string ctas;
+  for (const auto& [cluster, grid] : sides) {
+    if (cluster->empty()) continue;
+    absl::StrAppend(&ctas, ctas.empty() ? "" : " * ", "(", *cluster, ")");
+    limit(absl::StrCat("mod(", OrOne(*grid), ", ", OrOne(*cluster), ") == 0"), "clusters do not divide the grid");
+  }
+  if (!ctas.empty()) {
+    limit(absl::StrCat(ctas, " <= 16"), "a cluster larger than CUDA allows");
+    limit(absl::StrCat(ctas, " == 1 || ", kHopper), "the device has no clusters");
+  }
+  if (!launch.overlaps_previous().empty()) {
+    limit(absl::StrCat("!(", launch.overlaps_previous(), ") || ", kHopper), "the device has no programmatic launches");
+  }
+  for (const family::v1::Argument& arg : launch.args()) {
+    if (!arg.has_tensor_map()) continue;
+    limit(absl::StrCat(Unless(arg.tensor_map().when()), kHopper), "the device has no tensor copies");
+  }
+}
+
 }  // namespace
 
 std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily& manifest) {
   std::vector<family::v1::Constraint> limits;
   for (const family::v1::Launch& launch : manifest.launches()) {
-    const std::string unless = launch.when().empty() ? "" : absl::StrCat("!(", launch.when(), ") || ");
+    const std::string unless = Unless(launch.when());
     const auto limit = [&](absl::string_view expr, absl::string_view reason) {
       family::v1::Constraint& added = limits.emplace_back();
       added.set_expr(absl::StrCat(unless, expr));
@@ -40,6 +71,7 @@ std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily&
     for (const std::string& grid : {launch.grid_y(), launch.grid_z()}) {
       if (!grid.empty()) limit(absl::StrCat("(", grid, ") <= 65535"), "a grid higher or deeper than CUDA allows");
     }
+    HopperLimits(launch, limit);
   }
   return limits;
 }
@@ -72,8 +104,8 @@ absl::Status Evaluator::CompileNames(const family::v1::KernelFamily& manifest) {
 absl::Status Evaluator::AddRule(absl::string_view field, const family::v1::Constraint& constraint) {
   absl::StatusOr<Expression> expression = Expression::Parse(constraint.expr(), symbols_);
   if (!expression.ok()) return At(field, expression.status());
-  const int depth = expression->depth();
-  levels_[depth].rules.push_back({*std::move(expression), constraint.expr(), constraint.reason()});
+  std::vector<Rule>& rules = constraint.guess_only() ? guess_rules_ : levels_[expression->depth()].rules;
+  rules.push_back({*std::move(expression), constraint.expr(), constraint.reason()});
   return absl::OkStatus();
 }
 
@@ -95,6 +127,9 @@ absl::Status Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
   }
   for (const family::v1::Constraint& limit : DeviceLimits(manifest)) {
     if (absl::Status status = AddRule("launches: device limit", limit); !status.ok()) return status;
+  }
+  for (size_t level = 0; level < levels_.size(); ++level) {
+    if (!levels_[level].rules.empty()) settled_ = level;
   }
   return absl::OkStatus();
 }
@@ -125,16 +160,22 @@ absl::Status Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest
   for (const family::v1::Launch& launch : manifest.launches()) {
     const auto field = [&](absl::string_view name) { return absl::StrCat("launches '", launch.entry(), "': ", name); };
     const std::pair<std::string, const std::string*> optional[] = {
-        {field("when"), &launch.when()},       {field("grid_x"), &launch.grid_x()},
-        {field("grid_y"), &launch.grid_y()},   {field("grid_z"), &launch.grid_z()},
-        {field("block_x"), &launch.block_x()}, {field("block_y"), &launch.block_y()},
-        {field("block_z"), &launch.block_z()}, {field("dynamic_shared_bytes"), &launch.dynamic_shared_bytes()}};
+        {field("when"), &launch.when()},           {field("grid_x"), &launch.grid_x()},
+        {field("grid_y"), &launch.grid_y()},       {field("grid_z"), &launch.grid_z()},
+        {field("block_x"), &launch.block_x()},     {field("block_y"), &launch.block_y()},
+        {field("block_z"), &launch.block_z()},     {field("dynamic_shared_bytes"), &launch.dynamic_shared_bytes()},
+        {field("cluster_x"), &launch.cluster_x()}, {field("cluster_y"), &launch.cluster_y()},
+        {field("cluster_z"), &launch.cluster_z()}, {field("overlaps_previous"), &launch.overlaps_previous()}};
     for (const auto& [name, text] : optional) {
       if (text->empty()) continue;
       if (absl::Status status = Keep(name, *text).status(); !status.ok()) return status;
     }
     for (int i = 0; i < launch.args_size(); ++i) {
       const family::v1::Argument& arg = launch.args(i);
+      for (const auto& [name, map_text] : ExpressionsOf(arg.tensor_map())) {
+        absl::Status status = Keep(field(absl::StrCat("args[", i, "].tensor_map.", name)), *map_text).status();
+        if (!status.ok()) return status;
+      }
       const std::string* text = arg.has_i32()   ? &arg.i32()
                                 : arg.has_i64() ? &arg.i64()
                                 : arg.has_f32() ? &arg.f32()

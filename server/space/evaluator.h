@@ -45,8 +45,13 @@ class Evaluator {
   // Sets parameter `index` (0-based, those before it are set) and the lets that waited for it. Returns the first rule
   // that waited for it and does not hold, or null.
   const Rule* Set(size_t index, int64_t value);
+  // Whether no rule waits for parameters from `index` on.
+  bool Settled(size_t index) const { return index >= settled_; }
   // Bind and Set for all parameters; the first rule that does not hold, or null. All values are set in any case.
   const Rule* Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values);
+
+  // Whether the rules for guesses alone hold too, all parameters set.
+  bool MayBeGuessed() const { return FirstBroken(guess_rules_) == nullptr; }
 
   // Of an expression that stands in the manifest, with the values now set.
   double Value(const std::string& text) const;
@@ -77,12 +82,15 @@ class Evaluator {
   std::vector<double*> builtins_;
   std::vector<double*> parameters_;
   std::vector<Rule> problem_limits_;
+  std::vector<Rule> guess_rules_;
   std::vector<Level> levels_;
+  size_t settled_ = 0;  // the last level that has a rule
   std::map<std::string, Expression> kept_;
 };
 
 // The rules that every launch of a family must keep on any device, whatever its manifest says: threads and dynamic
-// shared memory a block, and CUDA's bounds on a grid (CUDA C++ Programming Guide, Technical Specifications).
+// shared memory a block, CUDA's bounds on a grid (CUDA C++ Programming Guide, Technical Specifications), and what
+// clusters, tensor maps and programmatic launches ask for.
 std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily& manifest);
 
 }  // namespace attune::space

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
 #include "server/space/manifest.h"
 
@@ -126,46 +128,84 @@ std::string HashOf(const Family& family) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder) {
+namespace {
+
+// Null, with what is wrong added to `mistakes`.
+std::shared_ptr<const Family> Load(const std::string& root, const std::string& folder,
+                                   std::vector<absl::Status>& mistakes) {
   const fs::path path = fs::path(root) / folder / kManifest;
-  const auto at = [&path](const absl::Status& status) {
-    return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", status.message()));
+  const size_t before = mistakes.size();
+  const auto note = [&](const absl::Status& status) {
+    mistakes.push_back(absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", status.message())));
   };
   const std::optional<std::string> text = Read(path);
-  if (!text) return absl::NotFoundError(absl::StrCat("cannot read ", path.string()));
+  if (!text) {
+    mistakes.push_back(absl::NotFoundError(absl::StrCat("cannot read ", path.string())));
+    return nullptr;
+  }
   absl::StatusOr<family::v1::KernelFamily> manifest = ParseManifest(*text);
-  if (!manifest.ok()) return at(manifest.status());
-  if (absl::Status status = CheckManifest(*manifest); !status.ok()) return at(status);
+  if (!manifest.ok()) {
+    note(manifest.status());
+    return nullptr;
+  }
+  for (const absl::Status& mistake : MistakesIn(*manifest)) note(mistake);
   if (manifest->name() != folder) {
-    return at(absl::InvalidArgumentError(
-        absl::StrCat("name is '", manifest->name(), "'; it must be the folder's, '", folder, "'")));
+    note(absl::InvalidArgumentError(
+        absl::StrCat("name is ", Quoted(manifest->name()), "; it must be the folder's, ", Quoted(folder))));
   }
   auto family = std::make_shared<Family>();
   family->manifest = *std::move(manifest);
   SourceReader reader(root, fs::path(root) / folder, *family);
   for (const std::string& source : family->manifest.sources()) {
-    if (absl::Status status = reader.Add(source); !status.ok()) return at(status);
+    if (absl::Status status = reader.Add(source); !status.ok()) note(status);
   }
+  if (mistakes.size() > before) return nullptr;
   family->source_hash = HashOf(*family);
   return family;
 }
 
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder) {
+  std::vector<absl::Status> mistakes;
+  std::shared_ptr<const Family> family = Load(root, folder, mistakes);
+  if (family == nullptr) return mistakes.front();
+  return family;
+}
+
+LoadedFamilies LoadEveryFamily(const std::vector<std::string>& roots) {
+  LoadedFamilies loaded;
+  std::map<std::string, std::string> found;  // name to root
+  for (const std::string& root : roots) {
+    std::error_code error;
+    std::vector<std::string> folders;
+    for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+      std::error_code unreadable;
+      if (fs::exists(entry.path() / kManifest, unreadable)) folders.push_back(entry.path().filename().string());
+    }
+    if (error) {
+      loaded.mistakes.push_back(
+          absl::NotFoundError(absl::StrCat("cannot read kernel families in ", root, ": ", error.message())));
+    }
+    std::sort(folders.begin(), folders.end());
+    for (const std::string& folder : folders) {
+      std::shared_ptr<const Family> family = Load(root, folder, loaded.mistakes);
+      if (family == nullptr) continue;
+      if (const auto [other, fresh] = found.try_emplace(family->name(), root); !fresh) {
+        loaded.mistakes.push_back(absl::InvalidArgumentError(absl::StrCat(
+            "kernel family ", Quoted(family->name()), " is in two directories: ", other->second, " and ", root)));
+        continue;
+      }
+      loaded.families.push_back(std::move(family));
+    }
+  }
+  return loaded;
+}
+
 absl::StatusOr<std::vector<std::shared_ptr<const Family>>> LoadFamilies(const std::string& root) {
-  std::error_code error;
-  std::vector<std::string> folders;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
-    std::error_code unreadable;
-    if (fs::exists(entry.path() / kManifest, unreadable)) folders.push_back(entry.path().filename().string());
-  }
-  if (error) return absl::NotFoundError(absl::StrCat("cannot read kernel families in ", root, ": ", error.message()));
-  std::sort(folders.begin(), folders.end());
-  std::vector<std::shared_ptr<const Family>> families;
-  for (const std::string& folder : folders) {
-    absl::StatusOr<std::shared_ptr<const Family>> family = LoadFamily(root, folder);
-    if (!family.ok()) return family.status();
-    families.push_back(*std::move(family));
-  }
-  return families;
+  LoadedFamilies loaded = LoadEveryFamily({root});
+  if (!loaded.mistakes.empty()) return loaded.mistakes.front();
+  return std::move(loaded.families);
 }
 
 }  // namespace attune::space

@@ -32,6 +32,14 @@ struct Family {
 // field and what is wrong with it.
 absl::StatusOr<std::vector<std::shared_ptr<const Family>>> LoadFamilies(const std::string& root);
 
+// All families below all of `roots`, and everything that is wrong with them, a status each: the families that are good
+// are there whatever the others are. A name that two directories have is a mistake too.
+struct LoadedFamilies {
+  std::vector<std::shared_ptr<const Family>> families;
+  std::vector<absl::Status> mistakes;
+};
+LoadedFamilies LoadEveryFamily(const std::vector<std::string>& roots);
+
 // One folder; quoted includes and "//" sources resolve below `root`.
 absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder);
 

@@ -70,6 +70,9 @@ TEST(LoadFamily, ALargerSpaceKeepsTheHash) {
   EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "# for people\ndescription: \"small\""))), before);
   EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE < 32\" reason: \"x\" }"))), before);
   EXPECT_EQ(HashOf(Manifest(absl::StrCat(kLaunch, "guess_precedence: 1"))), before);
+  EXPECT_EQ(
+      HashOf(Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE < 32\" reason: \"x\" guess_only: true }"))),
+      before);
   EXPECT_EQ(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"[16, 32] guess: 16", "[16, 32, 64] guess: 64"}})), before);
 }
 
@@ -191,6 +194,24 @@ TEST(LoadFamily, LoadsTheExampleOfTheDocumentation) {
   const auto family = LoadFamily(families.root(), "attention_rows");
   ASSERT_TRUE(family.ok()) << family.status();
   EXPECT_THAT((*family)->sources[0].second, HasSubstr("__kernel void attention_rows("));
+}
+
+TEST(LoadEveryFamily, NamesEveryMistakeAndKeepsWhatIsGood) {
+  const TestingFamilies families;
+  families.Write("good/family.textproto", absl::StrReplaceAll(Manifest(kLaunch), {{"\"small\"", "\"good\""}}));
+  families.Write("good/small.cu", "");
+  families.Write("bad/family.textproto", "name: \"other\" backend: BACKEND_CUDA sources: \"none.cu\"");
+  families.Write("worse/family.textproto", "nonsense: 1");
+  const LoadedFamilies loaded = LoadEveryFamily({families.root(), families.root(), families.root() + "/none"});
+  ASSERT_EQ(loaded.families.size(), 1u);
+  std::vector<std::string> mistakes;
+  for (const absl::Status& mistake : loaded.mistakes) mistakes.emplace_back(mistake.message());
+  for (const char* mistake : {"/bad/family.textproto: operation is not given", "0 of them are main",
+                              "/bad/family.textproto: name is 'other'; it must be the folder's, 'bad'",
+                              "/bad/family.textproto: sources has", "/worse/family.textproto: line 1, column 9",
+                              "kernel family 'good' is in two directories", "cannot read kernel families in "}) {
+    EXPECT_THAT(mistakes, ::testing::Contains(HasSubstr(mistake)));
+  }
 }
 
 TEST(LoadFamilies, FindsEveryFolderWithAManifestInOrder) {

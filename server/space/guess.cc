@@ -8,11 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/space/evaluator.h"
 #include "server/space/space.h"
+#include "server/space/steps.h"
 
 namespace attune::space {
 namespace {
 
 constexpr int64_t kCtasPerSm = 4;
+// Guesses answer look-ups.
+constexpr int64_t kMostGuessSteps = 100'000;
+const Stopped kNeverStopped = nullptr;
 
 // What is compared of two feasible variants, best first: fewest steps from the guess along the compile-time
 // parameters' values, CTAs until there are enough, fewest steps along the launch-time ones.
@@ -65,15 +69,22 @@ class Search {
         manifest_.parameters(static_cast<int>(depth)).binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
     for (const auto& [value, steps] : orders_[depth]) {
       const int64_t farther = compile_steps + (launch_time ? 0 : steps);
-      if (best_ && farther > rank_.compile_steps) return;
+      const int64_t launches = launch_steps + (launch_time ? steps : 0);
+      // Values further on in the list are no nearer.
+      if (!CouldBeBetter(farther, launches) || !steps_.Take()) return;
       values_[depth] = value;
       if (evaluator_.Set(depth, value) != nullptr) continue;
-      Descend(depth + 1, farther, launch_steps + (launch_time ? steps : 0));
+      Descend(depth + 1, farther, launches);
     }
   }
 
+  // Whether a variant with no fewer steps than these could be better than the best so far.
+  bool CouldBeBetter(int64_t compile_steps, int64_t launch_steps) const {
+    return !best_ || Rank{compile_steps, 0, launch_steps} < rank_;
+  }
+
   void Consider(const Rank& rank) {
-    if (best_ && !(rank < rank_)) return;
+    if ((best_ && !(rank < rank_)) || !evaluator_.MayBeGuessed()) return;
     rank_ = rank;
     best_ = values_;
   }
@@ -89,6 +100,7 @@ class Search {
 
   const family::v1::KernelFamily& manifest_;
   Evaluator& evaluator_;
+  Steps steps_{kNeverStopped, kMostGuessSteps};
   int64_t wanted_ctas_;
   const family::v1::Launch* main_;
   std::vector<std::vector<Step>> orders_;

@@ -96,15 +96,15 @@ TEST(Families, RefuseWhatTheirKernelsAreNotGiven) {
   }
 }
 
-// The family that answers most problems: never without a variant, neither few nor too many to search, and its first
-// answer is one of the fastest that an H200 measured.
-class AttentionMma : public ::testing::Test {
+class OneFamily : public ::testing::Test {
  protected:
+  explicit OneFamily(absl::string_view name) : name_(name) {}
+
   void SetUp() override {
     const auto families = LoadFamilies(ATTUNE_SOURCE_DIR "/kernels_src");
     ASSERT_TRUE(families.ok()) << families.status();
     for (const auto& family : *families) {
-      if (family->name() == "attention_mma") family_ = family;
+      if (family->name() == name_) family_ = family;
     }
     ASSERT_NE(family_, nullptr);
   }
@@ -114,7 +114,15 @@ class AttentionMma : public ::testing::Test {
     return guess.ok() ? guess->ToText() : guess.status().ToString();
   }
 
+  const absl::string_view name_;
   std::shared_ptr<const Family> family_;
+};
+
+// The family that answers most problems: never without a variant, neither few nor too many to search, and its first
+// answer is one of the fastest that an H200 measured.
+class AttentionMma : public OneFamily {
+ protected:
+  AttentionMma() : OneFamily("attention_mma") {}
 };
 
 TEST_F(AttentionMma, HasAVariantForEveryHeadDimAndLength) {
@@ -187,6 +195,60 @@ TEST_F(AttentionMma, HasThousandsOfVariantsOfFewCodesForAnL4) {
   EXPECT_LE(codes.size(), 500);
 }
 
+// The parameters of a problem's variants for an L4.
+using Values = std::map<std::string, int64_t>;
+std::vector<Values> VariantsOf(const std::shared_ptr<const Family>& family, const char* problem) {
+  const auto enumeration = Enumerate(family, *ParseProblem(problem), *DeviceProfile("l4"));
+  EXPECT_TRUE(enumeration.ok()) << enumeration.status();
+  std::vector<Values> all;
+  for (const Variant& variant : enumeration->variants) {
+    Values values;
+    for (size_t i = 0; i < variant.values.size(); ++i) {
+      values[family->manifest.parameters(static_cast<int>(i)).name()] = variant.values[i];
+    }
+    all.push_back(std::move(values));
+  }
+  return all;
+}
+
+int64_t CountOf(const std::vector<Values>& variants, const char* name, int64_t value) {
+  return std::count_if(variants.begin(), variants.end(),
+                       [&](const Values& values) { return values.at(name) == value; });
+}
+
+TEST_F(AttentionMma, HasNoTwoVariantsOfOneCodeWithASoftcap) {
+  const auto variants = VariantsOf(family_, "b4.h16.q2048.d128.bf16.softcap50.causal");
+  EXPECT_FALSE(variants.empty());
+  EXPECT_EQ(CountOf(variants, "LAZY_RESCALE", 0), 0);
+}
+
+TEST_F(AttentionMma, SplitsPrefillsOfOneOrTwoWavesAndGuessesThemWhole) {
+  for (const char* problem : {"b1.h16.q1024.d128.f16", "b1.h16.q1024.d128.f16.causal", "b1.h8.q1024.d128.f16",
+                              "b1.h12.q2048.d128.f16.causal"}) {
+    const auto variants = VariantsOf(family_, problem);
+    const auto whole = CountOf(variants, "KV_SPLITS", 1);
+    EXPECT_LT(whole, variants.size()) << problem;
+    EXPECT_GT(2 * whole, variants.size()) << problem << ": splits are a part of the space";
+    EXPECT_THAT(GuessFor(problem, "l4"), ::testing::HasSubstr("KV_SPLITS=1,"));
+  }
+  const auto many = VariantsOf(family_, "b4.h16.q4096.d128.f16");
+  EXPECT_EQ(CountOf(many, "KV_SPLITS", 1), many.size());
+}
+
+TEST_F(AttentionMma, HasTilesOf256RowsForShortHeadDims) {
+  EXPECT_GT(CountOf(VariantsOf(family_, "b4.h16.q2048.d64.f16"), "BLOCK_M", 256), 0);
+  EXPECT_EQ(CountOf(VariantsOf(family_, "b4.h16.q2048.d128.f16"), "BLOCK_M", 256), 0);
+}
+
+TEST_F(AttentionMma, TriesFullTilesOnSequencesOfTheirOwnLengths) {
+  for (const char* problem : {"b8.h32.kvh8.q4096.d128.f16.varlen", "b8.h32.kvh8.q4096.d128.bf16.causal.varlen"}) {
+    const auto variants = VariantsOf(family_, problem);
+    EXPECT_TRUE(std::any_of(variants.begin(), variants.end(), [](const Values& values) {
+      return values.at("BLOCK_M") == 128 && values.at("BLOCK_N") == 64 && values.at("WARPS_M") == 4;
+    })) << problem;
+  }
+}
+
 TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
   EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16", "h200"),
             "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
@@ -202,6 +264,87 @@ TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=16,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0");
 }
 
+// The family for long prefills on Hopper.
+class AttentionHopper : public OneFamily {
+ protected:
+  AttentionHopper() : OneFamily("attention_hopper") {}
+
+  std::string Refusal(const char* problem, const char* device) const {
+    return std::string(Applies(*family_, *ParseProblem(problem), *DeviceProfile(device)).message());
+  }
+};
+
+TEST_F(AttentionHopper, NeedsHopper) {
+  for (const char* device : {"a100", "l4", "rtx4090"}) {
+    EXPECT_THAT(Refusal("b4.h16.q4096.d128.f16", device), ::testing::HasSubstr("sm_90a")) << device;
+  }
+  for (const char* device : {"h100", "h200"}) EXPECT_EQ(Refusal("b4.h16.q4096.d128.f16", device), "") << device;
+}
+
+TEST_F(AttentionHopper, LeavesToOthersWhatItDoesNotCompute) {
+  for (const char* problem : {"b32.h32.kvh8.q1.kv4096.d128.f16", "b4.h16.q4096.d128.f16.varlen",
+                              "b4.h16.q4096.d128.f16.page16", "b4.h16.q4096.d80.f16", "b1.h8.q64.kv65536.d128.f16"}) {
+    EXPECT_NE(Refusal(problem, "h200"), "") << problem;
+  }
+}
+
+TEST_F(AttentionHopper, HasAVariantForWhateverItAppliesTo) {
+  int applies = 0;
+  for (const char* dim : {"d64", "d96", "d128", "d160", "d192", "d224", "d256"}) {
+    for (const char* lengths : {"q64", "q65.kv1", "q100.kv700", "q129.kv30", "q1000", "q300.kv30000", "q5000"}) {
+      for (const char* heads : {"b1.h1", "b1.h32.kvh8", "b3.h8.kvh1", "b64.h16"}) {
+        for (const char* features : {".f16", ".bf16.causal-br.sinks.lse", ".f16.window64.softcap5.bshd"}) {
+          const std::string problem = absl::StrCat(heads, ".", lengths, ".", dim, features);
+          if (!Refusal(problem.c_str(), "h200").empty()) continue;
+          ++applies;
+          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile("h200")).ok()) << problem;
+        }
+      }
+    }
+  }
+  EXPECT_GT(applies, 400);
+}
+
+TEST_F(AttentionHopper, HasDozensOfVariants) {
+  for (const char* problem : {"b4.h16.q4096.d128.f16", "b4.h32.q4096.d64.f16.causal", "b2.h16.q2048.d96.f16"}) {
+    const auto enumeration = Enumerate(family_, *ParseProblem(problem), *DeviceProfile("h200"));
+    ASSERT_TRUE(enumeration.ok()) << enumeration.status();
+    EXPECT_GE(enumeration->variants.size(), 12) << problem;
+    EXPECT_LE(enumeration->variants.size(), 150) << problem;
+  }
+}
+
+// docs/benchmarks/2026-11-22-h200-hopper.md: the fastest tiles there, or within 2 % of them.
+TEST_F(AttentionHopper, GuessesWhatAnH200RanFastest) {
+  const auto guess = [](const char* tile, const char* rest) {
+    return absl::StrCat("attention_hopper:", tile, ",STAGES=2,", rest);
+  };
+  EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16", "h200"),
+            guess("CONSUMERS=3,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=0"));
+  EXPECT_EQ(GuessFor("b1.h16.q16384.d128.f16.causal", "h200"),
+            guess("CONSUMERS=3,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(GuessFor("b4.h32.q4096.d64.f16.causal", "h200"),
+            guess("CONSUMERS=3,BLOCK_N=128", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(GuessFor("b2.h16.q2048.d256.f16.causal", "h200"),
+            guess("CONSUMERS=2,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(GuessFor("b2.h8.q512.d64.f16", "h200"),
+            guess("CONSUMERS=1,BLOCK_N=128", "PINGPONG=0,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=0"));
+}
+
+TEST_F(AttentionHopper, HasNoMoreCtasThanAreResidentAndACounterOnlyForMoreItems) {
+  const v1::Device device = *DeviceProfile("h200");
+  const auto recipe_for = [&](const char* text) {
+    const Problem problem = *ParseProblem(text);
+    return *RecipeFor(*Guess(family_, problem, device), problem, device);
+  };
+  const v1::LaunchRecipe many = recipe_for("b4.h16.q4096.d128.f16");
+  EXPECT_EQ(many.launches(0).grid().x(), 132);
+  EXPECT_EQ(many.scratch(0).bytes(), 4);
+  const v1::LaunchRecipe few = recipe_for("b2.h8.q512.d64.f16");
+  EXPECT_EQ(few.launches(0).grid().x(), 2 * 8 * 512 / 64);
+  EXPECT_EQ(few.scratch(0).bytes(), 0);
+}
+
 // What the parameters of a kernel take, in order: "pointer i32 ...".
 std::vector<std::string> ParametersOf(const Family& family, const std::string& entry) {
   for (const auto& [path, text] : family.sources) {
@@ -212,7 +355,11 @@ std::vector<std::string> ParametersOf(const Family& family, const std::string& e
     const std::string list = text.substr(open, text.find(')', open) - open);
     for (const absl::string_view parameter : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
       const auto has = [&](absl::string_view word) { return absl::StrContains(parameter, word); };
-      kinds.push_back(has("*") ? "pointer" : has("long long") ? "i64" : has("float") ? "f32" : "i32");
+      kinds.push_back(has("*")           ? "pointer"
+                      : has("TensorMap") ? "map"
+                      : has("long long") ? "i64"
+                      : has("float")     ? "f32"
+                                         : "i32");
     }
     return kinds;
   }
@@ -222,7 +369,11 @@ std::vector<std::string> ParametersOf(const Family& family, const std::string& e
 std::vector<std::string> ArgumentsOf(const family::v1::Launch& launch) {
   std::vector<std::string> kinds;
   for (const family::v1::Argument& argument : launch.args()) {
-    kinds.push_back(argument.has_i32() ? "i32" : argument.has_i64() ? "i64" : argument.has_f32() ? "f32" : "pointer");
+    kinds.push_back(argument.has_tensor_map() ? "map"
+                    : argument.has_i32()      ? "i32"
+                    : argument.has_i64()      ? "i64"
+                    : argument.has_f32()      ? "f32"
+                                              : "pointer");
   }
   return kinds;
 }

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "proto/attune/quote.h"
 #include "server/space/builtins.h"
 #include "server/space/evaluator.h"
 #include "server/space/expression.h"
+#include "server/space/tensor_map.h"
 
 namespace attune::space {
 namespace {
@@ -104,6 +108,24 @@ absl::Status CheckRole(const family::v1::KernelFamily& manifest) {
   return absl::OkStatus();
 }
 
+// Of CUDA alone.
+absl::Status CheckBackend(const family::v1::KernelFamily& manifest) {
+  if (manifest.backend() == v1::BACKEND_CUDA) return absl::OkStatus();
+  for (const family::v1::Launch& launch : manifest.launches()) {
+    const std::string field = absl::StrCat("launches '", launch.entry(), "': ");
+    constexpr absl::string_view kAllowed = " is given; allowed with BACKEND_CUDA alone";
+    for (int i = 0; i < launch.args_size(); ++i) {
+      if (launch.args(i).has_tensor_map()) return Invalid(field, "args[", i, "].tensor_map", kAllowed);
+    }
+    for (const auto& [name, text] :
+         {std::pair("cluster_x", &launch.cluster_x()), std::pair("cluster_y", &launch.cluster_y()),
+          std::pair("cluster_z", &launch.cluster_z()), std::pair("overlaps_previous", &launch.overlaps_previous())}) {
+      if (!text->empty()) return Invalid(field, name, kAllowed);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
   std::set<std::string> scratch;
   for (const family::v1::Scratch& buffer : manifest.scratch()) {
@@ -127,6 +149,10 @@ absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
           (arg.buffer() == v1::BUFFER_ROLE_UNSPECIFIED || arg.buffer() == v1::BUFFER_ROLE_SCRATCH)) {
         return Invalid(field, "args[", i,
                        "].buffer must be a tensor or a table of the problem; scratch buffers go by name");
+      }
+      if (arg.has_tensor_map()) {
+        const std::string at = absl::StrCat(field, "args[", i, "].tensor_map");
+        if (absl::Status status = CheckTensorMapArgument(at, arg.tensor_map(), scratch); !status.ok()) return status;
       }
     }
   }
@@ -152,27 +178,38 @@ absl::StatusOr<family::v1::KernelFamily> ParseManifest(const std::string& text) 
   return manifest;
 }
 
-absl::Status CheckManifest(const family::v1::KernelFamily& manifest) {
-  if (!IsName(manifest.name())) return Invalid("name is '", manifest.name(), "'; allowed are letters, digits and _");
+std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest) {
+  std::vector<absl::Status> mistakes;
+  const auto note = [&mistakes](absl::Status status) {
+    if (!status.ok()) mistakes.push_back(std::move(status));
+  };
+  if (!IsName(manifest.name())) {
+    note(Invalid("name is ", Quoted(manifest.name()), "; allowed are letters, digits and _"));
+  }
   if (manifest.operation() != v1::OPERATION_KIND_ATTENTION_FORWARD) {
-    return Invalid("operation is not given; allowed is OPERATION_KIND_ATTENTION_FORWARD");
+    note(Invalid("operation is not given; allowed is OPERATION_KIND_ATTENTION_FORWARD"));
   }
   if (manifest.backend() == v1::BACKEND_UNSPECIFIED) {
-    return Invalid("backend is not given; allowed are BACKEND_CUDA and BACKEND_OPENCL");
+    note(Invalid("backend is not given; allowed are BACKEND_CUDA and BACKEND_OPENCL"));
   }
-  if (manifest.sources().empty()) return Invalid("sources is empty");
+  if (manifest.sources().empty()) note(Invalid("sources is empty"));
   Names names;
   for (const family::v1::Parameter& parameter : manifest.parameters()) {
-    if (absl::Status status = names.Add("parameters: name", parameter.name()); !status.ok()) return status;
-    if (absl::Status status = CheckParameter(parameter); !status.ok()) return status;
+    note(names.Add("parameters: name", parameter.name()));
+    note(CheckParameter(parameter));
   }
-  for (const family::v1::Named& let : manifest.lets()) {
-    if (absl::Status status = names.Add("lets: name", let.name()); !status.ok()) return status;
+  for (const family::v1::Named& let : manifest.lets()) note(names.Add("lets: name", let.name()));
+  for (const auto check : {CheckProduct, CheckReasons, CheckDefines, CheckLaunches, CheckBackend, CheckRole}) {
+    note(check(manifest));
   }
-  for (const auto check : {CheckProduct, CheckReasons, CheckDefines, CheckLaunches, CheckRole}) {
-    if (absl::Status status = check(manifest); !status.ok()) return status;
-  }
-  return Evaluator::Compile(manifest).status();
+  // Expressions are about names, and take them to be right.
+  if (mistakes.empty()) note(Evaluator::Compile(manifest).status());
+  return mistakes;
+}
+
+absl::Status CheckManifest(const family::v1::KernelFamily& manifest) {
+  const std::vector<absl::Status> mistakes = MistakesIn(manifest);
+  return mistakes.empty() ? absl::OkStatus() : mistakes.front();
 }
 
 }  // namespace attune::space

@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_SPACE_MANIFEST_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,8 +14,12 @@ namespace attune::space {
 // Protobuf text format. InvalidArgument names line and column.
 absl::StatusOr<family::v1::KernelFamily> ParseManifest(const std::string& text);
 
-// Names unique and not taken, values and bindings given, scratch buffers that exist, one main launch, every expression
-// good. InvalidArgument names the field and what is wrong with it.
+// What is wrong: names unique and not taken, values and bindings given, scratch buffers that exist, one main launch,
+// every expression good. Each mistake is InvalidArgument and names the field; expressions are looked at when nothing
+// else is wrong, up to the first that is.
+std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest);
+
+// The first of them.
 absl::Status CheckManifest(const family::v1::KernelFamily& manifest);
 
 }  // namespace attune::space

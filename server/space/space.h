@@ -5,6 +5,7 @@
 #define ATTUNE_SERVER_SPACE_SPACE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,10 +40,22 @@ struct Removed {
   int64_t count = 0;  // points of the product that this constraint was the first to reject
 };
 
+// How much of a space is looked at before the answer is that it is too large. Listing and compiling so many variants
+// would take days; what is known of each while a job runs (some 1.5 KB) stays below 100 MB.
+inline constexpr int64_t kMostVariants = 50'000;
+// Values given to a parameter during one walk: a second or less.
+inline constexpr int64_t kMostSteps = 2'000'000;
+
+// Asked every few thousand steps: true ends the work with Cancelled. Null: never.
+using Stopped = std::function<bool()>;
+
 struct Enumeration {
-  std::vector<Variant> variants;  // in lexicographic order of the manifest's values
+  std::vector<Variant> variants;  // in lexicographic order of the manifest's values; empty unless `listed`
   int64_t product = 0;            // points before any constraint
-  std::vector<Removed> removed;   // product = variants.size() + sum of counts, always; no count is 0
+  int64_t count = 0;              // variants, at least
+  std::vector<Removed> removed;   // no count is 0; when `counted`, product = count + sum of these
+  bool counted = true;            // false: kMostSteps were not enough, `count` and `removed` are lower bounds
+  bool listed = true;             // false: there are more than kMostVariants, or they could not all be counted
 };
 
 // Whether the family applies at all: FailedPrecondition carries the first problem limit that does not hold.
@@ -52,8 +65,18 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 // a rejection there counts the whole subtree. Exact: what remains is what filtering the full product would leave.
 // To the manifest's own rules come the device's limits on any launch (threads and dynamic shared memory a block, grid),
 // so that no variant is offered to a device that could not launch it.
+//
+// A space that is too large to list is counted only, and no memory is held for it; a subtree that no rule can prune
+// any more is then counted at once.
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
-                                      const v1::Device& device);
+                                      const v1::Device& device, const Stopped& stopped = nullptr);
+
+// Up to `count` different variants drawn at random, without listing the others: each parameter in turn takes one of the
+// values that its rules leave, and what ends where none is left is drawn again. Not uniform where rules prune unevenly.
+// The same seed draws the same ones. Fewer, or none, where kMostSteps do not find more.
+absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>& family, const Problem& problem,
+                                            const v1::Device& device, int64_t count, uint64_t seed,
+                                            const Stopped& stopped = nullptr);
 
 // Whether one variant satisfies limits and constraints; FailedPrecondition carries the reason.
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device);
@@ -79,7 +102,8 @@ v1::Geometry GeometryOf(const v1::LaunchRecipe& recipe, const v1::Resources& res
 
 // The feasible variant whose compile-time parameters are the fewest steps from their manifest's guesses. Among equals,
 // parallelism first: one with >= 4 CTAs an SM, or the most there are; then the fewest steps from the launch-time
-// guesses. NotFound when nothing is feasible.
+// guesses. In a large space it is the best of those nearest to the guesses. NotFound when nothing is feasible, or
+// nothing was found near enough.
 absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device);
 
 }  // namespace attune::space

@@ -129,6 +129,123 @@ TEST(Builtins, TellSinksVarlenAndPages) {
   EXPECT_EQ(value("causal_offset", all), 12);  // of the longest
 }
 
+// Nine parameters of ten values; `rules` says what holds of A to I.
+std::shared_ptr<const Family> Huge(const std::string& rules, const std::string& block = "32",
+                                   const std::string& binding = "BINDING_LAUNCH_TIME") {
+  std::string manifest =
+      "name: \"huge\" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: \"huge.cu\" ";
+  for (const char name : absl::string_view("ABCDEFGHI")) {
+    absl::StrAppend(&manifest, "parameters { name: \"", std::string(1, name),
+                    "\" values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] guess: 5 binding: ", binding, " } ");
+  }
+  absl::StrAppend(&manifest, rules, " launches { entry: \"main\" main: true block_x: \"", block, "\" }");
+  return Make(manifest);
+}
+constexpr int64_t kBillion = 1'000'000'000;
+
+TEST(Enumerate, ABillionVariantsThatNoRulePrunesAreCountedAndNotListed) {
+  const auto enumeration = Enumerate(Huge(""), kProblem, *DeviceProfile("l4"));
+  ASSERT_TRUE(enumeration.ok());
+  EXPECT_EQ(enumeration->count, kBillion);
+  EXPECT_EQ(enumeration->product, kBillion);
+  EXPECT_TRUE(enumeration->counted);
+  EXPECT_FALSE(enumeration->listed);
+  EXPECT_EQ(enumeration->variants.capacity(), 0u);
+}
+
+TEST(Enumerate, ABillionThatRulesPruneToFewAreListed) {
+  const auto enumeration = Enumerate(
+      Huge(
+          "constraints { expr: \"A == B && C <= 2\" reason: \"r\" } constraints { expr: \"D + E + F + G + H + I <= 7\" "
+          "reason: \"s\" } constraints { expr: \"D + E + F <= 4\" reason: \"t\" }"),
+      kProblem, *DeviceProfile("l4"));
+  ASSERT_TRUE(enumeration.ok());
+  EXPECT_TRUE(enumeration->listed);
+  EXPECT_EQ(enumeration->count, static_cast<int64_t>(enumeration->variants.size()));
+  EXPECT_EQ(enumeration->count, 10 * 2 * 7);  // one of the six may be 2
+  EXPECT_EQ(enumeration->count + TotalRemoved(*enumeration), kBillion);
+}
+
+TEST(Enumerate, WhatCannotBeCountedInTimeSaysSo) {
+  const auto enumeration =
+      Enumerate(Huge("constraints { expr: \"A + B + C + D + E + F + G + H + I != 45\" reason: \"r\" }"), kProblem,
+                *DeviceProfile("l4"));
+  ASSERT_TRUE(enumeration.ok());
+  EXPECT_FALSE(enumeration->counted);
+  EXPECT_FALSE(enumeration->listed);
+  EXPECT_GT(enumeration->count, kMostVariants);
+  EXPECT_LT(enumeration->count, kBillion);
+}
+
+TEST(Enumerate, OneMoreThanTheMostIsNotListed) {
+  const auto many = [](int values) {
+    std::string manifest = absl::StrReplaceAll(kTiles, {{"values: [ 1, 2, 4, 8 ]", "values: [ @ ]"}});
+    std::string list = "1";
+    for (int i = 2; i <= values; ++i) absl::StrAppend(&list, ", ", i);
+    manifest = absl::StrReplaceAll(
+        manifest, {{"[ @ ]", absl::StrCat("[ ", list, " ]")}, {"KV_SPLITS <= ceil_div(seq_kv, 64)", "KV_SPLITS > 0"}});
+    return Enumerate(Make(manifest), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
+  };
+  const int64_t tiles = 6;  // of BLOCK_M and WARPS
+  const auto most = many(static_cast<int>(kMostVariants / tiles));
+  EXPECT_TRUE(most->listed);
+  EXPECT_EQ(static_cast<int64_t>(most->variants.size()), kMostVariants / tiles * tiles);
+  const auto more = many(static_cast<int>(kMostVariants / tiles) + 1);
+  EXPECT_FALSE(more->listed);
+  EXPECT_TRUE(more->counted);
+  EXPECT_EQ(more->count, (kMostVariants / tiles + 1) * tiles);
+}
+
+TEST(Enumerate, EndsWhenNobodyWaitsForIt) {
+  int asked = 0;
+  const auto enumeration =
+      Enumerate(Huge("constraints { expr: \"A + B + C + D + E + F + G + H + I != 45\" reason: \"r\" }"), kProblem,
+                *DeviceProfile("l4"), [&] { return ++asked == 3; });
+  EXPECT_EQ(enumeration.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(Sample, DrawsDifferentFeasibleVariantsOfABillion) {
+  const auto family = Huge("constraints { expr: \"A + B + C + D + E + F + G + H + I != 45\" reason: \"r\" }");
+  const auto drawn = Sample(family, kProblem, *DeviceProfile("l4"), 1000, 7);
+  ASSERT_TRUE(drawn.ok());
+  std::set<std::string> texts;
+  std::set<int64_t> first;
+  for (const Variant& variant : *drawn) {
+    EXPECT_TRUE(Feasible(variant, kProblem, *DeviceProfile("l4")).ok());
+    texts.insert(variant.ToText());
+    first.insert(variant.values[0]);
+  }
+  EXPECT_EQ(texts.size(), 1000u);
+  EXPECT_EQ(first.size(), 10u);
+  const auto again = Sample(family, kProblem, *DeviceProfile("l4"), 1000, 7);
+  const auto other = Sample(family, kProblem, *DeviceProfile("l4"), 1000, 8);
+  EXPECT_EQ(again->back().values, drawn->back().values);
+  EXPECT_NE(other->front().values, drawn->front().values);
+}
+
+TEST(Sample, ComesBackWithWhatThereIs) {
+  EXPECT_EQ(Sample(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"), 100, 1)->size(), 6u);
+  EXPECT_TRUE(Sample(Make(kTiles), *ParseProblem("b1.h1.q64.d64.f16.softcap30"), *DeviceProfile("l4"), 9, 1)->empty());
+  const auto none = Huge("constraints { expr: \"A + B + C + D + E + F + G + H + I < 0\" reason: \"r\" }");
+  EXPECT_TRUE(Sample(none, kProblem, *DeviceProfile("l4"), 9, 1)->empty());
+  EXPECT_EQ(Sample(none, kProblem, *DeviceProfile("l4"), 9, 1, [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+TEST(Guess, IsFoundInABillionWithoutLookingAtThem) {
+  const auto launch = Guess(Huge(""), kProblem, *DeviceProfile("l4"));  // a grid of one: never CTAs enough
+  ASSERT_TRUE(launch.ok());
+  EXPECT_EQ(launch->values, std::vector<int64_t>(9, 5));
+  const auto compile = Guess(Huge("constraints { expr: \"I > 8\" reason: \"r\" }", "A", "BINDING_COMPILE_TIME"),
+                             kProblem, *DeviceProfile("l4"));
+  ASSERT_TRUE(compile.ok());
+  EXPECT_EQ(compile->values, (std::vector<int64_t>{5, 5, 5, 5, 5, 5, 5, 5, 9}));
+  const auto none = Guess(Huge("constraints { expr: \"A + B + C + D + E + F + G + H + I < 0\" reason: \"r\" }"),
+                          kProblem, *DeviceProfile("l4"));
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(Enumerate, AProblemLimitRemovesTheWholeProduct) {
   const Problem capped = *ParseProblem("b1.h1.q64.d64.f16.softcap30");
   const auto family = Make(kTiles);
@@ -206,7 +323,7 @@ TEST(ParseVariant, AnErrorNamesWhatIsWrongAndWhatIsAllowed) {
   EXPECT_THAT(error("tile:BLOCK_M=32"), HasSubstr("family 'tile' is unknown; there are tiles"));
   EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2"), HasSubstr("KV_SPLITS is missing; allowed are 1 2 4 8"));
   EXPECT_THAT(error("tiles:BLOCK_M=33,WARPS=2,KV_SPLITS=1"), HasSubstr("BLOCK_M is 33; allowed are 16 32 64"));
-  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,X=1"), HasSubstr("X is no parameter of tiles"));
+  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,X=1"), HasSubstr("'X' is not a parameter of tiles"));
   EXPECT_THAT(error("tiles:BLOCK_M"), HasSubstr("'BLOCK_M' is not NAME=NUMBER"));
   EXPECT_THAT(error("tiles:BLOCK_M=32,BLOCK_M=32"), HasSubstr("BLOCK_M is given twice"));
 }
@@ -348,6 +465,14 @@ TEST(Guess, KeepsTheLaunchTimeGuessesWhenTheyAreEnough) {
                   "parameters { name: \"PERSISTENT\" values: [0, 2, 4] guess: 0 binding: BINDING_LAUNCH_TIME }");
   EXPECT_EQ(Guess(Make(manifest), *ParseProblem("b4.h32.q4096.d64.f16"), *DeviceProfile("l4"))->ToText(),
             "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,PERSISTENT=0");
+}
+
+TEST(Guess, KeepsRulesThatVariantsNeedNot) {
+  const std::string rule = "constraints { expr: \"KV_SPLITS == 1\" reason: \"for the test\" guess_only: true }";
+  const auto family = Make(absl::StrCat(kTiles, rule));
+  EXPECT_EQ(Guess(family, kProblem, *DeviceProfile("h200"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1");
+  const auto variants = Enumerate(family, kProblem, *DeviceProfile("h200"))->variants;
+  EXPECT_EQ(variants.size(), Enumerate(Make(kTiles), kProblem, *DeviceProfile("h200"))->variants.size());
 }
 
 TEST(Guess, MovesToTheNearestFeasibleCompileTimeValues) {

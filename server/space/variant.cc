@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "proto/attune/quote.h"
 #include "server/space/space.h"
 
 namespace attune::space {
@@ -41,13 +42,13 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
   const auto family = std::find_if(families.begin(), families.end(),
                                    [&](const auto& candidate) { return candidate->name() == parts.first; });
   if (family == families.end()) {
-    return absl::NotFoundError(absl::StrCat("variant '", text, "': family '", parts.first, "' is unknown; there are ",
-                                            absl::StrJoin(families, ", ", [](std::string* out, const auto& known) {
-                                              absl::StrAppend(out, known->name());
-                                            })));
+    return absl::NotFoundError(
+        absl::StrCat("variant ", Quoted(text), ": family ", Quoted(parts.first), " is unknown; there are ",
+                     absl::StrJoin(families, ", ",
+                                   [](std::string* out, const auto& known) { absl::StrAppend(out, known->name()); })));
   }
   const auto invalid = [&](const auto&... what) {
-    return absl::InvalidArgumentError(absl::StrCat("variant '", text, "': ", what...));
+    return absl::InvalidArgumentError(absl::StrCat("variant ", Quoted(text), ": ", what...));
   };
   std::map<std::string, int64_t> given;
   for (absl::string_view assignment : absl::StrSplit(parts.second, ',', absl::SkipEmpty())) {
@@ -56,9 +57,10 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
     const char* const end = pair.second.data() + pair.second.size();
     const auto [stop, error] = std::from_chars(pair.second.data(), end, value);
     if (error != std::errc() || stop != end || pair.second.empty()) {
-      return invalid("'", assignment, "' is not NAME=NUMBER");
+      return invalid(Quoted(assignment), " is not NAME=NUMBER");
     }
-    if (!given.emplace(pair.first, value).second) return invalid(pair.first, " is given twice");
+    if (!given.emplace(pair.first, value).second)
+      return invalid(Printable(pair.first.substr(0, kMostQuoted)), " is given twice");
   }
   Variant variant{*family, {}};
   for (const family::v1::Parameter& parameter : (*family)->manifest.parameters()) {
@@ -71,7 +73,7 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
     given.erase(it);
   }
   if (!given.empty()) {
-    return invalid(given.begin()->first, " is no parameter of ", (*family)->name(), "; there are ",
+    return invalid(Quoted(given.begin()->first), " is not a parameter of ", (*family)->name(), "; there are ",
                    absl::StrJoin((*family)->manifest.parameters(), " ",
                                  [](std::string* out, const auto& known) { absl::StrAppend(out, known.name()); }));
   }

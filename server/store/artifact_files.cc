@@ -72,6 +72,7 @@ absl::StatusOr<std::string> ArtifactFiles::Read(absl::string_view sha256) const 
   }
   const std::string path = PathOf(sha256);
   absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (absl::IsNotFound(bytes.status())) return absl::NotFoundError(absl::StrCat("artifact ", path, " is gone"));
   if (bytes.ok() && Sha256(*bytes) != sha256) {
     return absl::DataLossError(absl::StrCat("artifact ", path, " is damaged: its bytes no longer have its hash"));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
 
 namespace attune::store {
@@ -33,9 +34,8 @@ absl::StatusOr<std::optional<PageKey>> DecodePageToken(absl::string_view listing
   std::string bytes;
   if (!absl::WebSafeBase64Unescape(token, &bytes) || bytes.size() != kKeyBytes + kCheckBytes ||
       bytes.substr(kKeyBytes) != Check(listing, bytes.substr(0, kKeyBytes))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_token is '", absl::CEscape(token.substr(0, 64)),
-                     "'; allowed is the next_page_token of an answer to the same filter and order"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "page_token is ", Quoted(token), "; allowed is the next_page_token of an answer to the same filter and order"));
   }
   PageKey key;
   std::memcpy(&key.id, bytes.data(), 8);

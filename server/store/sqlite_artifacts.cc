@@ -42,4 +42,18 @@ absl::StatusOr<CompiledArtifact> FindArtifact(Connection& connection, absl::stri
   return artifact;
 }
 
+absl::StatusOr<int64_t> ForgetFailedCompiles(Connection& connection, const std::vector<std::string>& compile_keys,
+                                             absl::string_view toolchain) {
+  int64_t forgotten = 0;
+  for (const std::string& key : compile_keys) {
+    absl::Status status =
+        Statement(connection, "DELETE FROM artifacts WHERE compile_key = ? AND toolchain = ? AND verdict <> ?")
+            .Bind(key, toolchain, v1::VERDICT_OK)
+            .Run();
+    if (!status.ok()) return status;
+    forgotten += connection.Changes();
+  }
+  return forgotten;
+}
+
 }  // namespace attune::store::sqlite

@@ -14,6 +14,8 @@ namespace attune::store::sqlite {
 absl::Status PutArtifact(Connection& connection, const CompiledArtifact& artifact);
 absl::StatusOr<CompiledArtifact> FindArtifact(Connection& connection, absl::string_view compile_key,
                                               absl::string_view toolchain);
+absl::StatusOr<int64_t> ForgetFailedCompiles(Connection& connection, const std::vector<std::string>& compile_keys,
+                                             absl::string_view toolchain);
 
 }  // namespace attune::store::sqlite
 

@@ -66,7 +66,7 @@ absl::StatusOr<Page<v1::Baseline>> ListBaselines(Connection& connection, absl::s
   if (!device_id.empty()) select.Bind(device_id);
   const int size = PageSize(page_size);
   select.Bind(size + 1);
-  return ReadPage<v1::Baseline>(select, listing, size, ReadBaseline,
+  return ReadPage<v1::Baseline>(select, "baselines", listing, size, ReadBaseline,
                                 [](const Statement& row) { return PageKey{.id = row.Int(0)}; });
 }
 

@@ -17,7 +17,8 @@ namespace attune::store::sqlite {
 namespace {
 
 constexpr absl::string_view kColumns =
-    "SELECT id, trial_id, promote_ns, job, previous_id, why, rolled_back_why, ties FROM incumbents WHERE ";
+    "SELECT id, trial_id, promote_ns, job, previous_id, why, rolled_back_why, ties, timing, pinned FROM incumbents"
+    " WHERE ";
 constexpr absl::string_view kOfProblem =
     "problem_id = (SELECT id FROM problems WHERE text = ?)"
     " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?";
@@ -48,6 +49,10 @@ absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statem
     incumbent.set_rolled_back(true);
     incumbent.set_why(absl::StrCat(incumbent.why(), "; rolled back: ", row.Text(6)));
   }
+  if (!row.IsNull(8)) {
+    if (absl::Status status = Parse(row.Bytes(8), "timing", *incumbent.mutable_timing()); !status.ok()) return status;
+  }
+  incumbent.set_pinned(row.Int(9) != 0);
   return incumbent;
 }
 
@@ -64,6 +69,15 @@ absl::StatusOr<std::optional<int64_t>> ServedId(Connection& connection, absl::st
   return Statement(connection, absl::StrCat("SELECT id FROM incumbents WHERE served = 1 AND ", kOfProblem))
       .Bind(problem_text, device_id, policy)
       .FindInt();
+}
+
+// What callers know the served one by: nothing when it cannot be read, so that another takes its place.
+absl::StatusOr<std::string> ReadableName(Connection& connection, std::optional<int64_t> served) {
+  if (!served.has_value()) return std::string();
+  const absl::Status status = ById(connection, *served).status();
+  if (status.ok()) return NameOf(*served);
+  if (absl::IsDataLoss(status)) return std::string();
+  return status;
 }
 
 absl::Status SetServed(Connection& connection, int64_t id, bool served) {
@@ -94,13 +108,16 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incu
   v1::Incumbent ties;
   *ties.mutable_ties() = incumbent.ties();
   const std::string message = ties.SerializeAsString();
+  const std::string timing = incumbent.timing().SerializeAsString();
+  std::optional<Blob> measured;
+  if (incumbent.has_timing()) measured = Blob{timing};
   absl::Status status =
       Statement(connection,
                 "INSERT INTO incumbents (problem_id, device_id, policy, trial_id, promote_ns, job, previous_id, why,"
-                " served, ties) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?)")
+                " served, ties, timing, pinned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)")
           .Bind(*problem, *device, trial.policy(), IdOf(kTrials, trial.name()),
                 ToNanoseconds(incumbent.has_promote_time() ? incumbent.promote_time() : Now()), incumbent.job(),
-                previous, incumbent.why(), Blob{message})
+                previous, incumbent.why(), Blob{message}, measured, incumbent.pinned() ? 1 : 0)
           .Run();
   if (!status.ok()) return status;
   return connection.LastInsertId();
@@ -116,7 +133,9 @@ absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumben
   absl::StatusOr<std::optional<int64_t>> served =
       ServedId(connection, trial->problem_text(), trial->device_id(), trial->policy());
   if (!served.ok()) return served.status();
-  const std::string previous = served->has_value() ? NameOf(**served) : "";
+  absl::StatusOr<std::string> readable = ReadableName(connection, *served);
+  if (!readable.ok()) return readable.status();
+  const std::string previous = *readable;
   if (previous != expected_previous) {
     return absl::AbortedError(absl::StrCat(
         "the incumbent of ", WordsOf(trial->problem_text(), trial->device_id(), trial->policy()), " is ",
@@ -130,30 +149,59 @@ absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumben
   return ById(connection, *id);
 }
 
+namespace {
+
+// The one before `id`; FailedPrecondition when it is the first.
+absl::StatusOr<int64_t> PreviousOf(Connection& connection, int64_t id, absl::string_view whose) {
+  absl::StatusOr<std::optional<int64_t>> previous =
+      Statement(connection, "SELECT previous_id FROM incumbents WHERE id = ? AND previous_id IS NOT NULL")
+          .Bind(id)
+          .FindInt();
+  if (!previous.ok()) return previous.status();
+  if (previous->has_value()) return **previous;
+  return absl::FailedPreconditionError(
+      absl::StrCat(NameOf(id), " of ", whose, " is the first: there is none before it to go back to"));
+}
+
+}  // namespace
+
 absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view problem_text,
-                                       absl::string_view device_id, v1::Policy policy, absl::string_view why) {
+                                       absl::string_view device_id, v1::Policy policy, absl::string_view why,
+                                       absl::string_view to) {
   absl::StatusOr<std::optional<int64_t>> served = ServedId(connection, problem_text, device_id, policy);
   if (!served.ok()) return served.status();
   if (!served->has_value()) {
     return absl::FailedPreconditionError(
         absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent to roll back"));
   }
-  absl::StatusOr<std::optional<int64_t>> previous =
-      Statement(connection, "SELECT previous_id FROM incumbents WHERE id = ? AND previous_id IS NOT NULL")
-          .Bind(**served)
-          .FindInt();
-  if (!previous.ok()) return previous.status();
-  if (!previous->has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(NameOf(**served), " of ",
-                                                      WordsOf(problem_text, device_id, policy),
-                                                      " is the first: there is none before it to go back to"));
-  }
-  absl::Status status = Statement(connection, "UPDATE incumbents SET served = 0, rolled_back_why = ? WHERE id = ?")
-                            .Bind(why, **served)
-                            .Run();
-  if (status.ok()) status = SetServed(connection, **previous, true);
+  int64_t id = **served;
+  std::vector<std::string> passed;
+  do {
+    absl::StatusOr<int64_t> previous = PreviousOf(connection, id, WordsOf(problem_text, device_id, policy));
+    if (!previous.ok() && !passed.empty()) {  // then `to` is none of them
+      return absl::FailedPreconditionError(
+          absl::StrCat("to is '", to, "', which was not served before ", NameOf(**served), " of ",
+                       WordsOf(problem_text, device_id, policy), "; allowed are ", absl::StrJoin(passed, ", ")));
+    }
+    if (!previous.ok()) return previous.status();
+    absl::Status status =
+        Statement(connection, "UPDATE incumbents SET served = 0, rolled_back_why = ? WHERE id = ?").Bind(why, id).Run();
+    if (!status.ok()) return status;
+    id = *previous;
+    passed.push_back(NameOf(id));
+  } while (!to.empty() && NameOf(id) != to);
+  if (absl::Status status = SetServed(connection, id, true); !status.ok()) return status;
+  return ById(connection, id);
+}
+
+absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text, absl::string_view device_id,
+                                    v1::Policy policy) {
+  absl::Status status =
+      Statement(connection, absl::StrCat("UPDATE incumbents SET pinned = 0 WHERE served = 1 AND ", kOfProblem))
+          .Bind(problem_text, device_id, policy)
+          .Run();
   if (!status.ok()) return status;
-  return ById(connection, **previous);
+  return GetIncumbent(connection, problem_text, device_id, policy);
 }
 
 absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_view problem_text,
@@ -164,7 +212,12 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
   if (!*row) {
     return absl::NotFoundError(absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent"));
   }
-  return ReadIncumbent(connection, select);
+  absl::StatusOr<v1::Incumbent> incumbent = ReadIncumbent(connection, select);
+  if (SkipDamaged(incumbent.status(), "incumbents", select.Int(0))) {
+    return absl::NotFoundError(
+        absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent that can be read"));
+  }
+  return incumbent;
 }
 
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
@@ -189,7 +242,8 @@ absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const
   select.Bind(size + 1);
 
   return ReadPage<v1::Incumbent>(
-      select, listing, size, [&connection](const Statement& row) { return ReadIncumbent(connection, row); },
+      select, "incumbents", listing, size,
+      [&connection](const Statement& row) { return ReadIncumbent(connection, row); },
       [](const Statement& row) { return PageKey{.id = row.Int(0)}; });
 }
 

@@ -4,8 +4,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
 #include "server/store/sqlite_names.h"
 #include "server/store/sqlite_page.h"
 
@@ -24,6 +27,17 @@ absl::StatusOr<Job> ReadJob(const Statement& row) {
   return job;
 }
 
+// For lists.
+v1::Operation DamagedOperation(const Statement& row, const absl::Status& status) {
+  v1::Operation operation;
+  operation.set_name(std::string(row.Text(1)));
+  operation.set_state(v1::Operation::STATE_FAILED);
+  operation.set_done(true);
+  operation.mutable_error()->set_code(static_cast<int>(status.code()));
+  operation.mutable_error()->set_message(std::string(status.message()));
+  return operation;
+}
+
 absl::StatusOr<std::optional<Job>> FindJob(Connection& connection, absl::string_view condition,
                                            absl::string_view value) {
   Statement select(connection, absl::StrCat(kColumns, condition));
@@ -36,7 +50,7 @@ absl::StatusOr<std::optional<Job>> FindJob(Connection& connection, absl::string_
 }
 
 absl::Status NoJob(absl::string_view name) {
-  return absl::NotFoundError(absl::StrCat("operation '", name, "' does not exist"));
+  return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
 }
 
 }  // namespace
@@ -53,13 +67,19 @@ absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job) {
   absl::StatusOr<std::optional<Job>> same = FindJob(connection, "name = ?", job.name);
   if (!same.ok()) return same.status();
   if (same->has_value()) return absl::AlreadyExistsError(absl::StrCat("job: name ", job.name, " is taken"));
+  std::optional<int64_t> problem;
+  if (!job.operation.problem().empty()) {
+    absl::StatusOr<int64_t> interned = InternProblem(connection, job.operation.problem());
+    if (!interned.ok()) return interned.status();
+    problem = *interned;
+  }
   const std::string operation = job.operation.SerializeAsString();
-  absl::Status status =
-      Statement(connection,
-                "INSERT INTO jobs (name, kind, request, request_id, done, operation) VALUES (?, ?, ?, ?, ?, ?)")
-          .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, request_id, job.operation.done() ? 1 : 0,
-                Blob{operation})
-          .Run();
+  absl::Status status = Statement(connection,
+                                  "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id)"
+                                  " VALUES (?, ?, ?, ?, ?, ?, ?)")
+                            .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, request_id,
+                                  job.operation.done() ? 1 : 0, Blob{operation}, problem)
+                            .Run();
   if (!status.ok()) return status;
   return job;
 }
@@ -88,24 +108,32 @@ absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection) {
     if (!row.ok()) return row.status();
     if (!*row) return jobs;
     absl::StatusOr<Job> job = ReadJob(select);
-    if (!job.ok()) return job.status();
-    jobs.push_back(*std::move(job));
+    if (job.ok()) {
+      jobs.push_back(*std::move(job));
+    } else if (!SkipDamaged(job.status(), "jobs", select.Int(0))) {
+      return job.status();
+    }
   }
 }
 
-absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, bool active_only, int page_size,
+absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token) {
-  const absl::string_view listing = active_only ? "active jobs" : "all jobs";
+  const std::string listing = absl::StrCat(filter.active_only ? "active jobs " : "all jobs ", filter.problem_text);
   absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
-  Statement select(connection,
-                   absl::StrCat(kColumns, active_only ? "done = 0 AND " : "", "id < ? ORDER BY id DESC LIMIT ?"));
+  std::vector<absl::string_view> conditions = {"id < ?"};
+  if (filter.active_only) conditions.push_back("done = 0");
+  if (!filter.problem_text.empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
+  Statement select(connection, absl::StrCat(kColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
+  select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
+  if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
   const int size = PageSize(page_size);
-  select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max(), size + 1);
+  select.Bind(size + 1);
   return ReadPage<v1::Operation>(
-      select, listing, size,
+      select, "jobs", listing, size,
       [](const Statement& row) -> absl::StatusOr<v1::Operation> {
         absl::StatusOr<Job> job = ReadJob(row);
+        if (SkipDamaged(job.status(), "jobs", row.Int(0))) return DamagedOperation(row, job.status());
         if (!job.ok()) return job.status();
         return std::move(job->operation);
       },

@@ -16,7 +16,7 @@ absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job);
 absl::Status UpdateJob(Connection& connection, absl::string_view name, const v1::Operation& operation);
 absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name);
 absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection);
-absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, bool active_only, int page_size,
+absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);
 
 }  // namespace attune::store::sqlite

@@ -14,15 +14,6 @@ absl::StatusOr<int64_t> Pragma(Connection& connection, absl::string_view name) {
   return value->value_or(0);
 }
 
-absl::Status CheckForeignKeys(Connection& connection) {
-  Statement check(connection, "PRAGMA foreign_key_check");
-  absl::StatusOr<bool> violated = check.Step();
-  if (!violated.ok()) return violated.status();
-  if (!*violated) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(connection.file(), ": rows of ", check.Text(0), " refer to rows of ",
-                                          check.Text(2), " that do not exist"));
-}
-
 absl::Status Apply(Connection& connection, const std::string& sql, int64_t version) {
   absl::StatusOr<std::unique_ptr<Transaction>> transaction = Transaction::Begin(connection);
   if (!transaction.ok()) return transaction.status();
@@ -36,7 +27,16 @@ absl::Status Apply(Connection& connection, const std::string& sql, int64_t versi
 
 }  // namespace
 
-absl::Status Migrate(Connection& connection, absl::Span<const std::string> migrations) {
+absl::Status CheckForeignKeys(Connection& connection) {
+  Statement check(connection, "PRAGMA foreign_key_check");
+  absl::StatusOr<bool> violated = check.Step();
+  if (!violated.ok()) return violated.status();
+  if (!*violated) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(connection.file(), ": rows of ", check.Text(0), " refer to rows of ",
+                                          check.Text(2), " that do not exist"));
+}
+
+absl::StatusOr<int64_t> VersionOf(Connection& connection, absl::Span<const std::string> migrations) {
   absl::StatusOr<int64_t> application = Pragma(connection, "application_id");
   if (!application.ok()) return application.status();
   absl::StatusOr<int64_t> version = Pragma(connection, "user_version");
@@ -54,6 +54,13 @@ absl::Status Migrate(Connection& connection, absl::Span<const std::string> migra
                                                       "; this program knows versions up to ", known,
                                                       ": start the newer one"));
   }
+  return version;
+}
+
+absl::Status Migrate(Connection& connection, absl::Span<const std::string> migrations) {
+  const absl::StatusOr<int64_t> version = VersionOf(connection, migrations);
+  if (!version.ok()) return version.status();
+  const int64_t known = static_cast<int64_t>(migrations.size());
   for (int64_t step = *version; step < known; ++step) {
     if (absl::Status status = Apply(connection, migrations[static_cast<size_t>(step)], step + 1); !status.ok()) {
       return absl::Status(status.code(),

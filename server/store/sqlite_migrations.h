@@ -17,8 +17,14 @@ inline constexpr int64_t kApplicationId = 0x6174746e;  // "attn", in the file's 
 // sqlite_migrations_test.cc holds each to its hash.
 absl::Span<const std::string> Migrations();
 
-// Brings the file to the last of `migrations`, each in a transaction of its own. FailedPrecondition when the file has
-// been through more of them, or belongs to another application.
+// How many of `migrations` the file has been through. FailedPrecondition when there are more of them, or the file
+// belongs to another application.
+absl::StatusOr<int64_t> VersionOf(Connection& connection, absl::Span<const std::string> migrations);
+
+// DataLoss when rows refer to others that do not exist.
+absl::Status CheckForeignKeys(Connection& connection);
+
+// Brings the file to the last of `migrations`, each in a transaction of its own; errors are VersionOf's.
 absl::Status Migrate(Connection& connection, absl::Span<const std::string> migrations);
 
 }  // namespace attune::store::sqlite

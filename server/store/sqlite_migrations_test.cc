@@ -41,6 +41,7 @@ class MigrationsTest : public testing::Test {
 TEST(Migrations, AreNeverEditedOnceLanded) {
   const std::vector<std::string> landed = {
       "78470c695d15a7a3b86e3fe442e78b1c81a27f7d448734fabd858baac3685142",
+      "228338a5bb482f40e480d39c64af3cd39ee9a587b5119efcc60b1fc17a7597ca",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -132,10 +133,15 @@ TEST_F(MigrationsTest, OpenAFileOfVersion1) {
   EXPECT_EQ(trial->timing().median_us(), 38);
   EXPECT_EQ(trial->recipe().launches(0).entry(), "attention");
   EXPECT_EQ(trial->dependencies().toolchain(), "nvrtc 13.0");
+  const TrialKey key = {trial->problem_text(), trial->device_id(), trial->variant().text(), trial->policy(),
+                        trial->dependencies()};
+  EXPECT_EQ((*store)->FindTrial(key)->name(), "trials/2");
   EXPECT_EQ((*store)->ListTrials({}, v1::ListTrialsRequest::ORDER_FASTEST, 10, "")->items.size(), 3U);
   absl::StatusOr<v1::Incumbent> incumbent = (*store)->GetIncumbent("b2.h8.q512.d64.f16", "cuda:0", v1::POLICY_HOT);
   ASSERT_TRUE(incumbent.ok()) << incumbent.status();
   EXPECT_EQ(incumbent->trial().name(), "trials/1");
+  EXPECT_FALSE(incumbent->has_timing());
+  EXPECT_FALSE(incumbent->pinned());
   EXPECT_EQ((*store)->FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_CRASHED);
   EXPECT_EQ((*store)->UnfinishedJobs()->at(0).name, "operations/1");
   EXPECT_EQ((*store)->ListBaselines("", "", 1, "")->items.at(0).median_us(), 47);

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/message_lite.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "server/store/sqlite_connection.h"
 
@@ -28,8 +28,11 @@ google::protobuf::Timestamp Now();
 absl::StatusOr<int64_t> InternProblem(Connection& connection, absl::string_view text);
 absl::StatusOr<int64_t> InternDevice(Connection& connection, absl::string_view name);
 
-// DataLoss when the bytes are no such message.
-absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::MessageLite& message);
+// DataLoss when the bytes are no such message. Texts that are not UTF-8, which earlier versions stored, are cleaned.
+absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::Message& message);
+
+// True when `status` says that this one row is damaged, which is logged: a listing goes on without it.
+bool SkipDamaged(const absl::Status& status, absl::string_view table, int64_t id);
 
 }  // namespace attune::store::sqlite
 

@@ -121,10 +121,20 @@ CREATE TABLE baselines (
 CREATE INDEX baselines_by_contender ON baselines (problem_id, device_id, policy, contender);
 )sql";
 
+constexpr char kRetriesPinsAndProblemsOfJobs[] = R"sql(
+ALTER TABLE trials ADD COLUMN retry INTEGER NOT NULL DEFAULT 0; -- 1: does not keep its variant from being tried again
+
+ALTER TABLE incumbents ADD COLUMN timing BLOB; -- attune.v1.Timing of the play-off that promoted it; null before this step
+ALTER TABLE incumbents ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE jobs ADD COLUMN problem_id INTEGER REFERENCES problems; -- null for sweeps, and before this step
+CREATE INDEX jobs_by_problem ON jobs (problem_id) WHERE problem_id IS NOT NULL;
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations = *new std::vector<std::string>{kInitial};
+  static const auto& migrations = *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs};
   return migrations;
 }
 

@@ -70,15 +70,23 @@ class SqliteStore : public Store {
                                              int page_size, absl::string_view page_token) override {
     return readers_.With([&](Connection& c) { return sqlite::ListTrials(c, filter, order, page_size, page_token); });
   }
+  absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) override {
+    return writer_.WriteAndReturn<Retried>([&](Connection& c) { return sqlite::RetryTrials(c, filter); });
+  }
 
   absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override {
     return writer_.WriteAndReturn<v1::Incumbent>(
         [&](Connection& c) { return sqlite::Promote(c, incumbent, expected_previous); });
   }
   absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
-                                         absl::string_view why) override {
+                                         absl::string_view why, absl::string_view to) override {
     return writer_.WriteAndReturn<v1::Incumbent>(
-        [&](Connection& c) { return sqlite::RollBack(c, problem_text, device_id, policy, why); });
+        [&](Connection& c) { return sqlite::RollBack(c, problem_text, device_id, policy, why, to); });
+  }
+  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+                                      v1::Policy policy) override {
+    return writer_.WriteAndReturn<v1::Incumbent>(
+        [&](Connection& c) { return sqlite::Unpin(c, problem_text, device_id, policy); });
   }
   absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
                                              v1::Policy policy) override {
@@ -92,12 +100,19 @@ class SqliteStore : public Store {
   absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) override {
     if (absl::Status status = CheckArtifact(artifact, bytes); !status.ok()) return status;
     if (!bytes.empty()) {
-      if (absl::Status status = artifacts_->Put(artifact.sha256, bytes); !status.ok()) return status;
+      absl::Status status = artifacts_->Put(artifact.sha256, bytes);
+      writer_.health().Note(status);
+      if (!status.ok()) return status;
     }
     return writer_.Write([&](Connection& c) { return sqlite::PutArtifact(c, artifact); });
   }
   absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key, absl::string_view toolchain) override {
     return readers_.With([&](Connection& c) { return sqlite::FindArtifact(c, compile_key, toolchain); });
+  }
+  absl::StatusOr<int64_t> ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                               absl::string_view toolchain) override {
+    return writer_.WriteAndReturn<int64_t>(
+        [&](Connection& c) { return sqlite::ForgetFailedCompiles(c, compile_keys, toolchain); });
   }
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override { return artifacts_->Read(sha256); }
 
@@ -113,8 +128,9 @@ class SqliteStore : public Store {
   absl::StatusOr<std::vector<Job>> UnfinishedJobs() override {
     return readers_.With([](Connection& c) { return sqlite::UnfinishedJobs(c); });
   }
-  absl::StatusOr<Page<v1::Operation>> ListJobs(bool active_only, int page_size, absl::string_view page_token) override {
-    return readers_.With([&](Connection& c) { return sqlite::ListJobs(c, active_only, page_size, page_token); });
+  absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
+                                               absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListJobs(c, filter, page_size, page_token); });
   }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {

@@ -66,6 +66,29 @@ TEST_F(SqliteStoreTest, MakesItsDirectory) {
   EXPECT_EQ(OpenSqliteStore({}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(SqliteStoreTest, APageOfLargeItemsEndsEarly) {
+  const std::unique_ptr<Store> store = MustOpen();
+  v1::Baseline baseline;
+  baseline.set_problem_text("b1.h1.q16.d64.f16");
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_note(std::string(300'000, 'n'));  // as earlier versions took it
+  for (int i = 0; i < 20; ++i) {
+    baseline.set_contender(absl::StrCat("contender ", i));
+    ASSERT_TRUE(store->RecordBaseline(baseline).ok());
+  }
+  std::string token;
+  size_t listed = 0;
+  do {
+    const auto page = store->ListBaselines("", "", 1000, token);
+    ASSERT_TRUE(page.ok()) << page.status();
+    EXPECT_LE(page->items.size(), 7u);
+    listed += page->items.size();
+    token = page->next_page_token;
+  } while (!token.empty());
+  EXPECT_EQ(listed, 20u);
+}
+
 TEST_F(SqliteStoreTest, RefusesASecondOpenerAndNamesTheFirst) {
   std::unique_ptr<Store> first = MustOpen();
   const absl::Status status = Open().status();
@@ -178,6 +201,33 @@ TEST_F(SqliteStoreTest, SurvivesASmallFileSystem) {
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_TRUE((*store)->GetTrial(last).ok());
   EXPECT_TRUE((*store)->GetTrial(*name).ok());
+}
+
+TEST_F(SqliteStoreTest, WritesNothingWhileTheDatabaseIsMovedAway) {
+  std::unique_ptr<Store> store = MustOpen();
+  const std::string before = store->AppendTrial(SampleTrial()).value();
+  std::filesystem::rename(PathOf("attune.db"), PathOf("away.db"));
+  const absl::Status status = store->AppendTrial(SampleTrial()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("attune.db was moved or removed"));
+  EXPECT_FALSE(std::filesystem::exists(PathOf("attune.db")));
+  std::filesystem::rename(PathOf("away.db"), PathOf("attune.db"));
+  absl::StatusOr<std::string> after = store->AppendTrial(SampleTrial());
+  ASSERT_TRUE(after.ok()) << after.status();
+  store.reset();
+  store = MustOpen();
+  EXPECT_TRUE(store->GetTrial(before).ok());
+  EXPECT_TRUE(store->GetTrial(*after).ok());
+  EXPECT_EQ(store->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 2U);
+}
+
+TEST_F(SqliteStoreTest, WritesNothingIntoADatabaseThatWasCut) {
+  std::unique_ptr<Store> store = MustOpen();
+  store->AppendTrial(SampleTrial()).value();
+  std::filesystem::resize_file(PathOf("attune.db"), 0);
+  const absl::Status status = store->AppendTrial(SampleTrial()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("attune.db was cut"));
 }
 
 TEST_F(SqliteStoreTest, CompilesAgainWhatWasDamagedOnDisk) {

@@ -79,6 +79,22 @@ absl::Status InsertMessage(Connection& connection, absl::string_view insert, int
   return Statement(connection, insert).Bind(trial_id, Blob{message}).Run();
 }
 
+// What has a column of its own.
+void ReadColumns(const Statement& row, v1::Trial& trial) {
+  trial.set_name(absl::StrCat(kTrials, row.Int(0)));
+  trial.set_problem_text(std::string(row.Text(1)));
+  trial.set_device_id(std::string(row.Text(2)));
+  trial.set_policy(static_cast<v1::Policy>(row.Int(4)));
+  trial.set_verdict(static_cast<v1::Verdict>(row.Int(5)));
+  v1::Dependencies& dependencies = *trial.mutable_dependencies();
+  dependencies.set_source_hash(std::string(row.Text(6)));
+  dependencies.set_toolchain(std::string(row.Text(7)));
+  dependencies.set_driver(std::string(row.Text(8)));
+  dependencies.set_device_fingerprint(std::string(row.Text(9)));
+  trial.set_job(std::string(row.Text(10)));
+  if (!row.IsNull(11)) *trial.mutable_finish_time() = FromNanoseconds(row.Int(11));
+}
+
 }  // namespace
 
 absl::Status CheckTrial(const v1::Trial& trial) {
@@ -142,18 +158,16 @@ absl::StatusOr<v1::Trial> ReadTrial(const Statement& row) {
   v1::Trial trial;
   if (absl::Status status = Parse(row.Bytes(12), "trial", trial); !status.ok()) return status;
   if (absl::Status status = Parse(row.Bytes(3), "variant", *trial.mutable_variant()); !status.ok()) return status;
-  trial.set_name(absl::StrCat(kTrials, row.Int(0)));
-  trial.set_problem_text(std::string(row.Text(1)));
-  trial.set_device_id(std::string(row.Text(2)));
-  trial.set_policy(static_cast<v1::Policy>(row.Int(4)));
-  trial.set_verdict(static_cast<v1::Verdict>(row.Int(5)));
-  v1::Dependencies& dependencies = *trial.mutable_dependencies();
-  dependencies.set_source_hash(std::string(row.Text(6)));
-  dependencies.set_toolchain(std::string(row.Text(7)));
-  dependencies.set_driver(std::string(row.Text(8)));
-  dependencies.set_device_fingerprint(std::string(row.Text(9)));
-  trial.set_job(std::string(row.Text(10)));
-  if (!row.IsNull(11)) *trial.mutable_finish_time() = FromNanoseconds(row.Int(11));
+  ReadColumns(row, trial);
+  return trial;
+}
+
+v1::Trial DamagedTrial(const Statement& row, const absl::Status& status) {
+  v1::Trial trial;
+  Parse(row.Bytes(3), "variant", *trial.mutable_variant()).IgnoreError();
+  ReadColumns(row, trial);
+  trial.set_verdict(v1::VERDICT_LOST);
+  trial.set_detail(absl::StrCat(status.message(), "; it is tried again when it is asked for"));
   return trial;
 }
 

@@ -22,6 +22,8 @@ absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& tri
 // the ORDER BY. ReadTrial reads the current row of it.
 std::string SelectTrials(absl::string_view from, absl::string_view tail);
 absl::StatusOr<v1::Trial> ReadTrial(const Statement& row);
+// For lists, in place of a trial that ReadTrial finds damaged: what its columns say, and LOST.
+v1::Trial DamagedTrial(const Statement& row, const absl::Status& status);
 int64_t ReadTrialId(const Statement& row);
 double ReadTrialRank(const Statement& row);  // what ORDER_FASTEST sorts by
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
 #include "server/store/sqlite_names.h"
 #include "server/store/sqlite_page.h"
 #include "server/store/sqlite_trial_rows.h"
@@ -22,6 +23,12 @@ absl::StatusOr<std::optional<v1::Trial>> ReadOne(Connection& connection, Stateme
   if (!trial.ok()) return trial.status();
   if (absl::Status status = AddRecipe(connection, ReadTrialId(select), *trial); !status.ok()) return status;
   return *std::move(trial);
+}
+
+absl::StatusOr<v1::Trial> ReadListed(const Statement& row) {
+  absl::StatusOr<v1::Trial> trial = ReadTrial(row);
+  if (SkipDamaged(trial.status(), "trials", ReadTrialId(row))) return DamagedTrial(row, trial.status());
+  return trial;
 }
 
 // One listing's conditions: SQL for what is filtered, in a fixed order so that Bind below agrees with it.
@@ -75,7 +82,7 @@ absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view nam
   absl::StatusOr<std::optional<v1::Trial>> trial = ReadOne(connection, select);
   if (!trial.ok()) return trial.status();
   if (!trial->has_value()) {
-    return absl::NotFoundError(absl::StrCat("trial '", name, "' does not exist; names look like trials/123"));
+    return absl::NotFoundError(absl::StrCat("trial ", Quoted(name), " does not exist; names look like trials/123"));
   }
   return **std::move(trial);
 }
@@ -83,14 +90,15 @@ absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view nam
 absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key) {
   Statement select(
       connection,
-      SelectTrials(absl::StrCat("(SELECT max(id) AS trial_id FROM trials"
-                                " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
-                                " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
-                                " AND variant_id = (SELECT id FROM variants WHERE text = ?)"
-                                " AND dependencies_id = (SELECT id FROM dependencies WHERE toolchain = ? AND driver = ?"
-                                " AND device_fingerprint = ? AND source_hash = ?) AND verdict <> ",
-                                v1::VERDICT_LOST, ")"),
-                   ""));
+      SelectTrials(
+          absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id = (SELECT max(id) FROM trials"
+                       " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
+                       " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
+                       " AND variant_id = (SELECT id FROM variants WHERE text = ?)"
+                       " AND dependencies_id = (SELECT id FROM dependencies WHERE toolchain = ? AND driver = ?"
+                       " AND device_fingerprint = ? AND source_hash = ?) AND verdict <> ",
+                       v1::VERDICT_LOST, "))"),
+          ""));
   const v1::Dependencies& dependencies = key.dependencies;
   select.Bind(key.problem_text, key.device_id, key.policy, key.variant_text, dependencies.toolchain(),
               dependencies.driver(), dependencies.device_fingerprint(), dependencies.source_hash());
@@ -107,12 +115,13 @@ absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl:
                                                    absl::string_view device_id, v1::Policy policy,
                                                    const v1::Dependencies& dependencies) {
   Statement select(connection,
-                   SelectTrials(absl::StrCat("(SELECT max(id) AS trial_id FROM trials"
+                   SelectTrials(absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id IN"
+                                             " (SELECT max(id) FROM trials"
                                              " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
                                              " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
                                              " AND dependencies_id IN (SELECT id FROM dependencies WHERE toolchain = ?"
                                              " AND driver = ? AND device_fingerprint = ?) AND verdict <> ",
-                                             v1::VERDICT_LOST, " GROUP BY variant_id, dependencies_id)"),
+                                             v1::VERDICT_LOST, " GROUP BY variant_id, dependencies_id))"),
                                 "ORDER BY chosen.trial_id"));
   select.Bind(problem_text, device_id, policy, dependencies.toolchain(), dependencies.driver(),
               dependencies.device_fingerprint());
@@ -122,8 +131,11 @@ absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl:
     if (!row.ok()) return row.status();
     if (!*row) return trials;
     absl::StatusOr<v1::Trial> trial = ReadTrial(select);
-    if (!trial.ok()) return trial.status();
-    trials.push_back(*std::move(trial));
+    if (trial.ok()) {
+      trials.push_back(*std::move(trial));
+    } else if (!SkipDamaged(trial.status(), "trials", ReadTrialId(select))) {
+      return trial.status();
+    }
   }
 }
 
@@ -142,9 +154,30 @@ absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::Tri
   const int size = PageSize(page_size);
   select.Bind(size + 1);
 
-  return ReadPage<v1::Trial>(select, listing, size, ReadTrial, [](const Statement& row) {
+  return ReadPage<v1::Trial>(select, "trials", listing, size, ReadListed, [](const Statement& row) {
     return PageKey{ReadTrialId(row), ReadTrialRank(row)};
   });
+}
+
+absl::StatusOr<Retried> RetryTrials(Connection& connection, const v1::TrialFilter& filter) {
+  std::vector<std::string> conditions = Conditions(filter);
+  conditions.push_back("retry = 0");
+  const std::string where = absl::StrCat(" WHERE ", absl::StrJoin(conditions, " AND "));
+  Statement select(connection, absl::StrCat("SELECT text FROM problems WHERE id IN (SELECT problem_id FROM trials",
+                                            where, ") ORDER BY text"));
+  BindConditions(filter, select);
+  Retried retried;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) break;
+    retried.problems.emplace_back(select.Text(0));
+  }
+  Statement update(connection, absl::StrCat("UPDATE trials SET retry = 1", where));
+  BindConditions(filter, update);
+  if (absl::Status status = update.Run(); !status.ok()) return status;
+  retried.trials = connection.Changes();
+  return retried;
 }
 
 }  // namespace attune::store::sqlite

@@ -21,6 +21,7 @@ absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl:
 absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::TrialFilter& filter,
                                            v1::ListTrialsRequest::Order order, int page_size,
                                            absl::string_view page_token);
+absl::StatusOr<Retried> RetryTrials(Connection& connection, const v1::TrialFilter& filter);
 
 }  // namespace attune::store::sqlite
 

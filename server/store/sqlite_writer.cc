@@ -2,10 +2,12 @@
 
 #include <utility>
 
+#include "server/base/log.h"
+
 namespace attune::store::sqlite {
 
 Writer::Writer(std::unique_ptr<Connection> connection)
-    : connection_(std::move(connection)), thread_([this] { Loop(); }) {}
+    : connection_(std::move(connection)), files_(connection_->file()), thread_([this] { Loop(); }) {}
 
 Writer::~Writer() {
   {
@@ -37,14 +39,33 @@ void Writer::Loop() {
     if (queue_.empty()) break;
     const Group group = std::exchange(queue_, {});
     lock.unlock();
-    if (!CommitTogether(group)) {
-      for (Waiter* waiter : group) waiter->status = CommitAlone(*waiter->request);
-    }
+    Commit(group);
+    for (const Waiter* waiter : group) health_.Note(waiter->status);
     lock.lock();
     for (Waiter* waiter : group) waiter->done = true;
     committed_.notify_all();
   }
   connection_.reset();  // the last connection to close checkpoints: here, on this thread
+}
+
+void Writer::Commit(const Group& group) {
+  absl::Status in_place = CheckFiles();
+  if (in_place.ok()) {
+    if (!CommitTogether(group)) {
+      for (Waiter* waiter : group) waiter->status = CommitAlone(*waiter->request);
+    }
+    in_place = CheckFiles();
+  }
+  if (in_place.ok()) return;
+  for (Waiter* waiter : group) waiter->status = in_place;
+}
+
+absl::Status Writer::CheckFiles() {
+  absl::Status status = files_.Check();
+  if (status.ok() && !in_place_) LogInfo("the database is in its place again", {{"file", connection_->file()}});
+  if (!status.ok() && in_place_) LogError("the database is not in its place", {{"reason", status.message()}});
+  in_place_ = status.ok();
+  return status;
 }
 
 // False when nothing was committed, and the requests' own statuses mean nothing.

@@ -17,7 +17,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/store/files_in_place.h"
 #include "server/store/sqlite_connection.h"
+#include "server/store/write_health.h"
 
 namespace attune::store::sqlite {
 
@@ -32,7 +34,8 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Returns when the request is committed, or has failed without a trace.
+  // Returns when the request is committed, or has failed without a trace. FailedPrecondition when the database is not
+  // in its place (files_in_place.h); whether what was written just then is there depends on what becomes of the file.
   absl::Status Write(const Request& request);
 
   template <typename T>
@@ -51,6 +54,9 @@ class Writer {
   // Requests that wait for the next commit.
   size_t waiting() const;
 
+  // Told of every commit; of what else the store writes by who writes it.
+  WriteHealth& health() { return health_; }
+
  private:
   struct Waiter {
     const Request* request;
@@ -60,10 +66,15 @@ class Writer {
   using Group = std::vector<Waiter*>;
 
   void Loop();
+  void Commit(const Group& group);
+  absl::Status CheckFiles();
   bool CommitTogether(const Group& group);
   absl::Status CommitAlone(const Request& request);
 
   std::unique_ptr<Connection> connection_;  // the thread's
+  FilesInPlace files_;                      // the thread's
+  bool in_place_ = true;                    // at the last look
+  WriteHealth health_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable committed_;

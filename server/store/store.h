@@ -4,8 +4,8 @@
 // Thread-safe. Writes return when they are committed to disk. Reads see every write that returned before them.
 //
 // A write that fails leaves nothing behind and the store usable: ResourceExhausted when the disk is full (the same
-// write succeeds once there is space), Unavailable when the disk fails. DataLoss from any call: the database is
-// damaged. Listings take page sizes of 1 to 1000; 0 means 50, more means 1000.
+// write succeeds once there is space), Unavailable when it fails, FailedPrecondition when the database was moved or
+// cut. DataLoss: the database, or the row asked for, is damaged. Listings take pages of 1 to 1000; 0 means 50.
 #ifndef ATTUNE_SERVER_STORE_STORE_H_
 #define ATTUNE_SERVER_STORE_STORE_H_
 
@@ -68,6 +68,17 @@ struct IncumbentFilter {
   bool history = false;  // also those no longer served
 };
 
+struct JobFilter {
+  bool active_only = false;
+  std::string problem_text = {};  // of v1::Operation.problem; empty: all
+};
+
+// Trials that RetryTrials has changed.
+struct Retried {
+  int64_t trials = 0;
+  std::vector<std::string> problems;  // their texts, each once
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -77,32 +88,40 @@ class Store {
   // message: trials with equal texts come back with the variant that was stored first.
   virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
-  // The newest trial with this key; NotFound. LOST trials are not found.
+  // The newest trial with this key; NotFound. LOST trials are not found, nor is one that is to be tried again.
   virtual absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) = 0;
   // All of them for one problem, device and policy whose dependencies equal `dependencies` in toolchain, driver and
   // fingerprint (source hashes are compared by the caller); without LOST ones and without recipes. Of each variant and
-  // source hash the newest, in the order they were appended.
+  // source hash the newest, unless that is to be tried again, in the order they were appended.
   virtual absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text,
                                                              absl::string_view device_id, v1::Policy policy,
                                                              const v1::Dependencies& dependencies) = 0;
-  // Without recipes. ORDER_FASTEST is by median, trials that are not OK or not timed last. page_token is the
-  // next_page_token of a former answer to the same filter and order; InvalidArgument when it is not.
+  // Without recipes; damaged ones are LOST. ORDER_FASTEST is by median, trials that are not OK or not timed last.
+  // page_token is the next_page_token of a former answer to the same filter and order; InvalidArgument when it is not.
   virtual absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
                                                      int page_size, absl::string_view page_token) = 0;
+
+  // Has FindTrial and KnownTrials pass over the trials that fit, so that their variants are tried again.
+  virtual absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) = 0;
 
   // Makes `incumbent.trial` (by name) the served one; assigns and returns the Incumbent whole. The former one becomes
   // its `previous`. Aborted when the incumbent now served is not `expected_previous` ("" for none): someone was faster.
   // InvalidArgument when the trial is not OK or is of another problem, device or policy than `incumbent` says (what
-  // it leaves empty, the trial says); promote_time is now unless given. Incumbents' trials have their recipes.
+  // it leaves empty, the trial says); promote_time is now unless given. Keeps `timing` and `pinned`. Incumbents' trials
+  // have their recipes.
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
                                                 absl::string_view expected_previous) = 0;
-  // Takes the served incumbent out and serves its previous one again (returned). FailedPrecondition without one. `why`
-  // is told after the reason of the one taken out.
+  // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
+  // the previous ones, with all in between taken out too. FailedPrecondition when it is none of them. `why` is told
+  // after the reason of those taken out.
   virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
-                                                 v1::Policy policy, absl::string_view why) = 0;
+                                                 v1::Policy policy, absl::string_view why, absl::string_view to) = 0;
+  // The served incumbent is no longer pinned; the same again when it was not. NotFound without one.
+  virtual absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+                                              v1::Policy policy) = 0;
   virtual absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
-                                                     v1::Policy policy) = 0;  // NotFound
-  // Newest first.
+                                                     v1::Policy policy) = 0;  // NotFound, also when it is damaged
+  // Newest first. A damaged one is left out and logged.
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
 
@@ -111,6 +130,9 @@ class Store {
   virtual absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) = 0;
   virtual absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key,
                                                         absl::string_view toolchain) = 0;  // NotFound
+  // Forgets those of the compile keys under `toolchain` whose verdict is not OK; returns how many there were.
+  virtual absl::StatusOr<int64_t> ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                                       absl::string_view toolchain) = 0;
   // Checks the hash at every read. NotFound (somebody removed the file) and DataLoss (it is damaged) both mean: what
   // FindArtifact said is no longer so; compile again and PutArtifact.
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;
@@ -120,8 +142,8 @@ class Store {
   virtual absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) = 0;  // NotFound
   virtual absl::StatusOr<Job> GetJob(absl::string_view name) = 0;                              // NotFound
   virtual absl::StatusOr<std::vector<Job>> UnfinishedJobs() = 0;                               // oldest first
-  // Newest first.
-  virtual absl::StatusOr<Page<v1::Operation>> ListJobs(bool active_only, int page_size,
+  // Newest first. Damaged ones are FAILED.
+  virtual absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
                                                        absl::string_view page_token) = 0;
 
   // record_time is now unless given.

@@ -65,6 +65,16 @@ TEST_P(ArtifactContract, ReplacesWhatWasKnownOfAKey) {
   EXPECT_EQ(store().FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_OK);
 }
 
+TEST_P(ArtifactContract, ForgetsFailedCompilesAndNoGoodOne) {
+  ASSERT_TRUE(store().PutArtifact(Failed(v1::VERDICT_CRASHED), "").ok());
+  EXPECT_EQ(store().ForgetFailedCompiles({"key", "other"}, "nvrtc 12.9").value(), 0);
+  EXPECT_EQ(store().ForgetFailedCompiles({"key", "other"}, "nvrtc 13.0").value(), 1);
+  EXPECT_EQ(store().FindArtifact("key", "nvrtc 13.0").status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(store().PutArtifact(Compiled("cubin"), "cubin").ok());
+  EXPECT_EQ(store().ForgetFailedCompiles({"key"}, "nvrtc 13.0").value(), 0);
+  EXPECT_TRUE(store().FindArtifact("key", "nvrtc 13.0").ok());
+}
+
 TEST_P(ArtifactContract, RefusesBytesThatDisagreeWithTheVerdictOrTheHash) {
   EXPECT_EQ(store().PutArtifact(Failed(v1::VERDICT_COMPILE_ERROR), "x").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(store().PutArtifact(Compiled(""), "").code(), absl::StatusCode::kInvalidArgument);

@@ -130,7 +130,7 @@ TEST_P(IncumbentContract, RefusesATrialOfAnotherProblem) {
 TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
-  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "slow in production");
+  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "slow in production", "");
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->name(), first);
   EXPECT_FALSE(served->rolled_back());
@@ -146,10 +146,10 @@ TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
 }
 
 TEST_P(IncumbentContract, CannotRollBackTheFirst) {
-  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "").status().code(),
+  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);
   const std::string first = MustPromote(SampleTrial(), "");
-  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "").status().code(),
+  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Served()->name(), first);
 }
@@ -157,12 +157,59 @@ TEST_P(IncumbentContract, CannotRollBackTheFirst) {
 TEST_P(IncumbentContract, PromotesAfterARollBackFromTheOneServedThen) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
-  ASSERT_TRUE(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "").ok());
+  ASSERT_TRUE(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").ok());
   EXPECT_EQ(Promote(SampleTrial(32), second).status().code(), absl::StatusCode::kAborted);
   const std::string third = MustPromote(SampleTrial(32), first);
   EXPECT_EQ(Served()->previous(), first);
   EXPECT_THAT(List({.history = true}), ElementsAre(third, second, first));
   EXPECT_THAT(List({}), ElementsAre(third));
+}
+
+TEST_P(IncumbentContract, RollsBackToANamedOneAndTakesOutAllInBetween) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string second = MustPromote(SampleTrial(128), first);
+  const std::string third = MustPromote(SampleTrial(32), second);
+  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "wrong", first);
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ(served->name(), first);
+  const absl::StatusOr<Page<v1::Incumbent>> history = store().ListIncumbents({.history = true}, 10, "");
+  EXPECT_EQ(history->items[0].why(), "fastest; rolled back: wrong");
+  EXPECT_TRUE(history->items[1].rolled_back());
+  EXPECT_FALSE(history->items[2].rolled_back());
+}
+
+TEST_P(IncumbentContract, RollsBackOnlyToOneThatWasServedBefore) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string second = MustPromote(SampleTrial(128), first);
+  const std::string third = MustPromote(SampleTrial(32), second);
+  for (const std::string& to : {third, std::string("incumbents/99"), std::string("1")}) {
+    const absl::Status status = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", to).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << to;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("allowed are " + second + ", " + first));
+    EXPECT_EQ(Served()->name(), third);
+    EXPECT_FALSE(Served()->rolled_back());
+  }
+}
+
+TEST_P(IncumbentContract, KeepsThePlayOffsTimingAndThePin) {
+  v1::Incumbent incumbent;
+  incumbent.mutable_trial()->set_name(Append(SampleTrial()));
+  incumbent.mutable_timing()->set_median_us(33);
+  incumbent.set_pinned(true);
+  ASSERT_TRUE(store().Promote(incumbent, "").ok());
+  Reopen();
+  EXPECT_EQ(Served()->timing().median_us(), 33);
+  EXPECT_EQ(Served()->trial().timing().median_us(), 40);
+  EXPECT_TRUE(Served()->pinned());
+  EXPECT_FALSE(store().Unpin(kProblem, kDevice, v1::POLICY_HOT)->pinned());
+  EXPECT_FALSE(Served()->pinned());
+  EXPECT_EQ(store().Unpin("b1.h1.q128.d64.f16", kDevice, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(IncumbentContract, HasNoPlayOffsTimingWhereNoneWasGiven) {
+  MustPromote(SampleTrial(), "");
+  EXPECT_FALSE(Served()->has_timing());
+  EXPECT_FALSE(Served()->pinned());
 }
 
 TEST_P(IncumbentContract, ListsTheServedOnesByFilterAndPage) {

@@ -38,11 +38,12 @@ class JobContract : public StoreContract {
     return names;
   }
 
-  std::vector<std::string> List(bool active_only) {
+  std::vector<std::string> List(bool active_only) { return List(JobFilter{.active_only = active_only}); }
+  std::vector<std::string> List(const JobFilter& filter) {
     std::vector<std::string> names;
     std::string token;
     do {
-      absl::StatusOr<Page<v1::Operation>> page = store().ListJobs(active_only, 1, token);
+      absl::StatusOr<Page<v1::Operation>> page = store().ListJobs(filter, 1, token);
       EXPECT_TRUE(page.ok()) << page.status();
       for (const v1::Operation& operation : page->items) names.push_back(operation.name());
       token = page->next_page_token;
@@ -108,7 +109,21 @@ TEST_P(JobContract, ListsOperationsNewestFirst) {
   Finish("operations/a");
   EXPECT_THAT(List(false), ElementsAre("operations/b", "operations/a", "operations/c"));
   EXPECT_THAT(List(true), ElementsAre("operations/b", "operations/c"));
-  EXPECT_EQ(store().ListJobs(true, 1, "nonsense").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store().ListJobs({.active_only = true}, 1, "nonsense").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
+  for (const auto& [name, problem] :
+       {std::pair("operations/a", "b1.h1.q128.d64.f16"), std::pair("operations/b", "b1.h1.q256.d64.f16"),
+        std::pair("operations/c", "b1.h1.q128.d64.f16"), std::pair("operations/d", "")}) {
+    Job job = Make(name);
+    job.operation.set_problem(problem);
+    ASSERT_TRUE(store().CreateJob(job).ok());
+  }
+  Finish("operations/a");
+  EXPECT_THAT(List(JobFilter{.problem_text = "b1.h1.q128.d64.f16"}), ElementsAre("operations/c", "operations/a"));
+  EXPECT_THAT(List(JobFilter{.active_only = true, .problem_text = "b1.h1.q128.d64.f16"}), ElementsAre("operations/c"));
+  EXPECT_THAT(List(JobFilter{.problem_text = "b1.h1.q512.d64.f16"}), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Store, JobContract, testing::ValuesIn(Implementations()), ImplementationName);

@@ -124,6 +124,49 @@ TEST_P(TrialContract, NeverFindsALostTrial) {
   EXPECT_THAT(Known(lost), ElementsAre(crashed));
 }
 
+TEST_P(TrialContract, PassesOverATrialThatIsToBeTriedAgain) {
+  Append(SampleTrial(64));
+  v1::Trial crashed = SampleTrial(64);
+  crashed.set_verdict(v1::VERDICT_CRASHED);
+  Append(crashed);
+  const std::string good = Append(SampleTrial(128));
+  v1::TrialFilter filter;
+  filter.add_verdicts(v1::VERDICT_CRASHED);
+  const absl::StatusOr<Retried> retried = store().RetryTrials(filter);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->trials, 1);
+  EXPECT_THAT(retried->problems, ElementsAre(kProblem));
+  EXPECT_EQ(store().FindTrial(KeyOf(crashed)).status().code(), absl::StatusCode::kNotFound)
+      << "the one before it is no better known";
+  EXPECT_THAT(Known(crashed), ElementsAre(good));
+  const std::string again = Append(SampleTrial(64));
+  EXPECT_EQ(store().FindTrial(KeyOf(crashed))->name(), again);
+  EXPECT_EQ(store().RetryTrials(filter)->trials, 0) << "once each";
+}
+
+TEST_P(TrialContract, RetriesOnlyTheTrialsThatTheFilterNames) {
+  for (const char* problem : {"b1.h1.q128.d64.f16", "b1.h1.q256.d64.f16"}) {
+    for (const v1::Verdict verdict : {v1::VERDICT_CRASHED, v1::VERDICT_TIMEOUT}) {
+      v1::Trial trial = SampleTrial(verdict);
+      trial.set_problem_text(problem);
+      trial.set_verdict(verdict);
+      Append(trial);
+    }
+  }
+  v1::TrialFilter filter;
+  filter.add_verdicts(v1::VERDICT_CRASHED);
+  filter.set_problem("b1.h1.q256.d64.f16");
+  filter.set_family("attention_mma");
+  EXPECT_EQ(store().RetryTrials(filter)->trials, 0);
+  filter.set_family("attention_simt");
+  EXPECT_EQ(store().RetryTrials(filter)->trials, 1);
+  filter.clear_problem();
+  filter.add_verdicts(v1::VERDICT_TIMEOUT);
+  const absl::StatusOr<Retried> rest = store().RetryTrials(filter);
+  EXPECT_EQ(rest->trials, 3);
+  EXPECT_THAT(rest->problems, ElementsAre("b1.h1.q128.d64.f16", "b1.h1.q256.d64.f16"));
+}
+
 TEST_P(TrialContract, KnowsTheNewestOfEachVariantAndSource) {
   Append(SampleTrial(64));
   const std::string other_variant = Append(SampleTrial(128));

@@ -10,7 +10,7 @@ BudgetedStrategy::BudgetedStrategy(std::unique_ptr<Strategy> strategy, Budget bu
 
 std::optional<size_t> BudgetedStrategy::Ask() {
   if (budget_.max_trials > 0 && asked_ == budget_.max_trials) return std::nullopt;
-  const absl::Time now = clock_();
+  const absl::Duration now = clock_();
   if (asked_ == 0) start_ = now;
   if (now - start_ >= budget_.max_time) return std::nullopt;
   ++asked_;

@@ -27,7 +27,7 @@ class BudgetedStrategy : public Strategy {
   const Budget budget_;
   const Clock clock_;
   int64_t asked_ = 0;
-  absl::Time start_ = absl::InfiniteFuture();
+  absl::Duration start_;
 };
 
 }  // namespace attune::tuning

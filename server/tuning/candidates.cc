@@ -11,12 +11,32 @@
 namespace attune::tuning {
 namespace {
 
-absl::Status Add(std::vector<space::Variant> variants, const Subject& subject, CandidateSet& set) {
+absl::Status TooLarge(const space::Family& family, const space::Enumeration& space, const Subject& subject) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ",
+                   subject.problem_text, " on ", subject.device.id(), "; a tuning tries at most ", space::kMostVariants,
+                   " one by one: draw from them with --strategy random, name other families with --family, or give the "
+                   "parameters in "
+                   "its manifest fewer values"));
+}
+
+// The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.
+absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const space::Family>& family,
+                                                 space::Enumeration& space, const Subject& subject, int64_t room,
+                                                 const Choice& choice, const space::Stopped& stopped) {
+  if (space.listed && space.count <= room) return std::move(space.variants);
+  if (!choice.random) return TooLarge(*family, space, subject);
+  const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
+  return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped);
+}
+
+absl::Status Add(std::vector<space::Variant> variants, const Subject& subject, const space::Stopped& stopped,
+                 CandidateSet& set) {
   for (space::Variant& variant : variants) {
-    absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
-    if (!spec.ok()) return spec.status();
-    std::string text = variant.ToText();
-    set.all.push_back({std::move(variant), std::move(text), *std::move(spec), std::nullopt});
+    if (stopped && stopped()) return absl::CancelledError("stopped");
+    absl::StatusOr<Candidate> candidate = MakeCandidate(std::move(variant), subject);
+    if (!candidate.ok()) return candidate.status();
+    set.all.push_back(*std::move(candidate));
   }
   return absl::OkStatus();
 }
@@ -30,12 +50,7 @@ absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet&
                    [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
   for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
 
-  v1::Dependencies today;
-  today.set_toolchain(subject.toolchain);
-  today.set_driver(subject.device.driver());
-  today.set_device_fingerprint(subject.device.fingerprint());
-  absl::StatusOr<std::vector<v1::Trial>> known =
-      store.KnownTrials(subject.problem_text, subject.device.id(), subject.policy, today);
+  absl::StatusOr<std::vector<v1::Trial>> known = KnownToday(store, subject);
   if (!known.ok()) return known.status();
   for (v1::Trial& trial : *known) {
     const std::optional<size_t> index = set.Find(trial.variant().text());
@@ -62,6 +77,21 @@ bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b) {
          a.device_fingerprint() == b.device_fingerprint();
 }
 
+absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject) {
+  v1::Dependencies today;
+  today.set_toolchain(subject.toolchain);
+  today.set_driver(subject.device.driver());
+  today.set_device_fingerprint(subject.device.fingerprint());
+  return store.KnownTrials(subject.problem_text, subject.device.id(), subject.policy, today);
+}
+
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const Subject& subject) {
+  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
+  if (!spec.ok()) return spec.status();
+  std::string text = variant.ToText();
+  return Candidate{std::move(variant), std::move(text), *std::move(spec), std::nullopt};
+}
+
 std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
   const auto it = by_text.find(std::string(variant_text));
   if (it == by_text.end()) return std::nullopt;
@@ -70,7 +100,8 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const Subject& subject) {
+                                              const std::vector<space::Variant>& extra, const Subject& subject,
+                                              const Choice& choice, const space::Stopped& stopped) {
   CandidateSet set;
   std::vector<std::string> reasons;
   for (const std::shared_ptr<const space::Family>& family : families) {
@@ -78,8 +109,11 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
       continue;
     }
-    absl::StatusOr<space::Enumeration> enumeration = space::Enumerate(family, subject.problem, subject.device);
+    absl::StatusOr<space::Enumeration> enumeration = space::Enumerate(family, subject.problem, subject.device, stopped);
     if (!enumeration.ok()) return enumeration.status();
+    const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
+    absl::StatusOr<std::vector<space::Variant>> variants = List(family, *enumeration, subject, room, choice, stopped);
+    if (!variants.ok()) return variants.status();
     for (const space::Removed& removed : enumeration->removed) {
       v1::RemovedByConstraint& row = set.removed.emplace_back();
       row.set_family(family->name());
@@ -87,13 +121,20 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       row.set_reason(removed.reason);
       row.set_removed(removed.count);
     }
-    if (absl::Status status = Add(std::move(enumeration->variants), subject, set); !status.ok()) return status;
+    if (absl::Status status = Add(*std::move(variants), subject, stopped, set); !status.ok()) return status;
+  }
+  std::vector<space::Variant> guesses;
+  for (const std::shared_ptr<const space::Family>& family : families) {
+    absl::StatusOr<space::Variant> guess = space::Guess(family, subject.problem, subject.device);
+    if (guess.ok()) guesses.push_back(*std::move(guess));  // else nothing of it is feasible
   }
   std::set<std::string> texts;
   for (const Candidate& candidate : set.all) texts.insert(candidate.text);
-  for (const space::Variant& variant : extra) {
-    if (!texts.insert(variant.ToText()).second) continue;
-    if (absl::Status status = Add({variant}, subject, set); !status.ok()) return status;
+  for (const std::vector<space::Variant>* more : {&extra, &std::as_const(guesses)}) {
+    for (const space::Variant& variant : *more) {
+      if (!texts.insert(variant.ToText()).second) continue;
+      if (absl::Status status = Add({variant}, subject, stopped, set); !status.ok()) return status;
+    }
   }
   if (reasons.size() == families.size() && set.all.empty()) {
     return absl::FailedPreconditionError(
@@ -101,11 +142,7 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
   if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
-  for (const std::shared_ptr<const space::Family>& family : families) {
-    const absl::StatusOr<space::Variant> guess = space::Guess(family, subject.problem, subject.device);
-    if (!guess.ok()) continue;  // nothing of it is feasible
-    if (const std::optional<size_t> index = set.Find(guess->ToText())) set.guesses.push_back(*index);
-  }
+  for (const space::Variant& guess : guesses) set.guesses.push_back(*set.Find(guess.ToText()));
   return set;
 }
 

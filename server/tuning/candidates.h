@@ -30,6 +30,10 @@ struct Subject {
 v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject);
 bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b);
 
+// What the store knows of a problem under today's toolchain, driver and device; source hashes are the caller's to
+// compare. Without LOST trials and recipes.
+absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject);
+
 struct Candidate {
   space::Variant variant;
   std::string text;
@@ -48,11 +52,24 @@ struct CandidateSet {
   std::map<std::string, size_t, std::less<>> by_text;
 };
 
+// `variant` as a candidate; what is known of it is not looked up.
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const Subject& subject);
+
+// How a strategy chooses, as far as it decides what must be listed.
+struct Choice {
+  bool random = false;     // RANDOM: a sample of a space that is too large to list will do
+  int64_t max_trials = 0;  // 0: no limit
+  uint64_t seed = 1;       // of the sample: the same draws the same
+};
+
 // Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs. Families that do not
 // apply to the problem are left out; FailedPrecondition names each reason when nothing is left to try.
+// ResourceExhausted, with what can be done about it, when there are more than space::kMostVariants and the choice is
+// not random. Cancelled when `stopped`.
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const Subject& subject);
+                                              const std::vector<space::Variant>& extra, const Subject& subject,
+                                              const Choice& choice = Choice(), const space::Stopped& stopped = nullptr);
 
 // The families of `role` for a back end; of those named in `names`, when it is not empty.
 std::vector<std::shared_ptr<const space::Family>> FamiliesFor(

@@ -14,9 +14,10 @@ namespace attune::tuning {
 // Of the recipe's main launch; zeros where the compiler does not say.
 v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::LaunchRecipe& recipe);
 
-// Why the variant is not worth a run on the device: it spills, or no CTA of it can be resident. Empty: nothing does.
-std::string Impediment(const v1::Resources& resources, const v1::Geometry& geometry, const v1::LaunchRecipe& recipe,
-                       const v1::Device& device);
+// Why the variant is not worth a run on the device: it spills, its wgmma is serialized, or no CTA of it can be
+// resident. Empty: nothing does.
+std::string Impediment(const store::CompiledArtifact& report, const v1::Resources& resources,
+                       const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device);
 
 }  // namespace attune::tuning
 

@@ -1,90 +1,152 @@
 #include "server/tuning/contest.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/tuning/exhaustive_strategy.h"
+#include "server/tuning/journal.h"
 #include "server/tuning/play_off.h"
 #include "server/tuning/seed.h"
+#include "server/tuning/trial_phase.h"
 
 namespace attune::tuning {
 namespace {
 
-constexpr int kMostPromotions = 3;  // tries while others promote in between
-
-// One job's way from trials to a decision.
+// One job's way from what is known of a problem to a decision.
 class Contest {
  public:
-  Contest(JobContext& context, const Subject& subject, const CandidateSet& candidates,
-          std::map<size_t, v1::Trial> trials, const ContestRules& rules, DeviceSession& session)
-      : context_(context),
-        subject_(subject),
-        candidates_(candidates),
-        trials_(std::move(trials)),
-        rules_(rules),
-        session_(session) {}
+  Contest(JobContext& context, const Subject& subject, const ContestRules& rules, DeviceSession& session)
+      : context_(context), subject_(subject), rules_(rules), session_(session) {}
 
   absl::StatusOr<ContestResult> Hold() {
-    absl::StatusOr<std::optional<v1::Incumbent>> before = ServedNow(*context_.shop.store, subject_);
-    if (!before.ok()) return before.status();
-    ContestResult result;
-    result.before = *before;
-    result.served = *before;
-    for (int attempt = 0; attempt < kMostPromotions; ++attempt) {
-      const Standing standing = StandingOf(result.served);
-      absl::StatusOr<std::vector<size_t>> field = PlayOffAll(standing);
-      if (!field.ok()) return field.status();
-      if (absl::Status status = CheckNotLost(result.served); !status.ok()) return status;
-      const Decision decision = Settle(standing, *field, result);
-      if (!decision.promote) return result;
-      absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.served, decision.why);
-      if (promoted.ok()) {
-        result.promoted = true;
-        result.served = *std::move(promoted);
-        return result;
-      }
-      if (!absl::IsAborted(promoted.status())) return promoted.status();
-      absl::StatusOr<std::optional<v1::Incumbent>> now = ServedNow(*context_.shop.store, subject_);
-      if (!now.ok()) return now.status();
-      result.served = *std::move(now);
+    // Each further round is owed to a promotion of another job.
+    while (true) {
+      absl::StatusOr<std::optional<v1::Incumbent>> served = ServedNow(*context_.shop.store, subject_);
+      if (!served.ok()) return served.status();
+      ContestResult result;
+      result.before = *served;
+      result.served = *std::move(served);
+      absl::StatusOr<bool> holds = HoldRound(result);
+      if (!holds.ok()) return holds.status();
+      if (*holds) return result;
     }
-    return absl::AbortedError(absl::StrCat("other jobs promoted variants for ", subject_.problem_text, " ",
-                                           kMostPromotions, " times while this one decided"));
   }
 
  private:
-  Standing StandingOf(const std::optional<v1::Incumbent>& incumbent) const {
+  // False: another variant has been promoted since the round began, so that it decides nothing.
+  absl::StatusOr<bool> HoldRound(ContestResult& result) {
+    absl::StatusOr<Standing> standing = Gather(result.before);
+    if (!standing.ok()) return standing.status();
+    absl::StatusOr<std::vector<size_t>> field = PlayOffAll(*standing);
+    if (!field.ok()) return field.status();
+    if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
+    const Decision decision = Settle(*standing, *field, result);
+    if (!decision.promote) return StillServed(result.before);
+    absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision.why);
+    if (absl::IsAborted(promoted.status())) return false;
+    if (!promoted.ok()) return promoted.status();
+    result.promoted = true;
+    result.served = *std::move(promoted);
+    return true;
+  }
+
+  absl::StatusOr<bool> StillServed(const std::optional<v1::Incumbent>& incumbent) const {
+    absl::StatusOr<std::optional<v1::Incumbent>> now = ServedNow(*context_.shop.store, subject_);
+    if (!now.ok()) return now.status();
+    if (incumbent.has_value() != now->has_value()) return false;
+    return !incumbent.has_value() || incumbent->name() == (*now)->name();
+  }
+
+  // Fills trials_ with all that may play off, and says what is known of the incumbent.
+  absl::StatusOr<Standing> Gather(const std::optional<v1::Incumbent>& incumbent) {
+    trials_.clear();
     Standing standing;
-    if (!incumbent.has_value()) return standing;
-    standing.exists = true;
-    const v1::Trial& trial = incumbent->trial();
-    const std::optional<size_t> index = candidates_.Find(trial.variant().text());
-    if (!index.has_value()) {
-      standing.absence = absl::StrCat("(", trial.variant().text(), ") is no longer among the variants");
-      return standing;
+    absl::StatusOr<std::optional<v1::Trial>> own = TodaysTrial(incumbent, standing);
+    if (!own.ok()) return own.status();
+    if (own->has_value()) {
+      standing.contestant = trials_.size();
+      trials_[trials_.size()] = **std::move(own);
     }
-    standing.stale =
-        !SameDependencies(trial.dependencies(), DependenciesOf(*candidates_.all[*index].variant.family, subject_));
-    const auto today = trials_.find(*index);
-    if (today == trials_.end() || !Timed(today->second)) {
-      standing.absence = absl::StrCat("(", trial.variant().text(), ") has no good trial under today's dependencies: ",
-                                      today == trials_.end() ? "not tried" : today->second.detail());
-      return standing;
+    absl::StatusOr<std::vector<v1::Trial>> known = KnownToday(*context_.shop.store, subject_);
+    if (!known.ok()) return known.status();
+    for (v1::Trial& trial : *known) {
+      const std::string& text = trial.variant().text();
+      if (!Timed(trial) || !IsOfToday(trial) || (!rules_.challenger.empty() && text != rules_.challenger)) continue;
+      if (standing.contestant.has_value() && trials_.at(*standing.contestant).variant().text() == text) continue;
+      // Constraints may have changed since, which no source hash tells.
+      if (!TodaysVariant(trial, subject_, context_.shop.families).ok()) continue;
+      trials_[trials_.size()] = std::move(trial);
     }
-    standing.contestant = index;
     return standing;
   }
 
+  // The incumbent's good trial under today's dependencies, made now if nothing is known. Without one the standing says
+  // why.
+  absl::StatusOr<std::optional<v1::Trial>> TodaysTrial(const std::optional<v1::Incumbent>& incumbent,
+                                                       Standing& standing) {
+    if (!incumbent.has_value()) return std::nullopt;
+    standing.exists = true;
+    standing.pinned = incumbent->pinned();
+    const std::string& text = incumbent->trial().variant().text();
+    absl::StatusOr<space::Variant> variant = TodaysVariant(incumbent->trial(), subject_, context_.shop.families);
+    if (!variant.ok()) {
+      standing.absence = absl::StrCat("(", text, ") is no longer among the variants");
+      return std::nullopt;
+    }
+    const v1::Dependencies today = DependenciesOf(*variant->family, subject_);
+    standing.stale = !SameDependencies(incumbent->trial().dependencies(), today);
+    absl::StatusOr<v1::Trial> trial =
+        context_.shop.store->FindTrial({subject_.problem_text, subject_.device.id(), text, subject_.policy, today});
+    if (absl::IsNotFound(trial.status())) trial = TryNow(*std::move(variant));
+    if (!trial.ok()) return trial.status();
+    // Times that would not settle say nothing against the trial that it was promoted with.
+    if (trial->verdict() == v1::VERDICT_UNSTABLE && !standing.stale) return incumbent->trial();
+    if (!Timed(*trial)) {
+      standing.absence = absl::StrCat("(", text, ") failed with today's sources and driver: ", Word(trial->verdict()),
+                                      " ", trial->detail());
+      return std::nullopt;
+    }
+    return *std::move(trial);
+  }
+
+  // The incumbent has changed, by a roll-back or another job, to a variant that has no trial under today's
+  // dependencies.
+  absl::StatusOr<v1::Trial> TryNow(space::Variant variant) {
+    SetPhase(context_, v1::OperationProgress::PHASE_TRIALS,
+             "the incumbent, never measured with today's sources and driver");
+    absl::StatusOr<CandidateSet> alone = GatherCandidates(*context_.shop.store, {}, {std::move(variant)}, subject_);
+    if (!alone.ok()) return alone.status();
+    ExhaustiveStrategy strategy(alone->all.size());
+    TrialPhase::Plan plan;
+    plan.subject = &subject_;
+    plan.candidates = &*alone;
+    plan.strategy = &strategy;
+    TrialPhase phase(context_, std::move(plan));
+    if (absl::Status status = phase.Run(session_); !status.ok()) return status;
+    const v1::Trial& trial = phase.trials().at(0);
+    if (trial.verdict() == v1::VERDICT_LOST) return Lost(trial);
+    return trial;
+  }
+
+  bool IsOfToday(const v1::Trial& trial) const {
+    const auto& families = context_.shop.families;
+    return std::any_of(families.begin(), families.end(), [&](const auto& family) {
+      return family->name() == trial.variant().family() && family->source_hash == trial.dependencies().source_hash();
+    });
+  }
+
   // Nobody takes the place of an incumbent that was not compared for reasons that are not its own.
-  absl::Status CheckNotLost(const std::optional<v1::Incumbent>& incumbent) const {
-    if (!incumbent.has_value()) return absl::OkStatus();
-    const std::optional<size_t> index = candidates_.Find(incumbent->trial().variant().text());
-    if (!index.has_value() || !trials_.contains(*index)) return absl::OkStatus();
-    const v1::Trial& trial = trials_.at(*index);
-    if (trial.verdict() != v1::VERDICT_LOST) return absl::OkStatus();
+  absl::Status CheckNotLost(const Standing& standing) const {
+    if (!standing.contestant.has_value()) return absl::OkStatus();
+    const v1::Trial& trial = trials_.at(*standing.contestant);
+    return trial.verdict() == v1::VERDICT_LOST ? Lost(trial) : absl::OkStatus();
+  }
+  static absl::Status Lost(const v1::Trial& trial) {
     return absl::UnavailableError(absl::StrCat("the incumbent's trial was lost: ", trial.detail()));
   }
 
@@ -94,11 +156,13 @@ class Contest {
       const std::vector<size_t> field =
           PickContestants(trials_, context_.shop.play_off_size, standing.contestant, rules_.near);
       if (field.empty()) return field;
+      absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
+      if (!contestants.ok()) return contestants.status();
       SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
                absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
                             ", checked on fresh data and timed in turn"));
       absl::StatusOr<std::vector<v1::Trial>> results =
-          PlayOff(context_, subject_, candidates_, trials_, field,
+          PlayOff(context_, subject_, *contestants,
                   SeedFrom(absl::StrCat(context_.operation.name(), " ", subject_.problem_text)), session_);
       if (!results.ok()) return results.status();
       bool whole = true;
@@ -111,6 +175,19 @@ class Contest {
       timed_ = *std::move(results);
       return field;
     }
+  }
+
+  absl::StatusOr<std::vector<Contestant>> Seat(const std::vector<size_t>& field) const {
+    std::vector<Contestant> contestants;
+    for (size_t index : field) {
+      const v1::Trial& trial = trials_.at(index);
+      absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), context_.shop.families);
+      if (!variant.ok()) return variant.status();
+      absl::StatusOr<Candidate> candidate = MakeCandidate(*std::move(variant), subject_);
+      if (!candidate.ok()) return candidate.status();
+      contestants.push_back({*std::move(candidate), trial});
+    }
+    return contestants;
   }
 
   // Who was right once and is not on fresh data.
@@ -140,7 +217,7 @@ class Contest {
       }
     }
     if (field.empty()) timed_.clear();
-    Decision decision = Decide(timed_, standing, rules_.least_speedup);
+    Decision decision = Choose(standing, field);
     result.why = decision.why;
     result.winner.reset();
     if (decision.best.has_value()) result.winner = timed_[*decision.best];
@@ -154,6 +231,24 @@ class Contest {
     return decision;
   }
 
+  Decision Choose(const Standing& standing, const std::vector<size_t>& field) const {
+    if (!rules_.pin) return Decide(timed_, standing, rules_.least_speedup);
+    const auto is_challenger = [this](size_t index) { return trials_.at(index).variant().text() == rules_.challenger; };
+    const auto place = std::find_if(field.begin(), field.end(), is_challenger);
+    if (place != field.end()) {
+      Decision decision = Pin(timed_, standing, place - field.begin());
+      if (!rules_.why.empty()) absl::StrAppend(&decision.why, ": ", rules_.why);
+      return decision;
+    }
+    Decision decision;
+    decision.best = standing.contestant;
+    decision.why = "not pinned: its code is that of the incumbent, byte for byte";
+    for (const auto& [index, trial] : trials_) {
+      if (is_challenger(index) && !Timed(trial)) decision.why = absl::StrCat("not pinned: ", trial.detail());
+    }
+    return decision;
+  }
+
   absl::StatusOr<v1::Incumbent> Promote(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
                                         const std::string& why) {
     v1::Incumbent incumbent;
@@ -162,6 +257,9 @@ class Contest {
     incumbent.set_device_id(subject_.device.id());
     incumbent.set_policy(subject_.policy);
     *incumbent.mutable_trial() = winner;
+    *incumbent.mutable_timing() = winner.timing();
+    const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
+    incumbent.set_pinned(rules_.pin || (same && before->pinned()));
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
     incumbent.set_job(context_.operation.name());
     incumbent.set_why(why);
@@ -170,11 +268,10 @@ class Contest {
 
   JobContext& context_;
   const Subject& subject_;
-  const CandidateSet& candidates_;
-  std::map<size_t, v1::Trial> trials_;
   const ContestRules rules_;
   DeviceSession& session_;
-  std::vector<v1::Trial> timed_;  // of the last field
+  std::map<size_t, v1::Trial> trials_;  // of this round
+  std::vector<v1::Trial> timed_;        // of the last field
 };
 
 }  // namespace
@@ -187,9 +284,9 @@ absl::StatusOr<std::optional<v1::Incumbent>> ServedNow(store::Store& store, cons
   return *std::move(incumbent);
 }
 
-absl::StatusOr<space::Variant> TodaysVariant(const v1::Incumbent& incumbent, const Subject& subject,
+absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const Subject& subject,
                                              const std::vector<std::shared_ptr<const space::Family>>& families) {
-  absl::StatusOr<space::Variant> variant = space::ParseVariant(incumbent.trial().variant().text(), families);
+  absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), families);
   if (!variant.ok()) return variant.status();
   if (variant->family->manifest.backend() != subject.device.backend()) {
     return absl::FailedPreconditionError(
@@ -199,11 +296,10 @@ absl::StatusOr<space::Variant> TodaysVariant(const v1::Incumbent& incumbent, con
   return variant;
 }
 
-absl::StatusOr<ContestResult> HoldContest(JobContext& context, const Subject& subject, const CandidateSet& candidates,
-                                          std::map<size_t, v1::Trial> trials, const ContestRules& rules,
+absl::StatusOr<ContestResult> HoldContest(JobContext& context, const Subject& subject, const ContestRules& rules,
                                           DeviceSession& session) {
-  absl::StatusOr<ContestResult> result =
-      Contest(context, subject, candidates, std::move(trials), rules, session).Hold();
+  absl::StatusOr<ContestResult> result = Contest(context, subject, rules, session).Hold();
+  if (result.ok() && result->promoted) LogPromotion(result->before, *result->served);
   // Ties may have changed even where the incumbent has not.
   if (result.ok() && result->served.has_value()) context.shop.promoted(*result->served);
   return result;

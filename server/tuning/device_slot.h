@@ -6,8 +6,10 @@
 #include <string>
 #include <thread>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/tuning/device_turn.h"
 #include "server/workers/workers.h"
 
@@ -16,7 +18,7 @@ namespace attune::tuning {
 // Thread-safe through its turns. `worker` outlives it.
 class DeviceSlot {
  public:
-  DeviceSlot(workers::DeviceWorker* worker, absl::Duration idle_release);
+  DeviceSlot(workers::DeviceWorker* worker, absl::Duration idle_release, Clock clock = SteadyNow);
   ~DeviceSlot();
 
   const v1::Device& device() const { return worker_->device(); }
@@ -25,6 +27,7 @@ class DeviceSlot {
   friend class DeviceSession;
 
   workers::DeviceWorker* const worker_;
+  const Clock clock_;
   DeviceTurn turn_;
   std::string prepared_;  // names the PrepareRequest that holds; guarded by the turn
   std::jthread idle_;     // gives the device's memory back
@@ -34,14 +37,17 @@ class DeviceSlot {
 // it for something else since. Cancelled when `stop` was requested before it was this job's turn. One thread.
 class DeviceSession {
  public:
-  DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop);
+  // `waiter` is told of its place while a call waits for the turn.
+  DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {});
 
   // What Trial and PlayOff need to hold; prepares at the next of them.
   void Use(worker::v1::PrepareRequest request);
 
   // Waits for the turn and prepares now, so that what it costs is seen apart.
   absl::Status Prepare();
-  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request);
+  // `wanted` is asked once the job's turn has come; Aborted, with nothing run, when it says no.
+  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request,
+                                                  absl::FunctionRef<bool()> wanted);
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request);
   absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request);
 
@@ -50,7 +56,7 @@ class DeviceSession {
 
  private:
   template <typename Call>
-  auto InTurn(bool prepared, Call call) -> decltype(call());
+  auto InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call call) -> decltype(call());
 
   DeviceSlot& slot_;
   const std::stop_token stop_;

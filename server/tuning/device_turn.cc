@@ -1,11 +1,14 @@
 #include "server/tuning/device_turn.h"
 
+#include <utility>
+
 namespace attune::tuning {
 
-DeviceTurn::Ticket::Ticket(DeviceTurn& turn, Priority priority) : turn_(turn) {
+DeviceTurn::Ticket::Ticket(DeviceTurn& turn, Priority priority, Waiter waiter)
+    : turn_(turn), waiter_(std::move(waiter)) {
   std::lock_guard<std::mutex> lock(turn_.mutex_);
   rank_ = {priority, turn_.next_++};
-  turn_.tickets_.insert(rank_);
+  turn_.tickets_[rank_] = this;
   turn_.changed_.notify_all();
 }
 
@@ -17,16 +20,40 @@ DeviceTurn::Ticket::~Ticket() {
 
 bool DeviceTurn::Ticket::Begin(const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(turn_.mutex_);
-  turn_.changed_.wait(lock, stop, [this] { return !turn_.busy_ && *turn_.tickets_.begin() == rank_; });
+  QueuePlace told;
+  turn_.changed_.wait(lock, stop, [&] {
+    const QueuePlace place = PlaceLocked();
+    if (waiter_.moved && place != told) waiter_.moved(place);
+    told = place;
+    return !turn_.busy_ && place.position == 0;
+  });
   if (stop.stop_requested()) return false;
   turn_.busy_ = true;
   turn_.used_ = true;
+  turn_.calling_ = rank_;
   return true;
+}
+
+QueuePlace DeviceTurn::Ticket::PlaceLocked() const {
+  QueuePlace place;
+  const auto add = [&place](const Ticket& ahead) {
+    if (place.position++ > 0) return;
+    place.first = ahead.waiter_.name;
+    place.first_title = ahead.waiter_.title;
+  };
+  // Its call goes on to its end, whoever comes.
+  if (turn_.calling_.has_value() && *turn_.calling_ != rank_) add(*turn_.tickets_.at(*turn_.calling_));
+  for (const auto& [rank, ticket] : turn_.tickets_) {
+    if (rank >= rank_) break;
+    if (rank != turn_.calling_) add(*ticket);
+  }
+  return place;
 }
 
 void DeviceTurn::Ticket::End() {
   std::lock_guard<std::mutex> lock(turn_.mutex_);
   turn_.busy_ = false;
+  turn_.calling_.reset();
   turn_.changed_.notify_all();
 }
 

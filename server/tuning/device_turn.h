@@ -9,23 +9,29 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/tuning/waiter.h"
 
 namespace attune::tuning {
 
 enum class Priority { kInteractive = 0, kBackground = 1 };
 
 class DeviceTurn {
+ private:
+  using Rank = std::pair<Priority, uint64_t>;
+
  public:
   // Must not outlive its DeviceTurn. Begin and End come from one thread.
   class Ticket {
    public:
-    Ticket(DeviceTurn& turn, Priority priority);
+    // `waiter` is told of its place while Begin blocks.
+    Ticket(DeviceTurn& turn, Priority priority, Waiter waiter = {});
     ~Ticket();
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
@@ -36,8 +42,11 @@ class DeviceTurn {
     void End();
 
    private:
+    QueuePlace PlaceLocked() const;
+
     DeviceTurn& turn_;
-    std::pair<Priority, uint64_t> rank_;
+    const Waiter waiter_;
+    Rank rank_;
   };
 
   // Blocks until the device has been used and then nobody held a ticket for `idle`; begins a call that EndIdle ends.
@@ -48,9 +57,10 @@ class DeviceTurn {
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::set<std::pair<Priority, uint64_t>> tickets_;
+  std::map<Rank, const Ticket*> tickets_;
+  std::optional<Rank> calling_;  // the ticket whose call is on the device
   uint64_t next_ = 0;
-  bool busy_ = false;
+  bool busy_ = false;  // with a ticket's call or an idle one
   bool used_ = false;  // since the last idle call
 };
 

@@ -16,6 +16,8 @@ namespace {
 
 using Ticket = DeviceTurn::Ticket;
 
+bool Wanted() { return true; }
+
 const std::stop_token kNever;
 
 class Journal {
@@ -85,6 +87,30 @@ TEST(DeviceTurn, EqualTicketsGoOneAfterTheOther) {
   EXPECT_EQ(journal.entries(), (std::vector<std::string>{"first", "first", "first", "second"}));
 }
 
+TEST(DeviceTurn, WhoWaitsIsToldWhoGoesFirstAndHowManyAreAhead) {
+  DeviceTurn turn;
+  Journal journal;
+  const auto waiter = [&journal](const std::string& name) {
+    return Waiter{name, "the " + name, [&journal](const QueuePlace& place) {
+                    journal.Add(place.first + ", " + place.first_title + ", " + std::to_string(place.position));
+                  }};
+  };
+  Ticket first(turn, Priority::kBackground, waiter("first"));
+  auto second = std::make_unique<Ticket>(turn, Priority::kInteractive, waiter("second"));
+  Ticket third(turn, Priority::kBackground, waiter("third"));
+  ASSERT_TRUE(second->Begin(kNever));
+  EXPECT_TRUE(journal.entries().empty()) << "it did not wait";
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] { return third.Begin(stop.get_token()); });
+  while (journal.entries().empty()) std::this_thread::yield();
+  second->End();
+  second.reset();
+  while (journal.entries().size() < 2) std::this_thread::yield();
+  stop.request_stop();
+  EXPECT_FALSE(waiting.get());
+  EXPECT_EQ(journal.entries(), (std::vector<std::string>{"second, the second, 2", "first, the first, 1"}));
+}
+
 TEST(DeviceTurn, AStopEndsTheWait) {
   DeviceTurn turn;
   Ticket first(turn, Priority::kInteractive);
@@ -134,8 +160,8 @@ TEST(DeviceSession, PreparesOnceForManyTrials) {
   DeviceSession session(slot, Priority::kInteractive, kNever);
   session.Use(Problem("b1.h1.q128.d64.f16"));
   EXPECT_TRUE(session.Prepare().ok());
-  EXPECT_TRUE(session.Trial({}).ok());
-  EXPECT_TRUE(session.Trial({}).ok());
+  EXPECT_TRUE(session.Trial({}, Wanted).ok());
+  EXPECT_TRUE(session.Trial({}, Wanted).ok());
   EXPECT_EQ(worker.calls(), (std::vector<std::string>{"prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16",
                                                       "trial b1.h1.q128.d64.f16"}));
 }
@@ -145,13 +171,13 @@ TEST(DeviceSession, PreparesAnewAfterAnInteractiveJobHasUsedTheDevice) {
   DeviceSlot slot(&worker, absl::Hours(1));
   DeviceSession background(slot, Priority::kBackground, kNever);
   background.Use(Problem("b1.h1.q128.d64.f16"));
-  EXPECT_TRUE(background.Trial({}).ok());
+  EXPECT_TRUE(background.Trial({}, Wanted).ok());
   {
     DeviceSession interactive(slot, Priority::kInteractive, kNever);
     interactive.Use(Problem("b2.h8.q512.d64.f16"));
-    EXPECT_TRUE(interactive.Trial({}).ok());
+    EXPECT_TRUE(interactive.Trial({}, Wanted).ok());
   }
-  EXPECT_TRUE(background.Trial({}).ok());
+  EXPECT_TRUE(background.Trial({}, Wanted).ok());
   EXPECT_EQ(worker.calls(), (std::vector<std::string>{"prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16",
                                                       "prepare b2.h8.q512.d64.f16", "trial b2.h8.q512.d64.f16",
                                                       "prepare b1.h1.q128.d64.f16", "trial b1.h1.q128.d64.f16"}));

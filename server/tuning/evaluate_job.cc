@@ -25,11 +25,12 @@ const v1::Trial* FindVariant(const std::vector<v1::Trial>& trials, const std::st
   return nullptr;
 }
 
-void Conclude(const std::string& text, const v1::Trial& tried, const ContestResult& contest,
+void Conclude(const std::string& text, const v1::Trial& tried, const ContestResult& contest, bool pin,
               v1::EvaluateResult& result) {
   const v1::Trial* variant = FindVariant(contest.play_off, text);
   *result.mutable_trial() = variant != nullptr ? *variant : tried;
-  if (contest.before.has_value()) {
+  const bool itself = contest.before.has_value() && contest.before->trial().variant().text() == text;
+  if (contest.before.has_value() && !itself) {
     const v1::Trial* incumbent = FindVariant(contest.play_off, contest.before->trial().variant().text());
     if (incumbent != nullptr) {
       *result.mutable_incumbent() = *incumbent;
@@ -37,15 +38,15 @@ void Conclude(const std::string& text, const v1::Trial& tried, const ContestResu
         result.set_speedup(incumbent->timing().median_us() / variant->timing().median_us());
       }
     }
-    if (contest.before->trial().variant().text() == text) {
-      result.set_decision(v1::EvaluateResult::DECISION_REVERT);
-      result.set_reason(absl::StrCat("it is the incumbent itself: ", contest.why));
-      return;
-    }
   }
-  const bool kept = contest.promoted && contest.served->trial().variant().text() == text;
-  result.set_decision(kept ? v1::EvaluateResult::DECISION_KEEP : v1::EvaluateResult::DECISION_REVERT);
-  result.set_reason(contest.why);
+  const bool served = contest.served.has_value() && contest.served->trial().variant().text() == text;
+  if (!served || variant == nullptr) {
+    result.set_decision(v1::EvaluateResult::DECISION_REVERT);
+  } else {
+    result.set_decision(pin ? v1::EvaluateResult::DECISION_PINNED : v1::EvaluateResult::DECISION_KEEP);
+  }
+  result.set_reason(itself && !pin && variant != nullptr ? absl::StrCat("this already is the incumbent; ", contest.why)
+                                                         : contest.why);
 }
 
 }  // namespace
@@ -68,12 +69,13 @@ absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, cons
 }
 
 absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Subject& subject,
-                                                   const space::Variant& variant) {
+                                                   const space::Variant& variant,
+                                                   const std::optional<std::string>& pin) {
   std::vector<space::Variant> contestants = {variant};
   absl::StatusOr<std::optional<v1::Incumbent>> incumbent = ServedNow(*context.shop.store, subject);
   if (!incumbent.ok()) return incumbent.status();
   if (incumbent->has_value()) {
-    absl::StatusOr<space::Variant> today = TodaysVariant(**incumbent, subject, context.shop.families);
+    absl::StatusOr<space::Variant> today = TodaysVariant((*incumbent)->trial(), subject, context.shop.families);
     if (today.ok()) contestants.push_back(*std::move(today));
   }
   absl::StatusOr<CandidateSet> candidates = GatherCandidates(*context.shop.store, {}, contestants, subject);
@@ -84,7 +86,7 @@ absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Su
     operation.mutable_progress()->set_trials_total(static_cast<int64_t>(candidates->all.size()));
     operation.mutable_progress()->set_compiles_total(candidates->compile_keys);
   });
-  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
   TrialPhase::Plan plan;
   plan.subject = &subject;
   plan.candidates = &*candidates;
@@ -92,8 +94,9 @@ absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Su
   TrialPhase phase(context, std::move(plan));
   absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(context, subject);
   if (!prepare.ok()) return prepare.status();
-  DeviceSession session(context.slot, context.priority, context.operation.stop_token());
+  DeviceSession session(context.slot, context.priority, context.operation.stop_token(), context.operation.waiter());
   session.Use(*std::move(prepare));
+  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
   if (absl::Status status = session.Prepare(); !status.ok()) return status;
   SetPhase(context, v1::OperationProgress::PHASE_TRIALS, absl::StrCat("checking and timing ", variant.ToText()));
   if (absl::Status status = phase.Run(session); !status.ok()) return status;
@@ -110,9 +113,12 @@ absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Su
   ContestRules rules;
   rules.near = std::numeric_limits<double>::infinity();
   rules.least_speedup = kKeepSpeedup;
-  absl::StatusOr<ContestResult> contest = HoldContest(context, subject, *candidates, phase.trials(), rules, session);
+  rules.challenger = text;
+  rules.pin = pin.has_value();
+  rules.why = pin.value_or("");
+  absl::StatusOr<ContestResult> contest = HoldContest(context, subject, rules, session);
   if (!contest.ok()) return contest.status();
-  Conclude(text, tried, *contest, result);
+  Conclude(text, tried, *contest, pin.has_value(), result);
   return result;
 }
 

@@ -1,10 +1,14 @@
 // One given variant against the incumbent: KEEP or REVERT.
 //
 // KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2
-// % faster, or when there is no incumbent. A KEEP is a promotion by the rules of promotion.h, asked for 2 %; anything
-// else is REVERT and leaves the incumbent where it is.
+// % faster, when there is no incumbent, or when it is the incumbent. A KEEP is a promotion by the rules of promotion.h,
+// asked for 2 %; anything else is REVERT and leaves the incumbent where it is. A pin is PINNED as soon as the variant
+// is right and timed, and REVERT when it is not.
 #ifndef ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
 #define ATTUNE_SERVER_TUNING_EVALUATE_JOB_H_
+
+#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "server/tuning/candidates.h"
@@ -17,9 +21,10 @@ namespace attune::tuning {
 absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, const Subject& subject,
                                                 const std::vector<std::shared_ptr<const space::Family>>& families);
 
-// Cancelled when the operation was asked to stop.
+// Cancelled when the operation was asked to stop. `pin`: to serve the variant, and why.
 absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const Subject& subject,
-                                                   const space::Variant& variant);
+                                                   const space::Variant& variant,
+                                                   const std::optional<std::string>& pin);
 
 }  // namespace attune::tuning
 

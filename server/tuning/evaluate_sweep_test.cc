@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+
 #include "server/tuning/tuner_fixture.h"
 
 namespace attune::tuning {
@@ -25,6 +28,15 @@ class EvaluateTest : public TunerTest {
     EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
     return done.evaluate();
   }
+  v1::EvaluateResult Pin(const std::string& variant) {
+    v1::EvaluateVariantRequest request = Request(variant);
+    request.set_pin(true);
+    request.set_why("as last month");
+    const v1::Operation done = AwaitStarted(tuner_->Evaluate(request));
+    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+    return done.evaluate();
+  }
+  v1::Incumbent Served() { return *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT); }
 };
 
 TEST_F(EvaluateTest, KeepsAndPromotesWhereThereIsNoIncumbent) {
@@ -81,12 +93,96 @@ TEST_F(EvaluateTest, RevertsWhatIsWrongWithItsVerdict) {
   EXPECT_EQ(promoted(), 0);
 }
 
-TEST_F(EvaluateTest, TheIncumbentAgainstItselfIsReverted) {
+TEST_F(EvaluateTest, TheIncumbentItselfIsKept) {
   Start();
   Evaluate("tiles:BLOCK=16,SPLITS=1");
   const v1::EvaluateResult result = Evaluate("tiles:BLOCK=16,SPLITS=1");
+  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_KEEP);
+  EXPECT_THAT(result.reason(), HasSubstr("this already is the incumbent"));
+  EXPECT_FALSE(result.has_incumbent());
+  EXPECT_EQ(result.speedup(), 0);
+}
+
+TEST_F(EvaluateTest, APinServesASlowerVariantAndSaysSo) {
+  SetTimes({{"32/8", 400}});
+  Start();
+  Evaluate("tiles:BLOCK=16,SPLITS=1");
+  const v1::EvaluateResult result = Pin("tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_PINNED);
+  EXPECT_THAT(result.reason(), HasSubstr("pinned at 400 us"));
+  EXPECT_THAT(result.reason(), HasSubstr("slower than the incumbent before it at 100 us"));
+  EXPECT_THAT(result.reason(), HasSubstr(": as last month"));
+  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_TRUE(Served().pinned());
+  EXPECT_EQ(Served().timing().median_us(), 400);
+}
+
+TEST_F(EvaluateTest, APinnedIncumbentStaysUntilItIsUnpinned) {
+  SetTimes({{"32/8", 400}});
+  Start();
+  Pin("tiles:BLOCK=32,SPLITS=2");
+  const v1::Operation tuned = Tune();
+  EXPECT_FALSE(tuned.tune().promoted());
+  EXPECT_THAT(tuned.tune().decision(), HasSubstr("it is pinned, though the challenger at 100 us"));
+  EXPECT_EQ(Evaluate("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_REVERT);
+  EXPECT_TRUE(Served().pinned());
+  ASSERT_TRUE(store_.Unpin(kProblem, "cuda:0", v1::POLICY_HOT).ok());
+  EXPECT_TRUE(Tune().tune().promoted());
+  EXPECT_FALSE(Served().pinned());
+}
+
+TEST_F(EvaluateTest, APinIsKeptWhenItsVariantIsConfirmedUnderANewDriver) {
+  SetTimes({{"32/8", 400}});
+  Start();
+  Pin("tiles:BLOCK=32,SPLITS=2");
+  device_.set_driver("999.9");
+  Start();
+  EXPECT_TRUE(Tune().tune().promoted());
+  EXPECT_EQ(Served().trial().dependencies().driver(), "999.9");
+  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_TRUE(Served().pinned());
+}
+
+TEST_F(EvaluateTest, AWrongVariantIsNotPinned) {
+  Start();
+  Evaluate("tiles:BLOCK=16,SPLITS=1");
+  // Right at first, wrong on fresh data.
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        for (int i = 0; i < request.candidates_size(); ++i) {
+          if (Seen(request.candidates(i)) != "32/8") continue;
+          response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
+          response.mutable_results(i)->set_detail("o[3] is 7");
+        }
+        return response;
+      });
+  const v1::EvaluateResult result = Pin("tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_THAT(result.reason(), HasSubstr("the incumbent itself"));
+  EXPECT_THAT(result.reason(), HasSubstr("not pinned: second check, on fresh data: o[3] is 7"));
+  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=16,SPLITS=1");
+  EXPECT_FALSE(Served().pinned());
+}
+
+TEST_F(EvaluateTest, TheIncumbentItselfCanBePinned) {
+  Start();
+  Evaluate("tiles:BLOCK=16,SPLITS=1");
+  EXPECT_EQ(Pin("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_PINNED);
+  EXPECT_TRUE(Served().pinned());
+}
+
+TEST_F(EvaluateTest, TheIncumbentHasThePlayOffsTimeThatTheDecisionNames) {
+  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    *response.mutable_timing() = TimingOf(120);  // the play-off has 100
+    return response;
+  });
+  Start();
+  const v1::Operation tuned = Tune();
+  EXPECT_THAT(tuned.tune().decision(), HasSubstr("100 us"));
+  EXPECT_EQ(tuned.tune().incumbent().timing().median_us(), 100);
+  EXPECT_EQ(Served().timing().median_us(), 100);
+  EXPECT_EQ(Served().trial().timing().median_us(), 120);
 }
 
 TEST_F(EvaluateTest, TakesAVariantByItsParametersToo) {
@@ -249,6 +345,20 @@ TEST_F(SweepTest, WhatTheTimeDoesNotReachIsSkipped) {
   EXPECT_THAT(Outcomes(Sweep(request)), Each(v1::SweepReport::OUTCOME_SKIPPED));
 }
 
+TEST_F(SweepTest, TheTotalTimeIsOfAClockThatNobodySets) {
+  std::atomic<int> hours = 0;
+  clock_ = [&] { return absl::Hours(hours.load()); };
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    ++hours;
+    return device_.Good(request.candidate());
+  });
+  Start();
+  v1::SweepRequest request = Request();
+  request.mutable_plan()->mutable_budget()->mutable_total_time()->set_seconds(3600);
+  EXPECT_THAT(Outcomes(Sweep(request)),
+              ::testing::ElementsAre(v1::SweepReport::OUTCOME_NEW, v1::SweepReport::OUTCOME_SKIPPED));
+}
+
 TEST_F(SweepTest, AResumedSweepGoesOnBehindItsRows) {
   Scale(1);
   v1::SweepRequest request = Request();
@@ -267,6 +377,59 @@ TEST_F(SweepTest, AResumedSweepGoesOnBehindItsRows) {
   EXPECT_THAT(Outcomes(done.sweep()),
               ::testing::ElementsAre(v1::SweepReport::OUTCOME_SAME, v1::SweepReport::OUTCOME_NEW));
   EXPECT_THAT(Tries(), SizeIs(0));
+}
+
+TEST_F(SweepTest, ItsProgressCountsProblems) {
+  Scale(1);
+  // The second problem's trials wait until its progress was seen.
+  std::promise<void> seen;
+  std::shared_future<void> released = seen.get_future().share();
+  std::atomic<int> trials = 0;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (++trials > 6) released.wait();
+    return device_.Good(request.candidate());
+  });
+  Start();
+  const std::string name = tuner_->Sweep(Request())->name();
+  const v1::OperationProgress second =
+      Await(name, [](const v1::Operation& operation) { return operation.progress().problems_done() == 1; }).progress();
+  EXPECT_EQ(second.problems_total(), 2);
+  EXPECT_TRUE(second.has_eta()) << "from the first problem's time";
+  seen.set_value();
+  EXPECT_EQ(Await(name).progress().problems_done(), 2);
+}
+
+TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
+  Scale(1);
+  Start();
+  Tune();
+  v1::SweepRequest request = Request();
+  request.mutable_plan()->mutable_shapes(0)->add_problem("b1.h1.q4096.d64.f16");
+  const int compiles = pool_.compiles();
+  const absl::StatusOr<v1::PlanSweepResponse> plan = tuner_->PlanSweep(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->device_id(), "cuda:0");
+  ASSERT_EQ(plan->rows_size(), 3);
+  EXPECT_EQ(plan->rows(0).problem(), kProblem);
+  EXPECT_TRUE(plan->rows(0).tuned());
+  EXPECT_EQ(plan->rows(0).known(), 6);
+  EXPECT_EQ(plan->rows(0).trials(), 0);
+  EXPECT_FALSE(plan->rows(1).tuned());
+  EXPECT_EQ(plan->rows(1).variants(), 6);
+  EXPECT_EQ(plan->rows(1).trials(), 6);
+  EXPECT_EQ(plan->rows(1).compiles(), 3);
+  EXPECT_THAT(plan->rows(2).reason(), HasSubstr("no kernel family applies"));
+  EXPECT_EQ(plan->variants(), 12);
+  EXPECT_EQ(plan->known(), 6);
+  EXPECT_EQ(plan->trials(), 6);
+  EXPECT_EQ(plan->compiles(), 3);
+  EXPECT_TRUE(plan->has_estimate());
+  EXPECT_EQ(pool_.compiles(), compiles);
+  EXPECT_EQ(store_.UnfinishedJobs()->size(), 0);
+
+  request.mutable_plan()->mutable_budget()->set_trials_per_problem(2);
+  EXPECT_EQ(tuner_->PlanSweep(request)->trials(), 2) << "as the budget allows";
+  EXPECT_EQ(Sweep(Request()).trials(), 6) << "as planned";
 }
 
 TEST_F(SweepTest, ABadPlanIsRefusedAtOnce) {

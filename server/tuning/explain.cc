@@ -38,6 +38,10 @@ std::optional<double> TensorFlopsPerClock(int64_t compute_capability) {
   }
 }
 
+std::string Rate(double tflops) {
+  return tflops >= 1 ? absl::StrFormat("%.3g TFLOP/s", tflops) : absl::StrFormat("%.3g GFLOP/s", tflops * 1000);
+}
+
 class Explainer {
  public:
   Explainer(const v1::Trial& trial, const v1::Device& device, double floor_us)
@@ -116,7 +120,7 @@ class Explainer {
   void TensorCores() {
     if (device_.backend() != v1::BACKEND_CUDA || Parameter(trial_, "MMA") != 0) return;
     Add(0.5, Response::BOUND_TENSOR_CORES_UNUSED,
-        absl::StrFormat("MMA is 0: the tensor cores are unused at %.3g TFLOP/s", response_.tflops()),
+        absl::StrCat("MMA is 0: the tensor cores are unused at ", Rate(response_.tflops())),
         "choose a variant with MMA above 0");
   }
 
@@ -124,10 +128,11 @@ class Explainer {
     const v1::Geometry& geometry = trial_.geometry();
     if (geometry.occupancy() <= 0 || geometry.occupancy() >= 0.25) return;
     Add(0.25 - geometry.occupancy(), Response::BOUND_OCCUPANCY,
-        absl::StrFormat("%d CTAs of %d threads an SM: occupancy %.0f %%, with %d registers a thread and %d bytes of "
-                        "shared memory a CTA",
-                        geometry.ctas_per_sm(), geometry.threads_per_cta(), geometry.occupancy() * 100,
-                        trial_.resources().registers(), trial_.resources().shared_bytes()),
+        absl::StrFormat(
+            "%d resident CTA%s of %d threads per SM: occupancy %.0f %%, with %d registers per thread and %d "
+            "bytes of shared memory per CTA",
+            geometry.ctas_per_sm(), geometry.ctas_per_sm() == 1 ? "" : "s", geometry.threads_per_cta(),
+            geometry.occupancy() * 100, trial_.resources().registers(), trial_.resources().shared_bytes()),
         "smaller tiles or fewer stages let more CTAs be resident");
   }
 
@@ -152,15 +157,15 @@ class Explainer {
     const std::optional<double> flops = TensorFlopsPerClock(device_.compute_capability());
     if (!flops.has_value() || device_.sm_clock_mhz() <= 0 || device_.compute_units() <= 0) {
       Add(0, Response::BOUND_COMPUTE,
-          absl::StrFormat("%.3g TFLOP/s; the compute roof of %s is not known", response_.tflops(), device_.id()), "");
+          absl::StrCat(Rate(response_.tflops()), "; the compute roof of ", device_.id(), " is not known"), "");
       return;
     }
     const double roof =
         *flops * static_cast<double>(device_.compute_units()) * static_cast<double>(device_.sm_clock_mhz()) / 1e6;
     const double share = response_.tflops() / roof;
     Add(share >= 0.6 ? share : 0, Response::BOUND_COMPUTE,
-        absl::StrFormat("%.3g TFLOP/s, %.0f %% of the %.0f that the tensor cores could do on paper", response_.tflops(),
-                        share * 100, roof),
+        absl::StrFormat("%s, %.0f %% of the %.0f TFLOP/s that the tensor cores could do on paper",
+                        Rate(response_.tflops()), share * 100, roof),
         share >= 0.6 ? "near the compute roof: only doing less helps" : "");
   }
 

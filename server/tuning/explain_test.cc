@@ -57,6 +57,13 @@ TEST(Explain, AGridSmallerThanTheChipWeighsMost) {
   EXPECT_EQ(response.findings(0).advice(), "raise KV_SPLITS from 1 towards 17");
 }
 
+TEST(Explain, SmallRatesHaveAFigureToo) {
+  v1::Device cpu = H200();
+  cpu.set_compute_capability(0);
+  const Response response = Explain(Trial("b1.h1.q64.d32.f16", 1000, 300), cpu, 0);  // 0.5 MFLOP in 1 ms
+  EXPECT_EQ(Find(response, Response::BOUND_COMPUTE)->text(), "0.524 GFLOP/s; the compute roof of cuda:0 is not known");
+}
+
 TEST(Explain, AFullGridIsNoFinding) {
   EXPECT_EQ(Find(Explain(Trial("b4.h32.q4096.d64.f16", 2000, 264), H200(), 1.5), Response::BOUND_GRID), nullptr);
 }
@@ -83,7 +90,7 @@ TEST(Explain, TheComputeRoofFollowsFromTheComputeCapability) {
   const Response response = Explain(Trial("b4.h16.q4096.d128.f16", 800, 264), H200(), 0);
   EXPECT_NEAR(response.tflops(), 687, 1);
   EXPECT_EQ(response.findings(0).bound(), Response::BOUND_COMPUTE);
-  EXPECT_THAT(response.findings(0).text(), HasSubstr("of the 989 that"));
+  EXPECT_THAT(response.findings(0).text(), HasSubstr("of the 989 TFLOP/s that"));
 }
 
 TEST(Explain, RoofsThatAreNotKnownAreSaidToBe) {

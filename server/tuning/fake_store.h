@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ class FakeStore : public store::Store {
       if (it->verdict() != v1::VERDICT_LOST && it->problem_text() == key.problem_text &&
           it->device_id() == key.device_id && it->variant().text() == key.variant_text && it->policy() == key.policy &&
           it->dependencies().SerializeAsString() == key.dependencies.SerializeAsString()) {
+        if (retry_.contains(it->name())) break;
         return *it;
       }
     }
@@ -69,6 +71,7 @@ class FakeStore : public store::Store {
     }
     std::vector<v1::Trial> known;
     for (auto& [key, trial] : newest) {
+      if (retry_.contains(trial.name())) continue;
       trial.clear_recipe();
       known.push_back(trial);
     }
@@ -81,17 +84,35 @@ class FakeStore : public store::Store {
     for (const v1::Trial& trial : trials_) {
       const bool verdict = filter.verdicts().empty() || std::find(filter.verdicts().begin(), filter.verdicts().end(),
                                                                   trial.verdict()) != filter.verdicts().end();
-      if (verdict && trial.problem_text() == filter.problem() && trial.device_id() == filter.device_id() &&
-          trial.policy() == filter.policy()) {
+      if (verdict && (filter.problem().empty() || trial.problem_text() == filter.problem()) &&
+          (filter.device_id().empty() || trial.device_id() == filter.device_id()) &&
+          (filter.policy() == v1::POLICY_UNSPECIFIED || trial.policy() == filter.policy())) {
         page.items.push_back(trial);
         page.items.back().clear_recipe();
       }
     }
-    std::stable_sort(page.items.begin(), page.items.end(), [](const v1::Trial& a, const v1::Trial& b) {
-      return a.timing().median_us() < b.timing().median_us();
-    });
+    std::reverse(page.items.begin(), page.items.end());
+    if (order == v1::ListTrialsRequest::ORDER_FASTEST) {
+      std::stable_sort(page.items.begin(), page.items.end(), [](const v1::Trial& a, const v1::Trial& b) {
+        return a.timing().median_us() < b.timing().median_us();
+      });
+    }
     if (page.items.size() > static_cast<size_t>(page_size)) page.items.resize(page_size);
     return page;
+  }
+
+  absl::StatusOr<store::Retried> RetryTrials(const v1::TrialFilter& filter) override {
+    const auto page = ListTrials(filter, v1::ListTrialsRequest::ORDER_NEWEST, 1000, "");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    store::Retried retried;
+    for (const v1::Trial& trial : page->items) {
+      if (!retry_.insert(trial.name()).second) continue;
+      ++retried.trials;
+      if (std::find(retried.problems.begin(), retried.problems.end(), trial.problem_text()) == retried.problems.end()) {
+        retried.problems.push_back(trial.problem_text());
+      }
+    }
+    return retried;
   }
 
   absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override {
@@ -111,11 +132,19 @@ class FakeStore : public store::Store {
     return made;
   }
   absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
-                                         absl::string_view why) override {
+                                         absl::string_view why, absl::string_view to) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<v1::Incumbent>& history = incumbents_[Key(problem_text, device_id, policy)];
     if (history.size() < 2) return absl::FailedPreconditionError("nothing before it");
     history.pop_back();
+    return history.back();
+  }
+  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+                                      v1::Policy policy) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<v1::Incumbent>& history = incumbents_[Key(problem_text, device_id, policy)];
+    if (history.empty()) return absl::NotFoundError("no incumbent");
+    history.back().set_pinned(false);
     return history.back();
   }
   absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
@@ -135,6 +164,11 @@ class FakeStore : public store::Store {
     return page;
   }
 
+  // As when somebody removes the file.
+  void LoseArtifact(const std::string& sha256) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    files_.erase(sha256);
+  }
   absl::Status PutArtifact(const store::CompiledArtifact& artifact, absl::string_view bytes) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     artifacts_[{artifact.compile_key, artifact.toolchain}] = artifact;
@@ -147,6 +181,14 @@ class FakeStore : public store::Store {
     const auto it = artifacts_.find({std::string(compile_key), std::string(toolchain)});
     if (it == artifacts_.end()) return absl::NotFoundError("not compiled yet");
     return it->second;
+  }
+  absl::StatusOr<int64_t> ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                               absl::string_view toolchain) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::erase_if(artifacts_, [&](const auto& entry) {
+      return entry.first.second == toolchain && entry.second.verdict != v1::VERDICT_OK &&
+             std::find(compile_keys.begin(), compile_keys.end(), entry.first.first) != compile_keys.end();
+    });
   }
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -187,7 +229,7 @@ class FakeStore : public store::Store {
     }
     return unfinished;
   }
-  absl::StatusOr<store::Page<v1::Operation>> ListJobs(bool active_only, int page_size,
+  absl::StatusOr<store::Page<v1::Operation>> ListJobs(const store::JobFilter& filter, int page_size,
                                                       absl::string_view page_token) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     store::Page<v1::Operation> page;
@@ -220,6 +262,7 @@ class FakeStore : public store::Store {
   absl::Status append_;
   std::vector<v1::Trial> trials_;
   std::map<std::string, std::vector<v1::Incumbent>> incumbents_;
+  std::set<std::string> retry_;  // names of trials that are to be tried again
   int last_incumbent_ = 0;
   std::map<std::pair<std::string, std::string>, store::CompiledArtifact> artifacts_;
   std::map<std::string, std::string> files_;

@@ -88,6 +88,7 @@ class FakeCompilePool : public workers::CompilePool {
   }
   absl::StatusOr<std::string> Toolchain(v1::Backend backend) override { return toolchain_; }
   int size() const override { return 2; }
+  void Shutdown() override {}
 
  private:
   void SetHeld(bool held) {
@@ -195,6 +196,7 @@ class FakeDeviceWorker : public workers::DeviceWorker {
     const Call call(this);
     Note("release");
   }
+  void Shutdown() override {}
 
  private:
   // Two calls at once would break the contract.

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
 #include "server/space/family.h"
+#include "server/space/space.h"
 #include "server/store/store.h"
 #include "server/tuning/device_slot.h"
 #include "server/tuning/live_operation.h"
+#include "server/tuning/pace.h"
+#include "server/tuning/trial_claims.h"
 #include "server/workers/workers.h"
 
 namespace attune::tuning {
@@ -24,6 +28,8 @@ struct Workshop {
   int compile_ahead = 1;
   size_t play_off_size = 6;
   std::function<void(const v1::Incumbent&)> promoted;  // never null
+  Clock clock = SteadyNow;
+  TrialClaims* claims = nullptr;
 };
 
 // One job's.
@@ -32,12 +38,29 @@ struct JobContext {
   DeviceSlot& slot;
   LiveOperation& operation;
   Priority priority = Priority::kInteractive;
-  std::string prefix;  // of messages: which problem of a sweep this is
+  std::string prefix;                // of messages: which problem of a sweep this is
+  const SweepPace* sweep = nullptr;  // of the sweep that this problem belongs to
 };
+
+// For what asks now and then whether the job was stopped.
+inline space::Stopped StoppedWith(const JobContext& context) {
+  return [stop = context.operation.stop_token()] { return stop.stop_requested(); };
+}
 
 // Higher goes first; what a whole job waits for goes before its variants.
 inline int CompilePriority(Priority priority, bool awaited) {
   return (priority == Priority::kInteractive ? 2 : 0) + (awaited ? 1 : 0);
+}
+
+// The progress of a problem that begins: nothing done yet, but by the sweep it may belong to.
+inline void Restart(const JobContext& context, v1::OperationProgress& progress) {
+  progress.Clear();
+  if (context.sweep == nullptr) return;
+  progress.set_problems_done(context.sweep->done());
+  progress.set_problems_total(context.sweep->problems());
+  if (const auto left = context.sweep->TimeLeft(context.shop.clock()); left.has_value()) {
+    SetDuration(*left, progress.mutable_eta());
+  }
 }
 
 inline void SetPhase(JobContext& context, v1::OperationProgress::Phase phase, const std::string& message) {

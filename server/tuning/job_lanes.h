@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "server/tuning/device_turn.h"
+#include "server/tuning/waiter.h"
 
 namespace attune::tuning {
 
@@ -25,8 +27,13 @@ class JobLanes {
   // Stops and waits for the jobs that run.
   ~JobLanes();
 
+  struct Job {
+    Waiter waiter;  // told of its place until it begins
+    std::function<void()> run;
+    std::function<bool()> gone;  // whether it is no longer to be run
+  };
   // Dropped after Stop.
-  void Add(const std::string& device, Priority priority, std::function<void()> job);
+  void Add(const std::string& device, Priority priority, Job job);
 
   // No further job begins.
   void Stop();
@@ -34,9 +41,14 @@ class JobLanes {
   bool AwaitQuiet(absl::Duration timeout);
 
  private:
-  using Lane = std::deque<std::function<void()>>;
+  struct Lane {
+    std::deque<Job> queue;
+    std::list<Waiter> running;
+  };
 
   void Run(Lane& lane);
+  // Tells one in the queue who is ahead of it.
+  static void TellPlace(const Lane& lane, size_t index);
 
   std::mutex mutex_;
   std::condition_variable changed_;

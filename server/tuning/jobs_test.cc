@@ -55,6 +55,9 @@ class JobsTest : public TunerTest {
     });
   }
 
+  // With it RANDOM draws a variant of BLOCK=64 among its first.
+  static constexpr uint64_t kSeedOfBlock64 = 1;
+
   Gate gate_;
 };
 
@@ -192,6 +195,43 @@ TEST_F(JobsTest, AnInteractiveJobGoesBeforeABackgroundOneBetweenTwoTrials) {
   EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
 }
 
+TEST_F(JobsTest, JobsOnOneProblemShareTheirTrials) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  // Asked for by the second job before the first has tried it, and by the background one while it has the device.
+  const int submitted = pool_.AwaitSubmitted(0);
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  request.mutable_strategy()->set_seed(kSeedOfBlock64);
+  const v1::Operation second = *tuner_->Tune(request);
+  pool_.AwaitSubmitted(submitted + 1);
+  gate_.Open();
+  EXPECT_EQ(Await(first.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  const v1::Operation done = Await(second.name());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(done.progress().trials_done(), 6);
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, AJobThatIsOvertakenDoesNotRepeatWhatTheOtherTriedInItsTurn) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const v1::Operation quick = *tuner_->Tune(TuneRequest());
+  AwaitPhase(quick.name(), v1::OperationProgress::PHASE_REFERENCE);
+  gate_.Open();
+  EXPECT_EQ(Await(quick.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Await(slow.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
 TEST_F(JobsTest, EqualJobsRunOneAfterTheOther) {
   GateTrials();
   Start();
@@ -203,6 +243,91 @@ TEST_F(JobsTest, EqualJobsRunOneAfterTheOther) {
   Await(first.name());
   Await(second.name());
   EXPECT_EQ(device_.Count("prepare"), 2);
+}
+
+TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  // The second waits for the device, the third and the fourth for a thread.
+  std::vector<std::string> names;
+  int64_t ahead = 0;
+  for (const char* problem : {"b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16", "b1.h1.q64.d64.f16"}) {
+    names.push_back(tuner_->Tune(TuneRequest(problem))->name());
+    const v1::OperationProgress waiting = Await(names.back(), [](const v1::Operation& operation) {
+                                            return operation.progress().queue_position() > 0;
+                                          }).progress();
+    EXPECT_EQ(waiting.queue_position(), ++ahead);
+    EXPECT_EQ(waiting.waits_for(), first.name());
+    EXPECT_EQ(waiting.waits_for_title(), first.title());
+  }
+  EXPECT_EQ(tuner_->Cancel(names[1])->state(), v1::Operation::STATE_CANCELLED);
+  gate_.Open();
+  for (const std::string& name : {first.name(), names[0], names[2]}) {
+    const v1::Operation done = Await(name);
+    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+    EXPECT_EQ(done.progress().queue_position(), 0);
+    EXPECT_EQ(done.progress().waits_for(), "");
+  }
+}
+
+TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const v1::Operation quick = *tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  EXPECT_EQ(
+      Await(quick.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
+          .progress()
+          .waits_for(),
+      slow.name())
+      << "the trial that is running";
+  gate_.LetOnePass();
+  EXPECT_EQ(Await(slow.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
+                .progress()
+                .waits_for(),
+            quick.name());
+  gate_.Open();
+  Await(quick.name());
+  Await(slow.name());
+}
+
+TEST_F(JobsTest, OperationsNameTheirProblem) {
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.problem(), kProblem);
+}
+
+TEST_F(JobsTest, TrialsToRetryAreTriedAgainByTheNextJobAndTheirCodeIsCompiledAgain) {
+  std::atomic<bool> killed = true;
+  pool_.Script([&](const worker::v1::CompileRequest& request) -> absl::StatusOr<worker::v1::CompileResponse> {
+    if (!killed || !FakeCompilePool::Has(request, "-DBLOCK=32")) return FakeCompilePool::Plain(request);
+    worker::v1::CompileResponse response;
+    response.set_verdict(v1::VERDICT_CRASHED);
+    return response;
+  });
+  Start();
+  Tune();
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 2);
+  killed = false;
+  Tune();
+  EXPECT_EQ(store_.trials().size(), 6) << "a verdict holds";
+  v1::TrialFilter filter;
+  filter.add_verdicts(v1::VERDICT_CRASHED);
+  const auto retried = tuner_->RetryTrials(filter);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->trials(), 2);
+  EXPECT_EQ(retried->codes(), 1);
+  EXPECT_THAT(retried->problems(), ::testing::ElementsAre(kProblem));
+  const int compiles = pool_.compiles();
+  Tune();
+  EXPECT_EQ(store_.trials().size(), 8);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 2);
+  EXPECT_EQ(pool_.compiles(), compiles + 1);
 }
 
 TEST_F(JobsTest, AnIdleDeviceIsReleasedAndPreparedAnewForTheNext) {

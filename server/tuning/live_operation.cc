@@ -2,19 +2,21 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
-
 namespace attune::tuning {
 
-LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed)
-    : name_(operation.name()), changed_(std::move(changed)), operation_(std::move(operation)) {}
+LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock)
+    : name_(operation.name()),
+      title_(operation.title()),
+      changed_(std::move(changed)),
+      clock_(std::move(clock)),
+      operation_(std::move(operation)) {}
 
 v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (version != nullptr) *version = version_;
   v1::Operation operation = operation_;
-  if (!operation.done() && begun_ != absl::InfiniteFuture()) {
-    SetDuration(absl::Now() - begun_, operation.mutable_progress()->mutable_elapsed());
+  if (!operation.done() && begun_.has_value()) {
+    SetDuration(clock_() - *begun_, operation.mutable_progress()->mutable_elapsed());
   }
   return operation;
 }
@@ -33,7 +35,7 @@ bool LiveOperation::Begin() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(taken_, true)) return false;
-    begun_ = absl::Now();
+    begun_ = clock_();
     operation_.set_state(v1::Operation::STATE_RUNNING);
     ++version_;
   }
@@ -46,13 +48,26 @@ bool LiveOperation::Withdraw() {
   return !std::exchange(taken_, true);
 }
 
+Waiter LiveOperation::waiter() {
+  return {name_, title_, [this](const QueuePlace& place) { SetPlace(place); }};
+}
+
+void LiveOperation::SetPlace(const QueuePlace& place) {
+  Update([&place](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.set_waits_for(place.first);
+    progress.set_waits_for_title(place.first_title);
+    progress.set_queue_position(place.position);
+  });
+}
+
 void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (operation_.done()) return;
     change(operation_);
-    if (operation_.done() && begun_ != absl::InfiniteFuture()) {
-      SetDuration(absl::Now() - begun_, operation_.mutable_progress()->mutable_elapsed());
+    if (operation_.done() && begun_.has_value()) {
+      SetDuration(clock_() - *begun_, operation_.mutable_progress()->mutable_elapsed());
     }
     ++version_;
   }

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
+#include "server/tuning/waiter.h"
 
 namespace attune::tuning {
 
@@ -18,7 +21,7 @@ namespace attune::tuning {
 class LiveOperation {
  public:
   // `changed` is called after each change, on the thread that made it; it must not block.
-  LiveOperation(v1::Operation operation, std::function<void()> changed);
+  LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow);
 
   const std::string& name() const { return name_; }
 
@@ -30,7 +33,10 @@ class LiveOperation {
   // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
   bool Begin();
   bool Withdraw();
-  // Changes anything but the name; no effect once it is done.
+  // Itself in a queue: progress says whom it waits for. Must not outlive the operation.
+  Waiter waiter();
+
+  // Changes anything but the name and the title; no effect once it is done.
   void Update(absl::FunctionRef<void(v1::Operation&)> change);
 
   // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
@@ -39,14 +45,18 @@ class LiveOperation {
   std::stop_token stop_token() const { return stop_.get_token(); }
 
  private:
+  void SetPlace(const QueuePlace& place);
+
   const std::string name_;
+  const std::string title_;
   const std::function<void()> changed_;
+  const Clock clock_;
   mutable std::mutex mutex_;
   v1::Operation operation_;
   uint64_t version_ = 1;
   bool taken_ = false;  // by Begin or Withdraw
   bool cancelled_ = false;
-  absl::Time begun_ = absl::InfiniteFuture();
+  std::optional<absl::Duration> begun_;  // by the clock
   std::stop_source stop_;
 };
 

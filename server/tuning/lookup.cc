@@ -12,17 +12,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
+#include "server/base/log.h"
 #include "server/measure/measure.h"
 #include "server/tuning/candidates.h"
 #include "server/tuning/compiler_report.h"
 #include "server/tuning/nearest.h"
+#include "server/tuning/promotion.h"
 
 namespace attune::tuning {
 namespace {
 
 constexpr int kPageSize = 1000;
-constexpr int kMostTies = 64;           // candidates for a tie that are read
-constexpr size_t kMostDerived = 10000;  // answers kept for problems without an incumbent
+constexpr int kMostTies = 64;  // candidates for a tie that are read
+// Baselines in an answer, the newest; together no larger than this, whatever earlier versions let into the store.
+constexpr int kMostBaselines = 100;
+constexpr size_t kMostBaselineBytes = 1 << 18;
+constexpr size_t kMostDerived = 4096;  // answers of some 5 KB kept for problems without an incumbent
 
 // An answer, ready but for its artifact's bytes.
 struct Answer {
@@ -31,6 +37,8 @@ struct Answer {
   v1::Policy policy = v1::POLICY_HOT;
   std::optional<space::Variant> variant;  // as today's families have it
   std::string compile_key;                // of `variant` for `problem`
+  // The compiler that made the answer's code from the sources as they are today; empty when there is no such code.
+  std::string toolchain;
   v1::Resources resources;
 };
 using AnswerPtr = std::shared_ptr<const Answer>;
@@ -56,6 +64,10 @@ class MemoryLookup : public Lookup {
       if (!page.ok()) return page.status();
       for (const v1::Incumbent& incumbent : page->items) {
         absl::StatusOr<AnswerPtr> answer = MakeAnswer(incumbent);
+        if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
+          LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", answer.status().message()}});
+          continue;
+        }
         if (!answer.ok()) return answer.status();
         Put(KeyOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy()), *std::move(answer));
       }
@@ -97,7 +109,7 @@ class MemoryLookup : public Lookup {
       }
     }
     return absl::NotFoundError(
-        absl::StrCat("no answer for ", text, " on '", device_id, "': ", absl::StrJoin(tried, "; ")));
+        absl::StrCat("no answer for ", text, " on ", Quoted(device_id), ": ", absl::StrJoin(tried, "; ")));
   }
 
   uint64_t version() const override { return generation_; }
@@ -162,19 +174,32 @@ class MemoryLookup : public Lookup {
   absl::StatusOr<v1::GetBestResponse> Finish(const v1::GetBestRequest& request, const Answer& answer) {
     v1::GetBestResponse response = answer.response;
     if (!request.include_artifact()) return response;
-    if (response.artifact_sha256().empty() && !answer.compile_key.empty()) {
-      const v1::Device* device = DeviceOf(response.device_id());
-      const auto toolchain = world_.toolchains.find(device->backend());
-      if (toolchain != world_.toolchains.end()) {
-        absl::StatusOr<store::CompiledArtifact> found = store_->FindArtifact(answer.compile_key, toolchain->second);
-        if (found.ok()) response.set_artifact_sha256(found->sha256);
-      }
-    }
+    if (response.artifact_sha256().empty()) response.set_artifact_sha256(CompiledNow(answer));
     if (response.artifact_sha256().empty()) return response;
     absl::StatusOr<std::string> artifact = store_->ReadArtifact(response.artifact_sha256());
+    if (Lost(artifact.status())) {
+      // Compiled again since: the bytes of another compile may differ, the code is the same.
+      if (const std::string again = CompiledNow(answer); !again.empty() && again != response.artifact_sha256()) {
+        response.set_artifact_sha256(again);
+        artifact = store_->ReadArtifact(again);
+      }
+    }
+    if (Lost(artifact.status())) {
+      return absl::DataLossError(absl::StrCat(artifact.status().message(), "; tune ", ToText(answer.problem),
+                                              " again: that compiles it again"));
+    }
     if (!artifact.ok()) return artifact.status();
     response.set_artifact(*std::move(artifact));
     return response;
+  }
+
+  static bool Lost(const absl::Status& status) { return absl::IsNotFound(status) || absl::IsDataLoss(status); }
+
+  // The hash of what the answer's sources were compiled to last; empty when they have not been, or are others by now.
+  std::string CompiledNow(const Answer& answer) const {
+    if (answer.compile_key.empty() || answer.toolchain.empty()) return "";
+    absl::StatusOr<store::CompiledArtifact> found = store_->FindArtifact(answer.compile_key, answer.toolchain);
+    return found.ok() ? found->sha256 : "";
   }
 
   absl::StatusOr<AnswerPtr> MakeAnswer(const v1::Incumbent& incumbent) {
@@ -195,7 +220,9 @@ class MemoryLookup : public Lookup {
     response.set_device_id(incumbent.device_id());
     *response.mutable_variant() = trial.variant();
     *response.mutable_recipe() = trial.recipe();
-    *response.mutable_timing() = trial.timing();
+    *response.mutable_timing() = ServedTiming(incumbent);
+    *response.mutable_measure_time() = incumbent.has_timing() ? incumbent.promote_time() : trial.finish_time();
+    response.set_pinned(incumbent.pinned());
     *response.mutable_geometry() = trial.geometry();
     *response.mutable_accuracy() = trial.accuracy();
     response.set_artifact_sha256(trial.artifact_sha256());
@@ -205,8 +232,12 @@ class MemoryLookup : public Lookup {
     absl::StatusOr<store::Page<v1::Baseline>> baselines =
         store_->ListBaselines(incumbent.problem_text(), incumbent.device_id(), kPageSize, "");
     if (!baselines.ok()) return baselines.status();
+    size_t room = kMostBaselineBytes;
     for (v1::Baseline& baseline : baselines->items) {
-      if (baseline.policy() == incumbent.policy()) *response.add_baselines() = std::move(baseline);
+      if (response.baselines_size() == kMostBaselines) break;
+      if (baseline.policy() != incumbent.policy() || baseline.ByteSizeLong() > room) continue;
+      room -= baseline.ByteSizeLong();
+      *response.add_baselines() = std::move(baseline);
     }
     const std::string changed = WhatChanged(trial);
     if (!changed.empty()) {
@@ -214,7 +245,8 @@ class MemoryLookup : public Lookup {
       response.set_provenance_detail(changed);
     } else if (response.ties_size() > 0) {
       response.set_provenance(v1::PROVENANCE_TIE);
-      response.set_provenance_detail(absl::StrCat("with ", response.ties_size(), " other variants"));
+      response.set_provenance_detail(absl::StrCat("with ", response.ties_size(),
+                                                  response.ties_size() == 1 ? " other variant" : " other variants"));
     } else {
       response.set_provenance(v1::PROVENANCE_EXACT);
     }
@@ -223,6 +255,9 @@ class MemoryLookup : public Lookup {
       if (variant.ok()) {
         absl::StatusOr<space::CompileSpec> spec = space::SpecFor(*variant, *problem, *device);
         if (spec.ok()) answer->compile_key = spec->key;
+        if (variant->family->source_hash == trial.dependencies().source_hash()) {
+          answer->toolchain = trial.dependencies().toolchain();
+        }
         answer->variant = *std::move(variant);
       }
     }
@@ -330,6 +365,9 @@ class MemoryLookup : public Lookup {
     answer->policy = policy;
     answer->variant = variant;
     answer->compile_key = spec->key;
+    if (const auto toolchain = world_.toolchains.find(device.backend()); toolchain != world_.toolchains.end()) {
+      answer->toolchain = toolchain->second;
+    }
     v1::GetBestResponse& response = answer->response;
     *response.mutable_problem() = ToProto(problem);
     response.set_device_id(device.id());
@@ -344,6 +382,7 @@ class MemoryLookup : public Lookup {
       response.set_provenance_detail(absl::StrCat("from ", ToText(source->problem)));
       *response.mutable_geometry() = space::GeometryOf(*recipe, source->resources, device);
       *response.mutable_timing() = source->response.timing();
+      *response.mutable_measure_time() = source->response.measure_time();
       *response.mutable_accuracy() = source->response.accuracy();
       response.set_trial(source->response.trial());
       if (source->compile_key == spec->key) response.set_artifact_sha256(source->response.artifact_sha256());

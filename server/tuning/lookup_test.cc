@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/base/sha256.h"
 #include "server/tuning/nearest.h"
 #include "server/tuning/tuner_fixture.h"
 
@@ -51,11 +52,28 @@ TEST_F(LookupTest, WhatWasTunedIsExact) {
   EXPECT_FALSE(best->trial().empty());
 }
 
+TEST_F(LookupTest, HasThePlayOffsTimeAndItsDate) {
+  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    *response.mutable_timing() = TimingOf(120);
+    return response;
+  });
+  TuneOne({});
+  const auto lookup = Open(Today());
+  const auto best = lookup->GetBest(Ask(kProblem));
+  EXPECT_EQ(best->timing().median_us(), 100);
+  EXPECT_EQ(best->measure_time().seconds(), best->promote_time().seconds());
+  EXPECT_FALSE(best->pinned());
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->measure_time().seconds(), best->measure_time().seconds())
+      << "of the problem it comes from";
+}
+
 TEST_F(LookupTest, VariantsThatCannotBeToldApartMakeATie) {
   TuneOne({{"32/8", 40}, {"64/4", 40.1}});
   const auto best = Open(Today())->GetBest(Ask(kProblem));
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_TIE);
+  EXPECT_EQ(best->provenance_detail(), "with 1 other variant");
   ASSERT_EQ(best->ties_size(), 1);
   EXPECT_NE(best->ties(0).text(), best->variant().text());
 }
@@ -75,6 +93,27 @@ TEST_F(LookupTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
   EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
 }
 
+TEST_F(LookupTest, AnAnswerWhoseFamilyHasOneMoreParameterNowIsGivenAsItWasMeasured) {
+  TuneOne();
+  World world = Today();
+  world.families = Families(MakeFamily(R"(
+    name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    parameters { name: "BLOCK" values: [16, 32, 64] binding: BINDING_COMPILE_TIME guess: 32 }
+    parameters { name: "SKIP" values: [0, 1] binding: BINDING_COMPILE_TIME guess: 0 }
+    parameters { name: "SPLITS" values: [1, 2] binding: BINDING_LAUNCH_TIME guess: 1 }
+    launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK) * SPLITS" block_x: "128" main: true })",
+                                       "source two"));
+  const auto lookup = Open(world);
+  const auto best = lookup->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 8);
+  EXPECT_FALSE(best->artifact_sha256().empty());
+  // It is nobody's neighbour: today's family has no such variant.
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC);
+}
+
 TEST_F(LookupTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
   TuneOne();
   World world = Today();
@@ -84,6 +123,40 @@ TEST_F(LookupTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
   const auto best = Open(world)->GetBest(request);
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+}
+
+TEST_F(LookupTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsBytes) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  const std::string lost = lookup->GetBest(request)->artifact_sha256();
+  store_.LoseArtifact(lost);
+  const absl::Status status = lookup->GetBest(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("tune ") + kProblem + " again"));
+
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    absl::StatusOr<worker::v1::CompileResponse> response = FakeCompilePool::Plain(request);
+    response->mutable_artifact()->append(" compiled again");
+    return response;
+  });
+  Tune();
+  const auto best = lookup->GetBest(request);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->artifact(), "code -DBLOCK=32 compiled again");
+  EXPECT_EQ(best->artifact_sha256(), Sha256(best->artifact()));
+  EXPECT_NE(best->artifact_sha256(), lost);
+}
+
+TEST_F(LookupTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
+  TuneOne();
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  store_.LoseArtifact(Open(Today())->GetBest(request)->artifact_sha256());
+  World world = Today();
+  world.families = Families(SearchFamily("source two"));
+  EXPECT_EQ(Open(world)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(LookupTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
@@ -168,7 +241,7 @@ TEST_F(LookupTest, ChangesAreServedOnceTold) {
   Tune(retry);
   lookup->Changed(first);
   EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=64,SPLITS=2");
-  lookup->Changed(*store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "no"));
+  lookup->Changed(*store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "no", ""));
   EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
 }
 
@@ -185,6 +258,32 @@ TEST_F(LookupTest, BaselinesComeAlong) {
   const auto best = Open(Today())->GetBest(Ask(kProblem));
   ASSERT_EQ(best->baselines_size(), 1);
   EXPECT_EQ(best->baselines(0).contender(), "torch-sdpa");
+}
+
+TEST_F(LookupTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
+  TuneOne();
+  v1::Incumbent odd = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  odd.mutable_problem()->set_mask(v1::MASK_WINDOW);
+  odd.mutable_problem()->set_window(int64_t{1} << 62);
+  odd.set_problem_text("b1.h1.q128.d64.f16.window4611686018427387904");
+  ASSERT_TRUE(store_.Promote(odd, "").ok());
+  EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+}
+
+TEST_F(LookupTest, BaselinesOfAnySizeInTheStoreLeaveAnAnswerSmall) {
+  TuneOne();
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  for (int i = 0; i < 300; ++i) {
+    baseline.set_contender(absl::StrCat("contender ", i));
+    baseline.set_note(std::string(i % 2 == 0 ? 1 << 20 : 10, 'n'));  // as earlier versions took them
+    ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  }
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  EXPECT_EQ(best->baselines_size(), 100);
+  EXPECT_LT(best->ByteSizeLong(), size_t{1} << 19);
 }
 
 TEST_F(LookupTest, AnswersWhileIncumbentsChange) {

@@ -6,18 +6,30 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "proto/attune/quote.h"
+#include "server/base/sha256.h"
+#include "server/tuning/journal.h"
 
 namespace attune::tuning {
+namespace {
+
+absl::Status TakenRequestId(const std::string& request_id, const std::string& name) {
+  return absl::AlreadyExistsError(absl::StrCat("request_id is ", Quoted(request_id), ", which was given to ", name,
+                                               ", another request; give this one an id of its own"));
+}
+
+}  // namespace
 
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string joined;
   if (const auto it = by_request_id_.find(wanted.request_id);
       !wanted.request_id.empty() && it != by_request_id_.end()) {
-    joined = it->second;
+    if (it->second.identity_hash != Sha256(wanted.identity)) return TakenRequestId(wanted.request_id, it->second.name);
+    joined = it->second.name;
   } else if (const auto same = by_identity_.find(wanted.identity); same != by_identity_.end()) {
     joined = same->second;
-    if (!wanted.request_id.empty()) by_request_id_[wanted.request_id] = joined;
+    RememberLocked(wanted.request_id, wanted.identity, joined);
   }
   if (!joined.empty()) {
     if (const auto it = in_flight_.find(joined); it != in_flight_.end()) {
@@ -28,6 +40,10 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
     return Started{nullptr, std::move(job->operation), false};
   }
 
+  if (in_flight_.size() >= kMostInFlight) {
+    return absl::ResourceExhaustedError(absl::StrCat(in_flight_.size(), " operations are queued or running, the most ",
+                                                     "that are taken; cancel some or wait for them"));
+  }
   store::Job job;
   job.name = NewNameLocked();
   job.kind = wanted.kind;
@@ -36,15 +52,23 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.set_name(job.name);
   job.operation.set_state(v1::Operation::STATE_QUEUED);
   job.operation.set_title(wanted.title);
+  job.operation.set_problem(wanted.problem_text);
   job.operation.set_request_id(wanted.request_id);
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
   absl::StatusOr<store::Job> stored = store_->CreateJob(job);
   if (!stored.ok()) return stored.status();
-  if (!wanted.request_id.empty()) by_request_id_[wanted.request_id] = stored->name;
-  // Of an earlier process; were it unfinished, it would be in flight.
-  if (stored->name != job.name) return Started{nullptr, std::move(stored->operation), false};
+  // Of an earlier process, or long ago; were it unfinished, it would be in flight.
+  if (stored->name != job.name) {
+    if (stored->kind != wanted.kind || stored->request != wanted.request) {
+      return TakenRequestId(wanted.request_id, stored->name);
+    }
+    RememberLocked(wanted.request_id, wanted.identity, stored->name);
+    return Started{nullptr, std::move(stored->operation), false};
+  }
+  RememberLocked(wanted.request_id, wanted.identity, job.name);
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.identity);
+  LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), true};
 }
 
@@ -55,12 +79,23 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   operation.mutable_progress()->Clear();
   operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   operation.mutable_progress()->set_message("resumed after a restart");
-  if (!job.request_id.empty()) by_request_id_[job.request_id] = job.name;
+  RememberLocked(job.request_id, identity, job.name);
+  LogJob("job resumed", operation);
   return InsertLocked(operation, identity);
 }
 
+void Operations::RememberLocked(const std::string& request_id, const std::string& identity, const std::string& name) {
+  if (request_id.empty()) return;
+  const bool fresh = by_request_id_.insert_or_assign(request_id, Requested{Sha256(identity), name}).second;
+  if (fresh) request_ids_.push_back(request_id);
+  if (request_ids_.size() <= kMostRequestIds) return;
+  by_request_id_.erase(request_ids_.front());
+  request_ids_.pop_front();
+}
+
 std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, const std::string& identity) {
-  auto live = std::make_shared<LiveOperation>(operation, [this] { watchers_.Changed(); });
+  auto live = std::make_shared<LiveOperation>(
+      operation, [this] { watchers_.Changed(); }, clock_);
   in_flight_[operation.name()] = {live, identity};
   by_identity_[identity] = operation.name();
   return live;
@@ -140,6 +175,7 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
       in_flight_.erase(it);
     }
   }
+  LogJobEnd(last);
   live->Update([&](v1::Operation& operation) { operation = last; });
 }
 

@@ -2,15 +2,18 @@
 #ifndef ATTUNE_SERVER_TUNING_OPERATIONS_H_
 #define ATTUNE_SERVER_TUNING_OPERATIONS_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/base/clock.h"
 #include "server/store/store.h"
 #include "server/tuning/live_operation.h"
 #include "server/tuning/watchers.h"
@@ -20,7 +23,10 @@ namespace attune::tuning {
 // Thread-safe.
 class Operations {
  public:
-  explicit Operations(store::Store* store) : store_(store) {}
+  static constexpr size_t kMostRequestIds = 10'000;
+  static constexpr size_t kMostInFlight = 10'000;  // some 8 KB each
+
+  explicit Operations(store::Store* store, Clock clock = SteadyNow) : store_(store), clock_(std::move(clock)) {}
 
   struct Wanted {
     store::JobKind kind = store::JobKind::kTune;
@@ -28,6 +34,7 @@ class Operations {
     std::string request_id;  // may be empty
     std::string identity;    // equal for requests that ask for the same
     std::string title;
+    std::string problem_text = {};  // empty for a sweep
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when it was finished before
@@ -35,6 +42,8 @@ class Operations {
     bool fresh = false;  // to be run by the caller
   };
   // The operation with this request_id, or the identical one in flight, or a new one, which is stored first.
+  // AlreadyExists when the request_id was given to a request that asked for something else, ResourceExhausted when
+  // kMostInFlight are queued or running.
   absl::StatusOr<Started> Start(const Wanted& wanted);
 
   // A stored job that is to run again.
@@ -61,11 +70,22 @@ class Operations {
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, const std::string& identity);
 
   store::Store* const store_;
+  const Clock clock_;
   Watchers watchers_;
   std::mutex mutex_;
   std::map<std::string, Entry, std::less<>> in_flight_;
-  std::map<std::string, std::string> by_identity_;    // of those in flight: identity to name
-  std::map<std::string, std::string> by_request_id_;  // also of requests that joined
+  std::map<std::string, std::string> by_identity_;  // of those in flight: identity to name
+
+  // The last kMostRequestIds that came, those of requests that joined too. Of older ones the store knows those that
+  // started an operation.
+  struct Requested {
+    std::string identity_hash;
+    std::string name;
+  };
+  void RememberLocked(const std::string& request_id, const std::string& identity, const std::string& name);
+  std::map<std::string, Requested> by_request_id_;
+  std::deque<std::string> request_ids_;  // those of by_request_id_, oldest first
+
   uint64_t last_name_ = 0;
 };
 

@@ -75,6 +75,57 @@ TEST(Operations, AFinishedOneIsNotJoinedButKeptByItsRequestId) {
   EXPECT_TRUE(operations.Start(Wanted("a"))->fresh);
 }
 
+TEST(Operations, ARequestIdIsOneRequests) {
+  FakeStore store;
+  std::string name;
+  {
+    Operations operations(&store);
+    const auto first = operations.Start(Wanted("a", "nightly"));
+    name = first->operation.name();
+    Operations::Wanted other = Wanted("b", "nightly");
+    other.kind = store::JobKind::kSweep;
+    const absl::Status refused = operations.Start(other).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(refused.message(), "request_id is 'nightly', which was given to " + name +
+                                     ", another request; give this one an id of its own");
+    ASSERT_TRUE(first->live->Begin());
+    Succeed(operations, first->live);
+    EXPECT_EQ(operations.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
+  }
+  Operations after_restart(&store);
+  Operations::Wanted other = Wanted("a", "nightly");
+  other.request = "another request";
+  EXPECT_EQ(after_restart.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(after_restart.Start(Wanted("a", "nightly"))->operation.name(), name);
+}
+
+TEST(Operations, AFullQueueTakesNoMoreUntilOneHasEnded) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("first"));
+  for (size_t i = 1; i < Operations::kMostInFlight; ++i) {
+    ASSERT_TRUE(operations.Start(Wanted(std::to_string(i))).ok());
+  }
+  EXPECT_EQ(operations.Start(Wanted("one more")).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(operations.Start(Wanted("first")).ok());  // joins
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  EXPECT_TRUE(operations.Start(Wanted("one more")).ok());
+}
+
+TEST(Operations, OldRequestIdsAreLeftToTheStore) {
+  FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "first"));
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  const auto long_one = operations.Start(Wanted("long", "long"));
+  for (size_t i = 0; i < Operations::kMostRequestIds; ++i) {
+    ASSERT_FALSE(operations.Start(Wanted("long", "joined " + std::to_string(i)))->fresh);
+  }
+  EXPECT_EQ(operations.Start(Wanted("a", "first"))->operation.name(), first->operation.name());
+}
+
 TEST(Operations, ARequestIdIsKnownAfterARestart) {
   FakeStore store;
   std::string name;
@@ -194,6 +245,20 @@ TEST(Watching, AnUnknownOperationIsNotFound) {
   Operations operations(&store);
   EXPECT_TRUE(absl::IsNotFound(operations.Watch("operations/none", [](const v1::Operation&) {}).status()));
   EXPECT_TRUE(absl::IsNotFound(operations.Get("operations/none").status()));
+}
+
+TEST(LiveOperation, ItsElapsedTimeIsOfAClockThatNobodySets) {
+  absl::Duration now = absl::Hours(5);
+  v1::Operation operation;
+  operation.set_name("operations/1");
+  LiveOperation live(
+      operation, [] {}, [&] { return now; });
+  ASSERT_TRUE(live.Begin());
+  now += absl::Seconds(90);
+  EXPECT_EQ(live.Snapshot().progress().elapsed().seconds(), 90);
+  live.Update([](v1::Operation& last) { last.set_done(true); });
+  now += absl::Seconds(90);
+  EXPECT_EQ(live.Snapshot().progress().elapsed().seconds(), 90);
 }
 
 }  // namespace

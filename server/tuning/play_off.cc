@@ -10,10 +10,8 @@
 namespace attune::tuning {
 namespace {
 
-constexpr int kTries = 3;
-
-absl::StatusOr<worker::v1::Candidate> Contestant(const JobContext& context, const Subject& subject,
-                                                 const Candidate& candidate) {
+absl::StatusOr<worker::v1::Candidate> Ready(const JobContext& context, const Subject& subject,
+                                            const Candidate& candidate) {
   absl::StatusOr<CodePtr> code = GetGoodCode(*context.shop.store, *context.shop.compiler, *candidate.variant.family,
                                              candidate.spec, subject.device, subject.toolchain,
                                              CompilePriority(context.priority, true), context.operation.stop_token());
@@ -27,16 +25,11 @@ absl::StatusOr<worker::v1::Candidate> Contestant(const JobContext& context, cons
   return contestant;
 }
 
-// A play-off that brings the worker down has no verdict to blame anybody with.
-absl::StatusOr<worker::v1::PlayOffResponse> Insist(const worker::v1::PlayOffRequest& request, DeviceSession& session) {
-  absl::StatusOr<worker::v1::PlayOffResponse> response;
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    response = session.PlayOff(request);
-    if (response.ok() && response->results_size() != request.candidates_size()) {
-      response = absl::InternalError(absl::StrCat("the device worker answered with ", response->results_size(),
-                                                  " results for ", request.candidates_size(), " contestants"));
-    }
-    if (response.ok() || absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) break;
+absl::StatusOr<worker::v1::PlayOffResponse> Ask(const worker::v1::PlayOffRequest& request, DeviceSession& session) {
+  absl::StatusOr<worker::v1::PlayOffResponse> response = session.PlayOff(request);
+  if (response.ok() && response->results_size() != request.candidates_size()) {
+    return absl::InternalError(absl::StrCat("the device worker answered with ", response->results_size(),
+                                            " results for ", request.candidates_size(), " contestants"));
   }
   return response;
 }
@@ -52,22 +45,20 @@ void Take(worker::v1::TrialResponse& result, v1::Trial& trial) {
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Trial>> PlayOff(JobContext& context, const Subject& subject,
-                                               const CandidateSet& candidates,
-                                               const std::map<size_t, v1::Trial>& trials,
-                                               const std::vector<size_t>& contestants, uint64_t fresh_seed,
+                                               const std::vector<Contestant>& contestants, uint64_t fresh_seed,
                                                DeviceSession& session) {
   std::vector<v1::Trial> results;
   worker::v1::PlayOffRequest request;
   request.set_policy(subject.policy);
   request.set_fresh_seed(fresh_seed);
-  for (size_t index : contestants) {
-    absl::StatusOr<worker::v1::Candidate> contestant = Contestant(context, subject, candidates.all[index]);
-    if (!contestant.ok()) return contestant.status();
-    v1::Trial& trial = results.emplace_back(trials.at(index));
-    *trial.mutable_recipe() = contestant->recipe();
-    *request.add_candidates() = *std::move(contestant);
+  for (const Contestant& contestant : contestants) {
+    absl::StatusOr<worker::v1::Candidate> ready = Ready(context, subject, contestant.candidate);
+    if (!ready.ok()) return ready.status();
+    v1::Trial& trial = results.emplace_back(contestant.trial);
+    *trial.mutable_recipe() = ready->recipe();
+    *request.add_candidates() = *std::move(ready);
   }
-  absl::StatusOr<worker::v1::PlayOffResponse> response = Insist(request, session);
+  absl::StatusOr<worker::v1::PlayOffResponse> response = Ask(request, session);
   if (response.ok()) {
     for (size_t i = 0; i < results.size(); ++i) Take(*response->mutable_results(static_cast<int>(i)), results[i]);
     return results;
@@ -75,22 +66,24 @@ absl::StatusOr<std::vector<v1::Trial>> PlayOff(JobContext& context, const Subjec
   if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status()) || results.size() == 1) {
     return response.status();
   }
-  // Somebody takes the worker down. Each alone tells who; the others play off in the caller's next round.
+  // Somebody takes the worker down, or changes what all share. Each alone tells who; the others play off in the
+  // caller's next round.
   bool found = false;
   for (size_t i = 0; i < results.size(); ++i) {
     worker::v1::PlayOffRequest alone = request;
     alone.clear_candidates();
     *alone.add_candidates() = request.candidates(static_cast<int>(i));
-    absl::StatusOr<worker::v1::PlayOffResponse> single = Insist(alone, session);
+    absl::StatusOr<worker::v1::PlayOffResponse> single = Ask(alone, session);
     if (single.ok()) {
       Take(*single->mutable_results(0), results[i]);
-      continue;
+    } else if (absl::IsCancelled(single.status()) || absl::IsFailedPrecondition(single.status())) {
+      return single.status();
+    } else {
+      results[i].set_verdict(v1::VERDICT_LOST);
+      results[i].set_detail(absl::StrCat("in the play-off: ", single.status().message()));
+      results[i].clear_timing();
     }
-    if (absl::IsCancelled(single.status()) || absl::IsFailedPrecondition(single.status())) return single.status();
-    found = true;
-    results[i].set_verdict(v1::VERDICT_LOST);
-    results[i].set_detail(absl::StrCat("in the play-off: ", single.status().message()));
-    results[i].clear_timing();
+    found = found || results[i].verdict() != v1::VERDICT_OK;
   }
   if (!found) return response.status();
   return results;

@@ -3,7 +3,6 @@
 #define ATTUNE_SERVER_TUNING_PLAY_OFF_H_
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,13 +11,16 @@
 
 namespace attune::tuning {
 
-// One play-off of `contestants`, indices of `candidates`. Returns their `trials` in the same order with this play-off's
-// verdict, detail, accuracy and timing; with recipes. One whose check failed has the verdict that says how; one that
-// takes the device down in three tries is LOST. `fresh_seed` 0 leaves the check out.
+struct Contestant {
+  Candidate candidate;
+  v1::Trial trial;  // what it takes part with
+};
+
+// One play-off. Returns the contestants' trials in the same order with this play-off's verdict, detail, accuracy and
+// timing; with recipes. One whose check failed has the verdict that says how, as has one that takes the device's worker
+// down (workers.h, DeviceWorker); one whose answer is lost otherwise is LOST. `fresh_seed` 0 leaves the check out.
 absl::StatusOr<std::vector<v1::Trial>> PlayOff(JobContext& context, const Subject& subject,
-                                               const CandidateSet& candidates,
-                                               const std::map<size_t, v1::Trial>& trials,
-                                               const std::vector<size_t>& contestants, uint64_t fresh_seed,
+                                               const std::vector<Contestant>& contestants, uint64_t fresh_seed,
                                                DeviceSession& session);
 
 }  // namespace attune::tuning

@@ -57,6 +57,10 @@ Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const Standing& 
 
 }  // namespace
 
+const v1::Timing& ServedTiming(const v1::Incumbent& incumbent) {
+  return incumbent.has_timing() ? incumbent.timing() : incumbent.trial().timing();
+}
+
 bool Timed(const v1::Trial& trial) { return trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0; }
 
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,
@@ -114,6 +118,11 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standin
     if (!best.has_value()) return KeepIncumbent(contestants, standing, "no challenger's interval lies below its own");
     const v1::Timing& challenger = contestants[*best].timing();
     const double speedup = incumbent.median_us() / challenger.median_us();
+    if (standing.pinned) {
+      return KeepIncumbent(contestants, standing,
+                           absl::StrFormat("it is pinned, though the challenger at %s is %.3f times as fast",
+                                           Figures(challenger), speedup));
+    }
     if (speedup < least_speedup) {
       return KeepIncumbent(contestants, standing,
                            absl::StrFormat("the challenger at %s is %.3f times as fast, asked for are %.3f",
@@ -138,6 +147,18 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standin
       standing.exists ? absl::StrCat("the incumbent before it ", standing.absence) : "there was no incumbent";
   decision.why = absl::StrCat(Figures(contestants[*decision.best].timing()), " is the best; ", reason,
                               TieWords(decision.ties.size()));
+  return decision;
+}
+
+Decision Pin(absl::Span<const v1::Trial> contestants, const Standing& standing, size_t pinned) {
+  const v1::Timing& timing = contestants[pinned].timing();
+  Decision decision{pinned, true, TiesWith(contestants, pinned), ""};
+  decision.why = absl::StrCat("pinned at ", Figures(timing));
+  if (!standing.contestant.has_value() || standing.contestant == pinned) return decision;
+  const v1::Timing& before = contestants[*standing.contestant].timing();
+  const double speedup = before.median_us() / timing.median_us();
+  absl::StrAppend(&decision.why, speedup < 1 ? ", slower than " : ", in the place of ", "the incumbent before it at ",
+                  Figures(before));
   return decision;
 }
 

@@ -12,9 +12,13 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 
 namespace attune::tuning {
+
+// Of the play-off that promoted the incumbent; of its trial in those of earlier versions, which kept none.
+const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);
 
 // Right and timed.
 bool Timed(const v1::Trial& trial);
@@ -30,6 +34,7 @@ struct Standing {
   std::optional<size_t> contestant;  // its place among the contestants; without one it cannot be timed any more
   bool stale = false;                // it was promoted under other dependencies
   std::string absence;               // why it is no contestant
+  bool pinned = false;               // a contestant then keeps its place, however fast the others are
 };
 
 struct Decision {
@@ -41,6 +46,9 @@ struct Decision {
 
 // Over timings of one play-off. A challenger must also be at least `least_speedup` times as fast as the incumbent.
 Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standing, double least_speedup);
+
+// To serve the contestant `pinned`, which is right and timed, whatever its time.
+Decision Pin(absl::Span<const v1::Trial> contestants, const Standing& standing, size_t pinned);
 
 }  // namespace attune::tuning
 

@@ -49,6 +49,34 @@ TEST(Promotion, AChallengerWhoseIntervalLiesBelowReplacesTheIncumbent) {
   EXPECT_THAT(decision.why, HasSubstr("2.000 times"));
 }
 
+TEST(Promotion, APinnedIncumbentKeepsItsPlaceWhateverTheOthersTake) {
+  Standing standing = IncumbentAt(0);
+  standing.pinned = true;
+  const Decision decision = Decide({Trial(19, 20, 21), Trial(9, 10, 11)}, standing, 1);
+  EXPECT_FALSE(decision.promote);
+  EXPECT_EQ(decision.best, 0u);
+  EXPECT_THAT(decision.why, HasSubstr("it is pinned"));
+}
+
+TEST(Promotion, APinnedIncumbentThatIsWrongTodayIsReplaced) {
+  Standing standing;
+  standing.exists = true;
+  standing.absence = "failed: o[3] is 7";
+  standing.pinned = true;
+  const Decision decision = Decide({Trial(9, 10, 11)}, standing, 1);
+  EXPECT_TRUE(decision.promote);
+  EXPECT_EQ(decision.best, 0u);
+}
+
+TEST(Promotion, APinSaysWhetherItIsSlower) {
+  const std::vector<v1::Trial> contestants = {Trial(9, 10, 11), Trial(19, 20, 21)};
+  EXPECT_EQ(Pin(contestants, IncumbentAt(0), 1).why,
+            "pinned at 20 us [19, 21], slower than the incumbent before it at 10 us [9, 11]");
+  EXPECT_EQ(Pin(contestants, IncumbentAt(1), 0).why,
+            "pinned at 10 us [9, 11], in the place of the incumbent before it at 20 us [19, 21]");
+  EXPECT_EQ(Pin(contestants, Standing(), 0).why, "pinned at 10 us [9, 11]");
+}
+
 TEST(Promotion, KeepsTheIncumbentInsideATie) {
   const Decision decision = Decide({Trial(19, 20, 21), Trial(18, 19.5, 20)}, IncumbentAt(0), 1);
   EXPECT_FALSE(decision.promote);

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "server/tuning/journal.h"
 
 namespace attune::tuning {
 
@@ -19,10 +20,10 @@ Recorder::~Recorder() {
   thread_.join();
 }
 
-void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin) {
+void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!status_.ok()) return;
-  entries_.push_back({candidate, std::move(trial), twin});
+  entries_.push_back({candidate, std::move(trial), twin, std::move(claim)});
   changed_.notify_all();
 }
 
@@ -51,6 +52,7 @@ void Recorder::Run() {
     if (name.ok()) {
       names_[entry.candidate] = *name;
       entry.trial.set_name(*std::move(name));
+      LogTrial(entry.trial);
       recorded_(entry.candidate, entry.trial);
     }
     lock.lock();

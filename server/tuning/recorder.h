@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "attune/v1/trial.pb.h"
 #include "server/store/store.h"
+#include "server/tuning/trial_claims.h"
 
 namespace attune::tuning {
 
@@ -26,8 +27,9 @@ class Recorder {
   // Records what was added, then ends.
   ~Recorder();
 
-  // `twin`: the candidate added before whose result this one shares; its name becomes `identical_to`.
-  void Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin);
+  // `twin`: the candidate added before whose result this one shares; its name becomes `identical_to`. The claim ends
+  // once the trial is on disk.
+  void Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim = {});
 
   // Blocks until all that was added is on disk, or could not be: then the first error, which also ends the recording.
   absl::Status Flush();
@@ -38,6 +40,7 @@ class Recorder {
     size_t candidate;
     v1::Trial trial;
     std::optional<size_t> twin;
+    TrialClaims::Claim claim;
   };
   void Run();
 

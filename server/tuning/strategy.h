@@ -7,14 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
+#include "server/base/clock.h"
 
 namespace attune::tuning {
 
@@ -28,8 +27,6 @@ class Strategy {
   // How many it will ask for at most, from the start.
   virtual size_t Total() const = 0;
 };
-
-using Clock = std::function<absl::Time()>;
 
 // The strategy that a request describes, its budget included. `first` are different candidates that are likely to be
 // good: RANDOM begins with them. `default_seed` stands in for a seed of 0: a value that is the same when the job is

@@ -14,7 +14,7 @@ std::vector<size_t> AskAll(Strategy& strategy) {
   return asked;
 }
 
-absl::Time StandingStill() { return absl::UnixEpoch(); }
+absl::Duration StandingStill() { return absl::ZeroDuration(); }
 
 v1::Strategy Random(uint64_t seed, int64_t max_trials) {
   v1::Strategy description;
@@ -60,7 +60,7 @@ TEST(Strategy, ABudgetOfTrialsEndsIt) {
 }
 
 TEST(Strategy, ABudgetOfTimeCountsFromTheFirstAsk) {
-  absl::Time now = absl::UnixEpoch();
+  absl::Duration now = absl::Hours(7);
   v1::Strategy description;
   description.mutable_max_time()->set_seconds(10);
   const auto strategy = MakeStrategy(description, 100, {}, 1, [&] { return now; });

@@ -35,8 +35,8 @@ class SweepProblem {
     if (!before.ok()) return before.status();
     if (!before->has_value()) return TuneNew();
     before_ = **before;
-    row_.set_before_us(before_.trial().timing().median_us());
-    absl::StatusOr<CandidateSet> candidates = CandidatesNow(context_.shop, spec_);
+    row_.set_before_us(ServedTiming(before_).median_us());
+    absl::StatusOr<CandidateSet> candidates = CandidatesNow(context_.shop, spec_, StoppedWith(context_));
     if (!candidates.ok()) return candidates.status();
     const std::optional<size_t> index = candidates->Find(before_.trial().variant().text());
     const bool changed =
@@ -44,9 +44,10 @@ class SweepProblem {
                                                 DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
     const int64_t untried = CountUntried(*candidates, spec_);
     if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
-    absl::Status status = Judge(*candidates, *index, std::nullopt);
+    const Candidate& served = candidates->all[*index];
+    absl::Status status = Judge({served, served.known.value_or(before_.trial())}, std::nullopt);
     if (!status.ok()) return status;
-    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster(*candidates, *index);
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster();
     if (!status.ok()) return status;
     return std::move(row_);
   }
@@ -68,12 +69,12 @@ class SweepProblem {
       row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
       return std::move(row_);
     }
-    absl::StatusOr<CandidateSet> candidates = CandidatesNow(context_.shop, spec_);
-    if (!candidates.ok()) return candidates.status();
     const v1::Trial& winner = outcome->result.winner();
-    const std::optional<size_t> index = candidates->Find(winner.variant().text());
-    if (!index.has_value()) return absl::InternalError(absl::StrCat(row_.variant(), " is not among the variants"));
-    if (absl::Status status = Judge(*candidates, *index, winner.timing()); !status.ok()) return status;
+    absl::StatusOr<space::Variant> variant = space::ParseVariant(winner.variant().text(), context_.shop.families);
+    if (!variant.ok()) return variant.status();
+    absl::StatusOr<Candidate> candidate = MakeCandidate(*std::move(variant), spec_.subject);
+    if (!candidate.ok()) return candidate.status();
+    if (absl::Status status = Judge({*std::move(candidate), winner}, winner.timing()); !status.ok()) return status;
     const bool other = winner.variant().text() != before_.trial().variant().text();
     if (outcome->result.promoted() && other && row_.outcome() != v1::SweepReport::OUTCOME_SLOWER) {
       row_.set_outcome(v1::SweepReport::OUTCOME_FASTER);
@@ -94,9 +95,9 @@ class SweepProblem {
     return outcome;
   }
 
-  // Times candidate `index` in cycles against the incumbent's stored time until they say what has become of it.
-  absl::Status Judge(const CandidateSet& candidates, size_t index, std::optional<v1::Timing> first) {
-    const v1::Timing& before = before_.trial().timing();
+  // Times a variant in cycles against the incumbent's stored time until they say what has become of it.
+  absl::Status Judge(const Contestant& contestant, std::optional<v1::Timing> first) {
+    const v1::Timing& before = ServedTiming(before_);
     std::vector<Reading> readings;
     if (first.has_value()) {
       readings.push_back(Read(before, *first, RegressionOf(plan_)));
@@ -105,18 +106,19 @@ class SweepProblem {
         return absl::OkStatus();
       }
     }
-    SetPhase(context_, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+    SetPhase(context_, v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
     absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(context_, spec_.subject);
     if (!prepare.ok()) return prepare.status();
-    DeviceSession session(context_.slot, context_.priority, context_.operation.stop_token());
+    SetPhase(context_, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+    DeviceSession session(context_.slot, context_.priority, context_.operation.stop_token(),
+                          context_.operation.waiter());
     session.Use(*std::move(prepare));
-    const v1::Trial known = candidates.all[index].known.value_or(before_.trial());
     uint64_t fresh_seed = SeedFrom(absl::StrCat(context_.operation.name(), " ", spec_.subject.problem_text));
     while (true) {
       SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
                absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
       absl::StatusOr<std::vector<v1::Trial>> timed =
-          PlayOff(context_, spec_.subject, candidates, {{index, known}}, {index}, fresh_seed, session);
+          PlayOff(context_, spec_.subject, {contestant}, fresh_seed, session);
       if (!timed.ok()) return timed.status();
       latest_ = std::move(timed->front());
       row_.set_variant(latest_.variant().text());
@@ -138,7 +140,7 @@ class SweepProblem {
   }
 
   // The incumbent's own time has improved; what is served should say so.
-  absl::Status PromoteFaster(const CandidateSet& candidates, size_t index) {
+  absl::Status PromoteFaster() {
     v1::Trial trial = latest_;
     trial.set_job(context_.operation.name());
     trial.clear_identical_to();
@@ -148,6 +150,7 @@ class SweepProblem {
     if (!name.ok()) return name.status();
     trial.set_name(*name);
     v1::Incumbent incumbent = before_;
+    *incumbent.mutable_timing() = trial.timing();
     *incumbent.mutable_trial() = std::move(trial);
     incumbent.set_job(context_.operation.name());
     incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
@@ -166,7 +169,9 @@ class SweepProblem {
   v1::Trial latest_;
 };
 
-TuneSpec SpecFor(const v1::SweepPlan& plan, Subject subject) {
+}  // namespace
+
+TuneSpec SweepSpec(const v1::SweepPlan& plan, Subject subject) {
   TuneSpec spec;
   // The same from night to night: a budget then draws the variants that have their trials already.
   spec.seed = SeedFrom(subject.problem_text);
@@ -180,8 +185,6 @@ TuneSpec SpecFor(const v1::SweepPlan& plan, Subject subject) {
   return spec;
 }
 
-}  // namespace
-
 absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPlan& plan, v1::SweepReport report,
                                          const std::function<absl::Status(const v1::SweepReport&)>& save) {
   absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
@@ -190,7 +193,9 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
   report.set_device_id(context.slot.device().id());
   std::set<std::string> done;
   for (const Row& row : report.rows()) done.insert(row.problem());
-  const absl::Time begin = absl::Now();
+  SweepPace pace(static_cast<int64_t>(problems->size()), report.rows_size());
+  context.sweep = &pace;
+  const absl::Duration begin = context.shop.clock();
   const absl::Duration most = plan.budget().has_total_time() ? absl::Seconds(plan.budget().total_time().seconds()) +
                                                                    absl::Nanoseconds(plan.budget().total_time().nanos())
                                                              : absl::InfiniteDuration();
@@ -198,9 +203,15 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
     const std::string text = ToText((*problems)[i]);
     if (done.contains(text)) continue;
     if (context.operation.stop_token().stop_requested()) return absl::CancelledError("stopped");
-    context.prefix = absl::StrCat(i + 1, "/", problems->size(), " ", text, ": ");
+    context.prefix = absl::StrCat(text, ": ");
+    pace.Begin(context.shop.clock());
+    context.operation.Update([&](v1::Operation& operation) {
+      v1::OperationProgress& progress = *operation.mutable_progress();
+      Restart(context, progress);
+      progress.set_phase(v1::OperationProgress::PHASE_ENUMERATE);
+    });
     Row row;
-    if (absl::Now() - begin >= most) {
+    if (context.shop.clock() - begin >= most) {
       row.set_problem(text);
       row.set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
       row.set_detail("the sweep's total time was spent");
@@ -208,7 +219,7 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
       absl::StatusOr<Row> result;
       absl::StatusOr<Subject> subject = MakeSubject(context.shop, context.slot, ToProto((*problems)[i]), plan.policy());
       if (subject.ok()) {
-        result = SweepProblem(context, plan, SpecFor(plan, *std::move(subject))).Run();
+        result = SweepProblem(context, plan, SweepSpec(plan, *std::move(subject))).Run();
       } else {
         result = subject.status();
       }
@@ -222,9 +233,11 @@ absl::StatusOr<v1::SweepReport> RunSweep(JobContext& context, const v1::SweepPla
       }
     }
     *report.add_rows() = std::move(row);
+    pace.End(context.shop.clock());
     Complete(report);
     if (absl::Status status = save(report); !status.ok()) return status;
   }
+  context.operation.Update([&](v1::Operation& operation) { Restart(context, *operation.mutable_progress()); });
   return report;
 }
 

@@ -14,8 +14,12 @@
 #include "absl/status/statusor.h"
 #include "attune/v1/sweep.pb.h"
 #include "server/tuning/job.h"
+#include "server/tuning/tune_problem.h"
 
 namespace attune::tuning {
+
+// How the sweep tunes one of its problems.
+TuneSpec SweepSpec(const v1::SweepPlan& plan, Subject subject);
 
 // Goes on behind the rows that `report` already has, and has `save` keep it after each further row. Cancelled when the
 // operation was asked to stop, or the status of a failed `save`; a problem's own failure is its row's.

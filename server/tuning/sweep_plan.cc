@@ -1,5 +1,6 @@
 #include "server/tuning/sweep_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <set>
@@ -8,11 +9,38 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "proto/attune/quote.h"
 
 namespace attune::tuning {
 namespace {
 
-constexpr size_t kMostProblems = 100000;
+// Combinations of a product; an unset list that has a default counts as one value.
+double SizeOf(const v1::SweepProduct& product) {
+  double size = 1;
+  for (const int values :
+       {product.batch_size(), product.heads_q_size(), product.seq_q_size(), product.head_dim_size()}) {
+    size *= values;
+  }
+  for (const int values : {product.heads_kv_size(), product.seq_kv_size(), product.dtype_size(), product.mask_size()}) {
+    size *= std::max(1, values);
+  }
+  return size;
+}
+
+// Before anything is expanded: a plan of a few kilobytes can ask for billions.
+absl::Status CheckSize(const v1::SweepPlan& plan) {
+  double size = 0;
+  for (int i = 0; i < plan.shapes_size(); ++i) {
+    size += plan.shapes(i).problem_size();
+    if (plan.shapes(i).has_product()) size += SizeOf(plan.shapes(i).product());
+    if (size > static_cast<double>(kMostProblems)) {
+      return absl::InvalidArgumentError(absl::StrCat("shapes[", i, "]: with it the plan comes to ", size,
+                                                     " problems, the same ones counted each time; allowed are at most ",
+                                                     kMostProblems));
+    }
+  }
+  return absl::OkStatus();
+}
 
 class Expansion {
  public:
@@ -20,8 +48,7 @@ class Expansion {
     absl::StatusOr<Problem> problem = ParseProblem(text);
     if (!problem.ok()) return absl::InvalidArgumentError(absl::StrCat(entry, ": ", problem.status().message()));
     if (seen_.insert(ToText(*problem)).second) problems_.push_back(*problem);
-    if (problems_.size() <= kMostProblems) return absl::OkStatus();
-    return TooMany(entry);
+    return absl::OkStatus();
   }
 
   absl::Status AddProduct(const v1::SweepProduct& product, const std::string& entry) {
@@ -43,16 +70,12 @@ class Expansion {
     for (const std::string& mask : product.mask()) {
       if (mask != "none" && mask != "causal" && mask != "causal-br") {
         return absl::InvalidArgumentError(
-            absl::StrCat(entry, ".mask is '", mask, "'; allowed are none, causal, causal-br"));
+            absl::StrCat(entry, ".mask is ", Quoted(mask), "; allowed are none, causal, causal-br"));
       }
       masks.push_back(mask == "none" ? "" : absl::StrCat(".", mask));
     }
     if (masks.empty()) masks.emplace_back();
 
-    const double size = static_cast<double>(product.batch_size()) * product.heads_q_size() * product.seq_q_size() *
-                        product.head_dim_size() * static_cast<double>(kv_heads.size() * kv_lengths.size()) *
-                        static_cast<double>(dtypes.size() * masks.size());
-    if (size > static_cast<double>(kMostProblems)) return TooMany(entry);
     std::vector<std::string> texts = {""};
     Multiply(texts, Parts(product.batch(), "b"));
     Multiply(texts, Parts(product.heads_q(), ".h"));
@@ -64,7 +87,8 @@ class Expansion {
     Multiply(texts, dtypes);
     Multiply(texts, masks);
     for (const std::string& text : texts) {
-      if (absl::Status status = AddText(text, absl::StrCat(entry, " (", text, ")")); !status.ok()) return status;
+      if (absl::Status status = AddText(text, absl::StrCat(entry, " (", Printable(text), ")")); !status.ok())
+        return status;
     }
     return absl::OkStatus();
   }
@@ -72,11 +96,6 @@ class Expansion {
   std::vector<Problem> Take() { return std::move(problems_); }
 
  private:
-  static absl::Status TooMany(const std::string& entry) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(entry, ": the plan has more than ", kMostProblems, " problems, the most that is allowed"));
-  }
-
   static std::vector<std::string> Parts(const google::protobuf::RepeatedField<int64_t>& values, const char* prefix) {
     std::vector<std::string> parts;
     for (int64_t value : values) parts.push_back(absl::StrCat(prefix, value));
@@ -105,6 +124,7 @@ absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan) {
     return absl::InvalidArgumentError(
         absl::StrCat("regression is ", plan.regression(), "; allowed are positive shares such as 0.02"));
   }
+  if (absl::Status status = CheckSize(plan); !status.ok()) return status;
   Expansion expansion;
   for (int i = 0; i < plan.shapes_size(); ++i) {
     const v1::SweepShapes& shapes = plan.shapes(i);

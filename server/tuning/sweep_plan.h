@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_TUNING_SWEEP_PLAN_H_
 #define ATTUNE_SERVER_TUNING_SWEEP_PLAN_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,9 @@
 #include "proto/attune/problem.h"
 
 namespace attune::tuning {
+
+// Of one plan, doubles included.
+inline constexpr int64_t kMostProblems = 100'000;
 
 // In the plan's order, each once; products vary their last list fastest. InvalidArgument names the entry, its value and
 // what is allowed.

@@ -70,7 +70,37 @@ TEST(SweepPlan, AProductBeyondTheLimitIsRefusedWithoutBeingBuilt) {
     product.add_seq_q(i);
   }
   product.add_head_dim(64);
-  EXPECT_THAT(std::string(ExpandPlan(plan).status().message()), HasSubstr("more than 100000 problems"));
+  EXPECT_THAT(std::string(ExpandPlan(plan).status().message()), HasSubstr("allowed are at most 100000"));
+}
+
+TEST(SweepPlan, ProductsTogetherHaveTheSameLimitAndNoneIsBuilt) {
+  v1::SweepPlan plan;
+  for (int i = 0; i < 100; ++i) {  // 14 KB that ask for 10^7
+    v1::SweepProduct& product = *plan.add_shapes()->mutable_product();
+    for (int j = 1; j <= 100; ++j) product.add_batch(j);
+    for (int j = 1; j <= 10; ++j) {
+      product.add_heads_q(j);
+      product.add_seq_q(j);
+      product.add_head_dim(7 + j);
+    }
+  }
+  plan.add_shapes()->add_problem("nonsense");  // comes too late to be looked at
+  EXPECT_EQ(
+      ExpandPlan(plan).status().message(),
+      "shapes[1]: with it the plan comes to 200000 problems, the same ones counted each time; allowed are at most "
+      "100000");
+}
+
+TEST(SweepPlan, ListsWhoseProductOverflowsAreRefused) {
+  v1::SweepPlan plan;
+  v1::SweepProduct& product = *plan.add_shapes()->mutable_product();
+  for (int i = 1; i <= 10000; ++i) {
+    for (auto* list : {product.mutable_batch(), product.mutable_heads_q(), product.mutable_heads_kv(),
+                       product.mutable_seq_q(), product.mutable_seq_kv(), product.mutable_head_dim()}) {
+      list->Add(1);
+    }
+  }
+  EXPECT_THAT(std::string(ExpandPlan(plan).status().message()), HasSubstr("comes to 1e+24 problems"));
 }
 
 v1::Timing Timing(double low, double median, double high) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/attune/quote.h"
 #include "server/tuning/compiler_report.h"
 #include "server/tuning/promotion.h"
 
@@ -24,12 +25,28 @@ CompileAhead::Options AheadOptions(const JobContext& context, const TrialPhase::
           plan.retry_known};
 }
 
+store::TrialKey KeyOf(const Candidate& candidate, const Subject& subject) {
+  return {subject.problem_text, subject.device.id(), candidate.text, subject.policy,
+          DependenciesOf(*candidate.variant.family, subject)};
+}
+
+// How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
+int64_t CountKnown(const TrialPhase::Plan& plan) {
+  if (plan.retry_known) return 0;
+  const std::vector<Candidate>& all = plan.candidates->all;
+  const auto known =
+      std::count_if(all.begin(), all.end(), [](const Candidate& candidate) { return candidate.known.has_value(); });
+  const double share = all.empty() ? 0 : static_cast<double>(plan.strategy->Total()) / static_cast<double>(all.size());
+  return static_cast<int64_t>(static_cast<double>(known) * std::min(share, 1.0));
+}
+
 }  // namespace
 
 TrialPhase::TrialPhase(JobContext& context, Plan plan)
     : context_(context),
       plan_(std::move(plan)),
       first_(plan_.first.begin(), plan_.first.end()),
+      known_(CountKnown(plan_)),
       recorder_(context.shop.store, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
           AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
@@ -39,7 +56,7 @@ TrialPhase::~TrialPhase() = default;
 absl::Status TrialPhase::Run(DeviceSession& session) {
   const std::stop_token stop = context_.operation.stop_token();
   const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
-  const absl::Time begin = absl::Now();
+  const absl::Duration begin = context_.shop.clock();
   const absl::Duration busy = session.busy();
   const absl::Duration waited = session.waited();
   absl::Status status;
@@ -48,9 +65,8 @@ absl::Status TrialPhase::Run(DeviceSession& session) {
     if (!ready.has_value()) break;
     status = Try(ready->candidate, ready->code, session);
     const std::lock_guard<std::mutex> lock(mutex_);
-    begin_ = begin;
     busy_ = session.busy() - busy;
-    device_time_ = absl::Now() - begin - (session.waited() - waited);
+    device_time_ = context_.shop.clock() - begin - (session.waited() - waited);
   }
   ahead_.Stop();
   absl::Status recorded = recorder_.Flush();
@@ -100,10 +116,7 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   }
   if (plan_.retry_known) return std::nullopt;
   // Another job may have tried it since this one began.
-  const Subject& subject = *plan_.subject;
-  absl::StatusOr<v1::Trial> trial =
-      context_.shop.store->FindTrial({subject.problem_text, subject.device.id(), candidate.text, subject.policy,
-                                      DependenciesOf(*candidate.variant.family, subject)});
+  absl::StatusOr<v1::Trial> trial = context_.shop.store->FindTrial(KeyOf(candidate, *plan_.subject));
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
 }
@@ -131,39 +144,60 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
   const Subject& subject = *plan_.subject;
   const Candidate& candidate = plan_.candidates->all[index];
   v1::Trial trial = NewTrial(subject, candidate.variant, context_.operation.name());
-  std::optional<size_t> twin;
   if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
   if (!code.ok()) {
     trial.set_verdict(v1::VERDICT_LOST);
     trial.set_detail(absl::StrCat("compiling: ", code.status().message()));
     lost_ = code.status();
-    return Finish(index, std::move(trial), twin);
+    return FinishUnrun(index, std::move(trial));
   }
   trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    compiling_ += absl::Milliseconds(trial.compile_ms());
+  }
   trial.set_artifact_sha256((*code)->report.sha256);
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     trial.set_verdict((*code)->report.verdict);
-    trial.set_detail((*code)->report.log.substr(0, kMostDetail));
-    return Finish(index, std::move(trial), twin);
+    trial.set_detail(Cleaned((*code)->report.log, kMostDetail));
+    return FinishUnrun(index, std::move(trial));
   }
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
   if (!recipe.ok()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
-    return Finish(index, std::move(trial), twin);
+    return FinishUnrun(index, std::move(trial));
   }
   *trial.mutable_recipe() = *std::move(recipe);
-  if (!Foreseen(**code, trial, twin)) {
-    if (absl::Status status = OnDevice(index, **code, trial, session); !status.ok()) return status;
+  std::optional<size_t> twin;
+  if (Foreseen(**code, trial, twin)) return FinishUnrun(index, std::move(trial), twin);
+  TrialClaims::Claim claim;
+  std::optional<v1::Trial> known;
+  if (absl::Status status = OnDevice(index, **code, trial, session, claim, known); !status.ok()) return status;
+  if (!known.has_value()) return Finish(index, std::move(trial), std::nullopt, std::move(claim));
+  Reuse(index, *std::move(known));
+  return absl::OkStatus();
+}
+
+std::optional<v1::Trial> TrialPhase::Claimed(size_t index, TrialClaims::Claim& claim) {
+  claim = context_.shop.claims->Take(KeyOf(plan_.candidates->all[index], *plan_.subject));
+  return Known(index);
+}
+
+absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin) {
+  TrialClaims::Claim claim;
+  if (std::optional<v1::Trial> known = Claimed(index, claim); known.has_value()) {
+    Reuse(index, *std::move(known));
+    return absl::OkStatus();
   }
-  return Finish(index, std::move(trial), twin);
+  return Finish(index, std::move(trial), twin, std::move(claim));
 }
 
 bool TrialPhase::Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin) {
   const v1::Device& device = plan_.subject->device;
   *trial.mutable_resources() = ResourcesOf(code.report, trial.recipe());
   *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
-  const std::string impediment = Impediment(trial.resources(), trial.geometry(), trial.recipe(), device);
+  const std::string impediment = Impediment(code.report, trial.resources(), trial.geometry(), trial.recipe(), device);
   if (!impediment.empty()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(impediment);
@@ -195,7 +229,8 @@ std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
   return std::nullopt;
 }
 
-absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session) {
+absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
+                                  TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
   worker::v1::TrialRequest request;
   request.mutable_candidate()->set_artifact(code.artifact);
   *request.mutable_candidate()->mutable_recipe() = trial.recipe();
@@ -206,10 +241,16 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
     if (leader_.has_value()) request.set_leader_us(outcomes_.at(*leader_).timing().high_us());
   }
   for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
-    absl::StatusOr<worker::v1::TrialResponse> response = session.Trial(request);
+    // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
+    claim = TrialClaims::Claim();
+    absl::StatusOr<worker::v1::TrialResponse> response = session.Trial(request, [&] {
+      known = Claimed(index, claim);
+      return !known.has_value();
+    });
+    if (known.has_value()) return absl::OkStatus();
     if (response.ok()) {
       trial.set_verdict(response->verdict());
-      trial.set_detail(response->detail().substr(0, kMostDetail));
+      trial.set_detail(Cleaned(response->detail(), kMostDetail));
       if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
       if (response->has_timing()) *trial.mutable_timing() = response->timing();
       return absl::OkStatus();
@@ -223,7 +264,7 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   return absl::OkStatus();
 }
 
-absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> twin) {
+absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
   const bool lost = trial.verdict() == v1::VERDICT_LOST;
   SetTimestamp(absl::Now(), trial.mutable_finish_time());
   {
@@ -235,7 +276,7 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
     if (twin.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
   }
   if (!trial.identical_to().empty()) twin.reset();
-  recorder_.Add(index, std::move(trial), twin);
+  recorder_.Add(index, std::move(trial), twin, std::move(claim));
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
   if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
   return absl::Status(lost_.code(),
@@ -291,13 +332,22 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
     }
     if (device_time_ > absl::ZeroDuration()) {
       progress.set_device_busy(std::clamp(absl::FDivDuration(busy_, device_time_), 0.0, 1.0));
-      const int64_t done = progress.trials_done() - progress.trials_reused();
-      if (done > 0) {
-        const int64_t left = progress.trials_total() - progress.trials_done();
-        SetDuration((absl::Now() - begin_) / done * left, progress.mutable_eta());
-      }
     }
+    UpdateEtaLocked(progress);
   });
+}
+
+void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) const {
+  const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
+  const std::optional<absl::Duration> left =
+      context_.sweep != nullptr ? context_.sweep->TimeLeft(context_.shop.clock())
+                                : TimeLeft({run_, busy_, compiling_, context_.shop.compiler->size()},
+                                           progress.trials_total() - progress.trials_done() - known_left);
+  if (left.has_value()) {
+    SetDuration(*left, progress.mutable_eta());
+  } else {
+    progress.clear_eta();
+  }
 }
 
 }  // namespace attune::tuning

@@ -59,10 +59,16 @@ class TrialPhase {
 
   // On the device's thread.
   absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session);
+  // Takes the claim and looks whether another job has tried it meanwhile.
+  std::optional<v1::Trial> Claimed(size_t index, TrialClaims::Claim& claim);
   // The verdict without running it, if the compiler's report or a twin has it already.
   bool Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin);
-  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session);
-  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> twin);
+  // Runs it; nothing when another job was faster, whose trial is `known` then.
+  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
+                        TrialClaims::Claim& claim, std::optional<v1::Trial>& known);
+  // For a trial that needed no run: records it unless another job has.
+  absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin = std::nullopt);
+  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim);
   std::optional<size_t> FindTwin(const v1::Trial& trial);
   void NoteLocked(size_t index, const v1::Trial& trial);
 
@@ -70,11 +76,13 @@ class TrialPhase {
   void Recorded(size_t index, const v1::Trial& trial);
 
   void UpdateProgress(const v1::Trial* trial, bool reused);
+  void UpdateEtaLocked(v1::OperationProgress& progress) const;
 
   JobContext& context_;
   const Plan plan_;
   std::mutex mutex_;
   std::deque<size_t> first_;
+  const int64_t known_;  // of those to be asked for
   std::set<size_t> asked_;
   std::map<size_t, v1::Trial> outcomes_;
   std::map<std::string, std::vector<size_t>> by_artifact_;  // sha256 to those that ran
@@ -82,10 +90,10 @@ class TrialPhase {
   int64_t run_ = 0;
   int64_t compiles_ = 0;
   // The device's side of the progress; guarded by mutex_.
-  absl::Time begin_ = absl::InfiniteFuture();
   absl::Duration device_time_;  // of the phase, the turns of others left out
   absl::Duration busy_;
-  absl::Status lost_;  // why the last trial was LOST
+  absl::Duration compiling_;  // that the codes of the trials run took, one after the other
+  absl::Status lost_;         // why the last trial was LOST
   int lost_in_a_row_ = 0;
   Recorder recorder_;
   CompileAhead ahead_;

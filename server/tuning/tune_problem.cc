@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/tuning/contest.h"
 #include "server/tuning/reference.h"
 #include "server/tuning/strategy.h"
 #include "server/tuning/trial_phase.h"
+#include "server/verify/footprint.h"
 
 namespace attune::tuning {
 namespace {
@@ -23,9 +23,9 @@ void BeginTrials(JobContext& context, const CandidateSet& candidates, const Stra
   }
   context.operation.Update([&](v1::Operation& operation) {
     v1::OperationProgress& progress = *operation.mutable_progress();
-    progress.Clear();
+    Restart(context, progress);
     progress.set_phase(v1::OperationProgress::PHASE_REFERENCE);
-    progress.set_message(context.prefix + "inputs and reference results");
+    progress.set_message(context.prefix + "compiling the reference kernel");
     progress.set_trials_total(total);
     progress.set_compiles_total(std::min(static_cast<int64_t>(keys.size()), total));
   });
@@ -33,11 +33,11 @@ void BeginTrials(JobContext& context, const CandidateSet& candidates, const Stra
 
 // A budget may have ended before the totals that were announced.
 void EndTrials(JobContext& context) {
-  context.operation.Update([](v1::Operation& operation) {
+  context.operation.Update([&context](v1::Operation& operation) {
     v1::OperationProgress& progress = *operation.mutable_progress();
     progress.set_trials_total(progress.trials_done());
     progress.set_compiles_total(progress.compiles_done());
-    progress.clear_eta();
+    if (context.sweep == nullptr) progress.clear_eta();
   });
 }
 
@@ -47,30 +47,35 @@ absl::StatusOr<Subject> MakeSubject(const Workshop& shop, const DeviceSlot& slot
                                     v1::Policy policy) {
   absl::StatusOr<Problem> plain = FromProto(problem);
   if (!plain.ok()) return plain.status();
+  if (absl::Status fits = verify::CheckFits(*plain, slot.device(), verify::HostBytes()); !fits.ok()) return fits;
   absl::StatusOr<std::string> toolchain = shop.compiler->Toolchain(slot.device().backend());
   if (!toolchain.ok()) return toolchain.status();
   return Subject{*plain, ToText(*plain), slot.device(), policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy,
                  *std::move(toolchain)};
 }
 
-absl::StatusOr<CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec) {
+absl::StatusOr<CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec, const space::Stopped& stopped) {
   absl::StatusOr<std::optional<v1::Incumbent>> incumbent = ServedNow(*shop.store, spec.subject);
   if (!incumbent.ok()) return incumbent.status();
   std::vector<space::Variant> extra;
   if (incumbent->has_value()) {
-    absl::StatusOr<space::Variant> variant = TodaysVariant(**incumbent, spec.subject, shop.families);
+    absl::StatusOr<space::Variant> variant = TodaysVariant((*incumbent)->trial(), spec.subject, shop.families);
     if (variant.ok()) extra.push_back(*std::move(variant));
   }
+  Choice choice;
+  choice.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
+  choice.max_trials = spec.strategy.max_trials();
+  choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
   return GatherCandidates(
       *shop.store, FamiliesFor(shop.families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
-      extra, spec.subject);
+      extra, spec.subject, choice, stopped);
 }
 
 int64_t CountUntried(const CandidateSet& candidates, const TuneSpec& spec) {
   v1::Strategy untimed = spec.strategy;
   untimed.clear_max_time();
   const std::unique_ptr<Strategy> strategy =
-      MakeStrategy(untimed, candidates.all.size(), candidates.guesses, spec.seed, [] { return absl::UnixEpoch(); });
+      MakeStrategy(untimed, candidates.all.size(), candidates.guesses, spec.seed, [] { return absl::ZeroDuration(); });
   int64_t untried = 0;
   while (const std::optional<size_t> index = strategy->Ask()) {
     if (!candidates.all[*index].known.has_value()) ++untried;
@@ -81,10 +86,10 @@ int64_t CountUntried(const CandidateSet& candidates, const TuneSpec& spec) {
 absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spec) {
   const Subject& subject = spec.subject;
   SetPhase(context, v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", subject.problem_text));
-  absl::StatusOr<CandidateSet> candidates = CandidatesNow(context.shop, spec);
+  absl::StatusOr<CandidateSet> candidates = CandidatesNow(context.shop, spec, StoppedWith(context));
   if (!candidates.ok()) return candidates.status();
   const std::unique_ptr<Strategy> strategy =
-      MakeStrategy(spec.strategy, candidates->all.size(), candidates->guesses, spec.seed, [] { return absl::Now(); });
+      MakeStrategy(spec.strategy, candidates->all.size(), candidates->guesses, spec.seed, context.shop.clock);
 
   TrialPhase::Plan plan;
   plan.subject = &subject;
@@ -103,8 +108,9 @@ absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spe
 
   absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(context, subject);
   if (!prepare.ok()) return prepare.status();
-  DeviceSession session(context.slot, context.priority, context.operation.stop_token());
+  DeviceSession session(context.slot, context.priority, context.operation.stop_token(), context.operation.waiter());
   session.Use(*std::move(prepare));
+  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
   if (absl::Status status = session.Prepare(); !status.ok()) return status;
   absl::StatusOr<double> floor = MeasureFloor(context, subject, session);
   if (!floor.ok()) return floor.status();
@@ -113,8 +119,7 @@ absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spe
   if (absl::Status status = phase.Run(session); !status.ok()) return status;
   EndTrials(context);
 
-  absl::StatusOr<ContestResult> contest =
-      HoldContest(context, subject, *candidates, phase.trials(), ContestRules(), session);
+  absl::StatusOr<ContestResult> contest = HoldContest(context, subject, ContestRules(), session);
   if (!contest.ok()) return contest.status();
 
   TuneOutcome outcome;

@@ -26,12 +26,14 @@ struct TuneOutcome {
   int64_t compiles = 0;
 };
 
-// The subject of a request. Unavailable when the device's back end has no compiler here.
+// The subject of a request. Unavailable when the device's back end has no compiler here, FailedPrecondition when the
+// problem cannot fit the memory there is (verify/footprint.h).
 absl::StatusOr<Subject> MakeSubject(const Workshop& shop, const DeviceSlot& slot, const v1::Problem& problem,
                                     v1::Policy policy);
 
 // What would be tried now, the incumbent's variant included when it is feasible today.
-absl::StatusOr<CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec);
+absl::StatusOr<CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec,
+                                           const space::Stopped& stopped = nullptr);
 
 // How many of them the strategy would ask for that have no trial yet, time limits left out.
 int64_t CountUntried(const CandidateSet& candidates, const TuneSpec& spec);

@@ -157,6 +157,22 @@ TEST_F(TuneTest, ASpillingVariantNeverReachesTheDevice) {
   }
 }
 
+TEST_F(TuneTest, AVariantWithSerializedWgmmaNeverReachesTheDevice) {
+  constexpr char kLoss[] = "C7511: wgmma.mma_async instructions are serialized";
+  pool_.Script([&](const worker::v1::CompileRequest& request) {
+    auto response = FakeCompilePool::Plain(request);
+    if (FakeCompilePool::Has(request, "-DBLOCK=64")) response->mutable_entries(0)->set_performance_loss(kLoss);
+    return response;
+  });
+  Start();
+  EXPECT_EQ(Tune().state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_INFEASIBLE], 2);
+  EXPECT_EQ(device_.Count("trial"), 4);
+  for (const v1::Trial& trial : store_.trials()) {
+    EXPECT_EQ(trial.detail(), trial.verdict() == v1::VERDICT_INFEASIBLE ? kLoss : "");
+  }
+}
+
 TEST_F(TuneTest, CodeThatDoesNotCompileIsQuarantinedForOtherProblemsToo) {
   pool_.Script([](const worker::v1::CompileRequest& request) {
     auto response = FakeCompilePool::Plain(request);
@@ -175,6 +191,25 @@ TEST_F(TuneTest, CodeThatDoesNotCompileIsQuarantinedForOtherProblemsToo) {
   Tune(TuneRequest("b1.h1.q256.d64.f16"));
   EXPECT_EQ(Verdicts()[v1::VERDICT_COMPILE_ERROR], 4);
   EXPECT_EQ(pool_.compiles(), compiles);
+}
+
+TEST_F(TuneTest, WhatACompilerSaysIsCutBetweenCharacters) {
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    auto response = FakeCompilePool::Plain(request);
+    if (FakeCompilePool::Has(request, "-DBLOCK=16")) {
+      response->set_verdict(v1::VERDICT_COMPILE_ERROR);
+      response->set_log(std::string(3999, 'x') + "\xc3\xa9");
+      response->clear_artifact();
+    }
+    return response;
+  });
+  Start();
+  Tune();
+  for (const v1::Trial& trial : store_.trials()) {
+    if (trial.verdict() != v1::VERDICT_COMPILE_ERROR) continue;
+    EXPECT_EQ(trial.detail(), std::string(3999, 'x'));
+  }
+  EXPECT_EQ(Verdicts()[v1::VERDICT_COMPILE_ERROR], 2);
 }
 
 TEST_F(TuneTest, IdenticalCodeLaunchedAlikeIsTimedOnce) {
@@ -275,15 +310,19 @@ TEST_F(TuneTest, WhoTakesThePlayOffDownIsOut) {
   SetTimes({{"32/8", 40}, {"64/4", 42}});
   device_.ScriptPlayOff(
       [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-        for (const worker::v1::Candidate& candidate : request.candidates()) {
-          if (Seen(candidate) == "32/8") return absl::InternalError("the worker died");
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        for (int i = 0; i < request.candidates_size(); ++i) {
+          if (Seen(request.candidates(i)) != "32/8") continue;
+          if (request.candidates_size() > 1) return absl::UnavailableError("the worker died");
+          response.mutable_results(i)->set_verdict(v1::VERDICT_CRASHED);
+          response.mutable_results(i)->clear_timing();
         }
-        return device_.GoodPlayOff(request);
+        return response;
       });
   Start();
   const v1::Operation done = Tune();
   EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=2");
-  EXPECT_EQ(Verdicts()[v1::VERDICT_LOST], 1);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 1);
 }
 
 TEST_F(TuneTest, ALostTrialIsRepeated) {

@@ -2,21 +2,29 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
 #include "server/tuning/device_slot.h"
 #include "server/tuning/evaluate_job.h"
 #include "server/tuning/job.h"
 #include "server/tuning/job_lanes.h"
+#include "server/tuning/journal.h"
 #include "server/tuning/operations.h"
+#include "server/tuning/plan_sweep.h"
+#include "server/tuning/retry_trials.h"
 #include "server/tuning/seed.h"
 #include "server/tuning/sweep_job.h"
 #include "server/tuning/sweep_plan.h"
+#include "server/tuning/trial_claims.h"
 #include "server/tuning/tune_problem.h"
+#include "server/verify/footprint.h"
 
 namespace attune::tuning {
 namespace {
@@ -48,15 +56,17 @@ std::string IdentityOf(store::JobKind kind, Request request, const std::string& 
 class JobTuner : public Tuner {
  public:
   JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
-      : operations_(options.store), lanes_(device_ids) {
+      : operations_(options.store, options.clock), lanes_(device_ids) {
     shop_.store = options.store;
     shop_.compiler = options.compiler;
     shop_.families = std::move(options.families);
     shop_.compile_ahead = options.compile_ahead > 0 ? options.compile_ahead : 4 * std::max(1, options.compiler->size());
     shop_.play_off_size = static_cast<size_t>(std::max(1, options.play_off_size));
     shop_.promoted = options.promoted ? std::move(options.promoted) : [](const v1::Incumbent&) {};
+    shop_.clock = options.clock;
+    shop_.claims = &claims_;
     for (const auto& [id, worker] : options.devices) {
-      slots_[id] = std::make_unique<DeviceSlot>(worker, options.idle_release);
+      slots_[id] = std::make_unique<DeviceSlot>(worker, options.idle_release, options.clock);
     }
   }
 
@@ -77,7 +87,9 @@ class JobTuner : public Tuner {
     if (absl::Status status = CheckFamilies(request.families(), *problem, (*slot)->device()); !status.ok()) {
       return status;
     }
-    return Start(store::JobKind::kTune, request, **slot,
+    absl::Status fits = verify::CheckFits(*problem, (*slot)->device(), verify::HostBytes());
+    if (!fits.ok()) return fits;
+    return Start(store::JobKind::kTune, request, **slot, ToText(*problem),
                  absl::StrCat("tune ", ToText(*problem), " on ", (*slot)->device().id()));
   }
 
@@ -86,7 +98,7 @@ class JobTuner : public Tuner {
     if (!slot.ok()) return slot.status();
     absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(request.plan());
     if (!problems.ok()) return problems.status();
-    return Start(store::JobKind::kSweep, request, **slot,
+    return Start(store::JobKind::kSweep, request, **slot, /*problem_text=*/"",
                  absl::StrCat("sweep ", request.plan().title(), request.plan().title().empty() ? "" : ": ",
                               problems->size(), " problems on ", (*slot)->device().id()));
   }
@@ -98,9 +110,21 @@ class JobTuner : public Tuner {
     if (!subject.ok()) return subject.status();
     absl::StatusOr<space::Variant> variant = RequestedVariant(request.variant(), *subject, shop_.families);
     if (!variant.ok()) return variant.status();
-    return Start(
-        store::JobKind::kEvaluate, request, **slot,
-        absl::StrCat("evaluate ", variant->ToText(), " for ", subject->problem_text, " on ", (*slot)->device().id()));
+    return Start(store::JobKind::kEvaluate, request, **slot, subject->problem_text,
+                 absl::StrCat(request.pin() ? "serve " : "evaluate ", variant->ToText(), " for ", subject->problem_text,
+                              " on ", (*slot)->device().id()));
+  }
+
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) override {
+    absl::StatusOr<DeviceSlot*> slot = SlotFor(request.plan().device_id());
+    if (!slot.ok()) return slot.status();
+    return tuning::PlanSweep(shop_, **slot, request.plan());
+  }
+
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override {
+    std::vector<v1::Device> devices;
+    for (const auto& [id, slot] : slots_) devices.push_back(slot->device());
+    return tuning::RetryTrials(shop_, devices, filter);
   }
 
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override { return operations_.Get(name); }
@@ -131,7 +155,7 @@ class JobTuner : public Tuner {
     const std::string here =
         absl::StrJoin(slots_, ", ", [](std::string* out, const auto& slot) { absl::StrAppend(out, slot.first); });
     return absl::FailedPreconditionError(
-        absl::StrCat("device_id is '", device_id, "'; this host has ", here.empty() ? "no device" : here));
+        absl::StrCat("device_id is ", Quoted(device_id), "; this host has ", here.empty() ? "no device" : here));
   }
 
   template <typename Names>
@@ -158,10 +182,14 @@ class JobTuner : public Tuner {
 
   template <typename Request>
   absl::StatusOr<v1::Operation> Start(store::JobKind kind, const Request& request, DeviceSlot& slot,
-                                      std::string title) {
+                                      std::string problem_text, std::string title) {
     if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
-    Operations::Wanted wanted{kind, request.SerializeAsString(), request.request_id(),
-                              IdentityOf(kind, request, slot.device().id()), std::move(title)};
+    Operations::Wanted wanted{kind,
+                              request.SerializeAsString(),
+                              request.request_id(),
+                              IdentityOf(kind, request, slot.device().id()),
+                              std::move(title),
+                              std::move(problem_text)};
     absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
     if (!started.ok()) return started.status();
     if (started->fresh) Enqueue(started->live, request, slot);
@@ -175,10 +203,11 @@ class JobTuner : public Tuner {
     if constexpr (std::is_same_v<Request, v1::TuneRequest>) {
       if (request.background()) priority = Priority::kBackground;
     }
-    lanes_.Add(slot.device().id(), priority, [this, live, request, &slot, priority] {
+    const auto run = [this, live, request, &slot, priority] {
       JobContext context{shop_, slot, *live, priority, ""};
       RunJob(live, [&] { return Run(context, request); });
-    });
+    };
+    lanes_.Add(slot.device().id(), priority, {live->waiter(), run, [live] { return live->done(); }});
   }
 
   void Requeue(const store::Job& job) {
@@ -205,11 +234,21 @@ class JobTuner : public Tuner {
                        parsed ? slot.status() : absl::DataLossError("the stored request cannot be read"), [](auto&) {});
   }
 
+  // A job that takes more memory than there is fails alone.
+  static absl::StatusOr<Fill> Guarded(const std::function<absl::StatusOr<Fill>()>& run) {
+    try {
+      return run();
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("the server has too little memory left for this job");
+    }
+  }
+
   // A job's life on its thread. `run` gives what fills in the response.
   void RunJob(const std::shared_ptr<LiveOperation>& live, const std::function<absl::StatusOr<Fill>()>& run) {
     if (!live->Begin()) return;
+    LogJob("job started", live->Snapshot());
     const absl::Status saved = operations_.Save(*live);
-    absl::StatusOr<Fill> fill = saved.ok() ? run() : saved;
+    absl::StatusOr<Fill> fill = saved.ok() ? Guarded(run) : saved;
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
     if (!live->stop_token().stop_requested()) {
       return operations_.Finish(live, v1::Operation::STATE_FAILED, fill.status(), [](auto&) {});
@@ -218,6 +257,7 @@ class JobTuner : public Tuner {
       return operations_.Finish(live, v1::Operation::STATE_CANCELLED, absl::OkStatus(), [](auto&) {});
     }
     // The daemon goes down: the job stays unfinished in the store and is resumed by the next one.
+    LogJob("job interrupted, goes on at the next start", live->Snapshot());
   }
 
   absl::StatusOr<Fill> Run(JobContext& context, const v1::TuneRequest& request) {
@@ -250,11 +290,13 @@ class JobTuner : public Tuner {
     if (!subject.ok()) return subject.status();
     absl::StatusOr<space::Variant> variant = RequestedVariant(request.variant(), *subject, shop_.families);
     if (!variant.ok()) return variant.status();
-    absl::StatusOr<v1::EvaluateResult> result = EvaluateVariant(context, *subject, *variant);
+    absl::StatusOr<v1::EvaluateResult> result =
+        EvaluateVariant(context, *subject, *variant, request.pin() ? std::make_optional(request.why()) : std::nullopt);
     if (!result.ok()) return result.status();
     return [result = *std::move(result)](v1::Operation& operation) { *operation.mutable_evaluate() = result; };
   }
 
+  TrialClaims claims_;
   Workshop shop_;
   std::map<std::string, std::unique_ptr<DeviceSlot>> slots_;
   Operations operations_;

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
 #include "server/space/family.h"
 #include "server/store/store.h"
 #include "server/workers/workers.h"
@@ -30,6 +31,7 @@ struct TunerOptions {
   int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
   int play_off_size = 6;
   absl::Duration idle_release = absl::Seconds(60);
+  Clock clock = SteadyNow;  // of elapsed times and budgets
   // Called on a job's thread with what is served after each contest, promoted in it or confirmed: for the look-up.
   std::function<void(const v1::Incumbent&)> promoted;
 };
@@ -47,6 +49,11 @@ class Tuner {
   virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
+
+  // What Sweep would do with the request. Starts nothing.
+  virtual absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) = 0;
+  // Has the trials that fit tried again by the next job of their problems. Starts nothing.
+  virtual absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) = 0;
 
   virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::Operation> Cancel(absl::string_view name) = 0;

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -111,6 +113,7 @@ class TunerTest : public ::testing::Test {
     options.families = std::move(families);
     options.compile_ahead = 2;
     options.idle_release = absl::Hours(1);
+    options.clock = clock_;
     options.promoted = [this](const v1::Incumbent& incumbent) {
       const std::lock_guard<std::mutex> lock(mutex_);
       promoted_.push_back(incumbent);
@@ -129,12 +132,16 @@ class TunerTest : public ::testing::Test {
   }
 
   v1::Operation Await(const std::string& name) {
+    return Await(name, [](const v1::Operation& operation) { return operation.done(); });
+  }
+  // Blocks until `wanted` is true of the operation, or it is done.
+  v1::Operation Await(const std::string& name, const std::function<bool(const v1::Operation&)>& wanted) {
     std::mutex mutex;
     std::condition_variable changed;
     std::optional<v1::Operation> last;
     auto stop = tuner_->Watch(name, [&](const v1::Operation& operation) {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (operation.done()) last = operation;
+      if (!last.has_value() && (wanted(operation) || operation.done())) last = operation;
       changed.notify_all();
     });
     EXPECT_TRUE(stop.ok()) << stop.status();
@@ -169,6 +176,24 @@ class TunerTest : public ::testing::Test {
     return promoted_.size();
   }
 
+  // Blocks until the operation has come so far.
+  void AwaitPhase(const std::string& name, v1::OperationProgress::Phase phase) {
+    std::promise<void> reached;
+    bool told = false;
+    auto stop = tuner_->Watch(name, [&](const v1::Operation& operation) {
+      if (operation.progress().phase() < phase || std::exchange(told, true)) return;
+      reached.set_value();
+    });
+    ASSERT_TRUE(stop.ok()) << stop.status();
+    reached.get_future().wait();
+    (*stop)();
+  }
+  std::string Served(const std::string& problem = kProblem) {
+    const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(problem, "cuda:0", v1::POLICY_HOT);
+    return served.ok() ? served->trial().variant().text() : std::string(served.status().message());
+  }
+
+  Clock clock_ = SteadyNow;
   FakeStore store_;
   FakeCompilePool pool_;
   FakeDeviceWorker device_{FakeDevice()};

@@ -86,7 +86,14 @@ absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors&
   return buffers;
 }
 
-absl::StatusOr<std::string> Case::InputDamage() const {
+bool Fits(const InputBuffers& buffers, const Tensors& inputs) {
+  const auto parts = InputParts(inputs);
+  return std::equal(
+      parts.begin(), parts.end(), buffers.parts.begin(), buffers.parts.end(),
+      [](const InputPart& part, const GuardedBuffer& buffer) { return part.bytes.size() == buffer.size(); });
+}
+
+absl::StatusOr<std::string> InputDamage(const InputBuffers& buffers, const Tensors& inputs) {
   const auto parts = InputParts(inputs);
   for (size_t i = 0; i < parts.size(); ++i) {
     const GuardedBuffer& buffer = buffers.parts[i];
@@ -99,7 +106,7 @@ absl::StatusOr<std::string> Case::InputDamage() const {
   return std::string();
 }
 
-absl::Status Case::Repair() {
+absl::Status Restore(InputBuffers& buffers, const Tensors& inputs) {
   absl::Status status;
   const auto parts = InputParts(inputs);
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -21,6 +21,12 @@ struct InputBuffers {
   device::Bindings bindings() const;
 };
 absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors& inputs);
+// Whether the buffers are as large as these tensors.
+bool Fits(const InputBuffers& buffers, const Tensors& inputs);
+// Puts tensors that fit into the buffers and fills their zones again.
+absl::Status Restore(InputBuffers& buffers, const Tensors& inputs);
+// Empty, or which input a kernel has changed or written around.
+absl::StatusOr<std::string> InputDamage(const InputBuffers& buffers, const Tensors& inputs);
 
 struct Case {
   Distribution distribution;
@@ -28,11 +34,6 @@ struct Case {
   InputBuffers buffers;
   HostResult exact;        // of the fp32 reference kernel
   double plain_error = 0;  // max |plain - exact| over O
-
-  // Empty, or which input a kernel has changed or written around.
-  absl::StatusOr<std::string> InputDamage() const;
-  // Uploads the inputs and fills their zones again.
-  absl::Status Repair();
 };
 
 // The reference kernels of a problem and the fp32 memory that they write to.

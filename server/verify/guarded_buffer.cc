@@ -42,6 +42,12 @@ absl::Status GuardedBuffer::Upload(absl::Span<const std::byte> bytes) {
   return device_->Upload(*buffer_, kZone, bytes);
 }
 
+absl::Status GuardedBuffer::UploadFrom(absl::Span<const std::byte> bytes, size_t first) {
+  absl::Status status = device_->Upload(*buffer_, kZone, bytes.subspan(first));
+  status.Update(device_->Upload(*buffer_, kZone + bytes.size() - first, bytes.first(first)));
+  return status;
+}
+
 absl::Status GuardedBuffer::Fill(std::byte value) {
   return size_ == 0 ? absl::OkStatus() : device_->Fill(*buffer_, kZone, size_, value);
 }

@@ -27,8 +27,10 @@ class GuardedBuffer {
   const std::string& name() const { return name_; }
   size_t size() const { return size_; }
 
-  // Both leave the zones alone.
+  // All three leave the zones alone.
   absl::Status Upload(absl::Span<const std::byte> bytes);
+  // As many bytes as size(), from the one at `first` on and those before it after them.
+  absl::Status UploadFrom(absl::Span<const std::byte> bytes, size_t first);
   absl::Status Fill(std::byte value);
   absl::Status FillZones();
 

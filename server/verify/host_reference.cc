@@ -36,8 +36,6 @@ double AttendRow(const Operands& in, const RowMap::QueryRow& at, std::vector<dou
   const double* q = &in.q[in.map.Query(at)];
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
   const double sink = problem.sinks ? in.sinks[at.head] : -std::numeric_limits<double>::infinity();
-  std::fill(o, o + dim, 0.0f);
-  if (visible.first >= visible.end) return sink;
   double largest = sink;
   for (int64_t column = visible.first; column < visible.end; ++column) {
     const double* k = &in.k[in.map.Key(at.sequence, head_kv, column)];
@@ -48,15 +46,16 @@ double AttendRow(const Operands& in, const RowMap::QueryRow& at, std::vector<dou
     weights[column] = logit;
     largest = std::max(largest, logit);
   }
-  double sum = std::exp(sink - largest);
+  const double base = largest == -std::numeric_limits<double>::infinity() ? 0 : largest;  // -inf - -inf is NaN
+  double sum = std::exp(sink - base);
   std::vector<double> out(dim, 0.0);
   for (int64_t column = visible.first; column < visible.end; ++column) {
     const double* v = &in.v[in.map.Key(at.sequence, head_kv, column)];
-    const double weight = std::exp(weights[column] - largest);
+    const double weight = std::exp(weights[column] - base);
     sum += weight;
     for (int64_t d = 0; d < dim; ++d) out[d] += weight * v[d];
   }
-  for (int64_t d = 0; d < dim; ++d) o[d] = static_cast<float>(out[d] / sum);
+  for (int64_t d = 0; d < dim; ++d) o[d] = sum == 0 ? 0.0f : static_cast<float>(out[d] / sum);
   return largest + std::log(sum);
 }
 

@@ -77,6 +77,34 @@ TEST(HostReference, ASinkIsAllThatARowWithoutKeysHas) {
   EXPECT_EQ(result.lse, (std::vector<float>{-100, 1}));
 }
 
+TEST(HostReference, ARowWithANaNIsNaN) {
+  const HostResult result =
+      HostReference(Text("b1.h1.q2.kv2.d1.f16"), {Halves({std::nanf(""), 0}), Halves({1, 1}), Halves({3, 5})});
+  EXPECT_TRUE(std::isnan(result.o[0]));
+  EXPECT_TRUE(std::isnan(result.lse[0]));
+  EXPECT_EQ(result.o[1], 4);
+  EXPECT_NEAR(result.lse[1], std::log(2.0), 1e-6);
+}
+
+TEST(HostReference, ASinkOfNaNOrInfinityMakesItsRowsNaNWithAndWithoutKeys) {
+  for (const float sink : {std::nanf(""), kInfinity}) {
+    Tensors inputs = {Halves({1, 1}), Halves({1}), Halves({7})};
+    inputs.sinks = {sink};
+    const HostResult result = HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br.sinks"), inputs);
+    for (int row = 0; row < 2; ++row) {
+      EXPECT_TRUE(std::isnan(result.o[row])) << "row " << row << ", sink " << sink;
+      EXPECT_TRUE(std::isnan(result.lse[row])) << "row " << row << ", sink " << sink;
+    }
+  }
+}
+
+TEST(HostReference, ARowWhoseLogitsAreAllMinusInfinityIsAsOneThatSeesNoKey) {
+  const HostResult result =
+      HostReference(Text("b1.h1.q1.kv2.d1.f16"), {Halves({1}), Halves({-kInfinity, -kInfinity}), Halves({3, 5})});
+  EXPECT_EQ(result.o[0], 0);
+  EXPECT_EQ(result.lse[0], -kInfinity);
+}
+
 TEST(HostReference, ASinkIsNotCapped) {
   Tensors inputs = {Halves({10}), Halves({10}), Halves({1})};
   inputs.sinks = {5};

@@ -1,14 +1,17 @@
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/clock.h"
 #include "server/verify/case.h"
 #include "server/verify/loaded_candidate.h"
 #include "server/verify/module_cache.h"
-#include "server/verify/row_map.h"
+#include "server/verify/outputs.h"
+#include "server/verify/shared_inputs.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -16,77 +19,11 @@ namespace {
 
 constexpr size_t kLoadedModules = 64;
 constexpr int kMaxTimingSets = 8;
-// Of one case. Reading back four cases of such takes longer than everything else in a trial.
-constexpr double kLargeInputBytes = 64 << 20;
+// Of large inputs those of one trial in so many are replaced for the last run.
+constexpr int kLargeReplacements = 4;
 // What outputs and scratch hold before the two runs: NaN, and a number that is nowhere right. They differ, so that a
 // run which leaves its outputs alone shows even if the other was right.
 constexpr std::byte kPoisons[] = {std::byte{0xFF}, std::byte{0x5A}};
-
-// What a candidate writes, and room on the host for both runs.
-struct Outputs {
-  GuardedBuffer o;
-  std::optional<GuardedBuffer> lse;  // when the problem asks for it
-
-  static absl::StatusOr<Outputs> Create(device::Device& device, const Problem& problem) {
-    const size_t rows = QueryRows(problem);
-    absl::StatusOr<GuardedBuffer> o =
-        GuardedBuffer::Create(device, "O", rows * problem.head_dim * DTypeBytes(problem.dtype));
-    if (!o.ok()) return o.status();
-    Outputs outputs = {*std::move(o), std::nullopt};
-    if (problem.lse) {
-      absl::StatusOr<GuardedBuffer> lse = GuardedBuffer::Create(device, "LSE", rows * sizeof(float));
-      if (!lse.ok()) return lse.status();
-      outputs.lse = *std::move(lse);
-    }
-    return outputs;
-  }
-
-  device::Bindings BoundTo(const InputBuffers& inputs) const {
-    device::Bindings bindings = inputs.bindings();
-    bindings.o = o.view();
-    if (lse) bindings.lse = lse->view();
-    return bindings;
-  }
-  absl::Status Fill(std::byte value) {
-    absl::Status status = o.Fill(value);
-    if (lse) status.Update(lse->Fill(value));
-    return status;
-  }
-  absl::Status FillZones() {
-    absl::Status status = o.FillZones();
-    if (lse) status.Update(lse->FillZones());
-    return status;
-  }
-};
-
-struct RunResult {
-  GuardedBuffer::Snapshot o, lse;
-
-  std::string Damage() const {
-    if (std::string damage = o.Damage(); !damage.empty()) return absl::StrCat("O: ", damage);
-    if (lse.bytes.empty()) return "";
-    if (std::string damage = lse.Damage(); !damage.empty()) return absl::StrCat("LSE: ", damage);
-    return "";
-  }
-};
-
-// What is wrong with a candidate; OK when nothing is.
-struct Finding {
-  v1::Verdict verdict = v1::VERDICT_OK;
-  std::string detail;
-
-  bool ok() const { return verdict == v1::VERDICT_OK; }
-};
-
-template <typename T>
-absl::Span<const T> As(absl::Span<const std::byte> bytes) {
-  return absl::MakeConstSpan(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T));
-}
-
-bool SameBits(const GuardedBuffer::Snapshot& a, const GuardedBuffer::Snapshot& b) {
-  return a.contents().size() == b.contents().size() &&
-         (a.contents().empty() || std::memcmp(a.contents().data(), b.contents().data(), a.size) == 0);
-}
 
 bool CannotRunHere(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
@@ -104,6 +41,7 @@ class Timed : public TimedCandidate {
     return absl::OkStatus();
   }
   absl::Span<device::Runnable* const> runnables() const override { return pointers_; }
+  absl::StatusOr<std::string> ScratchDamage() const override { return candidate_.ScratchDamage(); }
 
  private:
   LoadedCandidate candidate_;  // outlives what is bound to it
@@ -113,26 +51,29 @@ class Timed : public TimedCandidate {
 
 class PreparedProblemImpl : public PreparedProblem {
  public:
-  PreparedProblemImpl(device::Device& device, const Problem& problem, uint64_t seed, std::vector<Case> cases,
-                      Outputs outputs)
+  PreparedProblemImpl(device::Device& device, const Problem& problem, std::vector<Case> cases, Outputs outputs)
       : device_(device),
         problem_(problem),
-        seed_(seed),
         cases_(std::move(cases)),
         outputs_(std::move(outputs)),
-        modules_(device, kLoadedModules) {}
+        inputs_(problem),
+        modules_(device, kLoadedModules) {
+    for (Case& own : cases_) {
+      inputs_.Add(absl::StrCat("inputs '", Name(own.distribution), "'"), own.buffers, own.inputs);
+    }
+  }
 
   absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) override {
-    const absl::Time start = absl::Now();
+    const absl::Duration start = SteadyNow();
     worker::v1::TrialResponse response;
-    absl::StatusOr<Finding> finding = CheckAllCases(candidate, *response.mutable_accuracy());
+    absl::StatusOr<Finding> finding = CheckUntilSure(candidate, *response.mutable_accuracy());
     if (!finding.ok()) {
       if (!CannotRunHere(finding.status())) return finding.status();
       finding = Finding{v1::VERDICT_INFEASIBLE, std::string(finding.status().message())};
     }
     response.set_verdict(finding->verdict);
     response.set_detail(finding->detail);
-    response.set_check_ms(absl::ToDoubleMilliseconds(absl::Now() - start));
+    response.set_check_ms(absl::ToDoubleMilliseconds(SteadyNow() - start));
     return response;
   }
 
@@ -149,20 +90,53 @@ class PreparedProblemImpl : public PreparedProblem {
     return timed;
   }
 
+  absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
+                                     absl::FunctionRef<absl::Status()> run_again, Occasion occasion) override {
+    return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
+      absl::StatusOr<Finding> finding = CheckLastRun(timed, sets, run_again, occasion, repeated);
+      if (finding.ok() && !finding->ok()) finding->detail = absl::StrCat("while it was timed: ", finding->detail);
+      return finding;
+    });
+  }
+
+  absl::StatusOr<std::string> RepairInputs() override {
+    absl::StatusOr<std::string> damage = inputs_.Damage(SharedInputs::Look::kAll);
+    if (!damage.ok() || damage->empty()) return damage;
+    if (absl::Status status = Repair(); !status.ok()) return status;
+    return damage;
+  }
+
  private:
-  // A further set to rotate through; the first is the first case's buffers.
+  // A further set to rotate through, with the first case's inputs; the first set is that case's buffers.
   struct TimingSet {
     InputBuffers inputs;
     Outputs outputs;
   };
 
-  absl::StatusOr<Finding> CheckAllCases(const worker::v1::Candidate& candidate, v1::Accuracy& accuracy) {
+  // Runs `check` (called with false), and once more (with true) on repaired inputs when it found damage that an earlier
+  // candidate may have left.
+  absl::StatusOr<Finding> UntilSure(absl::FunctionRef<absl::StatusOr<Finding>(bool repeated)> check) {
+    const bool sure = inputs_.known_intact();
+    absl::StatusOr<Finding> finding = check(false);
+    if (sure || !finding.ok() || finding->verdict != v1::VERDICT_OUT_OF_BOUNDS) return finding;
+    return check(true);
+  }
+
+  absl::StatusOr<Finding> CheckUntilSure(const worker::v1::Candidate& candidate, v1::Accuracy& accuracy) {
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
+    return UntilSure([&](bool repeated) {
+      accuracy.Clear();
+      return CheckAllCases(*loaded, candidate.deterministic(), repeated, accuracy);
+    });
+  }
+
+  absl::StatusOr<Finding> CheckAllCases(LoadedCandidate& candidate, bool deterministic, bool repeated,
+                                        v1::Accuracy& accuracy) {
     Finding finding;
     for (const Case& checked : cases_) {
-      absl::StatusOr<Finding> result = CheckCase(*loaded, checked, candidate.deterministic(), accuracy);
+      absl::StatusOr<Finding> result = CheckCase(candidate, checked, deterministic, accuracy);
       if (!result.ok()) return result.status();
       finding = *std::move(result);
       if (!finding.ok()) {
@@ -170,19 +144,18 @@ class PreparedProblemImpl : public PreparedProblem {
         break;
       }
     }
-    // Once for all cases and also after a wrong result: a stray write may have landed in any of them. A kernel treats
-    // all cases alike, so that of large inputs one case is looked at each time, in turn.
-    size_t begin = 0;
-    size_t end = cases_.size();
-    if (finding.ok() && Bytes(problem_) > kLargeInputBytes) {
-      begin = next_looked_at_++ % cases_.size();
-      end = begin + 1;
-    }
-    for (size_t i = begin; i < end && finding.verdict != v1::VERDICT_OUT_OF_BOUNDS; ++i) {
-      absl::StatusOr<std::string> damage = cases_[i].InputDamage();
+    return WithInputs(std::move(finding), repeated);
+  }
+
+  // What was found in outputs and scratch, unless the inputs are damaged: then that, which is also repaired. Once for
+  // all sets and also after a wrong result: a stray write may have landed in any of them, and a changed input makes
+  // results wrong.
+  absl::StatusOr<Finding> WithInputs(Finding finding, bool repeated) {
+    if (finding.verdict != v1::VERDICT_OUT_OF_BOUNDS) {
+      absl::StatusOr<std::string> damage =
+          inputs_.Damage(finding.ok() && !repeated ? SharedInputs::Look::kInTurn : SharedInputs::Look::kAll);
       if (!damage.ok()) return damage.status();
-      if (damage->empty()) continue;
-      finding = {v1::VERDICT_OUT_OF_BOUNDS, absl::StrCat("inputs '", Name(cases_[i].distribution), "': ", *damage)};
+      if (!damage->empty()) finding = {v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
     }
     if (finding.verdict == v1::VERDICT_OUT_OF_BOUNDS) {
       if (absl::Status status = Repair(); !status.ok()) return status;
@@ -204,39 +177,89 @@ class PreparedProblemImpl : public PreparedProblem {
       const std::string damage = scratch_damage->empty() ? results_[run].Damage() : *scratch_damage;
       if (!damage.empty()) return Finding{v1::VERDICT_OUT_OF_BOUNDS, damage};
     }
-    Finding finding = Compare(results_[0], checked, accuracy);
-    if (!finding.ok()) return finding;
-    if (SameBits(results_[0].o, results_[1].o) && SameBits(results_[0].lse, results_[1].lse)) return finding;
+    Finding finding = CompareWith(problem_, results_[0], checked, accuracy);
+    if (!finding.ok() || results_[0].SameBits(results_[1])) return finding;
     if (deterministic) return Finding{v1::VERDICT_UNSTABLE, "a second run on the same inputs gave other bits"};
-    return Compare(results_[1], checked, accuracy);
+    return CompareWith(problem_, results_[1], checked, accuracy);
   }
 
   absl::Status RunPoisoned(LoadedCandidate& candidate, device::Runnable& runnable, std::byte poison,
-                           RunResult& result) {
+                           OutputSnapshot& result) {
     absl::Status status = outputs_.Fill(poison);
     status.Update(candidate.PoisonScratch(poison));
     if (status.ok()) status = runnable.Run();
-    if (status.ok()) status = outputs_.o.Download(result.o);
-    if (status.ok() && outputs_.lse) status = outputs_.lse->Download(result.lse);
+    if (status.ok()) status = outputs_.Download(result);
     return status;
   }
 
-  Finding Compare(const RunResult& result, const Case& checked, v1::Accuracy& accuracy) const {
-    const Comparison o =
-        CompareOutput(problem_, As<uint16_t>(result.o.contents()), checked.exact.o, checked.plain_error);
-    if (accuracy.cases() == 1 || o.max_abs_error > accuracy.max_abs_error()) {
-      accuracy.set_max_abs_error(o.max_abs_error);
-      accuracy.set_plain_max_abs_error(checked.plain_error);
+  // One set, at random, gets another case's inputs in place of its own, so that results of earlier runs are wrong
+  // there; all outputs are poisoned with plausible values.
+  absl::StatusOr<Finding> CheckLastRun(const TimedCandidate& timed, size_t sets,
+                                       absl::FunctionRef<absl::Status()> run_again, Occasion occasion, bool repeated) {
+    const size_t replaced = absl::Uniform<size_t>(random_, 0, sets);
+    const Case* other = PickReplacement(occasion);
+    if (other != nullptr) {
+      // Replacing them would hide what timing did to them.
+      absl::StatusOr<std::string> damage = inputs_.DamageTo(InputsOf(replaced));
+      if (!damage.ok()) return damage.status();
+      if (!damage->empty()) return WithInputs({v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)}, repeated);
+      if (absl::Status status = inputs_.Replace(InputsOf(replaced), other->inputs); !status.ok()) return status;
     }
-    if (!o.ok) return {v1::VERDICT_WRONG_RESULT, o.detail};
-    if (!outputs_.lse) return {};
-    const Comparison lse = CompareLse(As<float>(result.lse.contents()), checked.exact.lse);
-    return lse.ok ? Finding{} : Finding{v1::VERDICT_WRONG_RESULT, lse.detail};
+    absl::StatusOr<Finding> finding = RunAndCompare(timed, sets, run_again, [&](size_t set) -> const Case& {
+      return other != nullptr && set == replaced ? *other : cases_.front();
+    });
+    if (finding.ok()) finding = WithInputs(*std::move(finding), repeated);
+    if (other != nullptr && !absl::IsAborted(finding.status())) {
+      if (absl::Status status = inputs_.Restore(InputsOf(replaced)); !status.ok()) return status;
+    }
+    return finding;
   }
 
+  // A case of which the first one's buffers can hold the inputs; null when the inputs stay as they are.
+  const Case* PickReplacement(Occasion occasion) {
+    if (inputs_.large() && occasion == Occasion::kTrial && large_trials_++ % kLargeReplacements != 0) return nullptr;
+    std::vector<const Case*> fitting;
+    for (size_t i = 1; i < cases_.size(); ++i) {
+      if (Fits(cases_.front().buffers, cases_[i].inputs)) fitting.push_back(&cases_[i]);
+    }
+    return fitting.empty() ? nullptr : fitting[absl::Uniform<size_t>(random_, 0, fitting.size())];
+  }
+
+  absl::StatusOr<Finding> RunAndCompare(const TimedCandidate& timed, size_t sets,
+                                        absl::FunctionRef<absl::Status()> run_again,
+                                        absl::FunctionRef<const Case&(size_t set)> expected) {
+    if (!right_.has_value()) right_.emplace(problem_, cases_.front().exact);
+    for (size_t set = 0; set < sets; ++set) {
+      const size_t shift = absl::Uniform<size_t>(random_, 1, right_->o.size());
+      if (absl::Status status = OutputsOf(set).Plant(*right_, shift); !status.ok()) return status;
+    }
+    if (absl::Status status = run_again(); !status.ok()) return status;
+    absl::StatusOr<std::string> damage = timed.ScratchDamage();
+    if (!damage.ok()) return damage.status();
+    if (!damage->empty()) return Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
+    Finding finding;
+    for (size_t set = 0; set < sets && finding.ok(); ++set) {
+      if (absl::Status status = OutputsOf(set).Download(results_[0]); !status.ok()) return status;
+      v1::Accuracy unused;
+      const std::string around = results_[0].Damage();
+      finding = around.empty() ? CompareWith(problem_, results_[0], expected(set), unused)
+                               : Finding{v1::VERDICT_OUT_OF_BOUNDS, around};
+      if (!finding.ok()) {
+        finding.detail = absl::StrCat("run on input set ", set + 1, " of ", sets, ", inputs '",
+                                      Name(expected(set).distribution), "': ", finding.detail);
+      }
+    }
+    return finding;
+  }
+
+  Outputs& OutputsOf(size_t set) { return set == 0 ? outputs_ : timing_sets_[set - 1].outputs; }
+  // A timing set's number among inputs_.
+  size_t InputsOf(size_t set) const { return set == 0 ? 0 : cases_.size() + set - 1; }
+
   absl::Status Repair() {
-    absl::Status status = outputs_.FillZones();
-    for (Case& damaged : cases_) status.Update(damaged.Repair());
+    absl::Status status = inputs_.Repair();
+    status.Update(outputs_.FillZones());
+    for (TimingSet& set : timing_sets_) status.Update(set.outputs.FillZones());
     return status;
   }
 
@@ -246,16 +269,18 @@ class PreparedProblemImpl : public PreparedProblem {
     const double set_bytes = Bytes(problem_);
     const double l2_bytes = static_cast<double>(device_.info().l2_bytes());
     const double memory_bytes = static_cast<double>(device_.info().memory_bytes());
+    // inputs_ points into it.
+    timing_sets_.reserve(kMaxTimingSets);
     for (int sets = 1; sets < kMaxTimingSets; ++sets) {
       const bool exceed_l2 = sets * set_bytes > 2 * l2_bytes;
       const bool exceed_memory = memory_bytes > 0 && sets * set_bytes > memory_bytes / 4;
       if (exceed_l2 || exceed_memory) break;
-      absl::StatusOr<InputBuffers> inputs =
-          UploadInputs(device_, MakeInputs(problem_, Distribution::kNormal, seed_ + sets));
+      absl::StatusOr<InputBuffers> inputs = UploadInputs(device_, cases_.front().inputs);
       if (!inputs.ok()) return inputs.status();
       absl::StatusOr<Outputs> outputs = Outputs::Create(device_, problem_);
       if (!outputs.ok()) return outputs.status();
       timing_sets_.push_back({*std::move(inputs), *std::move(outputs)});
+      inputs_.Add(absl::StrCat("input set ", sets + 1), timing_sets_.back().inputs, cases_.front().inputs);
     }
     timing_sets_made_ = true;
     return absl::OkStatus();
@@ -263,14 +288,16 @@ class PreparedProblemImpl : public PreparedProblem {
 
   device::Device& device_;
   Problem problem_;
-  uint64_t seed_;
   std::vector<Case> cases_;
   Outputs outputs_;
   std::vector<TimingSet> timing_sets_;
   bool timing_sets_made_ = false;
+  SharedInputs inputs_;  // the cases', then the timing sets'
   ModuleCache modules_;
-  size_t next_looked_at_ = 0;  // case
-  RunResult results_[2];
+  OutputSnapshot results_[2];
+  std::optional<RightOutput> right_;  // of the first case
+  absl::BitGen random_;
+  int large_trials_ = 0;
 };
 
 }  // namespace
@@ -287,7 +314,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device:
   }
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
-  return std::make_unique<PreparedProblemImpl>(device, problem, request.seed(), std::move(cases), *std::move(outputs));
+  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(cases), *std::move(outputs));
 }
 
 }  // namespace attune::verify

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "attune/worker/v1/worker.pb.h"
@@ -60,12 +62,22 @@ Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out,
                          double plain_max_abs_error);
 Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference);
 
+// What is wrong with a candidate; VERDICT_OK when nothing is.
+struct Finding {
+  v1::Verdict verdict = v1::VERDICT_OK;
+  std::string detail;
+
+  bool ok() const { return verdict == v1::VERDICT_OK; }
+};
+
 // A candidate bound to the inputs that timing rotates through. Keeps its module and scratch; must not outlive the
 // PreparedProblem that made it.
 class TimedCandidate {
  public:
   virtual ~TimedCandidate() = default;
   virtual absl::Span<device::Runnable* const> runnables() const = 0;
+  // Empty, or what has been written outside a scratch buffer.
+  virtual absl::StatusOr<std::string> ScratchDamage() const = 0;
 };
 
 // A problem made ready on a device: inputs of every distribution between red zones, reference results, rotating
@@ -79,7 +91,7 @@ class PreparedProblem {
   virtual ~PreparedProblem() = default;
 
   // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it
-  // (of inputs above 64 MiB one distribution's a call, in turn), NaN-filled zones so that what is read outside shows,
+  // (large ones in turn: shared_inputs.h), NaN-filled zones so that what is read outside shows,
   // twice with equal bits. Verdict OK, INFEASIBLE, WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and
   // `accuracy`; an error status when the device failed.
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
@@ -88,6 +100,19 @@ class PreparedProblem {
   // the L2, at most 8 and at most a quarter of the device's memory. FailedPrecondition or ResourceExhausted when the
   // candidate cannot run here.
   virtual absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) = 0;
+
+  // After the first `sets` runnables of `timed` have been timed: is what was timed also what was checked? Poisons the
+  // outputs of these sets with right results in wrong places, which no kernel can tell from left-over ones, replaces
+  // one set's inputs in place (of large inputs in one trial of four, in play-offs always), has `run_again` run each of
+  // these runnables at least once in the way that was timed, and looks at their outputs, at red zones, scratch and all
+  // inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs are repaired. An error status when the device
+  // failed.
+  enum class Occasion { kTrial, kPlayOff };
+  virtual absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
+                                             absl::FunctionRef<absl::Status()> run_again, Occasion occasion) = 0;
+
+  // Empty, or which input has been changed or written around by the candidates timed together; repaired.
+  virtual absl::StatusOr<std::string> RepairInputs() = 0;
 };
 
 }  // namespace attune::verify

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/workers/connection.h"
 #include "server/workers/probe.h"
+#include "server/workers/tries.h"
 #include "server/workers/workers.h"
 
 namespace attune::workers {
@@ -38,15 +39,22 @@ class CompilePoolImpl : public CompilePool {
   }
 
   ~CompilePoolImpl() override {
+    Shutdown();
     {
       std::lock_guard lock(mutex_);
-      stopping_ = true;
-      for (Slot& slot : slots_) {
-        if (slot.connection != nullptr) slot.connection->Kill();
-      }
+      closing_ = true;
       changed_.notify_all();
     }
     for (Slot& slot : slots_) slot.thread.join();
+  }
+
+  void Shutdown() override {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (Slot& slot : slots_) {
+      if (slot.connection != nullptr) slot.connection->Kill();
+    }
+    changed_.notify_all();
   }
 
   void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
@@ -80,9 +88,11 @@ class CompilePoolImpl : public CompilePool {
 
   void Serve(Slot& slot) {
     while (std::optional<Job> job = Take(slot)) {
-      absl::StatusOr<worker::v1::CompileResponse> response = Compile(slot, job->request);
+      absl::StatusOr<worker::v1::CompileResponse> response = absl::CancelledError("the compile pool is shut down");
+      if (!Stopping()) response = Compile(slot, job->request);
       // The verdict of a process that was killed to stop is none.
-      job->done(Stopping() ? absl::CancelledError("the compile pool is shutting down") : std::move(response));
+      if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
+      job->done(std::move(response));
     }
     Disconnect(slot);
   }
@@ -92,38 +102,40 @@ class CompilePoolImpl : public CompilePool {
     return stopping_;
   }
 
-  // The next job; after the destructor has begun those that are left, to be cancelled, and then nothing.
+  // The next job, to be cancelled after Shutdown; nothing once the destructor has begun and none is left.
   // While workers do not start, a slot leaves jobs to the others; when no worker runs at all it takes them to fail.
   std::optional<Job> Take(Slot& slot) {
     std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      const bool leave_to_others = slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
+    while (true) {
+      const bool leave_to_others = !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
+      if (!queue_.empty() && !leave_to_others) return std::move(queue_.extract(queue_.begin()).mapped());
+      if (closing_) return std::nullopt;
       if (queue_.empty()) {
         changed_.wait(lock);
-      } else if (leave_to_others) {
-        changed_.wait_until(lock, retry_at_);
       } else {
-        break;
+        changed_.wait_until(lock, retry_at_);
       }
     }
-    if (queue_.empty()) return std::nullopt;
-    return std::move(queue_.extract(queue_.begin()).mapped());
   }
 
   absl::StatusOr<worker::v1::CompileResponse> Compile(Slot& slot, worker::v1::CompileRequest& compile) {
     if (absl::StatusOr<std::string> toolchain = Toolchain(compile.backend()); !toolchain.ok()) {
       return toolchain.status();
     }
-    if (absl::Status status = Connect(slot); !status.ok()) return status;
     worker::v1::Request request;
     request.mutable_compile()->Swap(&compile);
-    CallResult result = slot.connection->Call(request, options_.compile_timeout);
-    if (result.failure != CallFailure::kNone) Disconnect(slot);
+    Tries tries;
+    CallResult result;
+    do {
+      if (absl::Status status = Connect(slot); !status.ok()) return status;
+      result = slot.connection->Call(request, options_.compile_timeout);
+      if (result.failure != CallFailure::kNone) Disconnect(slot);
+    } while (tries.Again(result) && !Stopping());
     switch (result.failure) {
       case CallFailure::kTimeout:
-        return Verdict(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail));
+        return Verdict(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail, tries.Words()));
       case CallFailure::kDied:
-        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail));
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail, tries.Words()));
       case CallFailure::kGarbage:
         return absl::InternalError(absl::StrCat("compile worker: ", result.detail));
       case CallFailure::kNone:
@@ -134,7 +146,8 @@ class CompilePoolImpl : public CompilePool {
   }
 
   absl::Status Connect(Slot& slot) {
-    if (slot.connection != nullptr) return absl::OkStatus();
+    if (slot.connection != nullptr && slot.connection->Lives()) return absl::OkStatus();
+    Disconnect(slot);
     {
       std::lock_guard lock(mutex_);
       if (Clock::now() < retry_at_) return start_error_;
@@ -143,7 +156,7 @@ class CompilePoolImpl : public CompilePool {
     if (!connection.ok()) return StartFailed(connection.status());
     {
       std::lock_guard lock(mutex_);
-      if (stopping_) return absl::CancelledError("the compile pool is shutting down");
+      if (stopping_) return absl::CancelledError("the compile pool is shut down");
       slot.connection = *std::move(connection);
       ++running_;
     }
@@ -183,8 +196,9 @@ class CompilePoolImpl : public CompilePool {
   // By (negated priority, order of arrival).
   std::map<std::pair<int64_t, int64_t>, Job> queue_;
   int64_t submitted_ = 0;
-  bool stopping_ = false;
-  int running_ = 0;  // connections
+  bool stopping_ = false;  // by Shutdown: jobs are cancelled
+  bool closing_ = false;   // by the destructor: threads end when no job is left
+  int running_ = 0;        // connections
   absl::Duration back_off_;
   Deadline retry_at_ = Deadline::min();
   absl::Status start_error_;

@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/workers/testing/processes.h"
@@ -89,6 +91,37 @@ TEST_F(CompilePoolTest, AWorkerThatExitsIsAVerdictToo) {
   EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
 }
 
+TEST_F(CompilePoolTest, WhatMayBeTheHostsFaultIsCompiledAgainInAFreshWorker) {
+  options_.compile_timeout = absl::Seconds(3);
+  TemporaryDirectory directory;
+  for (const char* what : {"terminate", "stop", "hang"}) {
+    EXPECT_EQ(Compile(absl::StrCat("once ", directory.path(), "/", what, " ", what)).verdict(), v1::VERDICT_OK) << what;
+  }
+}
+
+TEST_F(CompilePoolTest, ACodeThatEndsThreeFreshWorkersIsACrash) {
+  const worker::v1::CompileResponse response = Compile("terminate");
+  EXPECT_EQ(response.verdict(), v1::VERDICT_CRASHED);
+  EXPECT_EQ(response.log(), "the compiler was killed by SIGTERM (3 tries, each in a fresh worker)");
+  EXPECT_EQ(Compile("stop").log(), "the compiler was stopped by a signal (3 tries, each in a fresh worker)");
+}
+
+TEST_F(CompilePoolTest, AWorkerThatIsKilledWhileItStartsIsReplaced) {
+  TemporaryDirectory directory;
+  options_.emulate = absl::StrCat("once ", directory.path(), "/start terminate");
+  EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
+}
+
+TEST_F(CompilePoolTest, AnIdleWorkerThatIsStoppedOrKilledIsGoneAtOnce) {
+  for (const int signal : {SIGSTOP, SIGKILL}) {
+    int child = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(Compile("child").artifact(), &child));
+    ASSERT_EQ(kill(getpgid(child), signal), 0);  // the worker leads its group
+    EXPECT_TRUE(AwaitNoChildren());
+  }
+  EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
+}
+
 TEST_F(CompilePoolTest, ACompilerThatHangsIsKilledAtTheDeadline) {
   options_.compile_timeout = absl::Seconds(1);
   const worker::v1::CompileResponse response = Compile("hang");
@@ -160,9 +193,11 @@ TEST_F(CompilePoolTest, ShutdownCancelsWhatRunsAndWhatWaits) {
   std::future<Result> running = Submit(gate.what());
   std::future<Result> waiting = Submit("ok");
   gate.Reached();
-  pool_.reset();
+  pool().Shutdown();
   EXPECT_TRUE(absl::IsCancelled(running.get().status()));
   EXPECT_TRUE(absl::IsCancelled(waiting.get().status()));
+  EXPECT_TRUE(absl::IsCancelled(ErrorOf("ok")));
+  pool_.reset();
   EXPECT_TRUE(HasNoChildren());
 }
 

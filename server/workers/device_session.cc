@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "proto/attune/problem.h"
+#include "server/base/clock.h"
 #include "server/measure/measure.h"
 #include "server/workers/device_timer.h"
 
@@ -19,7 +19,7 @@ using worker::v1::TrialResponse;
 constexpr int kEnoughSamples = 20;
 constexpr double kUnstableWidth = 0.25;
 
-double MillisecondsSince(absl::Time start) { return absl::ToDoubleMilliseconds(absl::Now() - start); }
+double MillisecondsSince(absl::Duration start) { return absl::ToDoubleMilliseconds(SteadyNow() - start); }
 
 bool CannotRunHere(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
@@ -34,15 +34,13 @@ void SetVerdict(TrialResponse& response, v1::Verdict verdict, absl::string_view 
 // of the variant.
 bool SharesItsCores(const v1::Device& device) { return device.warp_size() == 1; }
 
-// Adds the timing, and UNSTABLE when it would not settle. Contention is another process's fault.
-void SetTiming(const v1::Device& device, TrialResponse& response, const v1::Timing& timing) {
-  *response.mutable_timing() = timing;
-  if (timing.settled() || timing.contended() || SharesItsCores(device) || timing.samples() < kEnoughSamples) return;
+// Empty, or why the timing is UNSTABLE. Contention is another process's fault.
+std::string Unsettled(const v1::Device& device, const v1::Timing& timing) {
+  if (timing.settled() || timing.contended() || SharesItsCores(device) || timing.samples() < kEnoughSamples) return "";
   const double width = timing.median_us() > 0 ? (timing.high_us() - timing.low_us()) / timing.median_us() : 0;
-  if (width <= kUnstableWidth) return;
-  SetVerdict(response, v1::VERDICT_UNSTABLE,
-             absl::StrFormat("its times do not settle: %.3g to %.3g us around %.3g us after %d samples",
-                             timing.low_us(), timing.high_us(), timing.median_us(), timing.samples()));
+  if (width <= kUnstableWidth) return "";
+  return absl::StrFormat("its times do not settle: %.3g to %.3g us around %.3g us after %d samples", timing.low_us(),
+                         timing.high_us(), timing.median_us(), timing.samples());
 }
 
 template <typename T>
@@ -80,7 +78,7 @@ worker::v1::Response DeviceSession::Handle(const worker::v1::Request& request) {
 }
 
 absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker::v1::PrepareRequest& request) {
-  const absl::Time start = absl::Now();
+  const absl::Duration start = SteadyNow();
   // The old problem's memory goes before the new one's is taken.
   prepared_.reset();
   request_.reset();
@@ -102,7 +100,7 @@ absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialReques
   absl::StatusOr<TrialResponse> response = prepared_->Check(request.candidate());
   if (!response.ok() || response->verdict() != v1::VERDICT_OK || request.check_only()) return response;
 
-  const absl::Time start = absl::Now();
+  const absl::Duration start = SteadyNow();
   absl::StatusOr<std::unique_ptr<verify::TimedCandidate>> timed = prepared_->ForTiming(request.candidate());
   if (!timed.ok()) {
     if (!CannotRunHere(timed.status())) return timed.status();
@@ -113,9 +111,24 @@ absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialReques
   absl::StatusOr<v1::Timing> timing =
       measure::Measure(timer, request.policy(), measure::Options(), request.leader_us());
   if (!timing.ok()) return timing.status();
-  SetTiming(info_, *response, *timing);
+  absl::Status checked = SetTiming(**timed, timer, *timing, verify::PreparedProblem::Occasion::kTrial, *response);
+  if (!checked.ok()) return checked;
   response->set_time_ms(MillisecondsSince(start));
   return response;
+}
+
+absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, DeviceTimer& timer, const v1::Timing& timing,
+                                      verify::PreparedProblem::Occasion occasion, TrialResponse& response) {
+  absl::StatusOr<verify::Finding> finding = prepared_->CheckTimed(
+      timed, timer.sets(), [&timer] { return timer.RunAgain(); }, occasion);
+  if (!finding.ok()) return finding.status();
+  if (!finding->ok()) {
+    SetVerdict(response, finding->verdict, finding->detail);
+    return absl::OkStatus();
+  }
+  *response.mutable_timing() = timing;
+  if (const std::string why = Unsettled(info_, timing); !why.empty()) SetVerdict(response, v1::VERDICT_UNSTABLE, why);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
@@ -123,7 +136,7 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker:
   absl::StatusOr<std::vector<TrialResponse>> results = CheckAll(request);
   if (!results.ok()) return results.status();
 
-  const absl::Time start = absl::Now();
+  const absl::Duration start = SteadyNow();
   std::vector<std::unique_ptr<verify::TimedCandidate>> timed;
   std::vector<std::unique_ptr<DeviceTimer>> timers;
   std::vector<measure::Timer*> contestants;
@@ -147,14 +160,26 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker:
     if (request.rounds() > 0) options.min_samples = options.max_samples = request.rounds();
     absl::StatusOr<std::vector<v1::Timing>> timings = measure::PlayOff(contestants, request.policy(), options);
     if (!timings.ok()) return timings.status();
+    if (absl::Status status = CheckTogether(contestants.size()); !status.ok()) return status;
     for (size_t i = 0; i < contestants.size(); ++i) {
-      SetTiming(info_, *contestant_results[i], (*timings)[i]);
+      absl::Status status = SetTiming(*timed[i], *timers[i], (*timings)[i], verify::PreparedProblem::Occasion::kPlayOff,
+                                      *contestant_results[i]);
+      if (!status.ok()) return status;
       contestant_results[i]->set_time_ms(MillisecondsSince(start));
     }
   }
   worker::v1::PlayOffResponse response;
   for (TrialResponse& result : *results) response.add_results()->Swap(&result);
   return response;
+}
+
+// Timed in turn, contestants share the inputs: damage is found now, and who did it when each is played off alone.
+absl::Status DeviceSession::CheckTogether(size_t contestants) {
+  if (contestants < 2) return absl::OkStatus();
+  absl::StatusOr<std::string> damage = prepared_->RepairInputs();
+  if (!damage.ok() || damage->empty()) return damage.status();
+  return absl::UnavailableError(
+      absl::StrCat("one of ", contestants, " contestants that were timed in turn changed what they share: ", *damage));
 }
 
 absl::StatusOr<std::vector<TrialResponse>> DeviceSession::CheckAll(const worker::v1::PlayOffRequest& request) {

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/device/device.h"
 #include "server/verify/verify.h"
+#include "server/workers/device_timer.h"
 #include "server/workers/session.h"
 
 namespace attune::workers {
@@ -33,6 +34,11 @@ class DeviceSession : public Session {
 
   absl::Status EnsureDevice();
   absl::Status EnsurePrepared();
+  // Adds the timing, or what timing has brought to light of the candidate. An error when the device failed.
+  absl::Status SetTiming(const verify::TimedCandidate& timed, DeviceTimer& timer, const v1::Timing& timing,
+                         verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);
+  // Unavailable when contestants timed in turn have changed an input.
+  absl::Status CheckTogether(size_t contestants);
   // Checks with fresh data; OK with nothing said when the request asks for no check.
   absl::StatusOr<std::vector<worker::v1::TrialResponse>> CheckAll(const worker::v1::PlayOffRequest& request);
 

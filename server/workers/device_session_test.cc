@@ -35,6 +35,16 @@ class DeviceSessionTest : public ::testing::Test {
       if (*arguments.q.as<uint16_t>() == seen.q[0]) *arguments.o.as<uint16_t>() = 0x4400;
       return status;
     };
+    // Both behave as long as O holds the poison of a check.
+    device->kernels["idle when timed"] = [this](const verify::FakeArguments& arguments) {
+      return Poisoned(arguments) ? verify::RightKernel(problem_)(arguments) : absl::OkStatus();
+    };
+    device->kernels["changes K when timed"] = [this](const verify::FakeArguments& arguments) {
+      const bool timed = !Poisoned(arguments);
+      absl::Status status = verify::RightKernel(problem_)(arguments);
+      if (timed) *arguments.k.as<uint16_t>() = 0x3333;
+      return status;
+    };
     device->kernels["empty"] = [](const verify::FakeArguments&) { return absl::OkStatus(); };
     device->seconds["faster"] = [] { return 5e-6; };
     device->seconds["erratic"] = [this] { return ++erratic_ % 2 * 20e-6 + 10e-6; };
@@ -44,6 +54,11 @@ class DeviceSessionTest : public ::testing::Test {
     device->telemetry.power_w = 70;
     device_ = device.get();
     return device;
+  }
+
+  static bool Poisoned(const verify::FakeArguments& arguments) {
+    const uint16_t o = *arguments.o.as<uint16_t>();
+    return o == 0xFFFF || o == 0x5A5A;
   }
 
   Response Prepare(uint64_t seed = 1) {
@@ -65,13 +80,16 @@ class DeviceSessionTest : public ::testing::Test {
     EXPECT_EQ(response.error_message(), "");
     return response.trial();
   }
-  PlayOffResponse PlayOff(const std::vector<std::string>& artifacts, uint64_t fresh_seed, int rounds = 0) {
+  Response PlayOffResult(const std::vector<std::string>& artifacts, uint64_t fresh_seed, int rounds = 0) {
     Request request;
     for (const std::string& artifact : artifacts) *request.mutable_play_off()->add_candidates() = CandidateOf(artifact);
     request.mutable_play_off()->set_policy(v1::POLICY_COLD);
     request.mutable_play_off()->set_fresh_seed(fresh_seed);
     request.mutable_play_off()->set_rounds(rounds);
-    const Response response = session_.Handle(request);
+    return session_.Handle(request);
+  }
+  PlayOffResponse PlayOff(const std::vector<std::string>& artifacts, uint64_t fresh_seed, int rounds = 0) {
+    const Response response = PlayOffResult(artifacts, fresh_seed, rounds);
     EXPECT_EQ(response.error_message(), "");
     return response.play_off();
   }
@@ -112,6 +130,36 @@ TEST_F(DeviceSessionTest, AWrongCandidateIsNot) {
   EXPECT_EQ(trial.verdict(), v1::VERDICT_WRONG_RESULT);
   EXPECT_FALSE(trial.has_timing());
   EXPECT_TRUE(device_->hot_sets.empty());
+}
+
+TEST_F(DeviceSessionTest, WhatMisbehavesWhenTimedHasItsVerdictAndNoTiming) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  for (const auto& [artifact, verdict] : {std::pair{"idle when timed", v1::VERDICT_WRONG_RESULT},
+                                          std::pair{"changes K when timed", v1::VERDICT_OUT_OF_BOUNDS}}) {
+    ASSERT_EQ(Trial(artifact, /*check_only=*/true).verdict(), v1::VERDICT_OK);
+    const TrialResponse trial = Trial(artifact);
+    EXPECT_EQ(trial.verdict(), verdict) << trial.detail();
+    EXPECT_THAT(trial.detail(), HasSubstr("while it was timed: "));
+    EXPECT_FALSE(trial.has_timing());
+    EXPECT_EQ(Trial("right").verdict(), v1::VERDICT_OK);
+  }
+}
+
+TEST_F(DeviceSessionTest, APlayOffLooksAtWhatWasTimed) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  const PlayOffResponse response = PlayOff({"idle when timed", "right"}, /*fresh_seed=*/77);
+  EXPECT_EQ(response.results(0).verdict(), v1::VERDICT_WRONG_RESULT);
+  EXPECT_FALSE(response.results(0).has_timing());
+  EXPECT_EQ(response.results(1).verdict(), v1::VERDICT_OK) << response.results(1).detail();
+}
+
+TEST_F(DeviceSessionTest, OfContestantsTimedInTurnNobodyIsBlamedForAChangedInputUntilEachIsAlone) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  const Response together = PlayOffResult({"changes K when timed", "right"}, /*fresh_seed=*/77);
+  EXPECT_EQ(together.error_code(), static_cast<int>(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(together.error_message(), HasSubstr("one of 2 contestants"));
+  EXPECT_EQ(PlayOff({"changes K when timed"}, 77).results(0).verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  EXPECT_EQ(PlayOff({"right"}, 77).results(0).verdict(), v1::VERDICT_OK);
 }
 
 TEST_F(DeviceSessionTest, CheckOnlyDoesNotTime) {

@@ -1,5 +1,7 @@
 #include "server/workers/device_timer.h"
 
+#include <algorithm>
+
 #include "absl/time/clock.h"
 
 namespace attune::workers {
@@ -11,6 +13,7 @@ constexpr absl::Duration kPause = absl::Milliseconds(20);
 }  // namespace
 
 absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
+  runs_ = runs;
   const absl::StatusOr<double> seconds =
       policy_ == v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()) : device_.TimeHot(runnables_, runs);
   if (!seconds.ok()) return seconds.status();
@@ -23,6 +26,15 @@ absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
   sample.throttle_reasons = now.throttle_reasons;
   sample.contended = now.contended;
   return sample;
+}
+
+absl::Status DeviceTimer::RunAgain() {
+  return policy_ == v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()).status()
+                                    : device_.TimeHot(runnables_, runs_).status();
+}
+
+size_t DeviceTimer::sets() const {
+  return policy_ == v1::POLICY_COLD ? 1 : std::min(static_cast<size_t>(runs_), runnables_.size());
 }
 
 void DeviceTimer::Pause() { absl::SleepFor(kPause); }

@@ -1,14 +1,14 @@
-#include <signal.h>
-
 #include <algorithm>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/workers/connection.h"
 #include "server/workers/probe.h"
 #include "server/workers/task_thread.h"
+#include "server/workers/tries.h"
 #include "server/workers/workers.h"
 
 namespace attune::workers {
@@ -24,12 +24,6 @@ worker::v1::TrialResponse Verdict(v1::Verdict verdict, absl::string_view detail)
   return response;
 }
 
-// A signal that no kernel causes: somebody, or the system, ended the worker.
-bool EndedFromOutside(const CallResult& result) {
-  return result.failure == CallFailure::kDied &&
-         (result.signal == SIGKILL || result.signal == SIGTERM || result.signal == SIGINT || result.signal == SIGHUP);
-}
-
 class DeviceWorkerImpl : public DeviceWorker {
  public:
   DeviceWorkerImpl(const WorkerOptions& options, const v1::Device& device)
@@ -41,53 +35,53 @@ class DeviceWorkerImpl : public DeviceWorker {
   const v1::Device& device() const override { return device_; }
 
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& prepare) override {
-    return thread_.Run([&]() -> absl::StatusOr<worker::v1::PrepareResponse> {
+    return InTurn([&]() -> absl::StatusOr<worker::v1::PrepareResponse> {
       // Until this one succeeds there is nothing that a trial could rightly run on.
       prepared_.reset();
-      if (absl::Status status = Connect(); !status.ok()) return status;
       return DoPrepare(prepare);
     });
   }
 
   absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& trial) override {
-    return thread_.Run([&]() -> absl::StatusOr<worker::v1::TrialResponse> {
-      if (absl::Status status = ConnectPrepared(); !status.ok()) return status;
+    return InTurn([&]() -> absl::StatusOr<worker::v1::TrialResponse> {
       worker::v1::Request request;
       *request.mutable_trial() = trial;
-      CallResult result = Call(request, options_.trial_timeout);
-      if (result.failure == CallFailure::kTimeout) return Verdict(v1::VERDICT_TIMEOUT, result.detail);
-      if (result.failure == CallFailure::kDied && !EndedFromOutside(result)) {
-        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
-      }
-      absl::Status status = StatusOf(result);
-      // The device reported a fault.
-      if (absl::IsAborted(status)) return Verdict(v1::VERDICT_CRASHED, status.message());
-      if (!status.ok()) return status;
-      return std::move(*result.response.mutable_trial());
+      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProblem);
+      if (!result.ok()) return result.status();
+      if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) return *std::move(verdict);
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_trial());
     });
   }
 
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& play_off) override {
-    return thread_.Run([&]() -> absl::StatusOr<worker::v1::PlayOffResponse> {
-      if (absl::Status status = ConnectPrepared(); !status.ok()) return status;
+    return InTurn([&]() -> absl::StatusOr<worker::v1::PlayOffResponse> {
       worker::v1::Request request;
       *request.mutable_play_off() = play_off;
       // Fresh data are another Prepare.
       const absl::Duration prepare = play_off.fresh_seed() != 0 ? options_.prepare_timeout : absl::ZeroDuration();
-      CallResult result = Call(request, options_.play_off_timeout + prepare);
-      if (absl::Status status = StatusOf(result); !status.ok()) return status;
-      return std::move(*result.response.mutable_play_off());
+      absl::StatusOr<CallResult> result = Insist(request, options_.play_off_timeout + prepare, Needs::kProblem);
+      if (!result.ok()) return result.status();
+      if (play_off.candidates_size() == 1) {
+        if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) {
+          worker::v1::PlayOffResponse response;
+          *response.add_results() = *std::move(verdict);
+          return response;
+        }
+      }
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_play_off());
     });
   }
 
   absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& floor) override {
-    return thread_.Run([&]() -> absl::StatusOr<worker::v1::FloorResponse> {
-      if (absl::Status status = Connect(); !status.ok()) return status;
+    return InTurn([&]() -> absl::StatusOr<worker::v1::FloorResponse> {
       worker::v1::Request request;
       *request.mutable_floor() = floor;
-      CallResult result = Call(request, options_.trial_timeout);
-      if (absl::Status status = StatusOf(result); !status.ok()) return status;
-      return std::move(*result.response.mutable_floor());
+      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProcess);
+      if (!result.ok()) return result.status();
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_floor());
     });
   }
 
@@ -102,17 +96,74 @@ class DeviceWorkerImpl : public DeviceWorker {
     });
   }
 
+  void Shutdown() override {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (connection_ != nullptr) connection_->Kill();
+  }
+
  private:
+  // A task of the thread's; what Shutdown has cut short is Cancelled, whatever it came to.
+  template <typename Work>
+  auto InTurn(Work work) -> decltype(work()) {
+    return thread_.Run([&]() -> decltype(work()) {
+      if (absl::Status status = NotStopped(); !status.ok()) return status;
+      decltype(work()) result = work();
+      if (absl::Status status = NotStopped(); !status.ok()) return status;
+      return result;
+    });
+  }
+
+  absl::Status NotStopped() {
+    const std::lock_guard lock(mutex_);
+    return stopping_ ? absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"))
+                     : absl::OkStatus();
+  }
+
+  enum class Needs { kProcess, kProblem };
+
+  // Makes the call, again in fresh workers as Tries says. An error: it was not made, for want of a worker that is
+  // ready.
+  absl::StatusOr<CallResult> Insist(const worker::v1::Request& request, absl::Duration timeout, Needs needs) {
+    Tries tries;
+    while (true) {
+      absl::Status ready = needs == Needs::kProblem ? ConnectPrepared() : Connect();
+      if (!ready.ok()) return ready;
+      CallResult result = Call(request, timeout);
+      if (tries.Again(result)) continue;
+      result.detail += tries.Words();
+      return result;
+    }
+  }
+
+  // The verdict on the one variant that a call was about, when that has taken the worker or the device down.
+  static std::optional<worker::v1::TrialResponse> Blame(const CallResult& result) {
+    switch (result.failure) {
+      case CallFailure::kTimeout:
+        return Verdict(v1::VERDICT_TIMEOUT, result.detail);
+      case CallFailure::kDied:
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
+      case CallFailure::kGarbage:
+        return std::nullopt;
+      case CallFailure::kNone:
+        break;
+    }
+    const absl::Status status = ErrorOf(result.response);
+    if (!absl::IsAborted(status)) return std::nullopt;
+    return Verdict(v1::VERDICT_CRASHED, status.message());  // the device reported a fault
+  }
+
   absl::Status Connect() {
-    if (connection_ != nullptr) return absl::OkStatus();
-    absl::SleepFor(retry_at_ - absl::Now());
+    if (connection_ != nullptr && connection_->Lives()) return absl::OkStatus();
+    Disconnect();
+    std::this_thread::sleep_until(retry_at_);
     absl::Status status = Start();
     if (status.ok()) {
       back_off_ = absl::ZeroDuration();
     } else if (!absl::IsFailedPrecondition(status)) {
       // Another daemon's lock may be gone at any moment; a worker that does not start is not asked to at full speed.
       back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
-      retry_at_ = absl::Now() + back_off_;
+      retry_at_ = After(back_off_);
     }
     return status;
   }
@@ -120,10 +171,15 @@ class DeviceWorkerImpl : public DeviceWorker {
   absl::Status Start() {
     absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
     if (!connection.ok()) return connection.status();
-    if (absl::Status status = (*connection)->Describe().status(); !status.ok()) return status;
-    connection_ = *std::move(connection);
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"));
+      connection_ = *std::move(connection);
+    }
     fresh_ = true;
-    return absl::OkStatus();
+    absl::Status status = connection_->Describe().status();
+    if (!status.ok()) Disconnect();
+    return status;
   }
 
   // After a respawn the new process gets the last problem again.
@@ -136,11 +192,12 @@ class DeviceWorkerImpl : public DeviceWorker {
   absl::StatusOr<worker::v1::PrepareResponse> DoPrepare(const worker::v1::PrepareRequest& prepare) {
     worker::v1::Request request;
     *request.mutable_prepare() = prepare;
-    CallResult result = Call(request, options_.prepare_timeout);
-    if (absl::Status status = StatusOf(result); !status.ok()) return status;
+    absl::StatusOr<CallResult> result = Insist(request, options_.prepare_timeout, Needs::kProcess);
+    if (!result.ok()) return result.status();
+    if (absl::Status status = StatusOf(*result); !status.ok()) return status;
     prepared_ = prepare;
     fresh_ = false;
-    return std::move(*result.response.mutable_prepare());
+    return std::move(*result->response.mutable_prepare());
   }
 
   // Ends the worker when it is of no more use, and waits until it is gone: two never hold the device.
@@ -150,7 +207,11 @@ class DeviceWorkerImpl : public DeviceWorker {
     return result;
   }
 
-  void Disconnect() { connection_.reset(); }
+  void Disconnect() {
+    std::unique_ptr<Connection> ended;
+    const std::lock_guard lock(mutex_);
+    ended = std::move(connection_);
+  }
 
   absl::Status StatusOf(const CallResult& result) const {
     const std::string prefix = absl::StrCat("device worker of ", device_.id(), ": ");
@@ -171,12 +232,15 @@ class DeviceWorkerImpl : public DeviceWorker {
   const v1::Device device_;
   std::vector<std::string> arguments_;
 
+  std::mutex mutex_;
+  bool stopping_ = false;                   // guarded by mutex_
+  std::unique_ptr<Connection> connection_;  // the tasks'; set and cleared under mutex_, so that Shutdown may kill it
+
   // All below belong to the thread's tasks.
-  std::unique_ptr<Connection> connection_;
   bool fresh_ = false;  // the process has not been given a problem yet
   std::optional<worker::v1::PrepareRequest> prepared_;
   absl::Duration back_off_;
-  absl::Time retry_at_ = absl::InfinitePast();
+  Deadline retry_at_ = Deadline::min();
   TaskThread thread_;  // last: it ends before what its tasks use
 };
 

@@ -11,8 +11,9 @@
 namespace attune::workers {
 namespace {
 
-std::unique_ptr<Process> Shell(const std::string& script) {
-  absl::StatusOr<std::unique_ptr<Process>> process = Process::Spawn("/bin/sh", {"-c", script});
+std::unique_ptr<Process> Shell(
+    const std::string& script, LineSink output = [](absl::string_view) {}) {
+  absl::StatusOr<std::unique_ptr<Process>> process = Process::Spawn("/bin/sh", {"-c", script}, std::move(output));
   EXPECT_TRUE(process.ok()) << process.status();
   return *std::move(process);
 }
@@ -37,6 +38,15 @@ TEST(Process, HasItsSocketAsDescriptorThree) {
   EXPECT_EQ(std::string(text, 5), "hello");
 }
 
+TEST(Process, BringsWhatItWritesInLines) {
+  std::vector<std::string> lines;
+  std::unique_ptr<Process> process =
+      Shell("echo one; echo two >&2; printf three", [&lines](absl::string_view line) { lines.emplace_back(line); });
+  EXPECT_EQ(ExitOf(*process).code, 0);
+  process.reset();
+  EXPECT_THAT(lines, ::testing::ElementsAre("one", "two", "three"));
+}
+
 TEST(Process, InheritsNoOtherDescriptor) {
   ASSERT_EQ(dup2(STDERR_FILENO, 57), 57);  // without close-on-exec
   EXPECT_EQ(ExitOf(*Shell("test ! -e /proc/self/fd/57")).code, 0);
@@ -44,10 +54,25 @@ TEST(Process, InheritsNoOtherDescriptor) {
 }
 
 TEST(Process, ThatCannotBeStartedIsNamed) {
-  const absl::Status status = Process::Spawn("/nonexistent/worker", {}).status();
+  const absl::Status status = Process::Spawn("/nonexistent/worker", {}, [](absl::string_view) {}).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_EQ(status.message(), "cannot start '/nonexistent/worker': No such file or directory");
   EXPECT_TRUE(HasNoChildren());
+}
+
+TEST(Process, IsReapedAtOnceThoughNobodyWaits) {
+  const std::unique_ptr<Process> process = Shell("kill -KILL $$");
+  EXPECT_TRUE(AwaitNoChildren());
+  EXPECT_EQ(ExitOf(*process).reason, "killed by SIGKILL");
+}
+
+TEST(Process, IsKilledWhenItIsStopped) {
+  const std::unique_ptr<Process> process = Shell("kill -STOP $$; echo on >&3");
+  const Process::Exit exit = ExitOf(*process);
+  EXPECT_TRUE(exit.stopped);
+  EXPECT_EQ(exit.reason, "stopped by a signal");
+  char text[4];
+  EXPECT_EQ(read(process->fd(), text, 4), 0);
 }
 
 TEST(Process, IsStillThereWhenTheDeadlinePasses) {

@@ -6,7 +6,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 
@@ -18,6 +20,11 @@ namespace {
 constexpr int kDenied[] = {SCMP_SYS(ptrace),
                            SCMP_SYS(process_vm_readv),
                            SCMP_SYS(process_vm_writev),
+                           SCMP_SYS(pidfd_getfd),
+                           SCMP_SYS(pidfd_send_signal),
+                           SCMP_SYS(tkill),
+                           SCMP_SYS(setsid),
+                           SCMP_SYS(setpgid),
                            SCMP_SYS(kcmp),
                            SCMP_SYS(mount),
                            SCMP_SYS(umount2),
@@ -59,7 +66,12 @@ constexpr int kDenied[] = {SCMP_SYS(ptrace),
                            SCMP_SYS(iopl),
                            SCMP_SYS(ioperm)};
 
-constexpr int kDeniedSocketFamilies[] = {AF_INET, AF_INET6, AF_PACKET, AF_VSOCK, AF_BLUETOOTH, AF_ALG};
+// All but these are denied, those of later kernels included. Drivers speak netlink.
+constexpr int kAllowedSocketFamilies[] = {AF_UNIX, AF_NETLINK};
+constexpr int kSocketFamilies = 64;
+
+// Take the target's process id first.
+constexpr int kSignals[] = {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
 
 struct ReleaseFilter {
   void operator()(void* filter) const { seccomp_release(filter); }
@@ -86,11 +98,25 @@ absl::Status DenySystemCalls() {
     const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0);
     if (result != 0) return FilterError(result, "seccomp_rule_add");
   }
-  for (int family : kDeniedSocketFamilies) {
+  for (int family = 0; family < kSocketFamilies; ++family) {
+    if (std::find(std::begin(kAllowedSocketFamilies), std::end(kAllowedSocketFamilies), family) !=
+        std::end(kAllowedSocketFamilies)) {
+      continue;
+    }
+    // The kernel takes the lower 32 bits of the argument; the filter sees all 64.
     const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-                                        SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)));
+                                        SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<scmp_datum_t>(family)));
     if (result != 0) return FilterError(result, "seccomp_rule_add");
   }
+  const auto self = static_cast<scmp_datum_t>(getpid());
+  for (int call : kSignals) {
+    const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, SCMP_A0(SCMP_CMP_NE, self));
+    if (result != 0) return FilterError(result, "seccomp_rule_add");
+  }
+  // Process 0 is the caller.
+  const int limits =
+      seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+  if (limits != 0) return FilterError(limits, "seccomp_rule_add");
   const int result = seccomp_load(filter.get());
   return result == 0 ? absl::OkStatus() : FilterError(result, "seccomp_load");
 }

@@ -9,9 +9,10 @@ namespace attune::workers {
 // Dies with the thread that started it; gains no privileges by exec; cannot be traced and dumps no core.
 absl::Status HardenProcess();
 
-// From here on sockets other than local ones, tracing, mounting, kernel modules, keys, BPF and the like fail with
-// EPERM; for this process, its threads and all that it starts (PoCL runs a linker). Drivers and compilers need
-// none of these.
+// From here on these fail with EPERM, for this process, its threads and all that it starts (PoCL runs a linker):
+// sockets other than local ones and netlink; signals to other processes, the daemon above all; other processes' memory,
+// descriptors and limits; leaving the process group, so that whoever kills the group leaves nobody behind; tracing,
+// mounting, kernel modules, keys, BPF and the like. Drivers and compilers need none of these.
 absl::Status DenySystemCalls();
 
 }  // namespace attune::workers

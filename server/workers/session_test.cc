@@ -12,11 +12,17 @@
 namespace attune::workers {
 namespace {
 
-// Answers a floor with an error of the code that it names, and anything else with nothing.
+// Answers a floor with an error of the code that it names, a compile with a log that is no UTF-8, and anything else
+// with nothing.
 class EchoSession : public Session {
  public:
   worker::v1::Response Handle(const worker::v1::Request& request) override {
     ++handled;
+    if (request.has_compile()) {
+      worker::v1::Response response;
+      response.mutable_compile()->set_log("\x1b[31mcaf\xe9\x1b[0m:\t1\n");
+      return response;
+    }
     if (!request.has_floor()) return {};
     return ErrorResponse(absl::Status(absl::StatusCode::kAborted, request.floor().entry()));
   }
@@ -63,6 +69,14 @@ TEST_F(ServeTest, EndsAfterAFaultOfTheDeviceHasBeenReported) {
   request.mutable_floor()->set_entry("illegal address");
   EXPECT_EQ(Ask(request).error_message(), "illegal address");
   EXPECT_TRUE(absl::IsAborted(Join()));
+}
+
+TEST_F(ServeTest, WhatACompilerSaysComesAsCleanText) {
+  worker::v1::Request request;
+  request.mutable_compile();
+  EXPECT_EQ(Ask(request).compile().log(), "[31mcaf\xEF\xBF\xBD[0m:\t1\n");
+  shutdown(fds_[0], SHUT_RDWR);
+  EXPECT_TRUE(Join().ok());
 }
 
 TEST_F(ServeTest, EndsOnGarbage) {

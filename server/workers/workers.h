@@ -20,19 +20,23 @@ class CompilePool {
  public:
   virtual ~CompilePool() = default;
   // Queues one compile; among equal priorities first come, first served; higher priority first. `done` runs on a pool
-  // thread and must not block. A response's verdict is OK, COMPILE_ERROR, TIMEOUT or CRASHED; an error status means
-  // LOST: Cancelled after Shutdown, Unavailable when the back end has no compiler here.
+  // thread and must not block. A response's verdict is OK, COMPILE_ERROR, TIMEOUT or CRASHED, the last two where fresh
+  // workers ended alike (workers/tries.h); an error status means LOST: Cancelled after Shutdown, Unavailable when the
+  // back end has no compiler here.
   using Done = std::function<void(absl::StatusOr<worker::v1::CompileResponse>)>;
   virtual void Submit(worker::v1::CompileRequest request, int priority, Done done) = 0;
   // "nvrtc 13.0"; Unavailable with the reason when the back end has no compiler here.
   virtual absl::StatusOr<std::string> Toolchain(v1::Backend backend) = 0;
   virtual int size() const = 0;
+  // Ends the workers; all that was submitted, and will be, is Cancelled. Any thread may call it, again too.
+  virtual void Shutdown() = 0;
 };
 
 // The one process that holds a device. Calls block their thread; one call at a time (callers take turns outside).
-// A worker that dies or misses its deadline is killed and respawned on the next call; for Trial that is a verdict
-// (CRASHED, TIMEOUT), for the others an error status. After a respawn the last successful Prepare is repeated before
-// the next Trial or PlayOff.
+// A worker that dies or misses its deadline is replaced, and the call made again where that may have been the host's
+// fault (workers/tries.h). What ends workers all the same has a verdict (CRASHED, TIMEOUT) where one variant is to
+// blame, in Trial and in a PlayOff of one; otherwise the call has an error status. After a respawn the last successful
+// Prepare is repeated before the next Trial or PlayOff.
 class DeviceWorker {
  public:
   virtual ~DeviceWorker() = default;
@@ -43,6 +47,9 @@ class DeviceWorker {
   virtual absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request) = 0;
   // Gives the device's memory back; a no-op when no process runs.
   virtual void Release() = 0;
+  // Ends the process; the call in progress, and every later one, is Cancelled: no verdict comes of it. Any thread may
+  // call it, again too.
+  virtual void Shutdown() = 0;
 };
 
 struct WorkerOptions {

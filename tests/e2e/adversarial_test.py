@@ -19,6 +19,14 @@ EXPECTED = {
     "nondeterministic_opencl": "UNSTABLE",
 }
 
+# Right whenever they are checked. So small a problem is run often enough to be timed, however busy the host.
+SMALL_PROBLEM = "b1.h1.q16.d16.f16"
+EXPECTED_WHEN_TIMED = {
+    "changes_inputs_timed_opencl": "OUT_OF_BOUNDS",
+    "recognizes_poison_opencl": "WRONG_RESULT",
+    "counts_runs_opencl": "WRONG_RESULT",
+}
+
 
 class AdversarialTest(DaemonTest):
     def test_every_bad_variant_gets_its_verdict_and_harms_nothing_else(self):
@@ -46,6 +54,21 @@ class AdversarialTest(DaemonTest):
         self.assertGreater(len(answered), 3)
         best = daemon.json("best", PROBLEM)[0]
         self.assertEqual(best["parameters"]["BAD"], 0)
+        daemon.stop()
+
+    def test_a_variant_that_misbehaves_only_when_timed_is_blamed_and_those_after_it_are_not(self):
+        # One compile worker hands the variants on in the order of the manifests, the bad ones first.
+        daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--compile_workers=1"])
+        families = [argument for name in EXPECTED_WHEN_TIMED for argument in ("--family", name)]
+        daemon.attune("tune", SMALL_PROBLEM, *families, check=False)
+        for name, expected in EXPECTED_WHEN_TIMED.items():
+            trials = {t["parameters"]["BAD"]: t for t in daemon.trials(SMALL_PROBLEM) if t["family"] == name}
+            self.assertEqual(trials[1]["verdict"], expected, f"{trials[1]}\n{daemon.log}")
+            self.assertIn("while it was timed: ", trials[1]["detail"])
+            self.assertEqual(trials[0]["verdict"], "OK", f"{trials[0]}\n{daemon.log}")
+            number = {bad: int(t["trial"].removeprefix("trials/")) for bad, t in trials.items()}
+            self.assertLess(number[1], number[0])
+        self.assertEqual(daemon.json("best", SMALL_PROBLEM)[0]["parameters"]["BAD"], 0)
         daemon.stop()
 
     def test_a_quarantined_variant_is_not_tried_again(self):

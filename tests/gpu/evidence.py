@@ -19,10 +19,23 @@ KERNELS = [
 # What tests/gpu/sanitize.py runs.
 SANITIZED = [*KERNELS, "tests/families/*_cuda/*"]
 
+# Families of tests that tests/gpu/suite.py expects verdicts of.
+ADVERSARIAL = (
+    "changes_inputs_timed",
+    "compile_error",
+    "counts_runs",
+    "crash",
+    "hang",
+    "out_of_bounds",
+    "recognizes_poison",
+    "tensor_map",
+    "wrong_rows",
+)
+
 # What tests/gpu/suite.py runs: CUDA kernels, and the code that launches, checks and times them.
 COVERED = [
     *KERNELS,
-    *(f"tests/families/{name}_cuda/*" for name in ("compile_error", "crash", "hang", "out_of_bounds", "wrong_rows")),
+    *(f"tests/families/{name}_cuda/*" for name in ADVERSARIAL),
     "server/device/cuda/*.cc",
     "server/device/cuda/*.h",
     "server/verify/*.cc",

@@ -3,6 +3,16 @@
 import json
 
 
+def argument(arg):
+    """[kind, value]; of a tensor map the value is its fields, `base` such an argument again or None."""
+    if arg.kind != "TENSOR_MAP":
+        return [arg.kind, arg.value]
+    each = arg.value
+    numbers = ("base_offset", "element", "dims", "strides", "box", "swizzle_bytes", "l2_promotion_bytes")
+    fields = {name: getattr(each, name) for name in numbers}
+    return [arg.kind, {**fields, "base": each.base and argument(each.base)}]
+
+
 def job(problem, variant, recipe, artifact):
     """What launch.py runs. `recipe` is attune.values.LaunchRecipe, `artifact` the file of its code."""
     return {
@@ -16,7 +26,9 @@ def job(problem, variant, recipe, artifact):
                 "grid": list(launch.grid),
                 "block": list(launch.block),
                 "dynamic_shared_bytes": launch.dynamic_shared_bytes,
-                "args": [[arg.kind, arg.value] for arg in launch.args],
+                "args": [argument(arg) for arg in launch.args],
+                "cluster": launch.cluster,
+                "overlaps_previous": launch.overlaps_previous,
             }
             for launch in recipe.launches
         ],

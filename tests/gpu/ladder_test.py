@@ -29,8 +29,8 @@ SPACES = {
     WMMA: space(WMMA, **SCALAR, **TILED),
     MMA: space(
         MMA, BLOCK_M=[64, 128], BLOCK_N=[64], WARPS_M=[4], WARPS_N=[1, 2], K_STAGES=[1, 2], V_STAGES=[1, 2],
-        Q_REGISTERS=[0, 1], LAZY_RESCALE=[0, 1], MIN_CTAS=[1], PACK_GQA=[0], KV_SPLITS=[1, 2, 4, 8], COMBINE=[0, 1, 2],
-        PERSISTENT=[0, 1], LONGEST_FIRST=[0],
+        Q_REGISTERS=[0, 1], LAZY_RESCALE=[0, 1], MIN_CTAS=[1], PACK_GQA=[0], KV_SPLITS=[1, 2, 4, 8],
+        COMBINE=[0, 1, 2], PERSISTENT=[0, 1], LONGEST_FIRST=[0],
     ),
 }  # fmt: skip
 GOAL = next(

@@ -19,13 +19,20 @@ import buffers
 NUMBERS = {"I32": ctypes.c_int32, "I64": ctypes.c_int64, "F32": ctypes.c_float}
 
 
-def arguments(launch, addresses, scratch):
-    """A launch's arguments as C values. A role that the problem lacks is a null pointer."""
+def arguments(launch, addresses, scratch, encode):
+    """A launch's arguments as C values. A role that the problem lacks is a null pointer, and a tensor map of it zeros;
+    `encode` makes any other of its fields and its tensor's address."""
+
+    def address(kind, given):
+        return scratch[given] if kind == "SCRATCH" else addresses.get(kind, 0)
 
     def value(kind, given):
         if kind in NUMBERS:
             return NUMBERS[kind](given)
-        return ctypes.c_uint64(scratch[given] if kind == "SCRATCH" else addresses.get(kind, 0))
+        if kind != "TENSOR_MAP":
+            return ctypes.c_uint64(address(kind, given))
+        base = address(*given["base"]) if given["base"] else 0
+        return encode(given, (base + given["base_offset"]) % 2**64) if base else (ctypes.c_uint64 * 16)()
 
     return [value(*arg) for arg in launch["args"]]
 
@@ -70,13 +77,60 @@ class Device:
         for launch in launches:
             function = self.call("cuModuleGetFunction", module, launch["entry"].encode())
             self.call("cuFuncSetAttribute", function, attribute, launch["dynamic_shared_bytes"])
+            if launch["cluster"]:
+                large = self._api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+                self.call("cuFuncSetAttribute", function, large, 1)
             found.append(function)
         return found
 
+    def encode(self, fields, address):
+        """The 128 bytes of a tensor map."""
+        api = self._api
+        types = {
+            "U8": api.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT8,
+            "F16": api.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            "BF16": api.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+            "F32": api.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        }
+        encoded = self.call(
+            "cuTensorMapEncodeTiled",
+            types[fields["element"]],
+            len(fields["dims"]),
+            address,
+            [api.cuuint64_t(dim) for dim in fields["dims"]],
+            [api.cuuint64_t(stride) for stride in fields["strides"]],
+            [api.cuuint32_t(side) for side in fields["box"]],
+            [api.cuuint32_t(1) for _ in fields["box"]],
+            api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            api.CUtensorMapSwizzle([0, 32, 64, 128].index(fields["swizzle_bytes"])),
+            api.CUtensorMapL2promotion([0, 64, 128, 256].index(fields["l2_promotion_bytes"])),
+            api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+        return (ctypes.c_uint64 * 16).from_buffer_copy(ctypes.string_at(int(encoded.getPtr()), 128))
+
     def launch(self, function, launch, given):
         pointers = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
-        shape = (*launch["grid"], *launch["block"], launch["dynamic_shared_bytes"])
-        self.call("cuLaunchKernel", function, *shape, 0, ctypes.addressof(pointers), 0)
+        config = self._api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = launch["grid"]
+        config.blockDimX, config.blockDimY, config.blockDimZ = launch["block"]
+        config.sharedMemBytes = launch["dynamic_shared_bytes"]
+        config.attrs = self._attributes(launch)
+        config.numAttrs = len(config.attrs)
+        self.call("cuLaunchKernelEx", config, function, ctypes.addressof(pointers), 0)
+
+    def _attributes(self, launch):
+        ids = self._api.CUlaunchAttributeID
+        attributes = []
+        if launch["cluster"]:
+            attributes.append(self._api.CUlaunchAttribute())
+            attributes[-1].id = ids.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            sides = attributes[-1].value.clusterDim
+            sides.x, sides.y, sides.z = launch["cluster"]
+        if launch["overlaps_previous"]:
+            attributes.append(self._api.CUlaunchAttribute())
+            attributes[-1].id = ids.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            attributes[-1].value.programmaticStreamSerializationAllowed = 1
+        return attributes
 
 
 def run(job, runs, device):
@@ -90,7 +144,7 @@ def run(job, runs, device):
     written = []
     for _ in range(runs):
         for function, launch in zip(functions, job["launches"]):
-            device.launch(function, launch, arguments(launch, addresses, scratch))
+            device.launch(function, launch, arguments(launch, addresses, scratch, device.encode))
         device.call("cuCtxSynchronize")
         written.append({role: device.read(addresses[role], size) for role, size in outputs.items()})
     return written, problem

@@ -23,6 +23,8 @@ RECIPE = types.SimpleNamespace(
             grid=(3, 1, 1),
             block=(32, 1, 1),
             dynamic_shared_bytes=1024,
+            cluster=None,
+            overlaps_previous=False,
             args=[
                 types.SimpleNamespace(kind=kind, value=value)
                 for kind, value in [
@@ -59,6 +61,9 @@ class FakeDevice:
     def launch(self, function, launch, given):
         self.launches.append((function, launch["grid"], given))
 
+    def encode(self, fields, address):
+        return fields["box"], address
+
     def call(self, name):
         assert name == "cuCtxSynchronize"
 
@@ -82,6 +87,19 @@ class Launch(unittest.TestCase):
         # Q, K and V come first, then O and the one scratch buffer that has bytes.
         self.assertEqual([value.value for value in given], [100, 400, 0, 0, 500, -3, 0.5])
         self.assertEqual([type(value) for value in given[-2:]], [ctypes.c_int32, ctypes.c_float])
+
+    def test_a_tensor_map_is_of_its_buffers_address_and_of_a_null_buffer_zeros(self):
+        def tensor_map(base):
+            numbers = {"base_offset": -16, "element": "F16", "dims": (8, 2), "strides": (16,), "box": (8, 2)}
+            return types.SimpleNamespace(base=base, swizzle_bytes=0, l2_promotion_bytes=0, **numbers)
+
+        bases = [types.SimpleNamespace(kind="K", value=0), types.SimpleNamespace(kind="LSE", value=0), None]
+        given = [types.SimpleNamespace(kind="TENSOR_MAP", value=tensor_map(base)) for base in bases]
+        one = json.loads(json.dumps({"args": [jobs.argument(arg) for arg in given]}))
+        device = FakeDevice()
+        k, lse, none = launch.arguments(one, {"K": 200}, [], device.encode)
+        self.assertEqual(k, ([8, 2], 184))
+        self.assertEqual((bytes(lse), bytes(none)), (bytes(128), bytes(128)))
 
     def test_scratch_is_zeroed_where_the_recipe_says_so_and_inputs_are_filled(self):
         device = FakeDevice()

@@ -10,6 +10,7 @@ adversarial family gets its verdict, and writes
 
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import gzip
 import json
@@ -56,6 +57,7 @@ MMA = [
     "b2.h8.q1024.d128.f16.causal.lse",
     "b1.h8.kvh2.q4.kv3000.d128.bf16.causal-br.lse",
     "b1.h8.kvh1.q70.kv2100.d160.f16.bshd",
+    "b1.h64.q256.kv1024.d64.f16.causal-br.lse",
 ]
 
 # What only that family computes: windows, softcap, sinks, any head dimension, sequences of different lengths (some
@@ -68,6 +70,7 @@ FEATURES = [
     "b2.h4.q239.kv799.d40.f16.causal-br.bshd",
     "b1.h2.q799.kv113.d72.bf16.causal-br.lse",
     "b1.h2.q1023.kv1024.d136.f16.causal",
+    "b2.h40.q515.kv300.d64.f16.window64.lse",
     "b2.h8.kvh2.q64.kv300.d64.f16.causal-br.sinks.lse",
     "b2.h8.kvh2.q1.kv3000.d128.bf16.sinks",
     "b4.h4.kvh2.q113.kv203.d64.f16.causal-br.varlen.lse",
@@ -78,8 +81,21 @@ FEATURES = [
     "b8.h8.kvh2.q1.kv4097.d128.f16.page16.lse",
     "b2.h4.q300.kv799.d64.f16.causal-br.page256",
     "b4.h8.kvh2.q113.kv1000.d128.f16.causal-br.varlen.page128.lse",
+    "b4.h4.q113.kv203.d80.f16.causal-br.varlen.page32.lse",
     "b4.h8.kvh2.q70.kv500.d96.bf16.window40.softcap20.sinks.varlen.page16.lse",
 ]
+
+# The family for Hopper, by itself: one to three consumers, persistent or not, panels of 64 and 32 columns, tails of
+# rows and keys, rows that see nothing, every feature that it has.
+HOPPER = [
+    "b2.h40.q300.kv333.d64.f16.lse",
+    "b4.h16.kvh4.q1023.kv1024.d128.bf16.causal-br.lse",
+    "b2.h40.q203.kv113.d96.f16.causal-br.bshd.lse",
+    "b1.h70.q700.d256.f16.causal",
+    "b1.h70.q300.kv799.d192.bf16.window100.softcap20.sinks.lse",
+    "b1.h4.q130.kv70.d64.f16.sinks",
+]
+NEEDS = {"--family=attention_hopper": 90}  # the least compute capability; other devices skip its runs
 
 # One variant of each family by itself, and what the job must say of it.
 ADVERSARIAL = {
@@ -88,7 +104,14 @@ ADVERSARIAL = {
     "out_of_bounds_cuda": "OUT_OF_BOUNDS",
     "wrong_rows_cuda": "WRONG_RESULT",
     "compile_error_cuda": "COMPILE_ERROR",
+    # These three misbehave only once they are timed.
+    "changes_inputs_timed_cuda": "OUT_OF_BOUNDS",
+    "recognizes_poison_cuda": "WRONG_RESULT",
+    "counts_runs_cuda": "WRONG_RESULT",
 }
+
+# Families that are right only if launches are what their recipes say, and the least compute capability that they need.
+FAITHFUL = {"tensor_map_cuda": 90}
 
 
 def tune(daemon, problem, *arguments):
@@ -112,15 +135,16 @@ def check_trials(problem, trials, failures):
 
 
 def adversarial(bundle, scratch, failures):
-    """Each bad variant gets its verdict, its good twin stays OK, and the daemon answers meanwhile."""
+    """Each bad variant gets its verdict, its good twin stays OK, and the daemon answers meanwhile. All of a faithful
+    family are OK."""
     directory = scratch / "adversarial"
     directory.mkdir()
-    daemon = Daemon(
-        bundle, directory, [ROOT / "kernels_src", ROOT / "tests/families"], ["--trial_timeout=5s"]
-    )
+    daemon = Daemon(bundle, directory, [ROOT / "kernels_src", ROOT / "tests/families"], ["--trial_timeout=5s"])
     seen = {}
     problem = "b1.h1.q64.d64.f16"
-    for family, expected in ADVERSARIAL.items():
+    device = next(line for line in daemon.attune("devices") if line.get("device") == "cuda:0")
+    faithful = {family: "OK" for family, least in FAITHFUL.items() if device["compute_capability"] >= least}
+    for family, expected in {**ADVERSARIAL, **faithful}.items():
         trials = [t for t in tune(daemon, problem, "--family", family) if t["family"] == family]
         verdicts = sorted({t["verdict"] for t in trials})
         seen[family] = verdicts
@@ -161,6 +185,8 @@ def tune_all(bundle, scratch, name, runs, flags, failures):
     device = [line for line in daemon.attune("devices") if line.get("device") == "cuda:0"]
     kept, everything, best = {}, [], []
     for problem, arguments in runs:
+        if any(device[0]["compute_capability"] < NEEDS.get(argument, 0) for argument in arguments):
+            continue
         trials = tune(daemon, problem, *arguments)
         check_trials(problem, trials, failures)
         kept[problem] = [brief(trial) for trial in trials]
@@ -175,14 +201,20 @@ def main():
     parser.add_argument("--bundle", type=pathlib.Path, default=ROOT / "bundle")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--samples", type=int, default=60, help="variants tried of each sampled problem")
+    parser.add_argument(
+        "--exhaustive", nargs="+", default=EXHAUSTIVE, metavar="PROBLEM", help="tuned over every variant: minutes each"
+    )
     parser.add_argument("--parts", nargs="+", choices=evidence.PARTS, default=evidence.PARTS, help="run only these")
     parser.add_argument("--join", type=pathlib.Path, help="evidence of the other parts, from the same sources")
+    parser.add_argument(
+        "--at-once", type=int, default=1, help="parts run side by side: sooner done, but their timings are contended"
+    )
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
     arguments.out.mkdir(parents=True, exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="attune-gpu-"))
     sources = evidence.source_hashes()
-    report = {"command": "tests/gpu/suite.py", "sources": sources, "parts": {}, "failures": []}
+    report = {"command": " ".join(["tests/gpu/suite.py", *sys.argv[1:]]), "sources": sources, "parts": {}, "failures": []}
     if arguments.join:
         report = json.loads(arguments.join.read_text())
         if report["sources"] != sources:
@@ -195,26 +227,35 @@ def main():
     samples = [(problem, sample) for problem in SAMPLED]
     samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA + FEATURES]
     runs = {
-        "exhaustive": ([(problem, ()) for problem in EXHAUSTIVE], []),
-        "sampled": (samples, []),
+        "exhaustive": ([(problem, ()) for problem in arguments.exhaustive], []),
+        "sampled": (samples + [(problem, (*sample, "--family=attention_hopper")) for problem in HOPPER], []),
         # The L4's code path: its limits, and compute_89 PTX that the driver compiles.
         "as_l4": ([(problem, sample) for problem in EXHAUSTIVE] + samples, ["--emulate=l4"]),
         # And on the bench's whole grid: the guess of the family that is fastest there, and another of its variants.
         "l4_grid": ([(problem, (*pair, "--family=attention_mma")) for problem in bench_grid()], ["--emulate=l4"]),
     }
-    for part in arguments.parts:
-        print(f"== {part}", flush=True)
+
+    def run(part):
+        """What the evidence keeps of a part, and what goes into its own file."""
         if part == "unit_tests":
-            report["parts"][part] = unit_tests(bundle, failures)
-        elif part == "adversarial":
-            report["parts"][part] = adversarial(bundle, scratch, failures)
-        else:
-            report["parts"][part], trials, best = tune_all(bundle, scratch, part, *runs[part], failures)
-            with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
-                for line in trials + best:
-                    out.write(json.dumps(line) + "\n")
-        text = json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"')
-        (arguments.out / "evidence.json").write_text(text + "\n")
+            return unit_tests(bundle, failures), []
+        if part == "adversarial":
+            return adversarial(bundle, scratch, failures), []
+        kept, trials, best = tune_all(bundle, scratch, part, *runs[part], failures)
+        return kept, trials + best
+
+    with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
+        started = {pool.submit(run, part): part for part in arguments.parts}
+        for done in concurrent.futures.as_completed(started):
+            part = started[done]
+            report["parts"][part], lines = done.result()
+            print(f"== {part} done", flush=True)
+            if lines:
+                with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
+                    for line in lines:
+                        out.write(json.dumps(line) + "\n")
+            text = json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"')
+            (arguments.out / "evidence.json").write_text(text + "\n")
     for failure in failures[:40]:
         print(f"FAILED {failure}")
     print(f"{len(failures)} failures")

@@ -15,7 +15,7 @@ class Guarded {
  public:
   // Zeros. Memory is taken where it is touched, so that an array may be larger than what the machine has.
   explicit Guarded(size_t count) : count_(count) {
-    const size_t bytes = (count * sizeof(T) + 15) / 16 * 16;  // to end, and so begin, at a multiple of 16
+    const size_t bytes = count * sizeof(T);  // not rounded up: an array ends exactly at the page behind it
     const size_t inner = (bytes + kPage - 1) / kPage * kPage;
     mapped_ = inner + 2 * kPage;
     void* const memory = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -16,7 +16,7 @@ class Reference {
     ForEachRow([&](int sequence, int head, int row) { Compute(tensors, sequence, head, row); });
   }
 
-  // The largest of a kernel's deviations, relative where a value is above 1; infinite where it left NaN.
+  // The largest of a kernel's deviations, relative where a value is above 1; infinite where one alone is NaN.
   struct Deviation {
     double o = 0, lse = 0;
   };
@@ -61,7 +61,7 @@ class Reference {
       maximum = std::max(maximum, logit);
     }
 
-    double sum = maximum > -INFINITY ? std::exp(sink - maximum) : 0.0;
+    double sum = maximum == -INFINITY ? 0.0 : std::exp(sink - maximum);
     double* const output = o_.data() + place;
     for (size_t key = 0; key < logits.size(); ++key) {
       if (logits[key] == -INFINITY) continue;
@@ -70,12 +70,13 @@ class Reference {
       const Element* const value = &tensors.v[key_place(static_cast<int>(key))];
       for (int i = 0; i < dim; ++i) output[i] += weight * ToFloat(value[i]);
     }
-    for (int i = 0; i < dim; ++i) output[i] = sum > 0 ? output[i] / sum : 0.0;
+    for (int i = 0; i < dim; ++i) output[i] = sum == 0 ? 0.0 : output[i] / sum;
     lse_[problem_.LogSumPlace(sequence, head, row)] = maximum + std::log(sum);
   }
 
   static void Raise(double& worst, double got, double wanted) {
-    const double deviation = got == wanted ? 0.0 : std::abs(got - wanted) / std::max(1.0, std::abs(wanted));
+    const bool same = got == wanted || (std::isnan(got) && std::isnan(wanted));
+    const double deviation = same ? 0.0 : std::abs(got - wanted) / std::max(1.0, std::abs(wanted));
     worst = std::isnan(deviation) ? INFINITY : std::max(worst, deviation);
   }
 

@@ -1,5 +1,6 @@
-// A problem's tensors. NaN are the keys of a sequence that has no queries, rows of pages that are behind a sequence's
-// end, and pages that are nobody's; entries of the page table behind a sequence's last page are -1.
+// A problem's tensors. Some query rows and sinks are NaN or infinite, and so are their results. NaN are the keys of a
+// sequence that has no queries, rows of pages that are behind a sequence's end, and pages that are nobody's; entries of
+// the page table behind a sequence's last page are -1.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,8 @@ class Tensors {
     std::copy(problem.kv_lengths.begin(), problem.kv_lengths.begin() + kv_lengths.size(), kv_lengths.begin());
     for (size_t i = 0; i < q_bounds.size(); ++i) q_bounds[i] = problem.FirstQuery(static_cast<int>(i));
     for (size_t i = 0; i < kv_bounds.size(); ++i) kv_bounds[i] = problem.FirstKey(static_cast<int>(i));
-    const float logits[] = {0.5f, -INFINITY, 5.0f, -3.0f, 60.0f};
-    for (size_t head = 0; head < sinks.size(); ++head) sinks[head] = logits[head % 5];
+    const float logits[] = {0.5f, -INFINITY, 5.0f, -3.0f, 60.0f, INFINITY, NAN};
+    for (size_t head = 0; head < sinks.size(); ++head) sinks[head] = logits[head % 7];
     if (problem.page_size) DealPages(first_page);
     FillInputs();
     Clear();
@@ -99,7 +100,9 @@ class Tensors {
     const auto fill = [&](Element* row, float times) {
       for (int i = 0; i < problem.head_dim; ++i) row[i] = ToElement(times * normal(random));
     };
-    for (size_t at = 0; at < q.size(); at += problem.head_dim) fill(q.data() + at, 2.0f);
+    for (size_t row = 0; row * problem.head_dim < q.size(); ++row) {
+      fill(q.data() + row * problem.head_dim, row % 41 == 7 ? NAN : 2.0f);
+    }
     for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
       const float times = problem.q_lengths[sequence] > 0 ? 1.0f : NAN;
       for (int head = 0; head < problem.heads_kv; ++head) {

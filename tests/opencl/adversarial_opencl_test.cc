@@ -55,7 +55,8 @@ class Adversarial : public ::testing::Test {
 TEST_F(Adversarial, GoodVariantsAreRight) {
   for (const char* family :
        {"hang_opencl", "crash_opencl", "out_of_bounds_opencl", "wrong_rows_opencl", "compile_error_opencl",
-        "stale_output_opencl", "changes_inputs_opencl", "nondeterministic_opencl"}) {
+        "stale_output_opencl", "changes_inputs_opencl", "nondeterministic_opencl", "changes_inputs_timed_opencl",
+        "recognizes_poison_opencl", "counts_runs_opencl"}) {
     const Outputs outputs = RunFamily(family, "BAD=0");
     EXPECT_EQ(Difference(outputs.o, problem_, expected_), "") << family;
     EXPECT_EQ(Difference(outputs.lse, expected_.lse, 1e-4), "") << family;

@@ -11,7 +11,8 @@
 namespace attune::testing {
 namespace {
 
-constexpr Inputs kAllInputs[] = {Inputs::kNormal, Inputs::kOffsetMean, Inputs::kLargeLogits, Inputs::kDominantKey};
+constexpr Inputs kAllInputs[] = {Inputs::kNormal, Inputs::kOffsetMean, Inputs::kLargeLogits, Inputs::kDominantKey,
+                                 Inputs::kNaNRow};
 
 class OpenClKernels : public ::testing::Test {
  protected:
@@ -60,14 +61,17 @@ class OpenClKernels : public ::testing::Test {
         ReferenceOptions(problem, plain), {"reference"});
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->verdict(), v1::VERDICT_OK) << compiled->log();
-    const Tensors tensors = MakeTensors(problem, Inputs::kOffsetMean, /*seed=*/1);
-    const Result expected = HostAttention(problem, tensors);
-    absl::StatusOr<Outputs> outputs = RunAttention(*host_->device, compiled->artifact(), ReferenceRecipe(problem),
-                                                   problem, tensors, {.o_element_bytes = 4});
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    EXPECT_EQ(Difference(outputs->o_f32, expected.o, tolerance), "") << text;
-    EXPECT_EQ(Difference(outputs->lse, expected.lse, plain ? 1e-2 : 1e-5), "") << text;
-    EXPECT_TRUE(outputs->red_zones_intact);
+    for (Inputs inputs : {Inputs::kOffsetMean, Inputs::kNaNRow}) {
+      const Tensors tensors = MakeTensors(problem, inputs, /*seed=*/1);
+      const Result expected = HostAttention(problem, tensors);
+      absl::StatusOr<Outputs> outputs = RunAttention(*host_->device, compiled->artifact(), ReferenceRecipe(problem),
+                                                     problem, tensors, {.o_element_bytes = 4});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      EXPECT_EQ(Difference(outputs->o_f32, expected.o, tolerance), "")
+          << text << ", inputs " << static_cast<int>(inputs);
+      EXPECT_EQ(Difference(outputs->lse, expected.lse, plain ? 1e-2 : 1e-5), "") << text;
+      EXPECT_TRUE(outputs->red_zones_intact);
+    }
   }
 
   static Host* host_;

@@ -50,6 +50,9 @@ Tensors MakeTensors(const Problem& problem, Inputs inputs, uint32_t seed) {
     return values;
   };
   Tensors tensors = {draw(q_size, scale, 0), draw(kv_size, scale, mean), draw(kv_size, 1, mean)};
+  if (inputs == Inputs::kNaNRow) {
+    std::fill_n(tensors.q.rbegin(), problem.head_dim, FromFloat(std::nanf(""), problem.dtype));
+  }
   if (inputs == Inputs::kDominantKey) {
     // Every query has 2 in its first column; the middle key has 40 there, the others 0.
     for (int64_t i = 0; i < q_size; i += problem.head_dim) tensors.q[i] = FromFloat(2, problem.dtype);
@@ -110,7 +113,7 @@ std::string Difference(absl::Span<const float> out, absl::Span<const double> exp
   if (out.size() < expected.size()) return absl::StrCat("element ", out.size(), " is missing");
   for (size_t i = 0; i < expected.size(); ++i) {
     const double value = out[i];
-    if (value == expected[i]) continue;  // infinities
+    if (value == expected[i] || (std::isnan(value) && std::isnan(expected[i]))) continue;  // infinities
     if (std::abs(value - expected[i]) <= tolerance * (1 + std::abs(expected[i]))) continue;
     return absl::StrCat("element ", i, " is ", value, ", expected ", expected[i]);
   }

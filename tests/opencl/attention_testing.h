@@ -16,6 +16,7 @@ enum class Inputs {
   kOffsetMean,   // K and V have mean 1: zero-mean inputs hide errors of normalisation
   kLargeLogits,  // exp overflows without the running maximum
   kDominantKey,  // one key takes nearly all of every row's weight
+  kNaNRow,       // the last row of Q is NaN
 };
 
 struct Tensors {
@@ -31,7 +32,7 @@ Result HostAttention(const Problem& problem, const Tensors& tensors);
 
 double ToDouble(uint16_t element, v1::DType dtype);
 
-// "" when |out - expected| <= tolerance * (1 + |expected|) everywhere, or the first element where it is not.
+// "" when |out - expected| <= tolerance * (1 + |expected|) or both are NaN everywhere, or the first element where not.
 std::string Difference(absl::Span<const uint16_t> out, const Problem& problem, const Result& expected);
 std::string Difference(absl::Span<const float> out, absl::Span<const double> expected, double tolerance);
 

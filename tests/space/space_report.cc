@@ -65,6 +65,7 @@ struct Space {
 
 struct Totals {
   int64_t variants = 0, codes = 0, failed = 0, spilling = 0, spilling_codes = 0, over_shared = 0;
+  int64_t losing = 0;
   int64_t most_registers = 0, most_shared = 0;
 };
 
@@ -83,16 +84,22 @@ worker::v1::CompileRequest RequestFor(const Code& code, const v1::Device& device
   return request;
 }
 
-// Of the main launch's kernel; `dynamic` is what the recipe asks for beside the static part.
-v1::Resources ResourcesOf(const worker::v1::CompileResponse& response, const v1::KernelLaunch& main) {
-  v1::Resources resources;
+// Of the main launch's kernel.
+worker::v1::CompileResponse::Entry EntryOf(const worker::v1::CompileResponse& response, const v1::KernelLaunch& main) {
   for (const auto& entry : response.entries()) {
-    if (entry.name() != main.entry()) continue;
-    resources.set_registers(entry.registers());
-    resources.set_spill_bytes(entry.spill_bytes());
-    resources.set_stack_bytes(entry.stack_bytes());
-    resources.set_shared_bytes(entry.static_shared_bytes() + main.dynamic_shared_bytes());
+    if (entry.name() == main.entry()) return entry;
   }
+  return {};
+}
+
+// What the recipe asks for included.
+v1::Resources ResourcesOf(const worker::v1::CompileResponse& response, const v1::KernelLaunch& main) {
+  const worker::v1::CompileResponse::Entry entry = EntryOf(response, main);
+  v1::Resources resources;
+  resources.set_registers(entry.registers());
+  resources.set_spill_bytes(entry.spill_bytes());
+  resources.set_stack_bytes(entry.stack_bytes());
+  resources.set_shared_bytes(entry.static_shared_bytes() + main.dynamic_shared_bytes());
   return resources;
 }
 
@@ -167,7 +174,7 @@ void Compile(const v1::Device& device, workers::CompilePool& pool, Space& space)
 void WriteCsv(const Space& space, const v1::Device& device, bool compiled, const std::string& path) {
   std::ofstream csv(path);
   csv << "problem,variant,guess,threads,ctas,shared_bytes";
-  csv << (compiled ? ",registers,spill_bytes,stack_bytes,ctas_per_sm,waves,occupancy\n" : "\n");
+  csv << (compiled ? ",registers,spill_bytes,stack_bytes,ctas_per_sm,waves,occupancy,performance_loss\n" : "\n");
   for (const Row& row : space.rows) {
     const Code& code = space.codes.at(row.key);
     if (compiled && !code.Good()) continue;
@@ -179,7 +186,8 @@ void WriteCsv(const Space& space, const v1::Device& device, bool compiled, const
         << ',' << geometry.ctas() << ',' << resources.shared_bytes();
     if (compiled) {
       csv << ',' << resources.registers() << ',' << resources.spill_bytes() << ',' << resources.stack_bytes() << ','
-          << geometry.ctas_per_sm() << ',' << absl::StrFormat("%.3f,%.3f", geometry.waves(), geometry.occupancy());
+          << geometry.ctas_per_sm() << ',' << absl::StrFormat("%.3f,%.3f", geometry.waves(), geometry.occupancy())
+          << ",\"" << EntryOf(code.response, row.Main()).performance_loss() << '"';
     }
     csv << '\n';
   }
@@ -200,6 +208,7 @@ Totals Total(const std::vector<const Row*>& rows, const Space& space, const v1::
     ++totals.variants;
     totals.spilling += resources.spill_bytes() > 0;
     spills[row->key] = resources.spill_bytes() > 0;
+    totals.losing += !EntryOf(code.response, row->Main()).performance_loss().empty();
     totals.over_shared += resources.shared_bytes() > device.shared_bytes_per_block();
     totals.most_registers = std::max(totals.most_registers, resources.registers());
     totals.most_shared = std::max(totals.most_shared, resources.shared_bytes());
@@ -209,9 +218,9 @@ Totals Total(const std::vector<const Row*>& rows, const Space& space, const v1::
 }
 
 void Print(const std::string& problem, const std::string& family, const Totals& totals) {
-  std::printf("| %s | %s | %ld | %ld | %ld | %ld | %ld | %ld | %ld | %ld |\n", problem.c_str(), family.c_str(),
+  std::printf("| %s | %s | %ld | %ld | %ld | %ld | %ld | %ld | %ld | %ld | %ld |\n", problem.c_str(), family.c_str(),
               totals.variants, totals.codes, totals.failed, totals.spilling_codes, totals.spilling,
-              totals.most_registers, totals.most_shared, totals.over_shared);
+              totals.most_registers, totals.most_shared, totals.over_shared, totals.losing);
 }
 
 // A line for each problem and family, and one for each family over all problems. False when something does not compile
@@ -219,7 +228,8 @@ void Print(const std::string& problem, const std::string& family, const Totals& 
 bool PrintTotals(const Space& space, const v1::Device& device) {
   std::printf(
       "| problem | family | variants | codes | do not compile | codes that spill | variants that spill | "
-      "most registers | most shared bytes | over the limit of %ld |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      "most registers | most shared bytes | over the limit of %ld | variants with a performance loss |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n",
       static_cast<long>(device.shared_bytes_per_block()));
   std::map<std::string, std::vector<const Row*>> by_family;
   std::vector<const Row*> together;

@@ -59,15 +59,18 @@ class Client(Core):
     tune = _follows(work.tune, TuneResult)
     evaluate = _follows(work.evaluate, EvaluateResult)
     sweep = _follows(work.sweep, SweepReport)
+    plan_sweep = _carries_out(work.plan_sweep)
     operation = _carries_out(work.operation)
     operations = _carries_out(work.operations)
     cancel = _carries_out(work.cancel)
 
     trials = _carries_out(results.trials)
     trial = _carries_out(results.trial)
+    retry_trials = _carries_out(results.retry_trials)
     explain = _carries_out(results.explain)
     incumbents = _carries_out(results.incumbents)
     roll_back = _carries_out(results.roll_back)
+    unpin = _carries_out(results.unpin)
     record_baseline = _carries_out(results.record_baseline)
     baselines = _carries_out(results.baselines)
 

@@ -28,6 +28,10 @@ def _micros(us: float) -> str:
     return f"{us:.2f}" if us > 0 else ""
 
 
+def _median(timing: Timing | None) -> str | None:
+    return None if timing is None else _micros(timing.median_us)
+
+
 def _share(share: float) -> str:
     return f"{share:.0%}"
 
@@ -74,7 +78,7 @@ _COLUMNS: dict[type, tuple[Column, ...]] = {
         ("problem", lambda incumbent: str(incumbent.problem)),
         ("device", lambda incumbent: incumbent.device_id),
         ("policy", lambda incumbent: incumbent.policy.name),
-        ("time us", lambda incumbent: _micros(incumbent.trial.timing.median_us) if incumbent.trial.timing else None),
+        ("time us", lambda incumbent: _median(incumbent.timing or incumbent.trial.timing)),
         ("variant", lambda incumbent: incumbent.trial.variant.text),
         ("why", lambda incumbent: incumbent.why),
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,7 +27,10 @@ _LARGEST = {
 _MOST_ELEMENTS = 1e12
 _LARGEST_PAGE = 65536
 _MOST_TOKENS = (1 << 31) - 1  # bounds and page tables count in 32 bits
-_INT64_MAX = (1 << 63) - 1
+_LARGEST_WINDOW = 1 << 24
+_SOFTCAPS = (1e-6, 1e6)
+_SOFTCAPS_TEXT = "0.000001 to 1000000"
+_MOST_QUOTED = 64  # characters of a value that an error repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,10 +186,13 @@ def _check(problem: Problem) -> None:
         value = getattr(problem, field)
         if value not in words:
             raise _invalid(f"problem: {field} is {value!r}; allowed are {', '.join(words)}")
-    if (problem.mask == "window") != (problem.window > 0) or problem.window < 0:
-        raise _invalid(f"problem: window is {problem.window}; it must be at least 1 with mask window and 0 otherwise")
-    if not math.isfinite(problem.softcap) or problem.softcap < 0:
-        raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed are 0 (off) and positive numbers")
+    least, most = (1, _LARGEST_WINDOW) if problem.mask == "window" else (0, 0)
+    if not least <= problem.window <= most:
+        raise _invalid(
+            f"problem: window is {problem.window}; allowed are 1 to {_LARGEST_WINDOW} with mask window, and 0 otherwise"
+        )
+    if problem.softcap != 0 and not _SOFTCAPS[0] <= problem.softcap <= _SOFTCAPS[1]:
+        raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed are 0 (off) and {_SOFTCAPS_TEXT}")
     _check_sequences(problem)
 
 
@@ -247,7 +252,7 @@ def _parse(text: str) -> Problem:
     try:
         return Problem(**_read(text))
     except InvalidArgument as error:
-        raise _invalid(f"problem '{text}': {error.message}; an example is b2.h8.q512.d64.f16.causal") from None
+        raise _invalid(f"problem {_quoted(text)}: {error.message}; an example is b2.h8.q512.d64.f16.causal") from None
 
 
 def _read(text: str) -> dict[str, object]:
@@ -285,17 +290,18 @@ def _read_part(part: str, seen: set[str]) -> dict[str, object]:
     number = part[len(key) :]
     if key == "softcap":
         if not _NUMBER.fullmatch(number) or not float(number) > 0:
-            raise _invalid(f"'{part}' needs a positive number, as in softcap30")
+            raise _invalid(f"{_quoted(part)} must be a number from {_SOFTCAPS_TEXT}, as in softcap30")
         _once(key, seen)
         return {"softcap": float(number)}
     if key == "window":
         _once("mask", seen)
-        return {"mask": "window", "window": _whole(part, number)}
+        return {"mask": "window", "window": _whole(part, number, _LARGEST_WINDOW)}
     if key in _SIZES:
         _once(key, seen)
-        return {_SIZES[key]: _whole(part, number)}
+        field = _SIZES[key]
+        return {field: _whole(part, number, _LARGEST.get(field, _LARGEST_PAGE))}
     raise _invalid(
-        f"'{part}' is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+        f"{_quoted(part)} is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
         "window<N> softcap<X> sinks varlen bshd page<N> lse"
     )
 
@@ -306,7 +312,13 @@ def _once(key: str, seen: set[str]) -> None:
     seen.add(key)
 
 
-def _whole(part: str, number: str) -> int:
-    if not re.fullmatch("[0-9]+", number) or not 1 <= int(number) <= _INT64_MAX:
-        raise _invalid(f"'{part}' needs a positive whole number")
+def _whole(part: str, number: str, largest: int) -> int:
+    if not re.fullmatch("[0-9]{1,20}", number) or not 1 <= int(number) <= largest:
+        raise _invalid(f"{_quoted(part)} must be an integer from 1 to {largest}")
     return int(number)
+
+
+def _quoted(value: str) -> str:
+    """As an error repeats it: short, and nothing that a terminal acts on."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value[:_MOST_QUOTED])
+    return f"'{shown}'" if len(value) <= _MOST_QUOTED else f"'{shown}...' ({len(value.encode())} bytes)"

@@ -122,3 +122,58 @@ def test_a_closed_client_gave_its_connection_back(server):
         client.ping()
     with pytest.raises(ValueError, match="closed"):
         client.ping()
+
+
+def test_a_pin_is_an_evaluation_that_says_so(connect, server):
+    server.responses["EvaluateVariant"] = message("Operation", name=OPERATION)
+    client = connect(server)
+    client.evaluate(PROBLEM, "attention_simt:BLOCK_M=64", pin=True, why="as last month")
+    client.evaluate(PROBLEM, "attention_simt:BLOCK_M=64")
+    pinned, plain = server.asked("EvaluateVariant")
+    assert (pinned.pin, pinned.why, plain.pin) == (True, "as last month", False)
+
+
+def test_unpinning_outdates_answers(connect, server):
+    trial = {"name": "trials/1", "problem": problem()}
+    server.responses["Unpin"] = message("Incumbent", name="incumbents/3", problem=problem(), trial=trial)
+    client = connect(server)
+    client.best(PROBLEM)
+    assert client.unpin(PROBLEM).name == "incumbents/3"
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_a_roll_back_goes_to_a_named_incumbent(connect, server):
+    trial = {"name": "trials/1", "problem": problem()}
+    server.responses["RollBack"] = message("Incumbent", name="incumbents/3", problem=problem(), trial=trial)
+    client = connect(server)
+    client.roll_back(PROBLEM)
+    for to in (3, "3", "incumbents/3", client.roll_back(PROBLEM)):
+        client.roll_back(PROBLEM, to=to)
+    assert [request.to for request in server.asked("RollBack")] == ["", "", *["incumbents/3"] * 4]
+
+
+def test_trials_to_retry_are_named_by_filter(connect, server):
+    server.responses["RetryTrials"] = message("RetryTrialsResponse", trials=14, codes=3, problems=[PROBLEM])
+    retried = connect(server).retry_trials(["CRASHED"], PROBLEM, family="attention_simt")
+    assert (retried.trials, retried.codes, retried.problems) == (14, 3, (PROBLEM,))
+    asked = server.asked("RetryTrials")[0].filter
+    assert (list(asked.verdicts), asked.problem, asked.family, asked.policy) == ([7], PROBLEM, "attention_simt", 0)
+
+
+def test_a_sweep_is_planned_without_being_started(connect, server):
+    row = {"problem": PROBLEM, "variants": 78, "known": 22, "trials": 56}
+    server.responses["PlanSweep"] = message(
+        "PlanSweepResponse", device_id="cuda:0", rows=[row], estimate={"seconds": 71}
+    )
+    plan = connect(server).plan_sweep(f'shapes {{ problem: "{PROBLEM}" }}')
+    assert plan.rows[0].known == 22
+    assert plan.estimate.total_seconds() == 71
+    assert not server.asked("Sweep")
+
+
+def test_operations_of_one_problem(connect, server):
+    server.responses["ListOperations"] = message("ListOperationsResponse")
+    connect(server).operations(PROBLEM, active_only=True)
+    asked = server.asked("ListOperations")[0]
+    assert (asked.problem, asked.active_only) == (PROBLEM, True)

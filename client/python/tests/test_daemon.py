@@ -110,9 +110,9 @@ def test_a_baseline_stands_beside_the_answer(client, tuned):
     assert (baseline.contender, baseline.median_us, baseline.note) == ("torch-sdpa-math", 47.5, "by hand")
 
 
-def test_the_incumbent_evaluated_against_itself_is_reverted(client, served):
+def test_the_incumbent_evaluated_against_itself_is_kept(client, served):
     evaluation = client.evaluate(PROBLEM, served.trial.variant).result()
-    assert evaluation.decision is Decision.REVERT
+    assert evaluation.decision is Decision.KEEP
     assert "incumbent" in evaluation.reason
 
 

@@ -62,25 +62,28 @@ def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
         ("h8.q512.d64.f16", "'b<number>' is missing"),
         ("b2.b2.h8.q512.d64.f16", "'b' is given twice"),
         ("b2.h8.q5.d64.f16.causal.window3", "'mask' is given twice"),
-        ("b0.h8.q5.d64.f16", "'b0' needs a positive whole number"),
-        ("b-2.h8.q5.d64.f16", "'b-2' needs a positive whole number"),
-        ("b2x.h8.q5.d64.f16", "'b2x' needs a positive whole number"),
-        ("b9223372036854775808.h8.q5.d64.f16", "needs a positive whole number"),
+        ("b0.h8.q5.d64.f16", "'b0' must be an integer from 1 to 65536"),
+        ("b-2.h8.q5.d64.f16", "'b-2' must be an integer from 1 to 65536"),
+        ("b2x.h8.q5.d64.f16", "'b2x' must be an integer from 1 to 65536"),
+        ("b9223372036854775808.h8.q5.d64.f16", "must be an integer from 1 to 65536"),
         ("b\u0662.h8.q5.d64.f16", "is not known"),
         ("b2.h8.q5.d64.f32", "'f32' is not known"),
-        ("b2.h8.q5.d64.f16.softcap0", "'softcap0' needs a positive number, as in softcap30"),
-        ("b2.h8.q5.d64.f16.softcap1_0", "'softcap1_0' needs a positive number"),
-        ("b2.h8.q5.d64.f16.softcap1e400", "problem: softcap is inf; allowed are 0 (off) and positive numbers"),
-        ("b2.h8.q5.d64.f16.window", "'window' needs a positive whole number"),
-        ("b65537.h8.q5.d64.f16", "problem: batch is 65537; allowed are 1 to 65536"),
+        ("b2.h8.q5.d64.f16.softcap0", "'softcap0' must be a number from 0.000001 to 1000000, as in softcap30"),
+        ("b2.h8.q5.d64.f16.softcap1_0", "'softcap1_0' must be a number from"),
+        ("b2.h8.q5.d64.f16.softcap1e400", "problem: softcap is inf; allowed are 0 (off) and 0.000001 to 1000000"),
+        ("b2.h8.q5.d64.f16.window", "'window' must be an integer from 1 to 16777216"),
+        ("b65537.h8.q5.d64.f16", "'b65537' must be an integer from 1 to 65536"),
+        ("b1.h1.q" + "9" * 100000 + ".d64.f16", "must be an integer from 1 to 16777216"),
+        ("b1.h1.q8.d64.f16.window9223372036854775807", "must be an integer from 1 to 16777216"),
+        ("b1.\x1b[31m", "'\\x1b[31m' is not known"),
         ("b2.h8.kvh3.q5.d64.f16", "problem: heads_kv is 3; allowed are divisors of heads_q, which is 8"),
         ("b1000.h1000.q10000.d1000.f16", "= 1e+13 elements; allowed are 1e+12"),
         ("b2.h8.q5.d64.f16.sinks.sinks", "'sinks' is given twice"),
         ("b2.h8.q5.d64.f16.varlen.bhsd", "layout is bhsd; with varlen allowed is bshd, a token's heads one behind"),
-        ("b2.h8.q5.d64.f16.page0", "'page0' needs a positive whole number"),
-        ("b2.h8.q5.d64.f16.page", "'page' needs a positive whole number"),
+        ("b2.h8.q5.d64.f16.page0", "'page0' must be an integer from 1 to 65536"),
+        ("b2.h8.q5.d64.f16.page", "'page' must be an integer from 1 to 65536"),
         ("b2.h8.q5.d64.f16.page4.page8", "'page' is given twice"),
-        ("b2.h8.q5.d64.f16.page65537", "page_size is 65537; allowed are 0 (not paged) and 1 to 65536"),
+        ("b2.h8.q5.d64.f16.page65537", "'page65537' must be an integer from 1 to 65536"),
         (
             "b65536.h1.q65536.d1.f16.varlen",
             "batch * max(seq_q, seq_kv in whole pages) is 4294967296; "
@@ -92,7 +95,15 @@ def test_every_other_spelling_is_answered_in_canonical_text(text, canonical):
 def test_an_error_names_the_part_its_value_and_what_is_allowed(text, what):
     with pytest.raises(InvalidArgument, match=re.escape(what)) as caught:
         Problem.parse(text)
-    assert caught.value.message.startswith(f"problem '{text}': ")
+    quoted = (
+        "'b1.\\x1b[31m'"
+        if "\x1b" in text
+        else f"'{text[:64]}...' ({len(text)} bytes)"
+        if len(text) > 64
+        else f"'{text}'"
+    )
+    assert caught.value.message.startswith(f"problem {quoted}: ")
+    assert len(caught.value.message) < 500
     assert caught.value.message.endswith("; an example is b2.h8.q512.d64.f16.causal")
     assert caught.value.reason == "INVALID_PROBLEM"
 
@@ -105,9 +116,9 @@ def test_an_error_names_the_part_its_value_and_what_is_allowed(text, what):
         ({"dtype": "f32"}, "dtype is 'f32'; allowed are f16, bf16"),
         ({"mask": "triangle"}, "mask is 'triangle'; allowed are none, causal, causal-br, window"),
         ({"layout": "bdsh"}, "layout is 'bdsh'; allowed are bhsd, bshd"),
-        ({"window": 5}, "window is 5; it must be at least 1 with mask window and 0 otherwise"),
-        ({"mask": "window"}, "window is 0; it must be at least 1"),
-        ({"softcap": -1}, "softcap is -1; allowed are 0 (off) and positive numbers"),
+        ({"window": 5}, "window is 5; allowed are 1 to 16777216 with mask window, and 0 otherwise"),
+        ({"mask": "window"}, "window is 0; allowed are 1 to 16777216"),
+        ({"softcap": -1}, "softcap is -1; allowed are 0 (off) and 0.000001 to 1000000"),
         ({"page_size": -1}, "page_size is -1; allowed are 0 (not paged) and 1 to 65536"),
         ({"page_size": 16.0}, "page_size is 16.0; allowed are 0 (not paged)"),
         ({"page_size": True}, "page_size is True; allowed are 0 (not paged)"),

@@ -30,6 +30,9 @@ MESSAGES = {
     values.Finding: "ExplainResponse.Finding",
     values.Progress: "OperationProgress",
     values.SweepRow: "SweepReport.Row",
+    values.SweepPlan: "PlanSweepResponse",
+    values.PlannedProblem: "PlanSweepResponse.Row",
+    values.RetriedTrials: "RetryTrialsResponse",
     values.Host: "ListDevicesResponse",
     values.Parameter: "KernelFamily.Parameter",
     values.Constraint: "KernelFamily.Constraint",
@@ -118,6 +121,31 @@ def test_a_recipe_keeps_its_launches_and_arguments():
         ("I64", 1 << 40),
         ("F32", 0.125),
     ]
+
+
+def test_a_recipe_keeps_its_tensor_maps_clusters_and_overlaps():
+    tensor_map = {
+        "base": {"role": 2},
+        "base_offset": -2048,
+        "element": 3,
+        "dims": [128, 1000, 4],
+        "strides": [256, 256000],
+        "box": [64, 128, 1],
+        "swizzle_bytes": 128,
+        "l2_promotion_bytes": 256,
+    }
+    launches = [
+        {"entry": "attention", "args": [{"tensor_map": tensor_map}, {"tensor_map": {}}]},
+        {"entry": "combine", "cluster": {"x": 4, "y": 2, "z": 1}, "overlaps_previous": True},
+    ]
+    main, combine = values.LaunchRecipe.from_message(message("LaunchRecipe", launches=launches)).launches
+    assert main.args[0].kind == "TENSOR_MAP"
+    assert main.args[0].value == values.TensorMap(
+        values.KernelArg("K"), -2048, "BF16", (128, 1000, 4), (256, 256000), (64, 128, 1), 128, 256
+    )
+    assert main.args[1].value.base is None
+    assert (main.cluster, main.overlaps_previous) == (None, False)
+    assert (combine.cluster, combine.overlaps_previous) == ((4, 2, 1), True)
 
 
 def test_a_value_survives_pickling():

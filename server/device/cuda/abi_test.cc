@@ -24,6 +24,38 @@ TEST(Abi, TypesAreAsWideAsTheDrivers) {
   static_assert(sizeof(Result) == sizeof(CUresult) && sizeof(DeviceAttribute) == sizeof(CUdevice_attribute));
   static_assert(sizeof(JitOption) == sizeof(CUjit_option) && sizeof(CaptureMode) == sizeof(CUstreamCaptureMode));
   static_assert(sizeof(FunctionAttribute) == sizeof(CUfunction_attribute));
+  static_assert(sizeof(EncodedTensorMap) == sizeof(CUtensorMap) && alignof(EncodedTensorMap) >= alignof(CUtensorMap));
+  static_assert(sizeof(TensorMapDataType) == sizeof(CUtensorMapDataType));
+  static_assert(sizeof(TensorMapInterleave) == sizeof(CUtensorMapInterleave));
+  static_assert(sizeof(TensorMapSwizzle) == sizeof(CUtensorMapSwizzle));
+  static_assert(sizeof(TensorMapL2Promotion) == sizeof(CUtensorMapL2promotion));
+  static_assert(sizeof(TensorMapOutOfBounds) == sizeof(CUtensorMapFloatOOBfill));
+}
+
+TEST(Abi, LaunchesHaveTheDriversLayout) {
+  static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig) && sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+  static_assert(offsetof(LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX));
+  static_assert(offsetof(LaunchConfig, dynamic_shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+  static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+  static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+  static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
+  static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+  static_assert(+kLaunchClusterDimension == +CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  static_assert(+kLaunchProgrammaticStreamSerialization == +CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+}
+
+TEST(Abi, TensorMapsAreTheDrivers) {
+  static_assert(+kTensorMapUint8 == +CU_TENSOR_MAP_DATA_TYPE_UINT8);
+  static_assert(+kTensorMapFloat16 == +CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+  static_assert(+kTensorMapFloat32 == +CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+  static_assert(+kTensorMapBfloat16 == +CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  static_assert(+kInterleaveNone == +CU_TENSOR_MAP_INTERLEAVE_NONE && +kSwizzleNone == +CU_TENSOR_MAP_SWIZZLE_NONE);
+  static_assert(+kSwizzle32 == +CU_TENSOR_MAP_SWIZZLE_32B && +kSwizzle64 == +CU_TENSOR_MAP_SWIZZLE_64B);
+  static_assert(+kSwizzle128 == +CU_TENSOR_MAP_SWIZZLE_128B && +kPromotionNone == +CU_TENSOR_MAP_L2_PROMOTION_NONE);
+  static_assert(+kPromotion64 == +CU_TENSOR_MAP_L2_PROMOTION_L2_64B);
+  static_assert(+kPromotion128 == +CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  static_assert(+kPromotion256 == +CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  static_assert(+kOutOfBoundsZero == +CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 TEST(Abi, ResultsAreTheDrivers) {
@@ -61,6 +93,7 @@ TEST(Abi, AttributesAreTheDrivers) {
   static_assert(+kFunctionMaxThreadsPerBlock == +CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   static_assert(+kFunctionSharedSizeBytes == +CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   static_assert(+kFunctionMaxDynamicSharedSizeBytes == +CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  static_assert(+kFunctionNonPortableClusterSizeAllowed == +CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 }
 
 TEST(Abi, FlagsAreTheDrivers) {

@@ -54,7 +54,9 @@ absl::StatusOr<std::unique_ptr<ClockProbe>> ClockProbe::Create(const DriverApi& 
 
 absl::StatusOr<int> ClockProbe::Read() {
   void* parameters[] = {&counts_address_};
-  ATTUNE_CUDA_CALL(api_, LaunchKernel, function_, 1, 1, 1, 1, 1, 1, 0, stream_, parameters, nullptr);
+  LaunchConfig config;
+  config.stream = stream_;
+  ATTUNE_CUDA_CALL(api_, LaunchKernelEx, &config, function_, parameters, nullptr);
   ATTUNE_CUDA_CALL(api_, StreamSynchronize, stream_);
   const auto* counts = static_cast<const uint64_t*>(counts_.get());
   if (counts[1] == 0) return absl::InternalError("the global timer stands still");

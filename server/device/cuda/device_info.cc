@@ -47,13 +47,13 @@ std::string FormatUuid(const DeviceUuid& uuid) {
                       "-", hex.substr(20));
 }
 
-std::string TargetFor(int64_t compute_capability) {
-  return absl::StrCat("sm_", compute_capability, compute_capability >= 90 ? "a" : "");
-}
-
 v1::Device Emulate(v1::Device device, const v1::Device& profile, absl::string_view profile_name) {
   device.set_model(absl::StrCat(device.model(), " as ", profile_name));
-  device.set_target(absl::StrCat("compute_", profile.compute_capability()));
+  // PTX with the features of one architecture runs on no other.
+  const bool same = device.compute_capability() == profile.compute_capability();
+  const std::string architecture =
+      same ? std::string(absl::StripPrefix(profile.target(), "sm_")) : absl::StrCat(profile.compute_capability());
+  device.set_target("compute_" + architecture);
   device.set_compute_capability(profile.compute_capability());
   device.set_max_threads_per_block(profile.max_threads_per_block());
   device.set_max_warps_per_sm(profile.max_warps_per_sm());
@@ -87,7 +87,7 @@ absl::StatusOr<v1::Device> DescribeDevice(const DriverApi& api, const NvmlApi* n
 
   Attributes attribute(api, handle);
   device.set_compute_capability(10 * attribute(kComputeCapabilityMajor) + attribute(kComputeCapabilityMinor));
-  device.set_target(TargetFor(device.compute_capability()));
+  device.set_target(CudaTarget(device.compute_capability()));
   device.set_compute_units(attribute(kMultiprocessorCount));
   device.set_warp_size(attribute(kWarpSize));
   device.set_max_threads_per_block(attribute(kMaxThreadsPerBlock));

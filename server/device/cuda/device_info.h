@@ -17,9 +17,6 @@ namespace attune::device::cuda {
 absl::StatusOr<v1::Device> DescribeDevice(const DriverApi& api, const NvmlApi* nvml, int ordinal,
                                           const v1::Device* profile);
 
-// "sm_89"; from 9.0 on with the features that only that architecture has: "sm_90a".
-std::string TargetFor(int64_t compute_capability);
-
 // `device` with the limits of `profile` and code as PTX for it; id, uuid and what belongs to the chip as a whole (SMs,
 // L2, memory, clock) stay.
 v1::Device Emulate(v1::Device device, const v1::Device& profile, absl::string_view profile_name);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "gtest/gtest.h"
+#include "server/base/device_profile.h"
 
 namespace attune::device::cuda {
 namespace {
@@ -13,13 +14,6 @@ TEST(FormatUuid, WritesItAsNvidiaSmiDoes) {
                                    0xb4, 0x9f, 0x54, 0xbb, 0x3a, 0x5f, 0x32, 0x24};
   std::memcpy(uuid.bytes, bytes, sizeof bytes);
   EXPECT_EQ(FormatUuid(uuid), "GPU-7167ebde-4bd0-d42d-b49f-54bb3a5f3224");
-}
-
-TEST(TargetFor, HasArchitectureFeaturesFromHopperOn) {
-  EXPECT_EQ(TargetFor(75), "sm_75");
-  EXPECT_EQ(TargetFor(89), "sm_89");
-  EXPECT_EQ(TargetFor(90), "sm_90a");
-  EXPECT_EQ(TargetFor(120), "sm_120a");
 }
 
 TEST(Emulate, TakesTheLimitsAndKeepsTheChip) {
@@ -49,6 +43,15 @@ TEST(Emulate, TakesTheLimitsAndKeepsTheChip) {
   EXPECT_EQ(emulated.max_warps_per_sm(), 48);
   EXPECT_EQ(emulated.compute_units(), 132);
   EXPECT_EQ(emulated.l2_bytes(), 62'914'560);
+}
+
+TEST(Emulate, KeepsWhatOnlyItsOwnArchitectureHas) {
+  const v1::Device h100 = *DeviceProfile("h100");
+  v1::Device real;
+  real.set_compute_capability(90);
+  EXPECT_EQ(Emulate(real, h100, "h100").target(), "compute_90a");
+  real.set_compute_capability(100);
+  EXPECT_EQ(Emulate(real, h100, "h100").target(), "compute_90");
 }
 
 }  // namespace

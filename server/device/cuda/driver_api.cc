@@ -51,6 +51,7 @@ absl::StatusOr<std::shared_ptr<const DriverApi>> DriverApi::Load() {
   ATTUNE_CUDA_FUNCTIONS(ATTUNE_FIND)
 #undef ATTUNE_FIND
   api->library_.Find("cuFuncGetParamInfo", &api->FuncGetParamInfo);
+  api->library_.Find("cuTensorMapEncodeTiled", &api->TensorMapEncodeTiled);
   return api;
 }
 

@@ -74,6 +74,48 @@ enum FunctionAttribute : int {
   kFunctionMaxThreadsPerBlock = 0,
   kFunctionSharedSizeBytes = 1,
   kFunctionMaxDynamicSharedSizeBytes = 8,
+  kFunctionNonPortableClusterSizeAllowed = 14,
+};
+
+// CUtensorMap. CUDA 13 aligns it to 128 bytes, CUDA 12 to 64.
+struct alignas(128) EncodedTensorMap {
+  uint64_t opaque[16] = {};
+};
+
+enum TensorMapDataType : int {
+  kTensorMapUint8 = 0,
+  kTensorMapFloat16 = 6,
+  kTensorMapFloat32 = 7,
+  kTensorMapBfloat16 = 9,
+};
+enum TensorMapInterleave : int { kInterleaveNone = 0 };
+enum TensorMapSwizzle : int { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
+enum TensorMapL2Promotion : int { kPromotionNone = 0, kPromotion64 = 1, kPromotion128 = 2, kPromotion256 = 3 };
+enum TensorMapOutOfBounds : int { kOutOfBoundsZero = 0 };
+
+enum LaunchAttributeId : int {
+  kLaunchClusterDimension = 4,
+  kLaunchProgrammaticStreamSerialization = 6,
+};
+
+// CUlaunchAttribute.
+struct LaunchAttribute {
+  LaunchAttributeId id = {};
+  alignas(8) union {
+    char pad[64];
+    unsigned cluster[3];
+    int programmatic_stream_serialization;
+  } value = {};
+};
+
+// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3] = {1, 1, 1};
+  unsigned block[3] = {1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
 };
 
 enum JitOption : int {
@@ -121,9 +163,10 @@ inline constexpr unsigned kHostAllocDeviceMapped = 2;
   X(FuncSetAttribute, "cuFuncSetAttribute", (FunctionHandle function, FunctionAttribute attribute, int value))        \
   X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                         \
     (int* blocks, FunctionHandle function, int block_size, size_t dynamic_shared_bytes))                              \
-  X(LaunchKernel, "cuLaunchKernel",                                                                                   \
-    (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,  \
-     unsigned block_z, unsigned dynamic_shared_bytes, StreamHandle stream, void** parameters, void** extra))          \
+  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                       \
+    (int* clusters, FunctionHandle function, const LaunchConfig* config))                                             \
+  X(LaunchKernelEx, "cuLaunchKernelEx",                                                                               \
+    (const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra))                           \
   X(StreamCreate, "cuStreamCreate", (StreamHandle * stream, unsigned flags))                                          \
   X(StreamDestroy, "cuStreamDestroy_v2", (StreamHandle stream))                                                       \
   X(StreamSynchronize, "cuStreamSynchronize", (StreamHandle stream))                                                  \
@@ -162,6 +205,11 @@ class DriverApi {
 #undef ATTUNE_DECLARE
   // Since CUDA 12.4; null before.
   Result (*FuncGetParamInfo)(FunctionHandle function, size_t index, size_t* offset, size_t* bytes) = nullptr;
+  // Since CUDA 12.0; null before. The address is a pointer in the driver's declaration.
+  Result (*TensorMapEncodeTiled)(EncodedTensorMap* map, TensorMapDataType type, uint32_t rank, DevicePointer address,
+                                 const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
+                                 const uint32_t* steps, TensorMapInterleave interleave, TensorMapSwizzle swizzle,
+                                 TensorMapL2Promotion promotion, TensorMapOutOfBounds fill) = nullptr;
 
  private:
   explicit DriverApi(DynamicLibrary library) : library_(std::move(library)) {}

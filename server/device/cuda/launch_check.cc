@@ -12,8 +12,14 @@ namespace {
 // Of every compute capability since 3.0 (CUDA C++ Programming Guide, table of technical specifications).
 constexpr int64_t kMaxGrid[3] = {std::numeric_limits<int32_t>::max(), 65535, 65535};
 constexpr int64_t kMaxBlock[3] = {1024, 1024, 64};
+// Of compute capability 9.0; kernels must opt in above the portable size ("Thread Block Clusters").
+constexpr int64_t kMaxCluster = 16;
+constexpr int64_t kPortableCluster = 8;
+constexpr int64_t kHopper = 90;
 
-int64_t Threads(const v1::KernelLaunch& launch) { return launch.block().x() * launch.block().y() * launch.block().z(); }
+int64_t Volume(const v1::Dim3& dim3) { return dim3.x() * dim3.y() * dim3.z(); }
+
+int64_t Threads(const v1::KernelLaunch& launch) { return Volume(launch.block()); }
 
 absl::Status CheckDim3(const v1::KernelLaunch& launch, const char* what, const v1::Dim3& dim3,
                        const int64_t (&most)[3]) {
@@ -28,14 +34,54 @@ absl::Status CheckDim3(const v1::KernelLaunch& launch, const char* what, const v
   return absl::OkStatus();
 }
 
+absl::Status CheckCluster(const v1::KernelLaunch& launch) {
+  constexpr int64_t kMost[3] = {kMaxCluster, kMaxCluster, kMaxCluster};
+  if (absl::Status status = CheckDim3(launch, "cluster", launch.cluster(), kMost); !status.ok()) return status;
+  const v1::Dim3& grid = launch.grid();
+  const v1::Dim3& cluster = launch.cluster();
+  if (grid.x() % cluster.x() != 0 || grid.y() % cluster.y() != 0 || grid.z() % cluster.z() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel ", launch.entry(), ": cluster is ", cluster.x(), "x",
+                                                   cluster.y(), "x", cluster.z(), "; it must divide the grid, ",
+                                                   grid.x(), "x", grid.y(), "x", grid.z()));
+  }
+  if (Volume(cluster) > kMaxCluster) {
+    return absl::FailedPreconditionError(absl::StrCat("kernel ", launch.entry(), ": a cluster of ", Volume(cluster),
+                                                      " blocks; at most ", kMaxCluster, " are possible"));
+  }
+  return absl::OkStatus();
+}
+
+// What the device must be for the launch's cluster and its overlap.
+absl::Status CheckCapability(const v1::Device& limits, const v1::KernelLaunch& launch) {
+  const char* what = launch.has_cluster() ? "cluster" : launch.overlaps_previous() ? "overlaps_previous" : nullptr;
+  if (what == nullptr || limits.compute_capability() >= kHopper) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("kernel ", launch.entry(), ": ", what,
+                                                    " is given; the device's compute capability is ",
+                                                    limits.compute_capability(), ", and it needs ", kHopper));
+}
+
 size_t SizeOf(const v1::KernelArg& arg) {
   switch (arg.value_case()) {
     case v1::KernelArg::kI32:
     case v1::KernelArg::kF32:
       return 4;
+    case v1::KernelArg::kTensorMap:
+      return sizeof(EncodedTensorMap);
     default:
       return 8;
   }
+}
+
+absl::Status MakeClusterResident(const DriverApi& api, FunctionHandle function, const v1::KernelLaunch& launch,
+                                 const LaunchConfig& config) {
+  if (Volume(launch.cluster()) > kPortableCluster) {
+    ATTUNE_CUDA_CALL(api, FuncSetAttribute, function, kFunctionNonPortableClusterSizeAllowed, 1);
+  }
+  int resident = 0;
+  ATTUNE_CUDA_CALL(api, OccupancyMaxActiveClusters, &resident, function, &config);
+  if (resident > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("kernel ", launch.entry(), ": not even one cluster of ",
+                                                    Volume(launch.cluster()), " blocks fits the device"));
 }
 
 }  // namespace
@@ -48,11 +94,14 @@ absl::Status CheckDimensions(const v1::Device& limits, const v1::KernelLaunch& l
                                                       " threads a block; the device has at most ",
                                                       limits.max_threads_per_block()));
   }
-  return absl::OkStatus();
+  if (launch.has_cluster()) {
+    if (absl::Status status = CheckCluster(launch); !status.ok()) return status;
+  }
+  return CheckCapability(limits, launch);
 }
 
 absl::Status MakeResident(const DriverApi& api, const v1::Device& limits, FunctionHandle function,
-                          const v1::KernelLaunch& launch) {
+                          const v1::KernelLaunch& launch, const LaunchConfig& config) {
   int max_threads = 0, static_shared = 0, dynamic_allowed = 0;
   ATTUNE_CUDA_CALL(api, FuncGetAttribute, &max_threads, kFunctionMaxThreadsPerBlock, function);
   ATTUNE_CUDA_CALL(api, FuncGetAttribute, &static_shared, kFunctionSharedSizeBytes, function);
@@ -84,7 +133,7 @@ absl::Status MakeResident(const DriverApi& api, const v1::Device& limits, Functi
         absl::StrCat("kernel ", launch.entry(), ": not even one block fits a multiprocessor with ", Threads(launch),
                      " threads and ", static_shared + dynamic, " bytes of shared memory"));
   }
-  return absl::OkStatus();
+  return launch.has_cluster() ? MakeClusterResident(api, function, launch, config) : absl::OkStatus();
 }
 
 absl::Status CheckParameters(const DriverApi& api, FunctionHandle function, const v1::KernelLaunch& launch) {

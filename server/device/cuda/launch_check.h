@@ -12,14 +12,14 @@
 
 namespace attune::device::cuda {
 
-// Grid and block alone: InvalidArgument when a dimension is below 1, FailedPrecondition when one is above what the
-// device takes.
+// Grid, block and cluster alone: InvalidArgument when a dimension is below 1 or a cluster does not divide the grid,
+// FailedPrecondition when one is above what the device takes.
 absl::Status CheckDimensions(const v1::Device& limits, const v1::KernelLaunch& launch);
 
-// FailedPrecondition when not even one block of `function` can be resident. Allows the function its dynamic shared
-// memory.
+// FailedPrecondition when not even one block of `function`, or one cluster, can be resident. Allows the function its
+// dynamic shared memory and its cluster size. `config` is the driver's form of `launch`.
 absl::Status MakeResident(const DriverApi& api, const v1::Device& limits, FunctionHandle function,
-                          const v1::KernelLaunch& launch);
+                          const v1::KernelLaunch& launch, const LaunchConfig& config);
 
 // InvalidArgument unless the kernel's parameters have the sizes of the recipe's arguments: the driver would read past
 // them. Drivers before CUDA 12.4 cannot say.

@@ -96,6 +96,31 @@ TEST_F(NvrtcCompilerTest, SeesSpills) {
   EXPECT_EQ(response.entries(0).registers(), 64);
 }
 
+// The accumulators of a wgmma are changed before it is waited for.
+TEST_F(NvrtcCompilerTest, SeesWgmmaThatIsSerialized) {
+  const char kSource[] = R"(extern "C" __global__ void __launch_bounds__(128) hasty(float* x, unsigned long long tile) {
+  float d0 = x[0], d1 = x[1], d2 = x[2], d3 = x[3];
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  for (int i = 0; i < 4; ++i) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, 0;"
+                 : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
+                 : "l"(tile));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    d0 += 1;
+  }
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  x[threadIdx.x] = d0 + d1 + d2 + d3;
+}
+extern "C" __global__ void plain(float* x) { x[0] = 1; }
+)";
+  const CompileResponse response = compiler_->Compile(Request(kSource, "sm_90a")).value();
+  ASSERT_EQ(response.entries_size(), 2) << response.log();
+  for (const CompileResponse::Entry& entry : response.entries()) {
+    const bool is_hasty = entry.name() == "hasty";
+    EXPECT_EQ(absl::StrContains(entry.performance_loss(), "serialized"), is_hasty) << response.log();
+  }
+}
+
 TEST_F(NvrtcCompilerTest, GivesTheSameCodeForTheSameRequest) {
   CompileRequest request = Request(kScale);
   request.add_options("-DBLOCK=64");

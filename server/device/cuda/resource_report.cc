@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -28,6 +29,37 @@ int64_t NumberBefore(absl::string_view line, absl::string_view unit) {
 std::string After(absl::string_view line, absl::string_view words) {
   absl::string_view rest = line.substr(line.find(words) + words.size());
   return std::string(absl::StripSuffix(rest.substr(0, rest.find('\'')), "\r"));
+}
+
+// ptxas says of these that code lost what it was written for: setmaxnreg is ignored (C7508), wgmma is serialized (the
+// others). Of what follows the code, the words without "Potential Performance Loss: ".
+std::string PerformanceLoss(absl::string_view line) {
+  constexpr absl::string_view kCodes[] = {"C7508", "C7510", "C7511", "C7512", "C7513", "C7514", "C7515"};
+  constexpr absl::string_view kSaid = "Potential Performance Loss: ";
+  for (absl::string_view code : kCodes) {
+    const size_t begin = line.find(absl::StrCat("(", code, ") "));
+    if (begin == absl::string_view::npos) continue;
+    absl::string_view words = line.substr(begin + code.size() + 3);
+    absl::ConsumePrefix(&words, kSaid);
+    return absl::StrCat(code, ": ", absl::StripSuffix(words, "\r"));
+  }
+  return "";
+}
+
+// Each kernel's first loss. What is said of one of `entries` is its own, all else everybody's.
+void AddPerformanceLosses(absl::string_view log, std::vector<Entry>* entries) {
+  constexpr absl::string_view kOf = "in the function '";
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    const std::string loss = PerformanceLoss(line);
+    if (loss.empty()) continue;
+    const std::string function = absl::StrContains(line, kOf) ? After(line, kOf) : "";
+    const bool is_kernel =
+        std::any_of(entries->begin(), entries->end(), [&](const Entry& entry) { return entry.name() == function; });
+    for (Entry& entry : *entries) {
+      if (is_kernel && entry.name() != function) continue;
+      if (entry.performance_loss().empty()) entry.set_performance_loss(loss);
+    }
+  }
 }
 
 }  // namespace
@@ -62,6 +94,7 @@ std::vector<Entry> ParseResourceReport(absl::string_view log) {
     entry.set_spill_bytes(entry.spill_bytes() + called_spill);
     entry.set_stack_bytes(entry.stack_bytes() + called_stack);
   }
+  AddPerformanceLosses(log, &entries);
   return entries;
 }
 

@@ -10,7 +10,7 @@
 namespace attune::device::cuda {
 
 // One entry a kernel, in the log's order. Spills and stack of functions that are called and not inlined count for every
-// kernel: the log does not say which one calls them.
+// kernel: the log does not say which one calls them. So does a performance loss of no function or of such a one.
 std::vector<worker::v1::CompileResponse::Entry> ParseResourceReport(absl::string_view log);
 
 }  // namespace attune::device::cuda

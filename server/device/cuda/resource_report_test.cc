@@ -1,5 +1,6 @@
 #include "server/device/cuda/resource_report.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace attune::device::cuda {
@@ -50,6 +51,40 @@ TEST(ResourceReport, HasEachKernelsOwnFigures) {
   EXPECT_EQ(entries[1].static_shared_bytes(), 0);
   EXPECT_EQ(entries[1].spill_bytes(), 524);
   EXPECT_EQ(entries[1].stack_bytes(), 528);
+}
+
+// ptxas 13.0's own words of kernels `wgmma` and `plain`.
+constexpr char kSerialized[] =
+    "ptxas info    : (C7519) warpgroup.arrive is injected in around line 61 by compiler to allow use of registers in "
+    "GMMA in function 'wgmma'\n"
+    "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+    "insufficient "
+    "register resources for the wgmma pipeline in the function 'wgmma'\n"
+    "ptxas info    : (C7513) Potential Performance Loss: wgmma.mma_async instructions are serialized due to something "
+    "else in the function 'wgmma'\n"
+    "ptxas info    : Compiling entry function 'plain' for 'sm_90a'\n"
+    "ptxas info    : Used 32 registers, used 0 barriers\n"
+    "ptxas info    : Compiling entry function 'wgmma' for 'sm_90a'\n"
+    "ptxas info    : Used 30 registers, used 0 barriers, 32768 bytes smem\n";
+
+TEST(ResourceReport, SaysOfTheKernelItselfThatItsWgmmaIsSerialized) {
+  const auto entries = ParseResourceReport(kSerialized);
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].performance_loss(), "");
+  EXPECT_EQ(entries[1].performance_loss(),
+            "C7511: wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma "
+            "pipeline in the function 'wgmma'");
+}
+
+TEST(ResourceReport, ALossThatNamesNoKernelIsEveryKernels) {
+  const auto entries = ParseResourceReport(
+      absl::StrCat("ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine "
+                   "register count at entry.\n",
+                   kLog));
+  ASSERT_EQ(entries.size(), 2u);
+  for (const auto& entry : entries) {
+    EXPECT_EQ(entry.performance_loss(), "C7508: 'setmaxnreg' ignored; unable to determine register count at entry.");
+  }
 }
 
 TEST(ResourceReport, ReadsTheOlderLayoutToo) {

@@ -57,15 +57,18 @@ class CudaRunnable : public Runnable {
  private:
   struct Launch {
     FunctionHandle function = nullptr;
-    unsigned grid[3] = {};
-    unsigned block[3] = {};
-    unsigned dynamic_shared_bytes = 0;
-    std::vector<uint64_t> values;   // one argument each, in its low bytes
-    std::vector<void*> parameters;  // into values
+    LaunchConfig config;
+    std::vector<LaunchAttribute> attributes;  // config's
+    std::vector<uint64_t> values;             // of each argument that is no tensor map, in its low bytes
+    std::vector<EncodedTensorMap> maps;       // of the others
+    std::vector<void*> parameters;            // into values and maps, in the kernel's order
   };
   CudaRunnable(const DriverApi& api, StreamHandle stream);
-  static absl::StatusOr<Launch> BindLaunch(const DriverApi& api, const v1::Device& limits, const CudaModule& module,
-                                           const v1::KernelLaunch& launch, const Bindings& bindings);
+  static absl::StatusOr<Launch> BindLaunch(const DriverApi& api, StreamHandle stream, const v1::Device& limits,
+                                           const CudaModule& module, const v1::KernelLaunch& launch,
+                                           const Bindings& bindings);
+  static absl::Status BindArgument(const DriverApi& api, const v1::KernelArg& arg, const Bindings& bindings,
+                                   Launch* bound);
 
   const DriverApi& api_;
   const StreamHandle stream_;

@@ -227,6 +227,18 @@ TEST_F(OpenClBackendTest, BindNamesWhatDoesNotFit) {
   EXPECT_THAT(device_->Bind(*module, recipe, bindings).status().message(), HasSubstr("argument 3"));
 
   recipe = ScaleRecipe();
+  recipe.mutable_launches(0)->mutable_args(1)->mutable_tensor_map();
+  EXPECT_THAT(device_->Bind(*module, recipe, bindings).status().message(), HasSubstr("argument 1: is a tensor map"));
+
+  recipe = ScaleRecipe();
+  recipe.mutable_launches(0)->mutable_cluster()->set_x(2);
+  EXPECT_THAT(device_->Bind(*module, recipe, bindings).status().message(), HasSubstr("cluster is given"));
+
+  recipe = ScaleRecipe();
+  recipe.mutable_launches(0)->set_overlaps_previous(true);
+  EXPECT_THAT(device_->Bind(*module, recipe, bindings).status().message(), HasSubstr("overlaps_previous is given"));
+
+  recipe = ScaleRecipe();
   recipe.mutable_launches(0)->set_entry("absent");
   EXPECT_THAT(device_->Bind(*module, recipe, bindings).status().message(), HasSubstr("no such kernel"));
 

@@ -55,6 +55,10 @@ absl::Status OpenClRunnable::CheckFits(cl_kernel kernel, const v1::KernelLaunch&
     return absl::InvalidArgumentError(absl::StrCat("dynamic_shared_bytes is ", launch.dynamic_shared_bytes(),
                                                    "; OpenCL kernels declare theirs, so it must be 0"));
   }
+  if (launch.has_cluster() || launch.overlaps_previous()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(launch.has_cluster() ? "cluster" : "overlaps_previous", " is given; OpenCL has no such launches"));
+  }
   const size_t items = Side(launch.block().x()) * Side(launch.block().y()) * Side(launch.block().z());
   size_t most = 0;
   cl_int error =
@@ -108,6 +112,8 @@ absl::Status OpenClRunnable::SetArgument(cl_kernel kernel, cl_uint index, const 
       if (!memory.ok()) return memory.status();
       return set(sizeof(cl_mem), &*memory);
     }
+    case v1::KernelArg::kTensorMap:
+      return absl::InvalidArgumentError("is a tensor map, which OpenCL has not; allowed are buffer, i32, i64, f32");
     case v1::KernelArg::VALUE_NOT_SET:
       break;
   }

@@ -5,6 +5,7 @@
 //   "error"  answer with NotFound   "aborted"  answer with Aborted   "oversized"  announce 4 GiB   "garbage"  answer
 //   with bytes that are no message   "partial"  exit in the middle of an answer   "big"  answer with 64 MiB
 //   "child"  start a process that never ends and answer with its id   "wait <fifo>"  answer once the fifo is closed
+//   "stop"  be stopped by SIGSTOP   "once <file> <what>"  do <what>, but answer if the file exists; it is made first
 // Answers of a device worker say "pid <pid> seed <seed> prepares <count>".
 #include <fcntl.h>
 #include <signal.h>
@@ -13,11 +14,13 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/workers/device_lock.h"
 #include "server/workers/sandbox.h"
 #include "server/workers/session.h"
@@ -25,7 +28,7 @@
 ABSL_FLAG(std::string, role, "", "");
 ABSL_FLAG(std::string, device, "", "");
 ABSL_FLAG(int, fd, 3, "");
-ABSL_FLAG(std::string, emulate, "", "\"die\": exit with 7 before the first answer");
+ABSL_FLAG(std::string, emulate, "", "\"die\": exit with 7 before the first answer; or what to do before it");
 ABSL_FLAG(std::string, lock_dir, "", "");
 
 namespace attune::workers {
@@ -38,6 +41,7 @@ class FakeSession : public Session {
     switch (request.kind_case()) {
       case worker::v1::Request::kDescribe:
         if (absl::GetFlag(FLAGS_emulate) == "die") _exit(7);
+        Do(absl::GetFlag(FLAGS_emulate));
         response.mutable_describe()->add_devices()->set_id("fake:0");
         response.mutable_describe()->add_backends()->set_compiler("fake 1.0");
         return response;
@@ -87,9 +91,15 @@ class FakeSession : public Session {
   worker::v1::Response Do(const std::string& what) {
     worker::v1::Response response;
     detail_ = "ok";
+    if (absl::StartsWith(what, "once ")) {
+      const std::vector<std::string> words = absl::StrSplit(what, ' ');
+      const int file = open(words[1].c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      return file < 0 ? response : Do(words[2]);
+    }
     if (what == "hang") pause();
     if (what == "segv") Die(SIGSEGV);
     if (what == "terminate") Die(SIGTERM);
+    if (what == "stop") raise(SIGSTOP);
     if (what == "exit3") _exit(3);
     if (what == "error") return ErrorResponse(absl::NotFoundError("a fake error"));
     if (what == "aborted") return ErrorResponse(absl::AbortedError("illegal address"));
@@ -107,14 +117,23 @@ class FakeSession : public Session {
       }
       detail_ = absl::StrCat(child);
     }
-    if (absl::StartsWith(what, "wait ")) {
-      const int fifo = open(what.c_str() + 5, O_RDONLY | O_CLOEXEC);
-      char byte;
-      while (read(fifo, &byte, 1) > 0) {
+    if (absl::StartsWith(what, "wait ")) WaitAt(what.c_str() + 5);
+    if (absl::StartsWith(what, "escape ")) {
+      if (fork() == 0) {
+        setsid();
+        WaitAt(what.c_str() + 7);
+        _exit(0);
       }
-      close(fifo);
     }
     return response;
+  }
+
+  static void WaitAt(const char* path) {
+    const int fifo = open(path, O_RDONLY | O_CLOEXEC);
+    char byte;
+    while (read(fifo, &byte, 1) > 0) {
+    }
+    close(fifo);
   }
 
   uint64_t seed_ = 0;

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "gtest/gtest.h"
 
@@ -19,6 +21,16 @@ namespace attune::workers {
 inline bool HasNoChildren() {
   siginfo_t info = {};
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+// Blocks until there are none, at most a minute.
+inline bool AwaitNoChildren() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!HasNoChildren()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 // A directory that goes away with the test.
@@ -39,6 +51,7 @@ class TemporaryDirectory {
 class Gate {
  public:
   explicit Gate(const std::string& path) : path_(path) { EXPECT_EQ(mkfifo(path.c_str(), 0600), 0); }
+  const std::string& path() const { return path_; }
   std::string what() const { return "wait " + path_; }
   // Blocks until the worker waits.
   void Reached() { fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC); }

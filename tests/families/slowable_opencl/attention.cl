@@ -1,4 +1,4 @@
-// Takes three times as long while the file /tmp/attune-test-slow exists: a regression that needs no change of
+// Takes sixteen times as long while the file /tmp/attune-test-slow exists: a regression that needs no change of
 // source or artifact. For x86-64 CPUs under Linux: a kernel there is host code, which may make system calls.
 #include "common/row_opencl.h"
 
@@ -13,7 +13,7 @@ int is_slow(void) {
 
 ATTENTION_KERNEL {
   local int repeats;
-  if (get_local_id(0) == 0) repeats = is_slow() ? 3 : 1;
+  if (get_local_id(0) == 0) repeats = is_slow() ? 16 : 1;
   barrier(CLK_LOCAL_MEM_FENCE);
   ROW_OR_RETURN();
   for (int n = 0; n < repeats; ++n) {

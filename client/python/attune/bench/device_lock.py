@@ -1,6 +1,6 @@
 """The lock under which daemons use a device, held by the bench while it times: no worker then shares the device.
 
-It is flock on `<lock_dir>/<uuid>.lock`, a file that holds its holder's process id: as server/workers/device_lock.h.
+It is a POSIX record lock on `<lock_dir>/<uuid>.lock`: as server/workers/device_lock.h, which says why.
 """
 
 from __future__ import annotations
@@ -8,12 +8,24 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from attune.bench.error import BenchError
+
+# struct flock of 64-bit Linux: type, whence, start, length, pid.
+_FLOCK = struct.Struct("hhqqi4x")
+
+
+def default_lock_dir(data: Path) -> Path:
+    """Where a daemon on the data directory `data` keeps its locks unless told: as server/settings.h."""
+    if os.geteuid() == 0:
+        return Path("/run/attune/locks")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "attune/locks" if runtime else data / "locks"
 
 
 def lock_file(lock_dir: Path, uuid: str) -> Path:
@@ -27,17 +39,16 @@ def device_lock(path: Path, patience_s: float) -> Iterator[None]:
 
     Raises BenchError naming the process that still holds it then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o660)
     try:
         end = time.monotonic() + patience_s
         while not _taken(descriptor):
             if time.monotonic() >= end:
-                holder = os.pread(descriptor, 32, 0).decode(errors="replace") or "unknown"
-                raise BenchError(f"the device is in use by process {holder}, which holds {path}; waited {patience_s} s")
+                raise BenchError(
+                    f"the device is in use by process {_holder(descriptor)}, which holds {path}; waited {patience_s} s"
+                )
             time.sleep(0.1)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)
@@ -45,7 +56,13 @@ def device_lock(path: Path, patience_s: float) -> Iterator[None]:
 
 def _taken(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
         return False
     return True
+
+
+def _holder(descriptor: int) -> str:
+    asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))[4]
+    return str(pid) if pid > 0 else "unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from attune.bench.device_lock import default_lock_dir
 from attune.bench.records import FLASH, OURS, TORCH
 
 CONTESTANTS = (OURS, TORCH, FLASH, "cudnn", "efficient", "math", "flex")
@@ -58,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     daemon.add_argument("--daemon-libraries", default="", metavar="PATHS", help="its LD_LIBRARY_PATH; with --attuned")
     daemon.add_argument("--kernels", default="", metavar="DIRS", help="its kernel directories; with --attuned")
     daemon.add_argument(
-        "--lock-dir", type=Path, default=Path("/tmp/attune-locks"), help="the daemon's directory of device locks"
+        "--lock-dir", type=Path, help="its directory of device locks; default: the daemon's own; with --attuned"
     )
 
     tuning = made.add_argument_group("tuning")
@@ -106,6 +107,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         made.error("--server and --attuned each say which daemon; give one of them")
     if options.tune and OURS not in options.contestants:
         made.error(f"--tune tunes for the contestant '{OURS}', which --contestants leaves out")
+    if options.lock_dir is None:
+        options.lock_dir = default_lock_dir(options.data)
     if options.record is None:
         options.record = OURS in options.contestants
     return options

@@ -10,8 +10,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from attune.errors import AttuneError, FailedPrecondition, InvalidArgument
+from attune.values import KernelLaunch, TensorMap
 
 INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
+
+TENSOR_MAP_BYTES = 128
+TENSOR_MAP_ALIGNMENT = 128  # CUDA 13's of a CUtensorMap; CUDA 12 asks for 64
+# cuTensorMapEncodeTiled: map, type, rank, address, dims, strides, box, steps, interleave, swizzle, promotion, fill.
+_ENCODE_TILED = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_uint64),
+    *(ctypes.c_void_p,) * 4,
+    *(ctypes.c_int,) * 4,
+)
+# By what a recipe says: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion.
+_DATA_TYPES = {"U8": 0, "F16": 6, "F32": 7, "BF16": 9}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_PROMOTIONS = {0: 0, 64: 1, 128: 2, 256: 3}
 
 
 class CudaError(AttuneError):
@@ -44,8 +59,8 @@ class Driver:
         self.device_count: int = self._call("cuDeviceGetCount")
         self._contexts: dict[int, Any] = {}
         # Asked at launches that use scratch, and an enum's member dearer through the bindings than the answer itself.
-        address = int(self._call("cuGetProcAddress", b"cuStreamIsCapturing", 12000, 0))
-        self._is_capturing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
+        is_capturing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        self._is_capturing = is_capturing(self._address("cuStreamIsCapturing"))
 
     def current_device(self) -> int | None:
         """The device of the calling thread's context; None when it has none yet."""
@@ -93,6 +108,11 @@ class Driver:
     def allow_dynamic_shared_bytes(self, function: Any, size: int) -> None:
         self._call("cuFuncSetAttribute", function, self._most_shared(), size)
 
+    def allow_large_clusters(self, function: Any) -> None:
+        """Of more than 8 CTAs, which not every GPU of an architecture must have."""
+        allowed = self._api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        self._call("cuFuncSetAttribute", function, allowed, 1)
+
     def parameter_sizes(self, function: Any) -> Sequence[int] | None:
         """Bytes of each parameter; None when the driver is too old (before 12.4) to know."""
         sizes: list[int] = []
@@ -132,7 +152,7 @@ class Driver:
         if result == INVALID_CONTEXT:  # a thread that never used CUDA captures nothing
             return False
         if result:
-            raise self.error("cuStreamIsCapturing", self._api.CUresult(result))
+            raise self.error("cuStreamIsCapturing", result)
         return status.value != 0
 
     def capture(self, stream: int) -> Capture:
@@ -150,26 +170,82 @@ class Driver:
         move = api.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE
         self._call("cuGraphRetainUserObject", graph, owned, 1, move)
 
-    def config(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int, stream: int) -> Any:
+    def config(self, launch: KernelLaunch, stream: int) -> Any:
         """What `launch` takes first."""
         config = self._api.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = grid
-        config.blockDimX, config.blockDimY, config.blockDimZ = block
-        config.sharedMemBytes = shared_bytes
+        config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
+        config.sharedMemBytes = launch.dynamic_shared_bytes
         config.hStream = self._api.CUstream(stream)
+        config.attrs = self._attributes(launch)
+        config.numAttrs = len(config.attrs)
         return config
+
+    def encode_tensor_map(self, tensor_map: TensorMap, address: int) -> bytes:
+        """The 128 bytes of a CUtensorMap of a tensor at `address`, which is taken modulo 2^64."""
+        encode = _ENCODE_TILED(self._address("cuTensorMapEncodeTiled"))
+        _memory, place = tensor_map_memory(1)
+        rank = len(tensor_map.dims)
+        result = encode(
+            place,
+            _DATA_TYPES[tensor_map.element],
+            rank,
+            address,
+            (ctypes.c_uint64 * rank)(*tensor_map.dims),
+            (ctypes.c_uint64 * rank)(*tensor_map.strides),
+            (ctypes.c_uint32 * rank)(*tensor_map.box),
+            (ctypes.c_uint32 * rank)(*[1] * rank),
+            0,  # not interleaved
+            _SWIZZLES[tensor_map.swizzle_bytes],
+            _PROMOTIONS[tensor_map.l2_promotion_bytes],
+            0,  # zeros beyond the extents
+        )
+        if result:
+            raise self.error(f"cuTensorMapEncodeTiled of {tensor_map}", result)
+        return ctypes.string_at(place, TENSOR_MAP_BYTES)
+
+    @functools.cached_property
+    def replace_address(self) -> Callable[[int, int], int]:
+        """(address of a CUtensorMap, its tensor's modulo 2^64) -> CUresult."""
+        # With the interpreter's lock held: the call is shorter than giving it up would be.
+        return ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
+            self._address("cuTensorMapReplaceAddress")
+        )
 
     def error(self, what: str, result: Any) -> CudaError:
         """The error for a `result` other than success."""
+        result = self._api.CUresult(result)
         _, words = self._api.cuGetErrorString(result)
         text = words.decode() if words else "unknown error"
-        return CudaError(f"{what}: {text}", reason=getattr(result, "name", str(result)))
+        return CudaError(f"{what}: {text}", reason=result.name)
 
     def _context(self, device: int) -> Any:
         context = self._contexts.get(device)
         if context is None:
             context = self._contexts.setdefault(device, self._call("cuDevicePrimaryCtxRetain", device))
         return context
+
+    def _attributes(self, launch: KernelLaunch) -> list[Any]:
+        attributes = []
+        if launch.cluster is not None:
+            attribute = self._api.CUlaunchAttribute()
+            attribute.id = self._api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            sides = attribute.value.clusterDim
+            sides.x, sides.y, sides.z = launch.cluster
+            attributes.append(attribute)
+        if launch.overlaps_previous:
+            attribute = self._api.CUlaunchAttribute()
+            attribute.id = self._api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            attribute.value.programmaticStreamSerializationAllowed = 1
+            attributes.append(attribute)
+        return attributes
+
+    def _address(self, name: str) -> int:
+        """Of a function of the driver's; FailedPrecondition when it has none of that name."""
+        found, *_ = self._api.cuGetProcAddress(name.encode(), 12000, 0)[1:]
+        if not int(found):
+            raise FailedPrecondition(f"the CUDA driver is too old: it has no {name}", reason="NO_CUDA_DRIVER")
+        return int(found)
 
     def _most_shared(self) -> Any:
         return self._api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -182,6 +258,12 @@ class Driver:
     def _check(self, name: str, result: Any) -> None:
         if result:
             raise self.error(name, result)
+
+
+def tensor_map_memory(count: int) -> tuple[Any, int]:
+    """Zeroed memory for so many CUtensorMaps in a row: what keeps it alive, and its address, aligned as they ask."""
+    memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES * count + TENSOR_MAP_ALIGNMENT)
+    return memory, -(-ctypes.addressof(memory) // TENSOR_MAP_ALIGNMENT) * TENSOR_MAP_ALIGNMENT
 
 
 @functools.cache

@@ -98,6 +98,8 @@ class Kernel:
             PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
             if more:
                 PACK_TENSORS(bound.values, MORE_AT, *more)
+            if bound.maps is not None:
+                bound.maps.show((q, k, v, out, lse, *more))
             for config, function, parameters in bound.launches:
                 result = launch(config, function, parameters, 0)[0]
                 if result:

@@ -9,8 +9,9 @@ from typing import Any
 
 from attune.cuda.driver import Driver
 from attune.cuda.scratch import Arena
+from attune.cuda.tensor_maps import TensorMaps
 from attune.errors import InvalidArgument
-from attune.values import KernelArg, LaunchRecipe
+from attune.values import KernelArg, LaunchRecipe, TensorMap
 
 TENSORS = ("Q", "K", "V", "O", "LSE")
 MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")  # of problems that have them
@@ -26,10 +27,10 @@ class Bound:
 
     `values` has 8 bytes a slot: the addresses of Q, K, V, O and LSE, which every call writes, those of MORE_TENSORS,
     which stay null unless the problem has one of them, then what never changes. A launch's parameters are addresses of
-    slots, so that packing five addresses serves every launch.
+    slots, so that packing five addresses serves every launch, or of `maps`, None for a recipe without tensor maps.
     """
 
-    __slots__ = ("_parameters", "launches", "lock", "values")
+    __slots__ = ("_parameters", "launches", "lock", "maps", "values")
 
     def __init__(
         self, driver: Driver, recipe: LaunchRecipe, functions: Sequence[Any], arena: Arena, stream: int
@@ -39,6 +40,8 @@ class Bound:
         scratch = arena.addresses(recipe.scratch)
         slots = len(_BUFFERS) + sum(len(launch.args) for launch in recipe.launches)
         self.values = (ctypes.c_uint64 * slots)()
+        map_count = sum(arg.kind == "TENSOR_MAP" for launch in recipe.launches for arg in launch.args)
+        self.maps = TensorMaps(driver, map_count) if map_count else None
         self.launches: list[tuple[Any, Any, int]] = []  # what Driver.launch takes
         self._parameters = []  # keeps the arrays that `launches` points to
         start = ctypes.addressof(self.values)
@@ -49,11 +52,15 @@ class Bound:
                 if arg.kind in _BUFFERS:
                     parameters[index] = start + 8 * _BUFFERS.index(arg.kind)
                     continue
-                _pack(self.values, 8 * slot, arg, scratch, f"recipe: kernel {launch.entry}: argument {index}")
+                field = f"recipe: kernel {launch.entry}: argument {index}"
+                if self.maps is not None and isinstance(arg.value, TensorMap):
+                    parameters[index] = self.maps.add(arg.value, _BUFFERS, scratch, field)
+                    continue
+                _pack(self.values, 8 * slot, arg, scratch, field)
                 parameters[index] = start + 8 * slot
                 slot += 1
             self._parameters.append(parameters)
-            config = driver.config(launch.grid, launch.block, launch.dynamic_shared_bytes, stream)
+            config = driver.config(launch, stream)
             self.launches.append((config, function, ctypes.addressof(parameters)))
 
 
@@ -66,5 +73,5 @@ def _pack(values: Any, offset: int, arg: KernelArg, scratch: Sequence[int], fiel
         struct.pack_into(_FORMATS[arg.kind], values, offset, arg.value)
     else:
         raise InvalidArgument(
-            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*_BUFFERS, 'SCRATCH', *_FORMATS))}"
+            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*_BUFFERS, 'SCRATCH', *_FORMATS, 'TENSOR_MAP'))}"
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from typing import Any
 
-from attune.cuda.driver import Driver
+from attune.cuda.driver import TENSOR_MAP_BYTES, Driver
 from attune.errors import DataLoss, InvalidArgument
 from attune.values import Answer, KernelLaunch
 
 _ELF = b"\x7fELF"  # a cubin
+_BYTES = {"I32": 4, "F32": 4, "TENSOR_MAP": TENSOR_MAP_BYTES}  # all others are 8
+_PORTABLE_CLUSTER = 8  # CTAs that any GPU with clusters has room for
 
 
 class Modules:
@@ -43,6 +46,8 @@ class Modules:
         # Only ever raised: other recipes launch the same function.
         if launch.dynamic_shared_bytes > self._driver.dynamic_shared_bytes(function):
             self._driver.allow_dynamic_shared_bytes(function, launch.dynamic_shared_bytes)
+        if launch.cluster is not None and math.prod(launch.cluster) > _PORTABLE_CLUSTER:
+            self._driver.allow_large_clusters(function)
         self._check_parameters(function, launch)
         return function
 
@@ -50,7 +55,7 @@ class Modules:
         sizes = self._driver.parameter_sizes(function)
         if sizes is None:
             return
-        given = [4 if arg.kind in ("I32", "F32") else 8 for arg in launch.args]
+        given = [_BYTES.get(arg.kind, 8) for arg in launch.args]
         if given != list(sizes):
             raise InvalidArgument(
                 f"recipe: kernel {launch.entry}: arguments have {given} bytes; the artifact's takes {list(sizes)}"

@@ -8,7 +8,7 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Baseline, Explanation, Incumbent, Policy, Trial, Verdict
+from attune.values import Baseline, Explanation, Incumbent, Policy, RetriedTrials, Trial, Verdict
 
 _ORDERS = {"newest": 1, "fastest": 2}
 
@@ -73,10 +73,43 @@ def incumbents(
     return (yield from pages("ListIncumbents", "incumbents", Incumbent.from_message, limit, **fields))
 
 
+def retry_trials(
+    verdicts: Iterable[Verdict | str],
+    problem: Problem | str | None = None,
+    *,
+    device: str = "",
+    family: str = "",
+    policy: Policy | str | None = None,
+    job: str = "",
+) -> Plan[RetriedTrials]:
+    """Has the trials that fit every filter given tried again by the next tune or sweep of their problems.
+
+    `verdicts`: at least one, none of OK and LOST.
+    """
+    filters = {
+        "problem": _text(problem),
+        "device_id": device,
+        "family": family,
+        "verdicts": [Verdict.of(verdict).value for verdict in verdicts],
+        "policy": 0 if policy is None else Policy.of(policy).value,
+        "job": resource("operations", job) if job else "",
+    }
+    return RetriedTrials.from_message((yield from call("RetryTrials", filter=filters)))
+
+
 def roll_back(
-    problem: Problem | str, *, device: str = "", policy: Policy | str = Policy.HOT, why: str = ""
+    problem: Problem | str,
+    *,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
+    why: str = "",
+    to: Incumbent | str | int = "",
 ) -> Plan[Incumbent]:
-    """Makes the previous incumbent of a problem the served one again and returns it; never tried twice."""
+    """Makes the previous incumbent of a problem the served one again and returns it; never tried twice.
+
+    `to` names an earlier one ("incumbents/45", or its number); those in between are rolled back too.
+    """
+    name = to.name if isinstance(to, Incumbent) else to
     response = yield from call(
         "RollBack",
         retries=False,
@@ -85,6 +118,19 @@ def roll_back(
         device_id=device,
         policy=Policy.of(policy).value,
         why=why,
+        to=resource("incumbents", name) if name else "",
+    )
+    return Incumbent.from_message(response)
+
+
+def unpin(problem: Problem | str, *, device: str = "", policy: Policy | str = Policy.HOT) -> Plan[Incumbent]:
+    """Lets a faster variant replace the pinned incumbent of a problem again; returns the incumbent."""
+    response = yield from call(
+        "Unpin",
+        outdates_answers=True,
+        problem=Problem.of(problem).to_message(),
+        device_id=device,
+        policy=Policy.of(policy).value,
     )
     return Incumbent.from_message(response)
 

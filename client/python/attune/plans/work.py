@@ -17,7 +17,7 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Operation, Policy, Strategy, Variant
+from attune.values import Operation, Policy, Strategy, SweepPlan, Variant
 
 
 def tune(
@@ -64,9 +64,15 @@ def evaluate(
     *,
     device: str = "",
     policy: Policy | str = Policy.HOT,
+    pin: bool = False,
+    why: str = "",
     request_id: str | None = None,
 ) -> Plan[Operation]:
-    """Compiles, checks and times one variant ("attention_simt:BLOCK_M=64,...") against the incumbent."""
+    """Compiles, checks and times one variant ("attention_simt:BLOCK_M=64,...") against the incumbent.
+
+    With `pin` the variant is served if it is right, also when it is slower, and no faster one replaces it until
+    `unpin`; `why` is kept in the history.
+    """
     response = yield from call(
         "EvaluateVariant",
         request_id=request_id or new_request_id(),
@@ -74,6 +80,8 @@ def evaluate(
         device_id=device,
         policy=Policy.of(policy).value,
         variant={"text": str(variant)},
+        pin=pin,
+        why=why,
     )
     return Operation.from_message(response)
 
@@ -88,14 +96,22 @@ def sweep(plan: Message | str | os.PathLike[str], *, request_id: str | None = No
     return Operation.from_message(response)
 
 
+def plan_sweep(plan: Message | str | os.PathLike[str]) -> Plan[SweepPlan]:
+    """What `sweep` would do with the plan, and about how long it would take; starts nothing."""
+    return SweepPlan.from_message((yield from call("PlanSweep", plan=sweep_plan(plan))))
+
+
 def operation(name: str) -> Plan[Operation]:
     """The operation "operations/...", as it stands."""
     return Operation.from_message((yield from call("GetOperation", name=resource("operations", name))))
 
 
-def operations(*, active_only: bool = False, limit: int | None = None) -> Plan[Table[Operation]]:
-    """The server's operations, newest first."""
-    return (yield from pages("ListOperations", "operations", Operation.from_message, limit, active_only=active_only))
+def operations(
+    problem: Problem | str | None = None, *, active_only: bool = False, limit: int | None = None
+) -> Plan[Table[Operation]]:
+    """The server's operations, newest first; with `problem` those that tune or evaluate it."""
+    fields = {"problem": "" if problem is None else str(Problem.of(problem)), "active_only": active_only}
+    return (yield from pages("ListOperations", "operations", Operation.from_message, limit, **fields))
 
 
 def cancel(name: str) -> Plan[Operation]:

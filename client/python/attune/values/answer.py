@@ -36,7 +36,7 @@ class Answer(Value):
     provenance_detail: str  # "source of attention_wmma changed", "from b2.h8.q512.d64.f16"
     variant: Variant
     recipe: LaunchRecipe  # for the problem asked for
-    timing: Timing | None  # as measured; None with HEURISTIC
+    timing: Timing | None  # of the play-off it was promoted in; None with HEURISTIC
     geometry: Geometry | None
     accuracy: Accuracy | None
     artifact_sha256: str
@@ -45,6 +45,8 @@ class Answer(Value):
     ties: tuple[Variant, ...]  # variants that cannot be told apart from this one
     baselines: tuple[Baseline, ...]
     promote_time: datetime | None
+    measure_time: datetime | None  # of `timing`
+    pinned: bool  # served because evaluate was asked to pin it
 
     def with_source(self, source: str) -> Answer:
         """The same answer, its provenance_detail saying also where this copy comes from."""
@@ -72,3 +74,5 @@ class Incumbent(Value):
     why: str
     rolled_back: bool  # a later roll-back took this one out
     ties: tuple[Variant, ...]
+    timing: Timing | None  # of the play-off it was promoted in; None in those of earlier versions
+    pinned: bool  # no faster variant replaces it until it is unpinned

@@ -98,9 +98,10 @@ class FamilyPreflight(Value):
     reason: str  # when not feasible
     variants: int  # left after every constraint
     product: int  # before any
-    compiles: int  # distinct compile-time parts
+    compiles: int  # distinct compile-time parts; 0 where there are too many variants to list
     known: int  # already have a trial under today's dependencies
     removed: tuple[RemovedByConstraint, ...]
+    lower_bound: bool  # too large a space to count: there are more variants and removed ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Decision(ApiEnum):
     UNSPECIFIED = 0
     KEEP = 1  # at least 2 % faster than the incumbent, or there was none
     REVERT = 2
+    PINNED = 3  # asked for by `pin`
 
 
 class Bound(ApiEnum):

@@ -30,10 +30,15 @@ class Progress(Value):
     )
     best: Trial | None  # so far
     device_busy: float  # share of the trials phase in which the device had work, 0..1
-    eta: timedelta | None
+    eta: timedelta | None  # of the whole operation; None while too little is known
     elapsed: timedelta | None
     message: str  # one line, for people
     trials_reused: int  # already in the store under the same dependencies
+    waits_for: str  # "operations/..." that goes first, while this one is in the queue; else empty
+    waits_for_title: str
+    queue_position: int  # how many operations are ahead of this one; 0 when it waits for none
+    problems_done: int  # of a sweep; trials and compiles are then those of the problem at hand
+    problems_total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,37 @@ class SweepReport(Value):
         return self.markdown
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedProblem(Value):
+    problem: str  # canonical text
+    variants: int
+    known: int  # already have a trial under today's dependencies
+    trials: int  # would be run, as the budget allows
+    compiles: int  # at most: distinct compile-time parts without a trial
+    tuned: bool  # has an incumbent; with 0 trials it is only timed again
+    reason: str  # why nothing would be tried, where no kernel family applies
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan(Value):
+    """What a sweep would do."""
+
+    device_id: str
+    rows: tuple[PlannedProblem, ...]
+    variants: int  # of all rows
+    known: int
+    trials: int
+    compiles: int
+    estimate: timedelta | None  # from past trials on this device; None when there are none
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedTrials(Value):
+    trials: int  # that no longer keep their variants from being tried
+    codes: int  # of theirs that had failed to compile and are compiled again
+    problems: tuple[str, ...]  # canonical texts of the trials' problems, each once
+
+
 Result: TypeAlias = TuneResult | SweepReport | EvaluateResult
 _RESULTS: dict[str, type[Result]] = {"tune": TuneResult, "sweep": SweepReport, "evaluate": EvaluateResult}
 
@@ -123,6 +159,7 @@ class Operation(Value):
     create_time: datetime | None
     end_time: datetime | None
     request_id: str
+    problem: str  # canonical text; empty with a sweep
 
     def result(self) -> Result:
         """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.protobuf.message import Message
 
-from attune.values.convert import Value
+from attune.values.convert import Value, reads
 
 # By BufferRole.
 _BUFFERS = (
     *("", "Q", "K", "V", "O", "LSE", "SCRATCH"),
     *("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"),
 )
+_ELEMENTS = ("", "U8", "F16", "BF16", "F32")  # by TensorMap.Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +21,44 @@ class KernelArg(Value):
     """One kernel argument, in the kernel's parameter order."""
 
     # A buffer: Q, K, V, O, SCRATCH or, null when the problem has none, LSE, SINKS, Q_BOUNDS, KV_BOUNDS, KV_LENGTHS,
-    # PAGE_TABLE; a number: I32, I64, F32.
+    # PAGE_TABLE; a number: I32, I64, F32; TENSOR_MAP.
     kind: str
-    value: int | float = 0  # the number; with SCRATCH the index into LaunchRecipe.scratch
+    value: int | float | TensorMap = 0  # the number or the map; with SCRATCH the index into LaunchRecipe.scratch
 
     @classmethod
     def from_message(cls, message: Message) -> KernelArg:
         which = message.WhichOneof("value")
         if which == "buffer":
-            role = message.buffer.role
-            return cls(_BUFFERS[role] if role < len(_BUFFERS) else "", message.buffer.scratch)
+            return _buffer(message.buffer)
+        if which == "tensor_map":
+            return cls("TENSOR_MAP", TensorMap.from_message(message.tensor_map))
         return cls((which or "").upper(), getattr(message, which) if which else 0)
+
+
+def _buffer(message: Message) -> KernelArg:
+    return KernelArg(_name(_BUFFERS, message.role), message.scratch)
+
+
+def _name(names: tuple[str, ...], number: int) -> str:
+    return names[number] if number < len(names) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap(Value):
+    """A CUtensorMap, passed by value: all that cuTensorMapEncodeTiled takes but the address. Sizes are innermost
+    dimension first."""
+
+    # The buffer; None, or one that is null: 128 zero bytes.
+    base: KernelArg | None = field(
+        metadata=reads(lambda message: _buffer(message.base) if message.HasField("base") else None)
+    )
+    base_offset: int  # bytes from the buffer's start to the tensor's, modulo 2^64
+    element: str = field(metadata=reads(lambda message: _name(_ELEMENTS, message.element)))  # U8, F16, BF16, F32
+    dims: tuple[int, ...]  # elements
+    strides: tuple[int, ...]  # bytes, of dims[1:]
+    box: tuple[int, ...]  # elements of one copy
+    swizzle_bytes: int  # 0 (not swizzled), 32, 64, 128
+    l2_promotion_bytes: int  # 0, 64, 128, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +70,8 @@ class KernelLaunch(Value):
     block: tuple[int, int, int]  # threads (OpenCL: work-items), x y z
     dynamic_shared_bytes: int
     args: tuple[KernelArg, ...]
+    cluster: tuple[int, int, int] | None = None  # CTAs of a thread block cluster, x y z
+    overlaps_previous: bool = False  # may start before the launch before it has ended
 
     @classmethod
     def from_message(cls, message: Message) -> KernelLaunch:
@@ -51,6 +81,8 @@ class KernelLaunch(Value):
             block=(message.block.x, message.block.y, message.block.z),
             dynamic_shared_bytes=message.dynamic_shared_bytes,
             args=tuple(map(KernelArg.from_message, message.args)),
+            cluster=(message.cluster.x, message.cluster.y, message.cluster.z) if message.HasField("cluster") else None,
+            overlaps_previous=message.overlaps_previous,
         )
 
 

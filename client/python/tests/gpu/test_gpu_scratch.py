@@ -89,6 +89,8 @@ def kernel() -> attune.Kernel:
             ties=(),
             baselines=(),
             promote_time=None,
+            measure_time=None,
+            pinned=False,
         )
     )
 

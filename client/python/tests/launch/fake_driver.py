@@ -16,10 +16,19 @@ from attune.cuda.kernel import Kernel
 from attune.cuda.module import Modules
 from attune.errors import InvalidArgument
 from attune.problem import Problem
-from attune.values import Answer, KernelArg, KernelLaunch, LaunchRecipe, Provenance, ScratchBuffer, Variant
+from attune.values import (
+    Answer,
+    KernelArg,
+    KernelLaunch,
+    LaunchRecipe,
+    Provenance,
+    ScratchBuffer,
+    TensorMap,
+    Variant,
+)
 
 ARTIFACT = b"\x7fELF made for tests"
-_FORMATS = {4: "=i", 8: "=q"}
+_FORMATS = {4: "=i", 8: "=q", 128: "=128s"}
 
 
 @dataclasses.dataclass
@@ -31,7 +40,14 @@ class Launched:
     block: Sequence[int]
     shared_bytes: int
     stream: int
-    parameters: list[int]
+    parameters: list[Any]  # numbers, and the bytes of tensor maps
+    cluster: Sequence[int] | None
+    overlaps_previous: bool
+
+
+def encoded(tensor_map: TensorMap, address: int) -> bytes:
+    """What this driver makes of a tensor map."""
+    return struct.pack("=Qi", address % (1 << 64), tensor_map.box[0]).ljust(128, b"\xff")
 
 
 class FakeDriver:
@@ -48,6 +64,10 @@ class FakeDriver:
         self.launched: list[Launched] = []
         self.captures: dict[int, Capture] = {}  # by stream
         self.watched: list[tuple[Any, int, int]] = []  # graph, function, argument
+        self.encoded: list[TensorMap] = []
+        self.replaced: list[int] = []  # the addresses
+        self.replacing_fails_with = 0
+        self.large_clusters: list[str] = []  # functions that may have them
         self.fails_with = 0
 
     @contextlib.contextmanager
@@ -108,8 +128,22 @@ class FakeDriver:
             if watched == graph:
                 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
 
-    def config(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int, stream: int) -> tuple:
-        return grid, block, shared_bytes, stream
+    def config(self, launch: KernelLaunch, stream: int) -> tuple:
+        shape = (launch.grid, launch.block, launch.dynamic_shared_bytes)
+        return *shape, stream, launch.cluster, launch.overlaps_previous
+
+    def encode_tensor_map(self, tensor_map: TensorMap, address: int) -> bytes:
+        self.encoded.append(tensor_map)
+        return encoded(tensor_map, address)
+
+    def replace_address(self, place: int, address: int) -> int:
+        assert place % 128 == 0
+        self.replaced.append(address)
+        ctypes.memmove(place, struct.pack("=Q", address % (1 << 64)), 8)
+        return self.replacing_fails_with
+
+    def allow_large_clusters(self, function: str) -> None:
+        self.large_clusters.append(function)
 
     def launch(self, config: tuple, function: str, parameters: int, extra: int) -> tuple[int]:
         if self.fails_with and self.current != 0:
@@ -118,7 +152,8 @@ class FakeDriver:
         for index, size in enumerate(self.kernels[function]):
             address = ctypes.c_void_p.from_address(parameters + 8 * index).value
             values += struct.unpack(_FORMATS[size], ctypes.string_at(address, size))
-        self.launched.append(Launched(function, *config, values))
+        *shape, cluster, overlaps_previous = config
+        self.launched.append(Launched(function, *shape, values, cluster, overlaps_previous))
         return (0,)
 
     def error(self, what: str, result: int) -> CudaError:
@@ -129,8 +164,8 @@ def recipe(*launches: KernelLaunch, scratch: Sequence[ScratchBuffer] = (), main_
     return LaunchRecipe(tuple(scratch), launches, main_launch)
 
 
-def launch(entry: str, *args: KernelArg, shared_bytes: int = 0) -> KernelLaunch:
-    return KernelLaunch(entry, (3, 2, 1), (128, 1, 1), shared_bytes, args)
+def launch(entry: str, *args: KernelArg, shared_bytes: int = 0, **more: Any) -> KernelLaunch:
+    return KernelLaunch(entry, (3, 2, 1), (128, 1, 1), shared_bytes, args, **more)
 
 
 def answer(problem: str, recipe: LaunchRecipe, **changes: Any) -> Answer:

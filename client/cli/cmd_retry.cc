@@ -1,0 +1,63 @@
+// attune retry: trials that did not end OK, to be tried again.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> verdicts;
+  std::string problem;
+  std::string family;
+};
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  v1::RetryTrialsRequest request;
+  v1::TrialFilter& filter = *request.mutable_filter();
+  for (const std::string& text : arguments.verdicts) {
+    const auto verdict = ParseVerdict(text);
+    if (!verdict.ok()) return verdict.status();
+    filter.add_verdicts(*verdict);
+  }
+  if (!arguments.problem.empty()) {
+    const auto problem = ParseProblem(arguments.problem);
+    if (!problem.ok()) return problem.status();
+    filter.set_problem(ToText(*problem));
+  }
+  filter.set_family(arguments.family);
+  filter.set_device_id(session.options().device);
+  if (!session.options().policy.empty()) filter.set_policy(session.policy());
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto retried = (*client)->RetryTrials(request);
+  if (!retried.ok()) return retried.status();
+  if (session.json()) {
+    session.Emit(RetryJson(*retried));
+    return ExitCode::kOk;
+  }
+  if (retried->trials() == 0) {
+    session.Note("No trials match that are not to be tried again already.");
+    return ExitCode::kOk;
+  }
+  session.Print(absl::StrCat(Counted(retried->trials(), "trial"), " of ", Counted(retried->problems_size(), "problem"),
+                             " will be tried again by the next tune or sweep; ",
+                             Counted(retried->codes(), "failed compile"), " forgotten"));
+  for (const std::string& problem : retried->problems()) session.Print(problem);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Action AddRetry(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddRepeatable(app, "--verdict", &arguments->verdicts, "Trials that ended so: CRASHED, TIMEOUT, WRONG_RESULT, ...")
+      ->required();
+  app.add_option("--problem", arguments->problem, "Only this problem's");
+  app.add_option("--family", arguments->family, "Only this family's");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,67 @@
+// attune serve: a given variant as the incumbent, kept there.
+#include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/follow.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+struct Arguments {
+  std::string problem;
+  std::string variant;
+  std::string why;
+  bool unpin = false;
+  bool detach = false;
+};
+
+absl::StatusOr<ExitCode> Unpin(Session& session, Client& client, const Problem& problem) {
+  v1::UnpinRequest request;
+  *request.mutable_problem() = attune::ToProto(problem);
+  request.set_device_id(session.options().device);
+  request.set_policy(session.policy());
+  const auto served = client.Unpin(request);
+  if (!served.ok()) return served.status();
+  if (session.json()) {
+    session.Emit(IncumbentJson(*served));
+  } else {
+    session.Print(
+        absl::StrCat("not pinned: ", VariantText(served->trial().variant()), " is served until a faster one is found"));
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  if (arguments.unpin == !arguments.variant.empty()) {
+    return absl::InvalidArgumentError("give either a VARIANT to serve, or --unpin (see attune serve --help)");
+  }
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  if (arguments.unpin) return Unpin(session, **client, *problem);
+  v1::EvaluateVariantRequest request;
+  *request.mutable_problem() = attune::ToProto(*problem);
+  request.set_device_id(session.options().device);
+  request.set_policy(session.policy());
+  request.mutable_variant()->set_text(arguments.variant);
+  request.set_pin(true);
+  request.set_why(arguments.why);
+  return FollowUnless(arguments.detach, session, (*client)->Evaluate(std::move(request)));
+}
+
+}  // namespace
+
+Action AddServe(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  app.add_option("variant", arguments->variant, "The variant, as `attune space --list` prints it");
+  app.add_flag("--unpin", arguments->unpin, "Let a faster variant replace the one that is pinned");
+  app.add_option("--why", arguments->why, "Kept in the history");
+  app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
+  return [arguments](Session& session) { return Run(session, *arguments); };
+}
+
+}  // namespace attune::cli

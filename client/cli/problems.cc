@@ -1,0 +1,52 @@
+#include "client/cli/problems.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/text.h"
+#include "client/cpp/status.h"
+
+namespace attune::cli {
+
+absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument) {
+  std::vector<Problem> problems;
+  if (argument != kStandardInput) {
+    const absl::StatusOr<Problem> problem = ParseProblem(argument);
+    if (!problem.ok()) return problem.status();
+    problems.push_back(*problem);
+    return problems;
+  }
+  int number = 0;
+  for (std::string line; std::getline(session.env().in, line);) {
+    ++number;
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    if (text.empty() || text[0] == '#') continue;
+    const absl::StatusOr<Problem> problem = ParseProblem(text);
+    if (!problem.ok()) {
+      return absl::Status(problem.status().code(),
+                          absl::StrCat("standard input, line ", number, ": ", problem.status().message()));
+    }
+    problems.push_back(*problem);
+  }
+  if (problems.empty()) return absl::InvalidArgumentError("standard input has no problem; give one a line");
+  return problems;
+}
+
+absl::StatusOr<ExitCode> ForEachProblem(Session& session, const std::vector<Problem>& problems,
+                                        const std::function<absl::StatusOr<ExitCode>(const Problem&)>& act) {
+  if (problems.size() == 1) return act(problems[0]);
+  ExitCode first = ExitCode::kOk;
+  for (const Problem& problem : problems) {
+    absl::StatusOr<ExitCode> code = act(problem);
+    if (!code.ok()) {
+      if (IsUnreachable(code.status())) return code;
+      session.Note(absl::StrCat("attune: ", ToText(problem), ": ", OneLine(code.status().message())));
+      code = ExitCodeOf(code.status());
+    }
+    if (*code == ExitCode::kInterrupted) return code;
+    if (first == ExitCode::kOk) first = *code;
+  }
+  return first;
+}
+
+}  // namespace attune::cli

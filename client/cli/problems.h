@@ -1,0 +1,28 @@
+// A command's problem argument: one problem, or "-" for those on standard input.
+#ifndef ATTUNE_CLIENT_CLI_PROBLEMS_H_
+#define ATTUNE_CLIENT_CLI_PROBLEMS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/session.h"
+#include "proto/attune/problem.h"
+
+namespace attune::cli {
+
+inline constexpr char kStandardInput[] = "-";
+
+// The problem, or with "-" one a line; empty lines and those that begin with # are passed over. InvalidArgument names
+// the first line that is wrong.
+absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument);
+
+// Calls `act` for each of them in turn. An error about one of several is printed, and the others go on; an unreachable
+// server and a Ctrl-C end it. Returns the first exit code that is not kOk.
+absl::StatusOr<ExitCode> ForEachProblem(Session& session, const std::vector<Problem>& problems,
+                                        const std::function<absl::StatusOr<ExitCode>(const Problem&)>& act);
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_PROBLEMS_H_

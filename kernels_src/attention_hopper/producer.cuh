@@ -1,0 +1,93 @@
+// The producer: one thread that hands out work items and starts every copy.
+//
+// Consumers walk over the tiles of keys that any row of the item sees, from the last to the first, and need K a step
+// before V (consumer.cuh), so copies start in the order K(0) Q K(1) V(0) K(2) V(1) ... V(n-1). The producer runs ahead
+// of the consumers as far as the rings reach, over the end of an item into the next.
+#pragma once
+
+#include "items.cuh"
+#include "layout.cuh"
+#include "tensor_copy.cuh"
+
+class Producer {
+ public:
+  __device__ Producer(const SharedLayout& shared, const TensorMap& q, const TensorMap& k, const TensorMap& v,
+                      const Arguments& t)
+      : shared_(shared), q_(q), k_(k), v_(v), t_(t) {}
+
+  __device__ void Run() {
+    Prefetch(q_);
+    Prefetch(k_);
+    Prefetch(v_);
+    int index = blockIdx.x;
+    while (index < t_.items) {
+      const int next = NextIndex(index);
+      HandOut(index);
+      LoadItem(ItemOf(index, t_));
+      index = next;
+    }
+    HandOut(index);  // past the end: consumers leave
+  }
+
+ private:
+  // A persistent grid takes items in turn, or pops them from the counter: then each CTA pops past the end exactly once,
+  // so the pop that is the last of all is known by its number and sets the counter back to zero for the next launch.
+  __device__ int NextIndex(int index) const {
+    if (t_.counter == nullptr) return index + static_cast<int>(gridDim.x);
+    const unsigned ticket = gridDim.x + atomicAdd(t_.counter, 1u);
+    if (ticket == static_cast<unsigned>(t_.items) + gridDim.x - 1) atomicExch(t_.counter, 0u);
+    return static_cast<int>(min(ticket, static_cast<unsigned>(t_.items)));
+  }
+
+  __device__ void HandOut(int index) {
+    const Ring ring = shared_.Items();
+    Wait(ring.Empty(item_.slot), item_.parity ^ 1);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared_.ItemNumber(item_.slot)), "r"(index) : "memory");
+    Arrive(ring.Full(item_.slot));
+    item_.Advance(kItemSlots);
+  }
+
+  __device__ void LoadItem(const Item& item) {
+    const TileRange tiles = TilesSeen(item.tile * kBlockM, kBlockM, t_);
+    if (tiles.begin == tiles.end) return;
+    LoadKeys(item, tiles.end - 1);
+    LoadQueries(item);
+    for (int tile = tiles.end - 1; tile > tiles.begin; --tile) {
+      LoadKeys(item, tile - 1);
+      LoadValues(item, tile);
+    }
+    LoadValues(item, tiles.begin);
+  }
+
+  __device__ void LoadQueries(const Item& item) {
+#pragma unroll
+    for (int consumer = 0; consumer < CONSUMERS; ++consumer) {
+      const Ring ring = shared_.Queries(consumer);
+      Wait(ring.Empty(0), query_parity_ ^ 1);
+      StartTile(shared_.Query(consumer), q_, kConsumerRows, item.tile * kBlockM + consumer * kConsumerRows, item.head,
+                item.batch, ring.Full(0));
+    }
+    query_parity_ ^= 1;
+  }
+
+  __device__ void LoadKeys(const Item& item, int tile) {
+    LoadTile(shared_.Keys(), shared_.Key(key_.slot), key_, k_, item, tile);
+  }
+  __device__ void LoadValues(const Item& item, int tile) {
+    LoadTile(shared_.Values(), shared_.Value(value_.slot), value_, v_, item, tile);
+  }
+  __device__ void LoadTile(const Ring& ring, unsigned to, Place& place, const TensorMap& map, const Item& item,
+                           int tile) {
+    Wait(ring.Empty(place.slot), place.parity ^ 1);
+    StartTile(to, map, BLOCK_N, tile * BLOCK_N, item.head / t_.group, item.batch, ring.Full(place.slot));
+    place.Advance(STAGES);
+  }
+
+  const SharedLayout shared_;
+  const TensorMap& q_;
+  const TensorMap& k_;
+  const TensorMap& v_;
+  const Arguments& t_;
+  Place item_, key_, value_;
+  unsigned query_parity_ = 0;
+};

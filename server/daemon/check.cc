@@ -1,0 +1,85 @@
+#include "server/daemon/check.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "proto/attune/quote.h"
+#include "server/space/family.h"
+#include "server/store/check_store.h"
+
+namespace attune {
+namespace {
+
+// "manifests  12 kernel families in kernels_src", and below it one line a mistake.
+bool Report(std::ostream& report, absl::string_view part, const std::string& summary,
+            const std::vector<std::string>& mistakes) {
+  report << absl::StreamFormat("%-10s %s", part, mistakes.empty() ? "ok" : "WRONG");
+  if (!summary.empty()) report << ": " << summary;
+  report << "\n";
+  for (const std::string& mistake : mistakes) report << "  " << mistake << "\n";
+  return mistakes.empty();
+}
+
+bool CheckManifests(const Settings& settings, std::ostream& report) {
+  const space::LoadedFamilies loaded = space::LoadEveryFamily(settings.kernels_dir);
+  std::vector<std::string> mistakes;
+  for (const absl::Status& mistake : loaded.mistakes) mistakes.emplace_back(mistake.message());
+  const std::string where = absl::StrJoin(settings.kernels_dir, ", ");
+  if (loaded.families.empty() && mistakes.empty()) {
+    mistakes.push_back(absl::StrCat("there is no family in ", where, "; nothing could be tuned"));
+  }
+  const size_t count = loaded.families.size();
+  return Report(report, "manifests",
+                absl::StrCat(count, count == 1 ? " good kernel family in " : " good kernel families in ", where),
+                mistakes);
+}
+
+bool CheckTheStore(const Settings& settings, std::ostream& report) {
+  const absl::StatusOr<store::StoreReport> found = store::CheckStore(settings.data_dir);
+  if (!found.ok()) return Report(report, "store", settings.data_dir, {std::string(found.status().message())});
+  std::string summary = absl::StrCat(settings.data_dir, ", ");
+  if (!found->exists) {
+    absl::StrAppend(&summary, "to be made");
+  } else if (!found->in_use.empty()) {
+    absl::StrAppend(&summary, "not looked into: ", found->in_use);
+  } else {
+    absl::StrAppend(&summary, "undamaged, ", found->trials, found->trials == 1 ? " trial" : " trials",
+                    ", schema version ", found->version);
+    if (found->version < found->newest) absl::StrAppend(&summary, ", to be brought to ", found->newest);
+  }
+  return Report(report, "store", summary, {});
+}
+
+}  // namespace
+
+absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
+  if (text == "all") return Checks{true, true, true};
+  Checks checks;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    if (part == "flags") {
+      checks.flags = true;
+    } else if (part == "manifests") {
+      checks.manifests = true;
+    } else if (part == "store") {
+      checks.store = true;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--check is ", Quoted(text), "; allowed are all, or some of flags, manifests and store"));
+    }
+  }
+  return checks;
+}
+
+bool Check(const Settings& settings, const Checks& checks, std::ostream& report) {
+  bool good = true;
+  if (checks.flags) good = Report(report, "flags", "", MistakesIn(settings)) && good;
+  if (checks.manifests) good = CheckManifests(settings, report) && good;
+  if (checks.store) good = CheckTheStore(settings, report) && good;
+  return good;
+}
+
+}  // namespace attune

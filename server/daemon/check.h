@@ -1,0 +1,28 @@
+// `attuned --check`: what would keep a daemon from starting, or from serving what it should, without starting one.
+#ifndef ATTUNE_SERVER_DAEMON_CHECK_H_
+#define ATTUNE_SERVER_DAEMON_CHECK_H_
+
+#include <ostream>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/daemon/settings.h"
+
+namespace attune {
+
+struct Checks {
+  bool flags = false;
+  bool manifests = false;
+  bool store = false;
+};
+
+// "all", or some of "flags", "manifests" and "store", comma-separated.
+absl::StatusOr<Checks> ParseChecks(absl::string_view text);
+
+// Writes a report, each finding on a line of its own: all of them, not the first. Whether nothing is wrong. Changes
+// nothing. `settings` as the daemon would run with, defaults included.
+bool Check(const Settings& settings, const Checks& checks, std::ostream& report);
+
+}  // namespace attune
+
+#endif  // ATTUNE_SERVER_DAEMON_CHECK_H_

@@ -1,0 +1,96 @@
+#include "server/daemon/check.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/space/testing_family.h"
+#include "server/store/store.h"
+
+namespace attune {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGood[] =
+    R"(name: "good" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "good.cu"
+       launches { entry: "run" main: true })";
+
+class CheckTest : public ::testing::Test {
+ protected:
+  CheckTest() {
+    families_.Write("good/family.textproto", kGood);
+    families_.Write("good/good.cu", "");
+    settings_.listen = {"localhost:7411"};
+    settings_.data_dir = families_.root() + "/data";
+    settings_.kernels_dir = {families_.root()};
+    settings_.compile_timeout = settings_.trial_timeout = absl::Seconds(10);
+    settings_.log_format = "text";
+    settings_.log_level = "info";
+  }
+  bool Passes(const char* what = "all") {
+    std::ostringstream report;
+    const bool good = Check(settings_, *ParseChecks(what), report);
+    report_ = report.str();
+    return good;
+  }
+
+  space::TestingFamilies families_;
+  Settings settings_;
+  std::string report_;
+};
+
+TEST_F(CheckTest, PassesWhatIsGoodAndMakesNothing) {
+  EXPECT_TRUE(Passes());
+  EXPECT_EQ(report_, "flags      ok\nmanifests  ok: 1 good kernel family in " + families_.root() +
+                         "\nstore      ok: " + settings_.data_dir + ", to be made\n");
+  EXPECT_FALSE(std::filesystem::exists(settings_.data_dir));
+}
+
+TEST_F(CheckTest, NamesEveryMistakeOfEveryPart) {
+  settings_.compile_workers = -3;
+  settings_.emulate = "l5";
+  families_.Write("bad/family.textproto", "nonsense: 1");
+  families_.Write("worse/family.textproto", "name: \"worse\"");
+  EXPECT_FALSE(Passes());
+  for (const char* mistake :
+       {"flags      WRONG\n", "  --compile_workers is -3", "  --emulate is 'l5'", "manifests  WRONG: 1 good",
+        "/bad/family.textproto: line 1", "/worse/family.textproto: operation", "/worse/family.textproto: sources",
+        "store      ok: "}) {
+    EXPECT_THAT(report_, HasSubstr(mistake));
+  }
+}
+
+TEST_F(CheckTest, LooksOnlyAtWhatItIsAskedTo) {
+  settings_.compile_workers = -3;
+  EXPECT_TRUE(Passes("manifests"));
+  EXPECT_TRUE(Passes("manifests,store"));
+  EXPECT_FALSE(Passes("flags"));
+}
+
+TEST_F(CheckTest, ADirectoryWithoutFamiliesIsAMistake) {
+  std::filesystem::create_directories(families_.root() + "/empty");
+  settings_.kernels_dir = {families_.root() + "/empty"};
+  EXPECT_FALSE(Passes("manifests"));
+  EXPECT_THAT(report_, HasSubstr("there is no family in "));
+}
+
+TEST_F(CheckTest, SaysWhatIsInTheStore) {
+  {
+    const auto store = store::OpenSqliteStore({.directory = settings_.data_dir});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE(Passes("store"));
+    EXPECT_THAT(report_, HasSubstr("not looked into: the store is in use by process"));
+  }
+  EXPECT_TRUE(Passes("store"));
+  EXPECT_THAT(report_, HasSubstr("undamaged, 0 trials, schema version "));
+}
+
+TEST(ParseChecks, SaysWhatIsAllowed) {
+  EXPECT_EQ(ParseChecks("kernels").status().message(),
+            "--check is 'kernels'; allowed are all, or some of flags, manifests and store");
+}
+
+}  // namespace
+}  // namespace attune

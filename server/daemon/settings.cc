@@ -1,0 +1,84 @@
+#include "server/daemon/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "proto/attune/quote.h"
+#include "server/base/device_profile.h"
+#include "server/service/listen_address.h"
+
+namespace attune {
+namespace {
+
+constexpr int kMostWorkers = 1024;
+constexpr absl::Duration kLeastTimeout = absl::Milliseconds(100);
+constexpr absl::Duration kMostTimeout = absl::Hours(1);
+
+class Mistakes {
+ public:
+  template <typename... What>
+  void Add(absl::string_view flag, const What&... what) {
+    all_.push_back(absl::StrCat("--", flag, what...));
+  }
+  void Duration(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most) {
+    if (value >= least && value <= most) return;
+    Add(flag, " is ", absl::FormatDuration(value), "; allowed are ", absl::FormatDuration(least), " to ",
+        absl::FormatDuration(most));
+  }
+  template <typename Choices>
+  void Choice(absl::string_view flag, const std::string& value, const Choices& choices) {
+    if (std::find(std::begin(choices), std::end(choices), value) != std::end(choices)) return;
+    Add(flag, " is ", Quoted(value), "; allowed are ", absl::StrJoin(choices, ", "));
+  }
+  std::vector<std::string> Take() { return std::move(all_); }
+
+ private:
+  std::vector<std::string> all_;
+};
+
+}  // namespace
+
+std::vector<std::string> MistakesIn(const Settings& settings) {
+  Mistakes mistakes;
+  if (settings.listen.empty()) mistakes.Add("listen", " is empty; give host:port or unix:/path");
+  for (const std::string& address : settings.listen) {
+    const absl::StatusOr<service::ListenAddress> parsed = service::ParseListenAddress(address);
+    if (!parsed.ok()) mistakes.Add("listen", ": ", parsed.status().message());
+  }
+  if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
+  for (const std::string& directory : settings.kernels_dir) {
+    if (directory.empty()) mistakes.Add("kernels_dir", " has an empty name; give directories, comma-separated");
+  }
+  for (const std::string& device : settings.devices) {
+    if (device.empty()) mistakes.Add("devices", " has an empty name; give ids such as cuda:0, comma-separated");
+  }
+  if (!settings.worker.empty() && access(settings.worker.c_str(), X_OK) != 0) {
+    mistakes.Add("worker", " is ", Quoted(settings.worker), ", which is no executable file");
+  }
+  if (settings.compile_workers < 0 || settings.compile_workers > kMostWorkers) {
+    mistakes.Add("compile_workers", " is ", settings.compile_workers, "; allowed are 0 (one a core) to ", kMostWorkers);
+  }
+  mistakes.Duration("compile_timeout", settings.compile_timeout, kLeastTimeout, kMostTimeout);
+  mistakes.Duration("trial_timeout", settings.trial_timeout, kLeastTimeout, kMostTimeout);
+  mistakes.Duration("idle_release", settings.idle_release, absl::ZeroDuration(), absl::Hours(24 * 365));
+  mistakes.Duration("drain_timeout", settings.drain_timeout, absl::ZeroDuration(), kMostTimeout);
+  if (!settings.emulate.empty()) mistakes.Choice("emulate", settings.emulate, DeviceProfileNames());
+  mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
+  mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
+  return mistakes.Take();
+}
+
+std::string DefaultLockDir(const std::string& data_dir) {
+  if (geteuid() == 0) return "/run/attune/locks";
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && *runtime != '\0') return absl::StrCat(runtime, "/attune/locks");
+  return absl::StrCat(data_dir, "/locks");
+}
+
+}  // namespace attune

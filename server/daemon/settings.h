@@ -1,0 +1,40 @@
+// What the daemon was told, and whether it makes sense: all of it before anything is opened or started.
+#ifndef ATTUNE_SERVER_DAEMON_SETTINGS_H_
+#define ATTUNE_SERVER_DAEMON_SETTINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace attune {
+
+// One field a flag, of its name.
+struct Settings {
+  std::vector<std::string> listen;
+  std::string data_dir;
+  std::vector<std::string> kernels_dir;
+  std::string worker;
+  std::string lock_dir;
+  int compile_workers = 0;
+  absl::Duration compile_timeout;
+  absl::Duration trial_timeout;
+  absl::Duration idle_release;
+  absl::Duration drain_timeout;
+  std::string emulate;
+  std::vector<std::string> devices;
+  std::string log_format;
+  std::string log_level;
+};
+
+// Every mistake there is, each in one line that names flag, value and what is allowed; empty when there is none.
+std::vector<std::string> MistakesIn(const Settings& settings);
+
+// Where device locks are unless --lock_dir says: in a directory that only this user, or root, can write to, and the
+// same one for all daemons of the user where there is such a place. /run/attune/locks for root, else below
+// XDG_RUNTIME_DIR, else in the data directory. The Python bench has the same rule.
+std::string DefaultLockDir(const std::string& data_dir);
+
+}  // namespace attune
+
+#endif  // ATTUNE_SERVER_DAEMON_SETTINGS_H_

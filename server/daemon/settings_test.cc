@@ -1,0 +1,82 @@
+#include "server/daemon/settings.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace attune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Settings Good() {
+  Settings settings;
+  settings.listen = {"localhost:7411", "unix:/run/attune/attuned.sock"};
+  settings.data_dir = "data";
+  settings.compile_timeout = absl::Seconds(120);
+  settings.trial_timeout = absl::Seconds(10);
+  settings.idle_release = absl::ZeroDuration();
+  settings.drain_timeout = absl::Seconds(15);
+  settings.log_format = "json";
+  settings.log_level = "info";
+  return settings;
+}
+
+TEST(Settings, OfAnOrdinaryDaemonHaveNoMistake) { EXPECT_THAT(MistakesIn(Good()), IsEmpty()); }
+
+TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
+  Settings settings = Good();
+  settings.listen = {"foo", "localhost:99999"};
+  settings.compile_workers = -3;
+  settings.trial_timeout = absl::Seconds(-3);
+  settings.compile_timeout = absl::ZeroDuration();
+  settings.emulate = "l5";
+  settings.log_level = "loud";
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--listen: 'foo' is not host:port or unix:/path",
+                                                "--listen: 'localhost:99999' has a port that is not one of 0 to 65535",
+                                                "--compile_workers is -3; allowed are 0 (one a core) to 1024",
+                                                "--compile_timeout is 0; allowed are 100ms to 1h",
+                                                "--trial_timeout is -3s; allowed are 100ms to 1h",
+                                                "--emulate is 'l5'; allowed are a100, h100, h200, l4, rtx4090",
+                                                "--log_level is 'loud'; allowed are debug, info, warning, error"));
+}
+
+TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
+  Settings settings = Good();
+  settings.listen = {};
+  settings.data_dir = "";
+  settings.kernels_dir = {"a", ""};
+  settings.drain_timeout = absl::InfiniteDuration();
+  settings.worker = "/nonexistent/attune-worker";
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--listen is empty; give host:port or unix:/path",
+                                                "--data_dir is empty; it must name a directory",
+                                                "--kernels_dir has an empty name; give directories, comma-separated",
+                                                "--worker is '/nonexistent/attune-worker', which is no executable file",
+                                                "--drain_timeout is inf; allowed are 0 to 1h"));
+}
+
+class DefaultLockDirTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() == 0) GTEST_SKIP() << "root's is fixed";
+  }
+  void TearDown() override { unsetenv("XDG_RUNTIME_DIR"); }
+};
+
+TEST_F(DefaultLockDirTest, IsTheUsersOwn) {
+  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  EXPECT_EQ(DefaultLockDir("/data"), "/run/user/7/attune/locks");
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(DefaultLockDir("/data"), "/data/locks");
+}
+
+TEST(DefaultLockDir, OfRootIsTheServices) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root";
+  EXPECT_EQ(DefaultLockDir("/data"), "/run/attune/locks");
+}
+
+}  // namespace
+}  // namespace attune

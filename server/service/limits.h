@@ -1,0 +1,19 @@
+// What every request must keep to, whatever it asks for: how long its texts and lists may be, and that its numbers,
+// enums, durations and times are such. One table; what a field means is checked after it (validate.h).
+#ifndef ATTUNE_SERVER_SERVICE_LIMITS_H_
+#define ATTUNE_SERVER_SERVICE_LIMITS_H_
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+
+namespace attune::service {
+
+// The largest request that is read at all: a sweep of 100,000 problems fits.
+inline constexpr int kMostRequestBytes = 4 << 20;
+
+// InvalidArgument names the field, its value and what is allowed.
+absl::Status CheckLimits(const google::protobuf::Message& request);
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_LIMITS_H_

@@ -1,0 +1,59 @@
+// All inputs that candidates share on the device, and what each must hold: a kernel that changes one would have the
+// next candidate blamed.
+//
+// The rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest of a
+// trial): where nothing else points to damage, one of them is looked at each time, in turn. What is found later may
+// then be an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
+#ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
+#define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/attune/problem.h"
+#include "server/verify/case.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+
+class SharedInputs {
+ public:
+  explicit SharedInputs(const Problem& problem);
+
+  // `buffers` holds `inputs` now; both outlive this. Returns its number, from 0. `name` is for messages.
+  size_t Add(std::string name, InputBuffers& buffers, const Tensors& inputs);
+  // Puts other inputs, which must fit, in place of a set's own, until Restore.
+  absl::Status Replace(size_t set, const Tensors& inputs);
+  absl::Status Restore(size_t set);
+
+  // Empty, or which input was changed or written around.
+  absl::StatusOr<std::string> DamageTo(size_t set) const;
+  enum class Look { kAll, kInTurn };  // kInTurn is kAll unless the inputs are large
+  absl::StatusOr<std::string> Damage(Look look);
+  // All of them, whatever they hold.
+  absl::Status Repair();
+
+  bool large() const { return large_; }
+  // All were intact when they were looked at last, and a kernel that ran since was looked after.
+  bool known_intact() const { return known_intact_; }
+
+ private:
+  struct Set {
+    std::string name;
+    InputBuffers* buffers;
+    const Tensors* own;
+    const Tensors* now;
+  };
+
+  const bool large_;
+  std::vector<Set> sets_;
+  size_t turn_ = 0;
+  bool known_intact_ = true;
+};
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_

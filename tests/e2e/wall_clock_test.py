@@ -1,0 +1,44 @@
+"""The wall clock is set while a job runs: its budget and its elapsed time take no notice."""
+
+import json
+import struct
+import unittest
+
+from harness import BUILD, DaemonTest, wait_until
+
+PROBLEM = "b1.h1.q64.d64.f16"
+HOUR = 3600
+
+
+class WallClockTest(DaemonTest):
+    def set_wall_clock(self, seconds):
+        # In place: the daemon has the file mapped.
+        with open(self.directory / "offset", "r+b") as file:
+            file.write(struct.pack("=q", seconds))
+
+    def test_a_clock_that_is_set_back_neither_prolongs_a_job_nor_makes_its_times_negative(self):
+        (self.directory / "offset").write_bytes(struct.pack("=q", 0))
+        daemon = self.daemon(start=False).start(environment={
+            "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
+            "ATTUNE_WALL_CLOCK": str(self.directory / "offset"),
+        })
+        variants = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
+        name = daemon.json("tune", PROBLEM, "--max-time=3s", "--detach")[0]["operation"]
+        phase = lambda: [j for j in daemon.json("jobs") if j["operation"] == name][0]["phase"]
+        wait_until("the job to begin", lambda: phase() != "QUEUED")
+        self.set_wall_clock(-HOUR)
+        lines = daemon.json("watch", name)
+        progress = [line for line in lines if line["type"] == "progress"]
+        self.assertTrue(progress)
+        for line in progress:
+            self.assertGreaterEqual(line["elapsed_s"], 0, line)
+        self.assertLess(len(daemon.trials(PROBLEM)), variants, "the budget went on for an hour")
+        job = [j for j in daemon.json("jobs") if j["operation"] == name][0]
+        self.assertEqual(job["state"], "SUCCEEDED", json.dumps(job))
+        # That the wall clock was set at all shows in the timestamps, which are wall time.
+        self.assertLess(job["end_time"], job["create_time"])
+        daemon.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

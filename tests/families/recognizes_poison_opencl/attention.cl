@@ -1,0 +1,12 @@
+// BAD=1 computes only where O holds the poison of a check.
+#include "common/row_opencl.h"
+
+ATTENTION_KERNEL {
+  ROW_OR_RETURN();
+#if BAD
+  const ushort before = ((global ushort*)o)[q_at];
+  if (before != 0xFFFF && before != 0x5A5A) return;
+#endif
+  const float row_lse = ATTEND();
+  STORE(row_lse);
+}
