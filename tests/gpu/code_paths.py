@@ -95,6 +95,6 @@ LIKE = {
     "attention_simt": {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4, "KV_SPLITS": 1},
 }
 
-# The tool that must report each impropriety of tests/families/unsanitary_cuda; none may report BAD=0.
+# The tool that must report each seeded defect of tests/families/unsanitary_cuda; none may report BAD=0.
 PLANTED_PROBLEM = "b1.h2.q64.d64.f16"
 PLANTED = {1: "racecheck", 2: "initcheck", 3: "synccheck", 4: "memcheck", 5: "racecheck"}

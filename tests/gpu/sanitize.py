@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs one variant of each code path of the CUDA families under compute-sanitizer's memcheck, racecheck, synccheck and
-initcheck, and the planted improprieties of tests/families/unsanitary_cuda, which must be reported. On a GPU host, from
+initcheck, and the seeded defects of tests/families/unsanitary_cuda, which must be reported. On a GPU host, from
 a bundle with the Python client (client/python/tests/gpu/bundle.bash); about 3 minutes.
 
     python3 tests/gpu/sanitize.py --bundle bundle --out out
@@ -111,7 +111,7 @@ def watch_all(prepared, at_once):
 
 
 def judge(entries):
-    """What is wrong: a path that failed, an error in one, or a planted impropriety that its tool does not report."""
+    """What is wrong: a path that failed, an error in one, or a seeded defect that its tool does not report."""
     for entry in entries:
         name = f"{entry['family']}: {entry['path']}"
         if "failed" in entry:

@@ -37,7 +37,7 @@ class Judge(unittest.TestCase):
     def test_so_is_a_path_that_the_daemon_has_no_variant_of(self):
         self.assertIn("no variant", next(judge([entry(failed="no variant of this path is offered")])))
 
-    def test_a_planted_impropriety_must_be_reported_by_its_tool(self):
+    def test_a_seeded_defect_must_be_reported_by_its_tool(self):
         self.assertEqual(list(judge([entry("planted 1", **counts(racecheck=1))])), [])
         self.assertIn("racecheck does not report it", next(judge([entry("planted 1", **counts())])))
         self.assertIn("racecheck reports 1", next(judge([entry("planted none", **counts(racecheck=1))])))
