@@ -50,11 +50,12 @@ class Bystander {
     std::sort(waits_ms_.begin(), waits_ms_.end());
     if (waits_ms_.empty()) return;
     const auto quantile = [&](double q) { return waits_ms_[static_cast<size_t>(q * (waits_ms_.size() - 1))]; };
-    const auto late = waits_ms_.end() - std::upper_bound(waits_ms_.begin(), waits_ms_.end(), 100.0);
+    const auto late = waits_ms_.end() - std::upper_bound(waits_ms_.begin(), waits_ms_.end(), kLateMs);
     std::printf(
         "another caller: %zu calls, p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, max %.1f ms, %zd over 100 ms, %d failed\n",
         waits_ms_.size(), quantile(0.5), quantile(0.99), quantile(0.999), waits_ms_.back(), static_cast<ssize_t>(late),
         failed_);
+    for (const std::string& late_call : late_calls_) std::printf("  late: %s\n", late_call.c_str());
   }
 
  private:
@@ -66,15 +67,15 @@ class Bystander {
     v1::GetBestRequest best;
     *best.mutable_problem() = ToProto(*ParseProblem("b1.h1.q128.d64.f16"));
     while (!stop_) {
-      Time([&](grpc::ClientContext* context) {
+      Time("Ping", [&](grpc::ClientContext* context) {
         v1::PingResponse response;
         return stub->Ping(context, v1::PingRequest(), &response);
       });
-      Time([&](grpc::ClientContext* context) {
+      Time("GetBest", [&](grpc::ClientContext* context) {
         v1::GetBestResponse response;
         return stub->GetBest(context, best, &response);
       });
-      Time([&](grpc::ClientContext* context) {
+      Time("ListOperations", [&](grpc::ClientContext* context) {
         v1::ListOperationsRequest request;
         request.set_page_size(1);
         v1::ListOperationsResponse response;
@@ -85,18 +86,30 @@ class Bystander {
   }
 
   template <typename Call>
-  void Time(Call call) {
+  void Time(const char* kind, Call call) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     const auto begin = std::chrono::steady_clock::now();
     const grpc::Status status = call(&context);
-    waits_ms_.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    const auto end = std::chrono::steady_clock::now();
+    waits_ms_.push_back(std::chrono::duration<double, std::milli>(end - begin).count());
+    if (waits_ms_.back() > kLateMs && late_calls_.size() < kMostLateCalls) {
+      char text[100];
+      std::snprintf(text, sizeof(text), "%s, %.1f ms, %.1f s after the start", kind, waits_ms_.back(),
+                    std::chrono::duration<double>(begin - start_).count());
+      late_calls_.push_back(text);
+    }
     // Nothing tuned and no family that guesses is an answer, too.
     if (!status.ok() && status.error_code() != grpc::StatusCode::NOT_FOUND) ++failed_;
   }
 
+  static constexpr double kLateMs = 100;
+  static constexpr size_t kMostLateCalls = 30;  // told of one by one
+
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<bool> stop_ = false;
   std::vector<double> waits_ms_;
+  std::vector<std::string> late_calls_;
   int failed_ = 0;
   std::thread thread_;
 };
