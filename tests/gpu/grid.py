@@ -1,8 +1,8 @@
-"""The problems that `python -m attune.bench` runs when none are given, for scripts that do without the client."""
+"""The problems that `attune-bench` runs when none are given, for scripts that do without the client."""
 
 import pathlib
 
-GRID = pathlib.Path(__file__).resolve().parents[2] / "client/python/attune/bench/grid.txt"
+GRID = pathlib.Path(__file__).resolve().parents[2] / "client/bench/attune_bench/grid.txt"
 
 
 def bench_grid():

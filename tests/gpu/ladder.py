@@ -37,16 +37,16 @@ CONTESTANTS = ("flash", "cudnn")
 
 def bench(bundle, data, out, problems, seconds):
     """Tunes the problems and times SDPA beside them; the times stay in the daemon's database as baselines."""
-    paths = [str(bundle / "site"), os.environ.get("PYTHONPATH", ""), str(ROOT / "client/python")]
+    paths = [str(bundle / "site"), os.environ.get("PYTHONPATH", ""), str(ROOT / "client/python"), str(ROOT / "client/bench")]
     command = [
-        *(sys.executable, "-m", "attune.bench", *problems, "--tune", f"--max-time={seconds}", "--row-time=1"),
+        *(sys.executable, "-m", "attune_bench", *problems, "--tune", f"--max-time={seconds}", "--row-time=1"),
         *(f"--families={MMA}", f"--contestants=attune,{','.join(CONTESTANTS)}", f"--attuned={bundle / 'attuned'}"),
         *(f"--data={data}", f"--lock-dir={data}/locks", f"--kernels={ROOT / 'kernels_src'}", f"--out={out}/bench"),
         f"--daemon-libraries={environment(bundle)['LD_LIBRARY_PATH']}",
     ]
     run = subprocess.run(command, env={**os.environ, "PYTHONPATH": ":".join(filter(None, paths))}, cwd=out)
     if run.returncode != 0:
-        sys.exit(f"ladder.py: attune.bench ended with {run.returncode}")
+        sys.exit(f"ladder.py: attune-bench ended with {run.returncode}")
 
 
 def fastest(client, problem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 
@@ -33,3 +34,9 @@ def test_names_are_there_when_they_are_used(name):
 def test_a_name_that_is_none_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'attune' has no attribute 'Clint'"):
         attune.Clint  # noqa: B018
+
+
+def test_the_distribution_has_the_client_and_no_other_program():
+    files = importlib.metadata.files("attune")
+    assert {file.parts[0] for file in files if file.suffix == ".py"} == {"attune"}
+    assert not [file for file in files if "bench" in file.as_posix()]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import attune
+import grpc
+import pytest
+from attune.problem import Problem
+from fake import PROBLEM, message, operation
+
+from attune_bench.answers import LEAST_TRIALS, Tuning, ask, trials_within
+from attune_bench.work import flops
+
+PROBLEMS = [Problem.parse(PROBLEM), Problem.parse("b1.h1.q128.d64.f16")]
+
+
+@pytest.fixture
+def client(server, clock):
+    with attune.Client(server.address, clock=clock) as client:
+        yield client
+
+
+def test_asking_starts_no_work(server, client):
+    answers = ask(client, PROBLEMS, "cuda:0", None)
+    assert [answers[problem].variant.family for problem in PROBLEMS] == ["attention_wmma"] * 2
+    assert all(request.include_artifact for request in server.asked("GetBest"))
+    assert not server.asked("Tune")
+
+
+def test_tuning_comes_before_asking_and_has_its_time(server, client):
+    ask(client, PROBLEMS[:1], "cuda:1", Tuning(max_time=2.5, deadline=10), clock=lambda: 0)
+    (request,) = server.asked("Tune")
+    assert (request.device_id, request.strategy.max_time.ToMilliseconds()) == ("cuda:1", 2500)
+    assert request.strategy.max_trials == trials_within(PROBLEMS[0], 2.5)
+    assert request.strategy.kind == attune.Strategy.RANDOM.value
+    methods = [method for method, _ in server.requests]
+    assert methods.index("Tune") < methods.index("GetBest")
+
+
+def test_a_large_problem_gets_fewer_trials_in_the_same_time_but_some():
+    small, large = Problem.parse("b1.h1.q128.d64.f16"), Problem.parse("b1.h16.q16384.d128.f16")
+    assert trials_within(small, 4) == 80
+    assert trials_within(large, 4) == LEAST_TRIALS
+    assert LEAST_TRIALS < trials_within(large, 40) < trials_within(small, 4)
+
+
+def test_past_the_deadline_problems_are_asked_for_only(server, client):
+    times = iter(range(100))
+    ask(client, PROBLEMS, "cuda:0", Tuning(max_time=1, deadline=2), clock=lambda: next(times))
+    (tuned,) = server.asked("Tune")
+    assert tuned.problem.batch == 1, "the smaller problem is tuned first"
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_a_problem_without_an_answer_has_the_reason_and_the_next_goes_on(server, client):
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "no family fits")
+    first, second = sorted(PROBLEMS, key=flops)
+    answers = ask(client, PROBLEMS, "cuda:0", None)
+    assert answers[first] == "no family fits"
+    assert answers[second].variant.family == "attention_wmma"
+
+
+def test_when_tuning_fails_what_is_served_is_asked_for_all_the_same(server, client, capsys):
+    failed = operation(4, error=message("google.rpc.Status", code=13, message="the device is gone"))
+    server.responses["WatchOperation"] = [failed]
+    answers = ask(client, PROBLEMS[:1], "cuda:0", Tuning(max_time=1, deadline=10), clock=lambda: 0)
+    assert answers[PROBLEMS[0]].variant.family == "attention_wmma"
+    assert "the device is gone" in capsys.readouterr().err
