@@ -20,19 +20,19 @@
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
+#include "server/catalog/lookup.h"
 #include "server/daemon/check.h"
 #include "server/daemon/ending_signals.h"
 #include "server/daemon/settings.h"
+#include "server/jobs/pending_tuner.h"
+#include "server/jobs/tuner.h"
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
 #include "server/store/files.h"
 #include "server/store/store.h"
-#include "server/tuning/lookup.h"
-#include "server/tuning/pending_tuner.h"
-#include "server/tuning/tuner.h"
-#include "server/workers/remembered_host.h"
-#include "server/workers/workers.h"
+#include "server/supervisor/remembered_host.h"
+#include "server/supervisor/workers.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"localhost:7411"},
           "addresses to serve on, comma-separated: host:port or unix:/path");
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const space::Family>>> Families(const
   return std::move(loaded.families);
 }
 
-void LogHost(const workers::HostDescription& host) {
+void LogHost(const supervisor::HostDescription& host) {
   for (const v1::BackendStatus& backend : host.backends) {
     if (backend.available()) {
       LogInfo("back end available",
@@ -151,8 +151,8 @@ void LogHost(const workers::HostDescription& host) {
   if (host.devices.empty()) LogWarning("no device: stored answers are served, nothing can be tuned");
 }
 
-workers::WorkerOptions OptionsOfWorkers(const Settings& settings) {
-  workers::WorkerOptions options;
+supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {
+  supervisor::WorkerOptions options;
   options.executable = settings.worker.empty() ? DefaultWorker() : settings.worker;
   options.compile_workers = settings.compile_workers;
   options.compile_timeout = settings.compile_timeout;
@@ -163,8 +163,8 @@ workers::WorkerOptions OptionsOfWorkers(const Settings& settings) {
 }
 
 // What this host has, of the devices that --devices names.
-absl::StatusOr<workers::HostDescription> Probe(const Settings& settings, const workers::WorkerOptions& options) {
-  absl::StatusOr<workers::HostDescription> host = workers::ProbeHost(options);
+absl::StatusOr<supervisor::HostDescription> Probe(const Settings& settings, const supervisor::WorkerOptions& options) {
+  absl::StatusOr<supervisor::HostDescription> host = supervisor::ProbeHost(options);
   if (!host.ok() || settings.devices.empty()) return host;
   const auto is_here = [&host](const std::string& id) {
     return std::any_of(host->devices.begin(), host->devices.end(),
@@ -179,7 +179,7 @@ absl::StatusOr<workers::HostDescription> Probe(const Settings& settings, const w
   return host;
 }
 
-std::string DevicesOf(const workers::HostDescription& host) {
+std::string DevicesOf(const supervisor::HostDescription& host) {
   return absl::StrJoin(host.devices, ", ", [](std::string* out, const v1::Device& device) {
     absl::StrAppend(out, device.id(), " ", device.model(), " ", device.driver());
   });
@@ -188,28 +188,28 @@ std::string DevicesOf(const workers::HostDescription& host) {
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
 // may arrive later.
 struct Front {
-  workers::HostDescription host;
-  std::unique_ptr<workers::CompilePool> compiler;
-  std::unique_ptr<tuning::Lookup> lookup;
-  tuning::PendingTuner tuner;
+  supervisor::HostDescription host;
+  std::unique_ptr<supervisor::CompilePool> compiler;
+  std::unique_ptr<catalog::Lookup> lookup;
+  jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
   std::unique_ptr<service::Server> server;
 };
 
-absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& addresses, workers::HostDescription host,
-                                             const workers::WorkerOptions& options,
+absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& addresses,
+                                             supervisor::HostDescription host, const supervisor::WorkerOptions& options,
                                              const std::vector<std::shared_ptr<const space::Family>>& families,
                                              store::Store* store) {
   auto front = std::make_unique<Front>();
   front->host = std::move(host);
-  front->compiler = workers::MakeCompilePool(options, front->host);
-  tuning::World world{.devices = front->host.devices, .toolchains = {}, .families = families};
+  front->compiler = supervisor::MakeCompilePool(options, front->host);
+  catalog::World world{.devices = front->host.devices, .toolchains = {}, .families = families};
   for (const v1::BackendStatus& backend : front->host.backends) {
     if (auto toolchain = front->compiler->Toolchain(backend.backend()); toolchain.ok()) {
       world.toolchains[backend.backend()] = *toolchain;
     }
   }
-  auto lookup = tuning::Lookup::Create(store, world);
+  auto lookup = catalog::Lookup::Create(store, world);
   if (!lookup.ok()) return lookup.status();
   front->lookup = *std::move(lookup);
   front->service =
@@ -227,12 +227,12 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
 
 // Serves on the description that the last start left, while the host is probed; null when there is none.
 absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, const std::string& host_file,
-                                                  const workers::WorkerOptions& options,
+                                                  const supervisor::WorkerOptions& options,
                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
                                                   store::Store* store) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
-  absl::StatusOr<workers::HostDescription> remembered = bytes.ok() ? workers::ReadHost(*bytes) : bytes.status();
+  absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
   if (!remembered.ok()) {
     LogWarning("nothing is served before the host is probed",
                {{"file", host_file}, {"reason", remembered.status().message()}});
@@ -256,18 +256,18 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   auto store = store::OpenSqliteStore({.directory = settings.data_dir});
   if (!store.ok()) return store.status();
 
-  const workers::WorkerOptions options = OptionsOfWorkers(settings);
-  const std::string host_file = absl::StrCat(settings.data_dir, "/", workers::HostFileName(options));
+  const supervisor::WorkerOptions options = OptionsOfWorkers(settings);
+  const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   auto front = ServeEarly(settings, host_file, options, *families, store->get());
   if (!front.ok()) return front.status();
-  const absl::StatusOr<workers::HostDescription> probed = Probe(settings, options);
+  const absl::StatusOr<supervisor::HostDescription> probed = Probe(settings, options);
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
   }
   // Without a probe there is no device to work on; look-ups go on as they were.
-  const workers::HostDescription host = probed.ok() ? *probed : workers::HostDescription();
+  const supervisor::HostDescription host = probed.ok() ? *probed : supervisor::HostDescription();
   LogHost(host);
-  if (*front == nullptr || (probed.ok() && !workers::SameHost((*front)->host, host))) {
+  if (*front == nullptr || (probed.ok() && !supervisor::SameHost((*front)->host, host))) {
     std::vector<std::string> addresses = settings.listen;
     if (*front != nullptr) {
       LogWarning("the host has changed since the last start; its answers are made anew",
@@ -280,17 +280,17 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {
-    if (absl::Status kept = store::ReplaceFile(host_file, workers::WriteHost(host)); !kept.ok()) {
+    if (absl::Status kept = store::ReplaceFile(host_file, supervisor::WriteHost(host)); !kept.ok()) {
       LogWarning("the next start may probe before it serves", {{"reason", kept.message()}});
     }
   }
 
-  std::vector<std::unique_ptr<workers::DeviceWorker>> device_workers;
-  tuning::TunerOptions tuner_options;
+  std::vector<std::unique_ptr<supervisor::DeviceWorker>> device_workers;
+  jobs::TunerOptions tuner_options;
   tuner_options.store = store->get();
   tuner_options.compiler = (*front)->compiler.get();
   for (const v1::Device& device : host.devices) {
-    device_workers.push_back(workers::MakeDeviceWorker(options, device));
+    device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     tuner_options.devices[device.id()] = device_workers.back().get();
   }
   tuner_options.families = *families;
@@ -298,7 +298,7 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   tuner_options.promoted = [lookup = (*front)->lookup.get()](const v1::Incumbent& incumbent) {
     lookup->Changed(incumbent);
   };
-  auto tuner = tuning::Tuner::Create(std::move(tuner_options));
+  auto tuner = jobs::Tuner::Create(std::move(tuner_options));
   if (!tuner.ok()) return tuner.status();
   if (absl::Status resumed = (*tuner)->Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(tuner->get());

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/fake_world.h"
+#include "client/cli/testing/fake_world.h"
 #include "client/cpp/files.h"
 #include "gmock/gmock.h"
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "client/cli/fake_world.h"
+#include "client/cli/testing/fake_world.h"
 #include "client/cpp/files.h"
 #include "gmock/gmock.h"
 #include "proto/attune/problem.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "proto/attune/quote.h"
 #include "server/space/family.h"
-#include "server/store/check_store.h"
+#include "server/store/sqlite/check_store.h"
 
 namespace attune {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/space/testing_family.h"
+#include "server/space/testing/testing_family.h"
 #include "server/store/store.h"
 
 namespace attune {

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
+#include "server/catalog/preflight.h"
+#include "server/jobs/journal.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/watch.h"
-#include "server/tuning/journal.h"
-#include "server/tuning/preflight.h"
 
 namespace attune::service {
 namespace {
@@ -307,7 +307,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
     }
     const absl::StatusOr<v1::Trial> trial = options_.store->GetTrial(name);
     if (!trial.ok()) return trial.status();
-    *response = tuning::Explain(*trial, DeviceOf(*trial, options_.world.devices), FloorOf(*trial, options_.store));
+    *response = catalog::Explain(*trial, DeviceOf(*trial, options_.world.devices), FloorOf(*trial, options_.store));
     return absl::OkStatus();
   });
 }
@@ -321,7 +321,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContex
     absl::Status status =
         Fill(options_.store->RollBack(text, valid.device_id(), valid.policy(), valid.why(), valid.to()), response);
     if (!status.ok()) return status;
-    tuning::LogRollBack(*response, valid.why());
+    jobs::LogRollBack(*response, valid.why());
     options_.lookup->Changed(*response);
     return status;
   });
@@ -392,7 +392,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerConte
       [this, context, request, response]() -> absl::Status {
         v1::PreflightRequest valid = *request;
         if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-        return Fill(tuning::Preflight(valid, options_.world, options_.store, GoneWith(context)), response);
+        return Fill(catalog::Preflight(valid, options_.world, options_.store, GoneWith(context)), response);
       },
       &heavy_);
 }

@@ -9,21 +9,21 @@
 
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
+#include "server/catalog/lookup.h"
+#include "server/jobs/tuner.h"
 #include "server/service/executor.h"
 #include "server/service/response_cache.h"
 #include "server/service/validate.h"
 #include "server/store/store.h"
-#include "server/tuning/lookup.h"
-#include "server/tuning/tuner.h"
 
 namespace attune::service {
 
 struct ServiceOptions {
   // All live longer than the service.
-  tuning::Tuner* tuner = nullptr;
-  tuning::Lookup* lookup = nullptr;
+  jobs::Tuner* tuner = nullptr;
+  catalog::Lookup* lookup = nullptr;
   store::Store* store = nullptr;
-  tuning::World world;
+  catalog::World world;
   std::vector<v1::BackendStatus> backends;
   std::string version;
 };

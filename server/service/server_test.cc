@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Knows one operation, which goes through the states it was given.
-class OneOperationTuner : public tuning::Tuner {
+class OneOperationTuner : public jobs::Tuner {
  public:
   absl::Status Resume() override { return absl::OkStatus(); }
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
@@ -67,7 +67,7 @@ class OneOperationTuner : public tuning::Tuner {
   std::vector<v1::Operation> states_;
 };
 
-class EchoLookup : public tuning::Lookup {
+class EchoLookup : public catalog::Lookup {
  public:
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
     ++asked;

@@ -15,8 +15,7 @@ namespace {
 // States that come while one is being written replace each other: a slow reader skips states, it does not queue them.
 class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
  public:
-  WatchReactor(tuning::Tuner* tuner, Executor* executor, const v1::WatchOperationRequest& request)
-      : executor_(executor) {
+  WatchReactor(jobs::Tuner* tuner, Executor* executor, const v1::WatchOperationRequest& request) : executor_(executor) {
     executor_->Run([this, tuner, request] { Subscribe(tuner, request); });
   }
 
@@ -49,7 +48,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   }
 
  private:
-  void Subscribe(tuning::Tuner* tuner, const v1::WatchOperationRequest& request) {
+  void Subscribe(jobs::Tuner* tuner, const v1::WatchOperationRequest& request) {
     const auto watcher = [this](const v1::Operation& operation) {
       const std::lock_guard lock(mutex_);
       next_ = operation;
@@ -101,7 +100,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor,
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
                                                     const v1::WatchOperationRequest& request) {
   return new WatchReactor(tuner, executor, request);
 }

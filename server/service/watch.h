@@ -3,13 +3,13 @@
 #define ATTUNE_SERVER_SERVICE_WATCH_H_
 
 #include "attune/v1/service.grpc.pb.h"
+#include "server/jobs/tuner.h"
 #include "server/service/executor.h"
-#include "server/tuning/tuner.h"
 
 namespace attune::service {
 
 // The reactor owns itself and is gone after OnDone. Tuner and executor live longer.
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(tuning::Tuner* tuner, Executor* executor,
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
                                                     const v1::WatchOperationRequest& request);
 
 }  // namespace attune::service

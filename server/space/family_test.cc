@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/space/testing_family.h"
+#include "server/space/testing/testing_family.h"
 
 namespace attune::space {
 namespace {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/base/sha256.h"
 #include "server/store/files.h"
-#include "server/store/test_directory.h"
+#include "server/store/testing/test_directory.h"
 
 namespace attune::store {
 namespace {

@@ -1,8 +1,8 @@
 // Rows that earlier versions, or a failing disk, have left unreadable: healed where they can be; where not, no list
 // ends at them.
 #include "gmock/gmock.h"
-#include "server/store/sqlite_connection.h"
-#include "server/store/store_contract.h"
+#include "server/store/sqlite/connection.h"
+#include "server/store/testing/store_contract.h"
 
 namespace attune::store {
 namespace {

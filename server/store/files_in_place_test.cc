@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/test_directory.h"
+#include "server/store/testing/test_directory.h"
 
 namespace attune::store {
 namespace {

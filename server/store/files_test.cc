@@ -1,7 +1,7 @@
 #include "server/store/files.h"
 
 #include "gtest/gtest.h"
-#include "server/store/test_directory.h"
+#include "server/store/testing/test_directory.h"
 
 namespace attune::store {
 namespace {

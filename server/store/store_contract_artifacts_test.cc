@@ -1,5 +1,5 @@
 #include "server/base/sha256.h"
-#include "server/store/store_contract.h"
+#include "server/store/testing/store_contract.h"
 
 namespace attune::store {
 namespace {

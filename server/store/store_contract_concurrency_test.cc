@@ -3,7 +3,7 @@
 #include <limits>
 #include <thread>
 
-#include "server/store/store_contract.h"
+#include "server/store/testing/store_contract.h"
 
 namespace attune::store {
 namespace {

@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "server/store/store_contract.h"
+#include "server/store/testing/store_contract.h"
 
 namespace attune::store {
 namespace {

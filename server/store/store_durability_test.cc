@@ -13,9 +13,9 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "server/store/files.h"
-#include "server/store/sqlite_connection.h"
+#include "server/store/sqlite/connection.h"
 #include "server/store/store.h"
-#include "server/store/test_directory.h"
+#include "server/store/testing/test_directory.h"
 
 namespace attune::store {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "server/space/space.h"
-#include "server/tuning/code.h"
+#include "server/trials/code.h"
 #include "server/verify/verify.h"
 #include "tests/opencl/device_testing.h"
 
@@ -37,7 +37,7 @@ class OpenClFeatures : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(variant.ok()) << variant.status();
     const auto spec = space::SpecFor(*variant, problem_, device);
     ASSERT_TRUE(spec.ok()) << spec.status();
-    const auto compiled = host_->compiler->Compile(tuning::MakeCompileRequest(*variant->family, *spec, device));
+    const auto compiled = host_->compiler->Compile(trials::MakeCompileRequest(*variant->family, *spec, device));
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->verdict(), v1::VERDICT_OK) << compiled->log();
     const auto recipe = space::RecipeFor(*variant, problem_, device);

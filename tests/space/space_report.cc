@@ -22,7 +22,7 @@
 #include "proto/attune/problem.h"
 #include "server/base/device_profile.h"
 #include "server/space/space.h"
-#include "server/workers/workers.h"
+#include "server/supervisor/workers.h"
 
 ABSL_FLAG(std::string, profile, "l4", "the device's limits");
 ABSL_FLAG(std::string, kernels_dir, ATTUNE_SOURCE_DIR "/kernels_src", "kernel families");
@@ -147,7 +147,7 @@ absl::Status AddNamed(const std::string& path, const Families& families, const v
   return absl::OkStatus();
 }
 
-void Compile(const v1::Device& device, workers::CompilePool& pool, Space& space) {
+void Compile(const v1::Device& device, supervisor::CompilePool& pool, Space& space) {
   std::vector<Code*> chosen;
   int64_t number = 0;
   for (auto& [key, code] : space.codes) {
@@ -280,11 +280,11 @@ absl::StatusOr<bool> Report(const std::vector<Problem>& problems) {
   const bool compile = absl::GetFlag(FLAGS_compile);
   bool good = true;
   if (compile) {
-    workers::WorkerOptions options;
+    supervisor::WorkerOptions options;
     options.executable = absl::GetFlag(FLAGS_worker);
-    const auto host = workers::ProbeHost(options);
+    const auto host = supervisor::ProbeHost(options);
     if (!host.ok()) return host.status();
-    const auto pool = workers::MakeCompilePool(options, *host);
+    const auto pool = supervisor::MakeCompilePool(options, *host);
     const auto toolchain = pool->Toolchain(device->backend());
     if (!toolchain.ok()) return toolchain.status();
     Compile(*device, *pool, space);

@@ -1,6 +1,6 @@
 """The lock under which daemons use a device, held by the bench while it times: no worker then shares the device.
 
-It is a POSIX record lock on `<lock_dir>/<uuid>.lock`: as server/workers/device_lock.h, which says why.
+It is a POSIX record lock on `<lock_dir>/<uuid>.lock`: as server/worker/device_lock.h, which says why.
 """
 
 from __future__ import annotations

@@ -1,0 +1,20 @@
+#include "server/base/proto_time.h"
+
+#include <cstdint>
+
+namespace attune {
+
+void SetDuration(absl::Duration duration, google::protobuf::Duration* proto) {
+  const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &duration);
+  proto->set_seconds(seconds);
+  proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+}
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* proto) {
+  absl::Duration rest = time - absl::UnixEpoch();
+  const int64_t seconds = absl::IDivDuration(rest, absl::Seconds(1), &rest);
+  proto->set_seconds(seconds);
+  proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+}
+
+}  // namespace attune

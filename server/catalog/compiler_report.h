@@ -1,0 +1,24 @@
+// What the compiler's report says of a variant before it runs.
+#ifndef ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_
+#define ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_
+
+#include <string>
+
+#include "attune/v1/device.pb.h"
+#include "attune/v1/launch.pb.h"
+#include "attune/v1/trial.pb.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// Of the recipe's main launch; zeros where the compiler does not say.
+v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::LaunchRecipe& recipe);
+
+// Why the variant is not worth a run on the device: it spills, its wgmma is serialized, or no CTA of it can be
+// resident. Empty: nothing does.
+std::string Impediment(const store::CompiledArtifact& report, const v1::Resources& resources,
+                       const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_

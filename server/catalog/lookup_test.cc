@@ -1,0 +1,344 @@
+#include "server/catalog/lookup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/base/sha256.h"
+#include "server/catalog/nearest.h"
+#include "server/jobs/testing/tuner_fixture.h"
+
+namespace attune::catalog {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LookupTest : public jobs::TunerTest {
+ protected:
+  World Today() {
+    World world;
+    world.devices = {device_.device()};
+    world.toolchains = {{v1::BACKEND_CUDA, "fakec 1.0"}};
+    world.families = jobs::Families(jobs::SearchFamily());
+    return world;
+  }
+  std::unique_ptr<Lookup> Open(World world) {
+    absl::StatusOr<std::unique_ptr<Lookup>> lookup = Lookup::Create(&store_, std::move(world));
+    EXPECT_TRUE(lookup.ok()) << lookup.status();
+    return *std::move(lookup);
+  }
+  static v1::GetBestRequest Ask(const std::string& problem) {
+    v1::GetBestRequest request;
+    *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    return request;
+  }
+  void TuneOne(std::map<std::string, double> times = {{"32/8", 40}}) {
+    SetTimes(std::move(times));
+    Start();
+    Tune();
+  }
+};
+
+TEST_F(LookupTest, WhatWasTunedIsExact) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->device_id(), "cuda:0");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 8);
+  EXPECT_EQ(best->timing().median_us(), 40);
+  EXPECT_FALSE(best->artifact_sha256().empty());
+  EXPECT_TRUE(best->artifact().empty());
+  EXPECT_FALSE(best->trial().empty());
+}
+
+TEST_F(LookupTest, HasThePlayOffsTimeAndItsDate) {
+  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    *response.mutable_timing() = supervisor::TimingOf(120);
+    return response;
+  });
+  TuneOne({});
+  const auto lookup = Open(Today());
+  const auto best = lookup->GetBest(Ask(kProblem));
+  EXPECT_EQ(best->timing().median_us(), 100);
+  EXPECT_EQ(best->measure_time().seconds(), best->promote_time().seconds());
+  EXPECT_FALSE(best->pinned());
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->measure_time().seconds(), best->measure_time().seconds())
+      << "of the problem it comes from";
+}
+
+TEST_F(LookupTest, VariantsThatCannotBeToldApartMakeATie) {
+  TuneOne({{"32/8", 40}, {"64/4", 40.1}});
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_TIE);
+  EXPECT_EQ(best->provenance_detail(), "with 1 other variant");
+  ASSERT_EQ(best->ties_size(), 1);
+  EXPECT_NE(best->ties(0).text(), best->variant().text());
+}
+
+TEST_F(LookupTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
+  TuneOne();
+  World world = Today();
+  world.families = jobs::Families(jobs::SearchFamily("source two"));
+  world.toolchains[v1::BACKEND_CUDA] = "fakec 2.0";
+  world.devices[0].set_driver("999.9");
+  const auto best = Open(world)->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("source of tiles changed"));
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("toolchain was fakec 1.0, is fakec 2.0"));
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("driver was 580.1, is 999.9"));
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(LookupTest, AnAnswerWhoseFamilyHasOneMoreParameterNowIsGivenAsItWasMeasured) {
+  TuneOne();
+  World world = Today();
+  world.families = jobs::Families(jobs::MakeFamily(R"(
+    name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    parameters { name: "BLOCK" values: [16, 32, 64] binding: BINDING_COMPILE_TIME guess: 32 }
+    parameters { name: "SKIP" values: [0, 1] binding: BINDING_COMPILE_TIME guess: 0 }
+    parameters { name: "SPLITS" values: [1, 2] binding: BINDING_LAUNCH_TIME guess: 1 }
+    launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK) * SPLITS" block_x: "128" main: true })",
+                                                   "source two"));
+  const auto lookup = Open(world);
+  const auto best = lookup->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 8);
+  EXPECT_FALSE(best->artifact_sha256().empty());
+  // It is nobody's neighbour: today's family has no such variant.
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC);
+}
+
+TEST_F(LookupTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
+  TuneOne();
+  World world = Today();
+  world.devices.clear();
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_device_id("cuda:0");
+  const auto best = Open(world)->GetBest(request);
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
+}
+
+TEST_F(LookupTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsBytes) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  const std::string lost = lookup->GetBest(request)->artifact_sha256();
+  store_.LoseArtifact(lost);
+  const absl::Status status = lookup->GetBest(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("tune ") + kProblem + " again"));
+
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    absl::StatusOr<worker::v1::CompileResponse> response = supervisor::FakeCompilePool::Plain(request);
+    response->mutable_artifact()->append(" compiled again");
+    return response;
+  });
+  Tune();
+  const auto best = lookup->GetBest(request);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->artifact(), "code -DBLOCK=32 compiled again");
+  EXPECT_EQ(best->artifact_sha256(), Sha256(best->artifact()));
+  EXPECT_NE(best->artifact_sha256(), lost);
+}
+
+TEST_F(LookupTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
+  TuneOne();
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  store_.LoseArtifact(Open(Today())->GetBest(request)->artifact_sha256());
+  World world = Today();
+  world.families = jobs::Families(jobs::SearchFamily("source two"));
+  EXPECT_EQ(Open(world)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(LookupTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
+  TuneOne();
+  SetTimes({{"64/8", 30}});
+  Tune(TuneRequest("b1.h1.q512.d64.f16"));
+  const auto lookup = Open(Today());
+  const auto best = lookup->GetBest(Ask("b1.h1.q160.d64.f16"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(best->provenance_detail(), "from b1.h1.q128.d64.f16");
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 10);
+  EXPECT_EQ(best->problem().seq_q(), 160);
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q400.d64.f16"))->provenance_detail(), "from b1.h1.q512.d64.f16");
+}
+
+TEST_F(LookupTest, AnotherHeadDimIsNotNearAndIsGuessed) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask("b1.h1.q128.d128.f16"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");  // the most CTAs there are
+  EXPECT_FALSE(best->has_timing());
+  EXPECT_TRUE(best->trial().empty());
+}
+
+TEST_F(LookupTest, OnlyAcceptableAnswersAreGivenAndTheRefusalSaysWhatWasTried) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask("b1.h1.q256.d64.f16");
+  request.add_acceptable(v1::PROVENANCE_EXACT);
+  EXPECT_TRUE(absl::IsNotFound(lookup->GetBest(request).status()));
+  EXPECT_THAT(std::string(lookup->GetBest(request).status().message()), HasSubstr("never tuned"));
+  request.add_acceptable(v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(lookup->GetBest(request)->provenance(), v1::PROVENANCE_HEURISTIC);
+  v1::GetBestRequest stale_only = Ask(kProblem);
+  stale_only.add_acceptable(v1::PROVENANCE_STALE);
+  EXPECT_THAT(std::string(lookup->GetBest(stale_only).status().message()), HasSubstr("its answer is EXACT"));
+}
+
+TEST_F(LookupTest, NoFamilyThatAppliesIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(Open(Today())->GetBest(Ask("b1.h1.q4096.d64.f16")).status()));
+}
+
+TEST_F(LookupTest, TheArtifactComesWhenAskedFor) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(request)->artifact(), "code -DBLOCK=32");
+  // The near problem's code is the same; the guess is in the cache from tuning.
+  v1::GetBestRequest near = Ask("b1.h1.q160.d64.f16");
+  near.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(near)->artifact(), "code -DBLOCK=32");
+  v1::GetBestRequest guess = Ask("b1.h1.q128.d128.f16");
+  guess.set_include_artifact(true);
+  EXPECT_EQ(lookup->GetBest(guess)->artifact(), "code -DBLOCK=32");
+}
+
+TEST_F(LookupTest, AGuessThatWasNeverCompiledHasNoArtifact) {
+  v1::GetBestRequest request = Ask(kProblem);
+  request.set_include_artifact(true);
+  const auto best = Open(Today())->GetBest(request);
+  ASSERT_TRUE(best.ok());
+  EXPECT_TRUE(best->artifact().empty());
+  EXPECT_TRUE(best->artifact_sha256().empty());
+}
+
+TEST_F(LookupTest, ChangesAreServedOnceTold) {
+  const auto lookup = Open(Today());
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_HEURISTIC);
+  TuneOne();
+  const v1::Incumbent first = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  lookup->Changed(first);
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+
+  SetTimes({{"64/4", 20}});
+  v1::TuneRequest retry = TuneRequest();
+  retry.set_retry_known(true);
+  Tune(retry);
+  lookup->Changed(first);
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=64,SPLITS=2");
+  lookup->Changed(*store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "no", ""));
+  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(LookupTest, BaselinesComeAlong) {
+  TuneOne();
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("torch-sdpa");
+  ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  baseline.set_policy(v1::POLICY_COLD);
+  ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  ASSERT_EQ(best->baselines_size(), 1);
+  EXPECT_EQ(best->baselines(0).contender(), "torch-sdpa");
+}
+
+TEST_F(LookupTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
+  TuneOne();
+  v1::Incumbent odd = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  odd.mutable_problem()->set_mask(v1::MASK_WINDOW);
+  odd.mutable_problem()->set_window(int64_t{1} << 62);
+  odd.set_problem_text("b1.h1.q128.d64.f16.window4611686018427387904");
+  ASSERT_TRUE(store_.Promote(odd, "").ok());
+  EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+}
+
+TEST_F(LookupTest, BaselinesOfAnySizeInTheStoreLeaveAnAnswerSmall) {
+  TuneOne();
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  for (int i = 0; i < 300; ++i) {
+    baseline.set_contender(absl::StrCat("contender ", i));
+    baseline.set_note(std::string(i % 2 == 0 ? 1 << 20 : 10, 'n'));  // as earlier versions took them
+    ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
+  }
+  const auto best = Open(Today())->GetBest(Ask(kProblem));
+  EXPECT_EQ(best->baselines_size(), 100);
+  EXPECT_LT(best->ByteSizeLong(), size_t{1} << 19);
+}
+
+TEST_F(LookupTest, AnswersWhileIncumbentsChange) {
+  TuneOne();
+  const auto lookup = Open(Today());
+  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  std::thread changing([&] {
+    for (int i = 0; i < 200; ++i) lookup->Changed(served);
+  });
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+    EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+  }
+  changing.join();
+}
+
+TEST(Nearness, CountsOctavesOfWorkAndLengths) {
+  const Problem a = *ParseProblem("b2.h8.q512.d64.f16");
+  EXPECT_EQ(Distance(a, a), 0);
+  EXPECT_EQ(Distance(a, *ParseProblem("b4.h4.q512.d64.f16")), 0);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h16.q1024.kv512.d64.f16")), 2);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d128.f16")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.bf16")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.sinks")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.softcap30")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.lse")), 0);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.page16")), std::nullopt);
+  const Problem paged = *ParseProblem("b2.h8.q512.d64.f16.varlen.page16");
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q1024.d64.f16.varlen.page16")), 2);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen")), std::nullopt);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.bshd.page16")), std::nullopt);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
+}
+
+TEST_F(LookupTest, TheFamilyOfHighestPrecedenceIsGuessed) {
+  auto families = jobs::Families(jobs::SearchFamily());
+  families.push_back(jobs::MakeFamily(R"(
+    name: "zz_fast" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    guess_precedence: 1
+    launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
+                                      "fast"));
+  const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), jobs::FakeDevice());
+  ASSERT_TRUE(guess.ok());
+  EXPECT_EQ(guess->family->name(), "zz_fast");
+}
+
+TEST_F(LookupTest, AProblemThatDiffersInLseAloneIsNearest) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_FALSE(best->artifact_sha256().empty());
+}
+
+}  // namespace
+}  // namespace attune::catalog

@@ -1,0 +1,201 @@
+#include "server/catalog/preflight.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/util/time_util.h"
+#include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
+#include "server/base/device_profile.h"
+#include "server/space/space.h"
+
+namespace attune::catalog {
+namespace {
+
+constexpr char kProfilePrefix[] = "profile:";
+constexpr char kProfileWithoutDevice[] = "l4";
+
+absl::StatusOr<v1::Device> FindDevice(absl::string_view id, const World& world) {
+  if (id.empty()) return world.devices.empty() ? DeviceProfile(kProfileWithoutDevice) : world.devices.front();
+  if (absl::StartsWith(id, kProfilePrefix)) return DeviceProfile(absl::StripPrefix(id, kProfilePrefix));
+  for (const v1::Device& device : world.devices) {
+    if (device.id() == id) return device;
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "device_id is ", Quoted(id), ", which is not on this host; profile:<name> stands ", "for one that is not here"));
+}
+
+bool Wanted(const space::Family& family, const v1::PreflightRequest& request, const v1::Device& device) {
+  if (family.manifest.role() > family::v1::ROLE_SEARCH || family.manifest.backend() != device.backend()) return false;
+  return request.families().empty() ||
+         std::find(request.families().begin(), request.families().end(), family.name()) != request.families().end();
+}
+
+// Most variants that an answer lists: some 3 MB.
+constexpr int kMostListed = 10'000;
+
+// What is asked of a problem on a device, and what has been found out so far.
+class Count {
+ public:
+  Count(const v1::PreflightRequest& request, const Problem& problem, const v1::Device& device,
+        const std::set<std::string>& known, const space::Stopped& stopped, v1::PreflightResponse* response)
+      : request_(request), problem_(problem), device_(device), known_(known), stopped_(stopped), response_(response) {}
+
+  absl::StatusOr<v1::PreflightResponse::Family> Of(const std::shared_ptr<const space::Family>& family) {
+    v1::PreflightResponse::Family out;
+    out.set_name(family->name());
+    if (absl::Status applies = space::Applies(*family, problem_, device_); !applies.ok()) {
+      out.set_reason(std::string(applies.message()));
+      return out;
+    }
+    absl::StatusOr<space::Enumeration> space = space::Enumerate(family, problem_, device_, stopped_);
+    if (!space.ok()) return space.status();
+    out.set_variants(space->count);
+    out.set_product(space->product);
+    out.set_lower_bound(!space->counted);
+    for (const space::Removed& removed : space->removed) {
+      v1::RemovedByConstraint& to = *out.add_removed();
+      to.set_family(family->name());
+      to.set_constraint(removed.constraint);
+      to.set_reason(removed.reason);
+      to.set_removed(removed.count);
+    }
+    if (space->listed) {
+      if (absl::Status status = LookAt(space->variants, out); !status.ok()) return status;
+    } else {
+      response_->add_warnings(absl::StrCat(family->name(), " has ", space->counted ? "" : "more than ", space->count,
+                                           " variants: more than the ", space::kMostVariants,
+                                           " that a tuning tries one by one; --strategy random draws from them"));
+      // As far as anybody can tell: one variant is enough.
+      some_grid_is_unknown_ = some_grid_is_unknown_ || space->count > 0 || !space->counted;
+    }
+    out.set_feasible(space->count > 0 || !space->counted);
+    if (!out.feasible()) out.set_reason("no variant satisfies every constraint");
+    return out;
+  }
+
+  int64_t largest_grid() const { return largest_grid_; }
+  bool every_grid_is_known() const { return !some_grid_is_unknown_; }
+
+ private:
+  absl::Status LookAt(const std::vector<space::Variant>& variants, v1::PreflightResponse::Family& out) {
+    std::set<std::string> keys;
+    for (const space::Variant& variant : variants) {
+      if (stopped_ && stopped_()) return absl::CancelledError("stopped");
+      const absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, problem_, device_);
+      if (!spec.ok()) return spec.status();
+      keys.insert(spec->key);
+      const absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(variant, problem_, device_);
+      if (!recipe.ok()) return recipe.status();
+      largest_grid_ = std::max(largest_grid_, space::GeometryOf(*recipe, v1::Resources(), device_).ctas());
+      if (known_.contains(absl::StrCat(variant.family->source_hash, " ", variant.ToText()))) {
+        out.set_known(out.known() + 1);
+      }
+      if (request_.list_variants()) List(variant);
+    }
+    out.set_compiles(static_cast<int64_t>(keys.size()));
+    return absl::OkStatus();
+  }
+
+  void List(const space::Variant& variant) {
+    if (response_->variants_size() < kMostListed) {
+      *response_->add_variants() = variant.ToProto();
+    } else if (!std::exchange(cut_, true)) {
+      response_->add_warnings(absl::StrCat("only the first ", kMostListed, " variants are listed"));
+    }
+  }
+
+  const v1::PreflightRequest& request_;
+  const Problem& problem_;
+  const v1::Device& device_;
+  const std::set<std::string>& known_;
+  const space::Stopped& stopped_;
+  v1::PreflightResponse* const response_;
+  int64_t largest_grid_ = 0;
+  bool some_grid_is_unknown_ = false;
+  bool cut_ = false;
+};
+
+// Trials under today's toolchain and driver as "<source hash> <variant>". The time they took together is returned.
+std::set<std::string> KnownVariants(const Problem& problem, const v1::Device& device, const World& world,
+                                    store::Store* store) {
+  std::set<std::string> known;
+  const auto toolchain = world.toolchains.find(device.backend());
+  if (toolchain == world.toolchains.end()) return known;
+  v1::Dependencies today;
+  today.set_toolchain(toolchain->second);
+  today.set_driver(device.driver());
+  today.set_device_fingerprint(device.fingerprint());
+  const auto trials = store->KnownTrials(ToText(problem), device.id(), v1::POLICY_HOT, today);
+  if (!trials.ok()) return known;
+  for (const v1::Trial& trial : *trials) {
+    known.insert(absl::StrCat(trial.dependencies().source_hash(), " ", trial.variant().text()));
+  }
+  return known;
+}
+
+}  // namespace
+
+// From the times that the last ones of the newest job ended at.
+absl::Duration RecentTrialTime(const v1::Device& device, store::Store* store) {
+  v1::TrialFilter filter;
+  filter.set_device_id(device.id());
+  const auto page = store->ListTrials(filter, v1::ListTrialsRequest::ORDER_NEWEST, 100, "");
+  if (!page.ok() || page->items.size() < 2) return absl::ZeroDuration();
+  const std::string& job = page->items.front().job();
+  auto same_job = [&job](const v1::Trial& trial) { return trial.job() == job; };
+  const auto end = std::find_if_not(page->items.begin(), page->items.end(), same_job);
+  const auto count = end - page->items.begin();
+  if (count < 2) return absl::ZeroDuration();
+  using google::protobuf::util::TimeUtil;
+  const int64_t nanoseconds = TimeUtil::TimestampToNanoseconds(page->items.front().finish_time()) -
+                              TimeUtil::TimestampToNanoseconds((end - 1)->finish_time());
+  return absl::Nanoseconds(nanoseconds) / (count - 1);
+}
+
+absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request, const World& world,
+                                                store::Store* store, const space::Stopped& stopped) {
+  const absl::StatusOr<Problem> problem = FromProto(request.problem());
+  if (!problem.ok()) return problem.status();
+  const absl::StatusOr<v1::Device> device = FindDevice(request.device_id(), world);
+  if (!device.ok()) return device.status();
+
+  v1::PreflightResponse response;
+  *response.mutable_problem() = ToProto(*problem);
+  *response.mutable_device() = *device;
+  const std::set<std::string> known = KnownVariants(*problem, *device, world, store);
+  Count count(request, *problem, *device, known, stopped, &response);
+  int64_t left = 0;
+  for (const auto& family : world.families) {
+    if (!Wanted(*family, request, *device)) continue;
+    auto counted = count.Of(family);
+    if (!counted.ok()) return counted.status();
+    if (counted->compiles() > 0) left += counted->variants() - counted->known();
+    *response.add_families() = *std::move(counted);
+  }
+  if (left > 0) {
+    if (const absl::Duration each = RecentTrialTime(*device, store); each > absl::ZeroDuration()) {
+      *response.mutable_estimate() =
+          google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(each * left));
+    }
+  }
+  if (!count.every_grid_is_known()) {
+    // Whatever the listed families launch, another may launch more.
+  } else if (count.largest_grid() == 0) {
+    response.add_warnings("no kernel family has a variant for this problem on this device");
+  } else if (count.largest_grid() < device->compute_units()) {
+    response.add_warnings(absl::StrCat("the largest grid any variant launches is ", count.largest_grid(), " CTAs for ",
+                                       device->compute_units(), " SMs: part of the device stays idle"));
+  }
+  if (absl::StartsWith(device->id(), kProfilePrefix)) {
+    response.add_warnings(absl::StrCat(device->id(), " is a set of limits: variants can be listed, not run"));
+  }
+  return response;
+}
+
+}  // namespace attune::catalog

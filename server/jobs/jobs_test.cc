@@ -1,0 +1,358 @@
+// Jobs among each other: joining, cancelling, resuming, draining, going first.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "server/jobs/testing/tuner_fixture.h"
+
+namespace attune::jobs {
+namespace {
+
+using ::testing::Each;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// Stops trials at a gate.
+class Gate {
+ public:
+  void Pass() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_ || passes_ > 0; });
+    if (!open_) --passes_;
+  }
+  void AwaitArrival(int count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ >= count; });
+  }
+  void LetOnePass() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++passes_;
+    changed_.notify_all();
+  }
+  void Open() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  int passes_ = 0;
+  bool open_ = false;
+};
+
+class JobsTest : public TunerTest {
+ protected:
+  void GateTrials() {
+    device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+      gate_.Pass();
+      return device_.Good(request.candidate());
+    });
+  }
+
+  // With it RANDOM draws a variant of BLOCK=64 among its first.
+  static constexpr uint64_t kSeedOfBlock64 = 1;
+
+  Gate gate_;
+};
+
+TEST_F(JobsTest, AnIdenticalRequestInFlightIsJoined) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  const v1::Operation second = *tuner_->Tune(TuneRequest());
+  EXPECT_EQ(first.name(), second.name());
+  const v1::Operation other = *tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  EXPECT_NE(first.name(), other.name());
+  gate_.Open();
+  EXPECT_EQ(Await(first.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Await(other.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, ARequestIdNamesOneOperationForGood) {
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.set_request_id("mine");
+  const v1::Operation first = Tune(request);
+  EXPECT_EQ(tuner_->Tune(request)->name(), first.name());
+  EXPECT_TRUE(tuner_->Tune(request)->done());
+}
+
+TEST_F(JobsTest, CancelStopsBetweenTwoTrialsAndKeepsWhatWasTried) {
+  GateTrials();
+  Start();
+  const v1::Operation started = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  ASSERT_TRUE(tuner_->Cancel(started.name()).ok());
+  gate_.Open();
+  EXPECT_EQ(Await(started.name()).state(), v1::Operation::STATE_CANCELLED);
+  EXPECT_THAT(store_.trials(), SizeIs(1));
+  EXPECT_EQ(tuner_->Cancel(started.name())->state(), v1::Operation::STATE_CANCELLED);
+  EXPECT_TRUE(absl::IsNotFound(tuner_->Cancel("operations/none").status()));
+}
+
+TEST_F(JobsTest, AQueuedJobIsCancelledAtOnce) {
+  GateTrials();
+  Start();
+  std::vector<std::string> names;
+  for (const char* problem : {kProblem, "b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16"}) {
+    names.push_back(tuner_->Tune(TuneRequest(problem))->name());
+  }
+  gate_.AwaitArrival(1);
+  // Two run, the third waits for them.
+  EXPECT_EQ(tuner_->Cancel(names[2])->state(), v1::Operation::STATE_CANCELLED);
+  gate_.Open();
+  EXPECT_EQ(Await(names[0]).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Await(names[1]).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Tries("b1.h1.q512.d64.f16").size(), 0);
+}
+
+TEST_F(JobsTest, AJobWhoseTunerEndedIsResumedAndTriesEveryVariantOnce) {
+  GateTrials();
+  Start();
+  const v1::Operation started = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  gate_.LetOnePass();
+  gate_.LetOnePass();
+  gate_.AwaitArrival(3);
+  // Drain gives up waiting at once; the third trial ends while the tuner is taken down.
+  tuner_->Drain(absl::ZeroDuration());
+  EXPECT_TRUE(absl::IsUnavailable(tuner_->Tune(TuneRequest()).status()));
+  gate_.Open();
+  tuner_.reset();
+  EXPECT_THAT(store_.trials(), SizeIs(3));
+  EXPECT_FALSE(store_.GetJob(started.name())->operation.done());
+
+  Start();
+  ASSERT_TRUE(tuner_->Resume().ok());
+  const v1::Operation done = Await(started.name());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(done.progress().trials_reused(), 3);
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, AResumedRetryDoesNotRepeatItsOwnTrials) {
+  Start();
+  Tune();
+  GateTrials();
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  const v1::Operation started = *tuner_->Tune(request);
+  gate_.AwaitArrival(1);
+  tuner_->Drain(absl::ZeroDuration());
+  gate_.Open();
+  Start();
+  ASSERT_TRUE(tuner_->Resume().ok());
+  EXPECT_EQ(Await(started.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 2)));
+}
+
+TEST_F(JobsTest, AResumedJobWhoseDeviceIsGoneFailsClearly) {
+  store::Job job;
+  job.name = "operations/old";
+  v1::TuneRequest request = TuneRequest();
+  request.set_device_id("cuda:5");
+  job.request = request.SerializeAsString();
+  job.operation.set_name(job.name);
+  ASSERT_TRUE(store_.CreateJob(job).ok());
+  Start();
+  ASSERT_TRUE(tuner_->Resume().ok());
+  EXPECT_EQ(Await(job.name).state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(Await(job.name).error().message(), ::testing::HasSubstr("cuda:5"));
+}
+
+TEST_F(JobsTest, AnInteractiveJobGoesBeforeABackgroundOneBetweenTwoTrials) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const std::string other = "b1.h1.q256.d64.f16";
+  // Before the background trial ends the interactive job must stand in line; its references are compiled by then.
+  pool_.Hold();
+  const v1::Operation quick = *tuner_->Tune(TuneRequest(other));
+  pool_.Go();
+  gate_.Open();
+  EXPECT_EQ(Await(quick.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Await(slow.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  // Whenever it came in between, its trials stand together: nobody of lower rank broke in.
+  const std::vector<std::string> calls = device_.calls();
+  const auto first = std::find(calls.begin(), calls.end(), "prepare " + other);
+  ASSERT_NE(first, calls.end());
+  const auto last = std::find(first, calls.end(), "play-off " + other);
+  ASSERT_NE(last, calls.end());
+  EXPECT_EQ(std::count(first, last, "trial " + other), 6);
+  EXPECT_EQ(std::count(first, last, std::string("trial ") + kProblem), 0);
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, JobsOnOneProblemShareTheirTrials) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  // Asked for by the second job before the first has tried it, and by the background one while it has the device.
+  const int submitted = pool_.AwaitSubmitted(0);
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  request.mutable_strategy()->set_seed(kSeedOfBlock64);
+  const v1::Operation second = *tuner_->Tune(request);
+  pool_.AwaitSubmitted(submitted + 1);
+  gate_.Open();
+  EXPECT_EQ(Await(first.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  const v1::Operation done = Await(second.name());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(done.progress().trials_done(), 6);
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, AJobThatIsOvertakenDoesNotRepeatWhatTheOtherTriedInItsTurn) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const v1::Operation quick = *tuner_->Tune(TuneRequest());
+  AwaitPhase(quick.name(), v1::OperationProgress::PHASE_REFERENCE);
+  gate_.Open();
+  EXPECT_EQ(Await(quick.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Await(slow.name()).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+}
+
+TEST_F(JobsTest, EqualJobsRunOneAfterTheOther) {
+  GateTrials();
+  Start();
+  const std::string other = "b1.h1.q256.d64.f16";
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  const v1::Operation second = *tuner_->Tune(TuneRequest(other));
+  gate_.Open();
+  Await(first.name());
+  Await(second.name());
+  EXPECT_EQ(device_.Count("prepare"), 2);
+}
+
+TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  // The second waits for the device, the third and the fourth for a thread.
+  std::vector<std::string> names;
+  int64_t ahead = 0;
+  for (const char* problem : {"b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16", "b1.h1.q64.d64.f16"}) {
+    names.push_back(tuner_->Tune(TuneRequest(problem))->name());
+    const v1::OperationProgress waiting = Await(names.back(), [](const v1::Operation& operation) {
+                                            return operation.progress().queue_position() > 0;
+                                          }).progress();
+    EXPECT_EQ(waiting.queue_position(), ++ahead);
+    EXPECT_EQ(waiting.waits_for(), first.name());
+    EXPECT_EQ(waiting.waits_for_title(), first.title());
+  }
+  EXPECT_EQ(tuner_->Cancel(names[1])->state(), v1::Operation::STATE_CANCELLED);
+  gate_.Open();
+  for (const std::string& name : {first.name(), names[0], names[2]}) {
+    const v1::Operation done = Await(name);
+    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+    EXPECT_EQ(done.progress().queue_position(), 0);
+    EXPECT_EQ(done.progress().waits_for(), "");
+  }
+}
+
+TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const v1::Operation quick = *tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  EXPECT_EQ(
+      Await(quick.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
+          .progress()
+          .waits_for(),
+      slow.name())
+      << "the trial that is running";
+  gate_.LetOnePass();
+  EXPECT_EQ(Await(slow.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
+                .progress()
+                .waits_for(),
+            quick.name());
+  gate_.Open();
+  Await(quick.name());
+  Await(slow.name());
+}
+
+TEST_F(JobsTest, OperationsNameTheirProblem) {
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.problem(), kProblem);
+}
+
+TEST_F(JobsTest, TrialsToRetryAreTriedAgainByTheNextJobAndTheirCodeIsCompiledAgain) {
+  std::atomic<bool> killed = true;
+  pool_.Script([&](const worker::v1::CompileRequest& request) -> absl::StatusOr<worker::v1::CompileResponse> {
+    if (!killed || !supervisor::FakeCompilePool::Has(request, "-DBLOCK=32"))
+      return supervisor::FakeCompilePool::Plain(request);
+    worker::v1::CompileResponse response;
+    response.set_verdict(v1::VERDICT_CRASHED);
+    return response;
+  });
+  Start();
+  Tune();
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 2);
+  killed = false;
+  Tune();
+  EXPECT_EQ(store_.trials().size(), 6) << "a verdict holds";
+  v1::TrialFilter filter;
+  filter.add_verdicts(v1::VERDICT_CRASHED);
+  const auto retried = tuner_->RetryTrials(filter);
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->trials(), 2);
+  EXPECT_EQ(retried->codes(), 1);
+  EXPECT_THAT(retried->problems(), ::testing::ElementsAre(kProblem));
+  const int compiles = pool_.compiles();
+  Tune();
+  EXPECT_EQ(store_.trials().size(), 8);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 2);
+  EXPECT_EQ(pool_.compiles(), compiles + 1);
+}
+
+TEST_F(JobsTest, AnIdleDeviceIsReleasedAndPreparedAnewForTheNext) {
+  TunerOptions options;
+  options.store = &store_;
+  options.compiler = &pool_;
+  options.devices = {{"cuda:0", &device_}};
+  options.families = Families(SearchFamily());
+  options.idle_release = absl::Milliseconds(1);
+  tuner_ = *Tuner::Create(options);
+  Tune();
+  while (device_.Count("release") == 0) std::this_thread::yield();
+  Tune();
+  EXPECT_EQ(device_.Count("prepare"), 2);
+}
+
+TEST_F(JobsTest, OptionsThatCannotWorkAreRefused) {
+  TunerOptions options;
+  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(options).status()));
+  options.store = &store_;
+  options.compiler = &pool_;
+  options.devices = {{"cuda:3", &device_}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(options).status()));
+}
+
+}  // namespace
+}  // namespace attune::jobs

@@ -1,0 +1,92 @@
+#include "server/jobs/live_operation.h"
+
+#include <utility>
+
+#include "server/base/proto_time.h"
+
+namespace attune::jobs {
+
+LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock)
+    : name_(operation.name()),
+      title_(operation.title()),
+      changed_(std::move(changed)),
+      clock_(std::move(clock)),
+      operation_(std::move(operation)) {}
+
+v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (version != nullptr) *version = version_;
+  v1::Operation operation = operation_;
+  if (!operation.done() && begun_.has_value()) {
+    SetDuration(clock_() - *begun_, operation.mutable_progress()->mutable_elapsed());
+  }
+  return operation;
+}
+
+uint64_t LiveOperation::version() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return version_;
+}
+
+bool LiveOperation::done() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return operation_.done();
+}
+
+bool LiveOperation::Begin() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(taken_, true)) return false;
+    begun_ = clock_();
+    operation_.set_state(v1::Operation::STATE_RUNNING);
+    ++version_;
+  }
+  changed_();
+  return true;
+}
+
+bool LiveOperation::Withdraw() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return !std::exchange(taken_, true);
+}
+
+trials::Waiter LiveOperation::waiter() {
+  return {name_, title_, [this](const trials::QueuePlace& place) { SetPlace(place); }};
+}
+
+void LiveOperation::SetPlace(const trials::QueuePlace& place) {
+  Update([&place](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.set_waits_for(place.first);
+    progress.set_waits_for_title(place.first_title);
+    progress.set_queue_position(place.position);
+  });
+}
+
+void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (operation_.done()) return;
+    change(operation_);
+    if (operation_.done() && begun_.has_value()) {
+      SetDuration(clock_() - *begun_, operation_.mutable_progress()->mutable_elapsed());
+    }
+    ++version_;
+  }
+  changed_();
+}
+
+void LiveOperation::RequestStop(bool cancel) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cancelled_ = cancelled_ || cancel;
+  }
+  stop_.request_stop();
+}
+
+bool LiveOperation::cancelled() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return cancelled_;
+}
+
+}  // namespace attune::jobs

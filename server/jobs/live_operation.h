@@ -1,0 +1,65 @@
+// An operation while it runs: its state, its progress and the wish to stop it.
+#ifndef ATTUNE_SERVER_JOBS_LIVE_OPERATION_H_
+#define ATTUNE_SERVER_JOBS_LIVE_OPERATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
+#include "server/trials/waiter.h"
+
+namespace attune::jobs {
+
+// Thread-safe.
+class LiveOperation {
+ public:
+  // `changed` is called after each change, on the thread that made it; it must not block.
+  LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow);
+
+  const std::string& name() const { return name_; }
+
+  // The state now, elapsed time included. `version` (if not null) grows with every change.
+  v1::Operation Snapshot(uint64_t* version = nullptr) const;
+  uint64_t version() const;
+  bool done() const;
+
+  // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
+  bool Begin();
+  bool Withdraw();
+  // Itself in a queue: progress says whom it waits for. Must not outlive the operation.
+  trials::Waiter waiter();
+
+  // Changes anything but the name and the title; no effect once it is done.
+  void Update(absl::FunctionRef<void(v1::Operation&)> change);
+
+  // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
+  void RequestStop(bool cancel);
+  bool cancelled() const;
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+ private:
+  void SetPlace(const trials::QueuePlace& place);
+
+  const std::string name_;
+  const std::string title_;
+  const std::function<void()> changed_;
+  const Clock clock_;
+  mutable std::mutex mutex_;
+  v1::Operation operation_;
+  uint64_t version_ = 1;
+  bool taken_ = false;  // by Begin or Withdraw
+  bool cancelled_ = false;
+  std::optional<absl::Duration> begun_;  // by the clock
+  std::stop_source stop_;
+};
+
+}  // namespace attune::jobs
+
+#endif  // ATTUNE_SERVER_JOBS_LIVE_OPERATION_H_

@@ -1,0 +1,265 @@
+#include "server/jobs/operations.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+
+#include "server/store/testing/fake_store.h"
+
+namespace attune::jobs {
+namespace {
+
+Operations::Wanted Wanted(const std::string& identity, const std::string& request_id = "") {
+  return {store::JobKind::kTune, "request", request_id, identity, "tune something"};
+}
+
+// Collects what a watcher is told.
+class Listener {
+ public:
+  Watchers::Watcher watcher() {
+    return [this](const v1::Operation& operation) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      heard_.push_back(operation);
+      changed_.notify_all();
+    };
+  }
+  std::vector<v1::Operation> AwaitDone() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !heard_.empty() && heard_.back().done(); });
+    return heard_;
+  }
+  void AwaitFirst() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !heard_.empty(); });
+  }
+  size_t count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return heard_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<v1::Operation> heard_;
+};
+
+void Succeed(Operations& operations, const std::shared_ptr<LiveOperation>& live) {
+  operations.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(),
+                    [](v1::Operation& operation) { operation.mutable_tune()->set_decision("so"); });
+}
+
+TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a"));
+  const auto second = operations.Start(Wanted("a"));
+  const auto other = operations.Start(Wanted("b"));
+  ASSERT_TRUE(first.ok() && second.ok() && other.ok());
+  EXPECT_TRUE(first->fresh);
+  EXPECT_FALSE(second->fresh);
+  EXPECT_EQ(first->operation.name(), second->operation.name());
+  EXPECT_TRUE(other->fresh);
+  EXPECT_LT(first->operation.name(), other->operation.name());
+}
+
+TEST(Operations, AFinishedOneIsNotJoinedButKeptByItsRequestId) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "id"));
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  const auto same_id = operations.Start(Wanted("a", "id"));
+  EXPECT_FALSE(same_id->fresh);
+  EXPECT_EQ(same_id->operation.name(), first->operation.name());
+  EXPECT_EQ(same_id->operation.tune().decision(), "so");
+  EXPECT_TRUE(operations.Start(Wanted("a"))->fresh);
+}
+
+TEST(Operations, ARequestIdIsOneRequests) {
+  store::FakeStore store;
+  std::string name;
+  {
+    Operations operations(&store);
+    const auto first = operations.Start(Wanted("a", "nightly"));
+    name = first->operation.name();
+    Operations::Wanted other = Wanted("b", "nightly");
+    other.kind = store::JobKind::kSweep;
+    const absl::Status refused = operations.Start(other).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(refused.message(), "request_id is 'nightly', which was given to " + name +
+                                     ", another request; give this one an id of its own");
+    ASSERT_TRUE(first->live->Begin());
+    Succeed(operations, first->live);
+    EXPECT_EQ(operations.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
+  }
+  Operations after_restart(&store);
+  Operations::Wanted other = Wanted("a", "nightly");
+  other.request = "another request";
+  EXPECT_EQ(after_restart.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(after_restart.Start(Wanted("a", "nightly"))->operation.name(), name);
+}
+
+TEST(Operations, AFullQueueTakesNoMoreUntilOneHasEnded) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("first"));
+  for (size_t i = 1; i < Operations::kMostInFlight; ++i) {
+    ASSERT_TRUE(operations.Start(Wanted(std::to_string(i))).ok());
+  }
+  EXPECT_EQ(operations.Start(Wanted("one more")).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(operations.Start(Wanted("first")).ok());  // joins
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  EXPECT_TRUE(operations.Start(Wanted("one more")).ok());
+}
+
+TEST(Operations, OldRequestIdsAreLeftToTheStore) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "first"));
+  ASSERT_TRUE(first->live->Begin());
+  Succeed(operations, first->live);
+  const auto long_one = operations.Start(Wanted("long", "long"));
+  for (size_t i = 0; i < Operations::kMostRequestIds; ++i) {
+    ASSERT_FALSE(operations.Start(Wanted("long", "joined " + std::to_string(i)))->fresh);
+  }
+  EXPECT_EQ(operations.Start(Wanted("a", "first"))->operation.name(), first->operation.name());
+}
+
+TEST(Operations, ARequestIdIsKnownAfterARestart) {
+  store::FakeStore store;
+  std::string name;
+  {
+    Operations operations(&store);
+    const auto first = operations.Start(Wanted("a", "id"));
+    name = first->operation.name();
+    Succeed(operations, first->live);
+  }
+  Operations operations(&store);
+  const auto again = operations.Start(Wanted("a", "id"));
+  EXPECT_FALSE(again->fresh);
+  EXPECT_EQ(again->operation.name(), name);
+}
+
+TEST(Operations, ARequestThatJoinedKeepsItsIdToo) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto first = operations.Start(Wanted("a", "one"));
+  ASSERT_TRUE(operations.Start(Wanted("a", "two")).ok());
+  Succeed(operations, first->live);
+  EXPECT_EQ(operations.Start(Wanted("a", "two"))->operation.name(), first->operation.name());
+}
+
+TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  bool stored_first = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  const auto stop = operations.Watch(started->operation.name(), [&](const v1::Operation& operation) {
+    if (!operation.done()) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    stored_first = store.GetJob(operation.name())->operation.done();
+    done = true;
+    changed.notify_all();
+  });
+  ASSERT_TRUE(stop.ok());
+  Succeed(operations, started->live);
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return done; });
+  EXPECT_TRUE(stored_first);
+  lock.unlock();
+  (*stop)();
+}
+
+TEST(Watching, ManyChangesAreToldInFewCallsAndTheLastHasTheEnd) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Listener listener;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  started->live->Begin();
+  for (int i = 0; i < 20000; ++i) {
+    started->live->Update([&](v1::Operation& operation) { operation.mutable_progress()->set_trials_done(i + 1); });
+  }
+  Succeed(operations, started->live);
+  const std::vector<v1::Operation> heard = listener.AwaitDone();
+  EXPECT_LT(heard.size(), 2000);
+  EXPECT_EQ(heard.back().progress().trials_done(), 20000);
+  EXPECT_EQ(heard.back().state(), v1::Operation::STATE_SUCCEEDED);
+  (*stop)();
+}
+
+TEST(Watching, AFinishedOperationIsToldOnce) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Succeed(operations, started->live);
+  Listener listener;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  ASSERT_TRUE(stop.ok());
+  EXPECT_EQ(listener.AwaitDone().size(), 1);
+  (*stop)();
+}
+
+TEST(Watching, NobodyIsToldAfterUnsubscribing) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  Listener listener;
+  Listener other;
+  const auto stop = operations.Watch(started->operation.name(), listener.watcher());
+  const auto stop_other = operations.Watch(started->operation.name(), other.watcher());
+  listener.AwaitFirst();
+  (*stop)();
+  const size_t heard = listener.count();
+  Succeed(operations, started->live);
+  other.AwaitDone();
+  EXPECT_EQ(listener.count(), heard);
+  (*stop_other)();
+  (*stop)();  // twice does no harm
+}
+
+TEST(Watching, AWatcherMayUnsubscribeItself) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> stop;
+  bool left = false;
+  std::unique_lock<std::mutex> lock(mutex);
+  stop = *operations.Watch(started->operation.name(), [&](const v1::Operation&) {
+    const std::lock_guard<std::mutex> inner(mutex);
+    stop();
+    left = true;
+    changed.notify_all();
+  });
+  changed.wait(lock, [&] { return left; });
+}
+
+TEST(Watching, AnUnknownOperationIsNotFound) {
+  store::FakeStore store;
+  Operations operations(&store);
+  EXPECT_TRUE(absl::IsNotFound(operations.Watch("operations/none", [](const v1::Operation&) {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(operations.Get("operations/none").status()));
+}
+
+TEST(LiveOperation, ItsElapsedTimeIsOfAClockThatNobodySets) {
+  absl::Duration now = absl::Hours(5);
+  v1::Operation operation;
+  operation.set_name("operations/1");
+  LiveOperation live(
+      operation, [] {}, [&] { return now; });
+  ASSERT_TRUE(live.Begin());
+  now += absl::Seconds(90);
+  EXPECT_EQ(live.Snapshot().progress().elapsed().seconds(), 90);
+  live.Update([](v1::Operation& last) { last.set_done(true); });
+  now += absl::Seconds(90);
+  EXPECT_EQ(live.Snapshot().progress().elapsed().seconds(), 90);
+}
+
+}  // namespace
+}  // namespace attune::jobs

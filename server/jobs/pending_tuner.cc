@@ -1,0 +1,58 @@
+#include "server/jobs/pending_tuner.h"
+
+#include <utility>
+
+namespace attune::jobs {
+namespace {
+
+template <typename Call>
+auto Ask(Tuner* tuner, const Call& call) -> decltype(call(*tuner)) {
+  if (tuner == nullptr) {
+    return absl::UnavailableError("the daemon has just started and is still probing its host; try again in a moment");
+  }
+  return call(*tuner);
+}
+
+}  // namespace
+
+absl::Status PendingTuner::Resume() {
+  return Ask(tuner_, [](Tuner& tuner) { return tuner.Resume(); });
+}
+
+absl::StatusOr<v1::Operation> PendingTuner::Tune(const v1::TuneRequest& request) {
+  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Tune(request); });
+}
+
+absl::StatusOr<v1::Operation> PendingTuner::Sweep(const v1::SweepRequest& request) {
+  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Sweep(request); });
+}
+
+absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRequest& request) {
+  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Evaluate(request); });
+}
+
+absl::StatusOr<v1::PlanSweepResponse> PendingTuner::PlanSweep(const v1::SweepRequest& request) {
+  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.PlanSweep(request); });
+}
+
+absl::StatusOr<v1::RetryTrialsResponse> PendingTuner::RetryTrials(const v1::TrialFilter& filter) {
+  return Ask(tuner_, [&filter](Tuner& tuner) { return tuner.RetryTrials(filter); });
+}
+
+absl::StatusOr<v1::Operation> PendingTuner::GetOperation(absl::string_view name) {
+  return Ask(tuner_, [name](Tuner& tuner) { return tuner.GetOperation(name); });
+}
+
+absl::StatusOr<v1::Operation> PendingTuner::Cancel(absl::string_view name) {
+  return Ask(tuner_, [name](Tuner& tuner) { return tuner.Cancel(name); });
+}
+
+absl::StatusOr<std::function<void()>> PendingTuner::Watch(absl::string_view name, Watcher watcher) {
+  return Ask(tuner_, [name, &watcher](Tuner& tuner) { return tuner.Watch(name, std::move(watcher)); });
+}
+
+void PendingTuner::Drain(absl::Duration grace) {
+  if (Tuner* const tuner = tuner_; tuner != nullptr) tuner->Drain(grace);
+}
+
+}  // namespace attune::jobs

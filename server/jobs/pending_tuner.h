@@ -1,0 +1,35 @@
+// A tuner to come: what the service is given while the host is still being probed, so that look-ups are answered
+// meanwhile.
+#ifndef ATTUNE_SERVER_JOBS_PENDING_TUNER_H_
+#define ATTUNE_SERVER_JOBS_PENDING_TUNER_H_
+
+#include <atomic>
+
+#include "server/jobs/tuner.h"
+
+namespace attune::jobs {
+
+// Unavailable, which clients try again, until Arrive; from then on each call is the real tuner's.
+class PendingTuner final : public Tuner {
+ public:
+  // `tuner` is resumed, and outlives every later call.
+  void Arrive(Tuner* tuner) { tuner_ = tuner; }
+
+  absl::Status Resume() override;
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) override;
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) override;
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) override;
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) override;
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override;
+  absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override;
+  absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override;
+  absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override;
+  void Drain(absl::Duration grace) override;
+
+ private:
+  std::atomic<Tuner*> tuner_ = nullptr;
+};
+
+}  // namespace attune::jobs
+
+#endif  // ATTUNE_SERVER_JOBS_PENDING_TUNER_H_

@@ -1,0 +1,30 @@
+#include "server/jobs/pending_tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/testing/tuner_fixture.h"
+
+namespace attune::jobs {
+namespace {
+
+using PendingTunerTest = TunerTest;
+
+TEST_F(PendingTunerTest, SaysTryAgainUntilTheTunerArrives) {
+  PendingTuner pending;
+  EXPECT_EQ(pending.Tune(TuneRequest()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pending.PlanSweep({}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pending.RetryTrials({}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pending.GetOperation("operations/1").status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pending.Watch("operations/1", [](const v1::Operation&) {}).status().code(), absl::StatusCode::kUnavailable);
+  pending.Drain(absl::ZeroDuration());
+}
+
+TEST_F(PendingTunerTest, IsTheRealTunerOnceThatArrived) {
+  PendingTuner pending;
+  pending.Arrive(&Start());
+  EXPECT_EQ(AwaitStarted(pending.Tune(TuneRequest())).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+}  // namespace
+}  // namespace attune::jobs

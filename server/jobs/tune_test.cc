@@ -1,0 +1,399 @@
+// Tune: from a request to a served winner, and what stands in the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/testing/tuner_fixture.h"
+#include "server/space/space.h"
+
+namespace attune::jobs {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+using TuneTest = TunerTest;
+
+TEST_F(TuneTest, TriesEveryVariantOnceAndServesTheFastest) {
+  SetTimes({{"32/8", 40}, {"64/4", 50}});
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_THAT(Tries(), SizeIs(6));
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+  EXPECT_TRUE(done.tune().promoted());
+  EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_DOUBLE_EQ(done.tune().floor_us(), 1.5);
+  EXPECT_EQ(done.progress().phase(), v1::OperationProgress::PHASE_DONE);
+  EXPECT_EQ(done.progress().trials_done(), 6);
+  EXPECT_EQ(done.progress().trials_total(), 6);
+  EXPECT_EQ(done.progress().best().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  ASSERT_TRUE(served.ok());
+  EXPECT_EQ(served->trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(served->job(), done.name());
+  EXPECT_EQ(promoted(), 1);
+}
+
+TEST_F(TuneTest, ATrialSaysAllItDependsOn) {
+  Start();
+  const v1::Operation done = Tune();
+  for (const v1::Trial& trial : store_.trials()) {
+    EXPECT_EQ(trial.verdict(), v1::VERDICT_OK);
+    EXPECT_EQ(trial.dependencies().source_hash(), "source one");
+    EXPECT_EQ(trial.dependencies().toolchain(), "fakec 1.0");
+    EXPECT_EQ(trial.dependencies().driver(), "580.1");
+    EXPECT_EQ(trial.dependencies().device_fingerprint(), "an L4");
+    EXPECT_EQ(trial.job(), done.name());
+    EXPECT_EQ(trial.recipe().launches_size(), 1);
+    EXPECT_GT(trial.geometry().ctas(), 0);
+    EXPECT_EQ(trial.resources().registers(), 32);
+    EXPECT_FALSE(trial.artifact_sha256().empty());
+    EXPECT_GT(trial.timing().median_us(), 0);
+    EXPECT_EQ(trial.accuracy().cases(), 4);
+  }
+}
+
+TEST_F(TuneTest, VariantsThatDifferAtLaunchAloneShareACompile) {
+  Start();
+  Tune();
+  EXPECT_EQ(pool_.compiles(), 3 + 2 + 1);  // BLOCK's values, both references, the floor
+}
+
+TEST_F(TuneTest, WhatIsKnownIsNeitherCompiledNorTriedAgain) {
+  Start();
+  Tune();
+  const int compiles = pool_.compiles();
+  const int trials = device_.Count("trial");
+  const v1::Operation again = Tune();
+  EXPECT_EQ(again.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(pool_.compiles(), compiles);
+  EXPECT_EQ(device_.Count("trial"), trials);
+  EXPECT_EQ(again.progress().trials_reused(), 6);
+  EXPECT_FALSE(again.tune().promoted());
+}
+
+TEST_F(TuneTest, RetryKnownTriesAgain) {
+  Start();
+  Tune();
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  Tune(request);
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 2)));
+}
+
+TEST_F(TuneTest, AChangedSourceIsTriedAnewAndTheStaleIncumbentTakesPart) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  SetTimes({{"32/8", 40}, {"64/4", 40.1}});
+  Start(Families(SearchFamily("source two")));
+  const v1::Operation done = Tune();
+  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 2)));
+  EXPECT_TRUE(done.tune().promoted());
+  EXPECT_EQ(done.tune().incumbent().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(done.tune().incumbent().trial().dependencies().source_hash(), "source two");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("today's dependencies"));
+}
+
+TEST_F(TuneTest, AnIncumbentKeepsItsPlaceInATie) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  SetTimes({{"32/8", 40}, {"64/4", 39.9}});
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  const v1::Operation done = Tune(request);
+  EXPECT_FALSE(done.tune().promoted());
+  EXPECT_EQ(done.tune().incumbent().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(done.tune().play_off_size(), 2);
+}
+
+TEST_F(TuneTest, ARandomBudgetTriesSoManyAndTheIncumbent) {
+  SetTimes({{"64/4", 40}});
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  request.mutable_strategy()->set_max_trials(3);
+  request.mutable_strategy()->set_seed(5);
+  const v1::Operation done = Tune(request);
+  EXPECT_THAT(Tries(), SizeIs(3));
+  EXPECT_EQ(done.progress().trials_total(), 3);
+}
+
+TEST_F(TuneTest, ARandomSearchTriesTheFamilysGuessFirst) {
+  Start();
+  for (const char* problem : {"b1.h1.q128.d64.f16", "b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16"}) {
+    v1::TuneRequest request = TuneRequest(problem);
+    request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+    request.mutable_strategy()->set_max_trials(1);
+    request.mutable_strategy()->set_seed(5);
+    Tune(request);
+    const auto guess = space::Guess(SearchFamily(), *ParseProblem(problem), FakeDevice());
+    ASSERT_TRUE(guess.ok()) << guess.status();
+    EXPECT_THAT(Tries(problem), ElementsAre(Pair(guess->ToText(), 1)));
+  }
+}
+
+TEST_F(TuneTest, ASpillingVariantNeverReachesTheDevice) {
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    auto response = supervisor::FakeCompilePool::Plain(request);
+    if (supervisor::FakeCompilePool::Has(request, "-DBLOCK=64")) response->mutable_entries(0)->set_spill_bytes(48);
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_INFEASIBLE], 2);
+  EXPECT_EQ(device_.Count("trial"), 4);
+  for (const v1::Trial& trial : store_.trials()) {
+    if (trial.verdict() == v1::VERDICT_INFEASIBLE) {
+      EXPECT_THAT(trial.detail(), HasSubstr("spills 48 bytes"));
+    }
+  }
+}
+
+TEST_F(TuneTest, AVariantWithSerializedWgmmaNeverReachesTheDevice) {
+  constexpr char kLoss[] = "C7511: wgmma.mma_async instructions are serialized";
+  pool_.Script([&](const worker::v1::CompileRequest& request) {
+    auto response = supervisor::FakeCompilePool::Plain(request);
+    if (supervisor::FakeCompilePool::Has(request, "-DBLOCK=64"))
+      response->mutable_entries(0)->set_performance_loss(kLoss);
+    return response;
+  });
+  Start();
+  EXPECT_EQ(Tune().state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_INFEASIBLE], 2);
+  EXPECT_EQ(device_.Count("trial"), 4);
+  for (const v1::Trial& trial : store_.trials()) {
+    EXPECT_EQ(trial.detail(), trial.verdict() == v1::VERDICT_INFEASIBLE ? kLoss : "");
+  }
+}
+
+TEST_F(TuneTest, CodeThatDoesNotCompileIsQuarantinedForOtherProblemsToo) {
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    auto response = supervisor::FakeCompilePool::Plain(request);
+    if (supervisor::FakeCompilePool::Has(request, "-DBLOCK=16")) {
+      response->set_verdict(v1::VERDICT_COMPILE_ERROR);
+      response->set_log("kernel.cu(7): error");
+      response->clear_artifact();
+    }
+    return response;
+  });
+  Start();
+  Tune();
+  EXPECT_EQ(Verdicts()[v1::VERDICT_COMPILE_ERROR], 2);
+  EXPECT_EQ(Verdicts()[v1::VERDICT_OK], 4);
+  const int compiles = pool_.compiles();
+  Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  EXPECT_EQ(Verdicts()[v1::VERDICT_COMPILE_ERROR], 4);
+  EXPECT_EQ(pool_.compiles(), compiles);
+}
+
+TEST_F(TuneTest, WhatACompilerSaysIsCutBetweenCharacters) {
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    auto response = supervisor::FakeCompilePool::Plain(request);
+    if (supervisor::FakeCompilePool::Has(request, "-DBLOCK=16")) {
+      response->set_verdict(v1::VERDICT_COMPILE_ERROR);
+      response->set_log(std::string(3999, 'x') + "\xc3\xa9");
+      response->clear_artifact();
+    }
+    return response;
+  });
+  Start();
+  Tune();
+  for (const v1::Trial& trial : store_.trials()) {
+    if (trial.verdict() != v1::VERDICT_COMPILE_ERROR) continue;
+    EXPECT_EQ(trial.detail(), std::string(3999, 'x'));
+  }
+  EXPECT_EQ(Verdicts()[v1::VERDICT_COMPILE_ERROR], 2);
+}
+
+TEST_F(TuneTest, IdenticalCodeLaunchedAlikeIsTimedOnce) {
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    auto response = supervisor::FakeCompilePool::Plain(request);
+    if (!supervisor::FakeCompilePool::Has(request, "-DPLAIN=1") &&
+        !supervisor::FakeCompilePool::Has(request, "-DPLAIN=0")) {
+      response->set_artifact("the same code");
+    }
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  // Grids 8 and 16, 4 and 8, 2 and 4: two of the six are launched as another one is.
+  EXPECT_EQ(device_.Count("trial"), 4);
+  int shared = 0;
+  for (const v1::Trial& trial : store_.trials()) {
+    if (trial.identical_to().empty()) continue;
+    ++shared;
+    const absl::StatusOr<v1::Trial> first = store_.GetTrial(trial.identical_to());
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(first->recipe().SerializeAsString(), trial.recipe().SerializeAsString());
+    EXPECT_EQ(first->timing().median_us(), trial.timing().median_us());
+  }
+  EXPECT_EQ(shared, 2);
+  EXPECT_THAT(Tries(), SizeIs(6));
+}
+
+TEST_F(TuneTest, BadVariantsGetTheirVerdictsAndTheOthersAreUnharmed) {
+  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    const std::string seen = Seen(request.candidate());
+    if (seen == "16/8") response.set_verdict(v1::VERDICT_TIMEOUT);
+    if (seen == "16/16") response.set_verdict(v1::VERDICT_CRASHED);
+    if (seen == "32/4") response.set_verdict(v1::VERDICT_OUT_OF_BOUNDS);
+    if (seen == "32/8") response.set_verdict(v1::VERDICT_WRONG_RESULT);
+    if (response.verdict() != v1::VERDICT_OK) response.clear_timing();
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Verdicts(), ElementsAre(Pair(v1::VERDICT_OK, 2), Pair(v1::VERDICT_WRONG_RESULT, 1),
+                                      Pair(v1::VERDICT_OUT_OF_BOUNDS, 1), Pair(v1::VERDICT_TIMEOUT, 1),
+                                      Pair(v1::VERDICT_CRASHED, 1)));
+  EXPECT_EQ(done.tune().winner().variant().parameters(0).value(), 64);
+}
+
+TEST_F(TuneTest, NothingRightIsNoWinner) {
+  device_.ScriptTrial([](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response;
+    response.set_verdict(v1::VERDICT_WRONG_RESULT);
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_FALSE(done.tune().has_incumbent());
+  EXPECT_FALSE(done.tune().has_winner());
+  EXPECT_EQ(promoted(), 0);
+}
+
+TEST_F(TuneTest, RacingGivesTheLeadersTimeToThoseAfterIt) {
+  std::vector<double> leaders;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    leaders.push_back(request.leader_us());
+    return device_.Good(request.candidate());
+  });
+  Start();
+  Tune();
+  ASSERT_THAT(leaders, SizeIs(6));
+  EXPECT_EQ(leaders.front(), 0);
+  EXPECT_DOUBLE_EQ(leaders.back(), 100.5);
+}
+
+TEST_F(TuneTest, WhoIsWrongOnFreshDataIsOutAndTheNextBestIsServed) {
+  SetTimes({{"32/8", 40}, {"64/4", 42}});
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        EXPECT_NE(request.fresh_seed(), 0);
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        for (int i = 0; i < request.candidates_size(); ++i) {
+          if (Seen(request.candidates(i)) != "32/8") continue;
+          response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
+          response.mutable_results(i)->set_detail("o[3] is 7");
+        }
+        return response;
+      });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_EQ(Verdicts()[v1::VERDICT_WRONG_RESULT], 1);
+  EXPECT_THAT(store_.trials().back().detail(), HasSubstr("fresh data: o[3] is 7"));
+  EXPECT_EQ(store_.trials().back().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(TuneTest, WhoTakesThePlayOffDownIsOut) {
+  SetTimes({{"32/8", 40}, {"64/4", 42}});
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        for (int i = 0; i < request.candidates_size(); ++i) {
+          if (Seen(request.candidates(i)) != "32/8") continue;
+          if (request.candidates_size() > 1) return absl::UnavailableError("the worker died");
+          response.mutable_results(i)->set_verdict(v1::VERDICT_CRASHED);
+          response.mutable_results(i)->clear_timing();
+        }
+        return response;
+      });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_EQ(Verdicts()[v1::VERDICT_CRASHED], 1);
+}
+
+TEST_F(TuneTest, ALostTrialIsRepeated) {
+  std::atomic<int> calls = 0;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (++calls == 1) return absl::InternalError("the pipe broke");
+    return device_.Good(request.candidate());
+  });
+  Start();
+  EXPECT_EQ(Tune().state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(calls, 7);
+  EXPECT_THAT(Verdicts(), ElementsAre(Pair(v1::VERDICT_OK, 6)));
+}
+
+TEST_F(TuneTest, AnInfrastructureThatKeepsFailingFailsTheJob) {
+  device_.ScriptTrial([](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
+    return absl::InternalError("the pipe broke");
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(done.error().message(), HasSubstr("3 trials in a row were lost"));
+  EXPECT_THAT(done.error().message(), HasSubstr("the pipe broke"));
+  EXPECT_THAT(Verdicts(), ElementsAre(Pair(v1::VERDICT_LOST, 3)));
+}
+
+TEST_F(TuneTest, ADeviceHeldByAnotherDaemonFailsTheJobAtOnce) {
+  std::atomic<int> calls = 0;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
+    ++calls;
+    return absl::FailedPreconditionError("held by process 17");
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(done.error().message(), HasSubstr("held by process 17"));
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(store_.trials(), IsEmpty());
+}
+
+TEST_F(TuneTest, AStoreThatCannotBeWrittenFailsTheJob) {
+  store_.FailAppends(absl::ResourceExhaustedError("disk full"));
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(done.error().message(), HasSubstr("disk full"));
+}
+
+TEST_F(TuneTest, WhatCannotStartIsRefused) {
+  Start();
+  v1::TuneRequest elsewhere = TuneRequest();
+  elsewhere.set_device_id("cuda:7");
+  EXPECT_TRUE(absl::IsFailedPrecondition(tuner_->Tune(elsewhere).status()));
+  EXPECT_THAT(std::string(tuner_->Tune(elsewhere).status().message()), HasSubstr("this host has cuda:0"));
+  const absl::Status too_long = tuner_->Tune(TuneRequest("b1.h1.q2048.d64.f16")).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(too_long));
+  EXPECT_THAT(std::string(too_long.message()), HasSubstr("tiles: "));
+  v1::TuneRequest unknown = TuneRequest();
+  unknown.add_families("tails");
+  EXPECT_THAT(std::string(tuner_->Tune(unknown).status().message()), HasSubstr("tails"));
+}
+
+TEST_F(TuneTest, WithoutAReferenceNothingIsTimed) {
+  Start({SearchFamily()});
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(done.error().message(), HasSubstr("no reference kernel family"));
+  EXPECT_THAT(device_.calls(), Not(Contains(HasSubstr("trial"))));
+}
+
+}  // namespace
+}  // namespace attune::jobs

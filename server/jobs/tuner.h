@@ -1,0 +1,73 @@
+// Jobs: starting, watching, cancelling and resuming them; and the incumbents they promote, held in memory for look-ups.
+//
+// Thread-safe. Jobs run on threads of the tuner's own; on each device one trial at a time, interactive jobs before
+// background ones between any two trials.
+#ifndef ATTUNE_SERVER_JOBS_TUNER_H_
+#define ATTUNE_SERVER_JOBS_TUNER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
+#include "server/space/family.h"
+#include "server/store/store.h"
+#include "server/supervisor/workers.h"
+
+namespace attune::jobs {
+
+struct TunerOptions {
+  // All live longer than the tuner.
+  store::Store* store = nullptr;
+  supervisor::CompilePool* compiler = nullptr;
+  std::map<std::string, supervisor::DeviceWorker*> devices;    // by id
+  std::vector<std::shared_ptr<const space::Family>> families;  // of every role
+  int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
+  int play_off_size = 6;
+  absl::Duration idle_release = absl::Seconds(60);
+  Clock clock = SteadyNow;  // of elapsed times and budgets
+  // Called on a job's thread with what is served after each contest, promoted in it or confirmed: for the look-up.
+  std::function<void(const v1::Incumbent&)> promoted;
+};
+
+class Tuner {
+ public:
+  static absl::StatusOr<std::unique_ptr<Tuner>> Create(TunerOptions options);
+  virtual ~Tuner() = default;
+
+  // Starts the jobs that an earlier process left unfinished. Once, before any other call.
+  virtual absl::Status Resume() = 0;
+
+  // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one with
+  // the same request_id. FailedPrecondition when the device is not here or no family applies; Unavailable after Drain.
+  virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) = 0;
+  virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;
+  virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
+
+  // What Sweep would do with the request. Starts nothing.
+  virtual absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) = 0;
+  // Has the trials that fit tried again by the next job of their problems. Starts nothing.
+  virtual absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) = 0;
+
+  virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
+  virtual absl::StatusOr<v1::Operation> Cancel(absl::string_view name) = 0;
+  // Calls `watcher` with the state now and after each change, at most ten times a second, and finally with the done
+  // state; then never again. The returned function unsubscribes; after it returns the watcher is not called.
+  // `watcher` must not block.
+  using Watcher = std::function<void(const v1::Operation&)>;
+  virtual absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) = 0;
+
+  // No new work; jobs stop after the trial they run, for which this waits at most `grace`; unfinished jobs stay
+  // resumable. The destructor waits for a trial that is still running, however long it takes.
+  virtual void Drain(absl::Duration grace) = 0;
+};
+
+}  // namespace attune::jobs
+
+#endif  // ATTUNE_SERVER_JOBS_TUNER_H_

@@ -1,0 +1,311 @@
+#include "server/promotion/contest.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/proto_time.h"
+#include "server/base/seed.h"
+#include "server/jobs/journal.h"
+#include "server/promotion/play_off.h"
+#include "server/search/exhaustive_strategy.h"
+#include "server/trials/trial_phase.h"
+
+namespace attune::promotion {
+namespace {
+
+// One job's way from what is known of a problem to a decision.
+class Contest {
+ public:
+  Contest(jobs::JobContext& context, const search::Subject& subject, const ContestRules& rules,
+          trials::DeviceSession& session)
+      : context_(context), subject_(subject), rules_(rules), session_(session) {}
+
+  absl::StatusOr<ContestResult> Hold() {
+    // Each further round is owed to a promotion of another job.
+    while (true) {
+      absl::StatusOr<std::optional<v1::Incumbent>> served = ServedNow(*context_.shop.store, subject_);
+      if (!served.ok()) return served.status();
+      ContestResult result;
+      result.before = *served;
+      result.served = *std::move(served);
+      absl::StatusOr<bool> holds = HoldRound(result);
+      if (!holds.ok()) return holds.status();
+      if (*holds) return result;
+    }
+  }
+
+ private:
+  // False: another variant has been promoted since the round began, so that it decides nothing.
+  absl::StatusOr<bool> HoldRound(ContestResult& result) {
+    absl::StatusOr<Standing> standing = Gather(result.before);
+    if (!standing.ok()) return standing.status();
+    absl::StatusOr<std::vector<size_t>> field = PlayOffAll(*standing);
+    if (!field.ok()) return field.status();
+    if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
+    const Decision decision = Settle(*standing, *field, result);
+    if (!decision.promote) return StillServed(result.before);
+    absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision.why);
+    if (absl::IsAborted(promoted.status())) return false;
+    if (!promoted.ok()) return promoted.status();
+    result.promoted = true;
+    result.served = *std::move(promoted);
+    return true;
+  }
+
+  absl::StatusOr<bool> StillServed(const std::optional<v1::Incumbent>& incumbent) const {
+    absl::StatusOr<std::optional<v1::Incumbent>> now = ServedNow(*context_.shop.store, subject_);
+    if (!now.ok()) return now.status();
+    if (incumbent.has_value() != now->has_value()) return false;
+    return !incumbent.has_value() || incumbent->name() == (*now)->name();
+  }
+
+  // Fills trials_ with all that may play off, and says what is known of the incumbent.
+  absl::StatusOr<Standing> Gather(const std::optional<v1::Incumbent>& incumbent) {
+    trials_.clear();
+    Standing standing;
+    absl::StatusOr<std::optional<v1::Trial>> own = TodaysTrial(incumbent, standing);
+    if (!own.ok()) return own.status();
+    if (own->has_value()) {
+      standing.contestant = trials_.size();
+      trials_[trials_.size()] = **std::move(own);
+    }
+    absl::StatusOr<std::vector<v1::Trial>> known = search::KnownToday(*context_.shop.store, subject_);
+    if (!known.ok()) return known.status();
+    for (v1::Trial& trial : *known) {
+      const std::string& text = trial.variant().text();
+      if (!Timed(trial) || !IsOfToday(trial) || (!rules_.challenger.empty() && text != rules_.challenger)) continue;
+      if (standing.contestant.has_value() && trials_.at(*standing.contestant).variant().text() == text) continue;
+      // Constraints may have changed since, which no source hash tells.
+      if (!TodaysVariant(trial, subject_, context_.shop.families).ok()) continue;
+      trials_[trials_.size()] = std::move(trial);
+    }
+    return standing;
+  }
+
+  // The incumbent's good trial under today's dependencies, made now if nothing is known. Without one the standing says
+  // why.
+  absl::StatusOr<std::optional<v1::Trial>> TodaysTrial(const std::optional<v1::Incumbent>& incumbent,
+                                                       Standing& standing) {
+    if (!incumbent.has_value()) return std::nullopt;
+    standing.exists = true;
+    standing.pinned = incumbent->pinned();
+    const std::string& text = incumbent->trial().variant().text();
+    absl::StatusOr<space::Variant> variant = TodaysVariant(incumbent->trial(), subject_, context_.shop.families);
+    if (!variant.ok()) {
+      standing.absence = absl::StrCat("(", text, ") is no longer among the variants");
+      return std::nullopt;
+    }
+    const v1::Dependencies today = search::DependenciesOf(*variant->family, subject_);
+    standing.stale = !search::SameDependencies(incumbent->trial().dependencies(), today);
+    absl::StatusOr<v1::Trial> trial =
+        context_.shop.store->FindTrial({subject_.problem_text, subject_.device.id(), text, subject_.policy, today});
+    if (absl::IsNotFound(trial.status())) trial = TryNow(*std::move(variant));
+    if (!trial.ok()) return trial.status();
+    // Times that would not settle say nothing against the trial that it was promoted with.
+    if (trial->verdict() == v1::VERDICT_UNSTABLE && !standing.stale) return incumbent->trial();
+    if (!Timed(*trial)) {
+      standing.absence = absl::StrCat("(", text, ") failed with today's sources and driver: ", Word(trial->verdict()),
+                                      " ", trial->detail());
+      return std::nullopt;
+    }
+    return *std::move(trial);
+  }
+
+  // The incumbent has changed, by a roll-back or another job, to a variant that has no trial under today's
+  // dependencies.
+  absl::StatusOr<v1::Trial> TryNow(space::Variant variant) {
+    jobs::SetPhase(context_, v1::OperationProgress::PHASE_TRIALS,
+                   "the incumbent, never measured with today's sources and driver");
+    absl::StatusOr<search::CandidateSet> alone =
+        search::GatherCandidates(*context_.shop.store, {}, {std::move(variant)}, subject_);
+    if (!alone.ok()) return alone.status();
+    search::ExhaustiveStrategy strategy(alone->all.size());
+    trials::TrialPhase::Plan plan;
+    plan.subject = &subject_;
+    plan.candidates = &*alone;
+    plan.strategy = &strategy;
+    trials::TrialPhase phase(context_, std::move(plan));
+    if (absl::Status status = phase.Run(session_); !status.ok()) return status;
+    const v1::Trial& trial = phase.trials().at(0);
+    if (trial.verdict() == v1::VERDICT_LOST) return Lost(trial);
+    return trial;
+  }
+
+  bool IsOfToday(const v1::Trial& trial) const {
+    const auto& families = context_.shop.families;
+    return std::any_of(families.begin(), families.end(), [&](const auto& family) {
+      return family->name() == trial.variant().family() && family->source_hash == trial.dependencies().source_hash();
+    });
+  }
+
+  // Nobody takes the place of an incumbent that was not compared for reasons that are not its own.
+  absl::Status CheckNotLost(const Standing& standing) const {
+    if (!standing.contestant.has_value()) return absl::OkStatus();
+    const v1::Trial& trial = trials_.at(*standing.contestant);
+    return trial.verdict() == v1::VERDICT_LOST ? Lost(trial) : absl::OkStatus();
+  }
+  static absl::Status Lost(const v1::Trial& trial) {
+    return absl::UnavailableError(absl::StrCat("the incumbent's trial was lost: ", trial.detail()));
+  }
+
+  // Plays off until a whole field has come through; leaves the timings in timed_. Returns the field.
+  absl::StatusOr<std::vector<size_t>> PlayOffAll(const Standing& standing) {
+    while (true) {
+      const std::vector<size_t> field =
+          PickContestants(trials_, context_.shop.play_off_size, standing.contestant, rules_.near);
+      if (field.empty()) return field;
+      absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
+      if (!contestants.ok()) return contestants.status();
+      jobs::SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
+                     absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
+                                  ", checked on fresh data and timed in turn"));
+      absl::StatusOr<std::vector<v1::Trial>> results =
+          PlayOff(context_, subject_, *contestants,
+                  SeedFrom(absl::StrCat(context_.operation.name(), " ", subject_.problem_text)), session_);
+      if (!results.ok()) return results.status();
+      bool whole = true;
+      for (size_t i = 0; i < field.size(); ++i) {
+        if (Timed((*results)[i])) continue;
+        if (absl::Status status = Exclude(field[i], std::move((*results)[i])); !status.ok()) return status;
+        whole = false;
+      }
+      if (!whole) continue;
+      timed_ = *std::move(results);
+      return field;
+    }
+  }
+
+  absl::StatusOr<std::vector<Contestant>> Seat(const std::vector<size_t>& field) const {
+    std::vector<Contestant> contestants;
+    for (size_t index : field) {
+      const v1::Trial& trial = trials_.at(index);
+      absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), context_.shop.families);
+      if (!variant.ok()) return variant.status();
+      absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), subject_);
+      if (!candidate.ok()) return candidate.status();
+      contestants.push_back({*std::move(candidate), trial});
+    }
+    return contestants;
+  }
+
+  // Who was right once and is not on fresh data.
+  absl::Status Exclude(size_t index, v1::Trial trial) {
+    trial.set_detail(absl::StrCat("second check, on fresh data: ", trial.detail()));
+    trial.set_job(context_.operation.name());
+    trial.clear_identical_to();
+    trial.clear_compile_ms();
+    if (trial.verdict() == v1::VERDICT_OK) trial.set_verdict(v1::VERDICT_UNSTABLE);  // right, but without a timing
+    SetTimestamp(absl::Now(), trial.mutable_finish_time());
+    absl::StatusOr<std::string> name = context_.shop.store->AppendTrial(trial);
+    if (!name.ok()) return name.status();
+    trial.set_name(*std::move(name));
+    trial.clear_recipe();
+    trials_[index] = std::move(trial);
+    return absl::OkStatus();
+  }
+
+  Decision Settle(Standing standing, const std::vector<size_t>& field, ContestResult& result) {
+    if (standing.contestant.has_value()) {
+      const auto place = std::find(field.begin(), field.end(), *standing.contestant);
+      if (place != field.end()) {
+        standing.contestant = place - field.begin();
+      } else {
+        standing.absence = absl::StrCat("failed: ", trials_.at(*standing.contestant).detail());
+        standing.contestant.reset();
+      }
+    }
+    if (field.empty()) timed_.clear();
+    Decision decision = Choose(standing, field);
+    result.why = decision.why;
+    result.winner.reset();
+    if (decision.best.has_value()) result.winner = timed_[*decision.best];
+    std::vector<size_t> by_time(timed_.size());
+    std::iota(by_time.begin(), by_time.end(), size_t{0});
+    std::stable_sort(by_time.begin(), by_time.end(), [this](size_t a, size_t b) {
+      return timed_[a].timing().median_us() < timed_[b].timing().median_us();
+    });
+    result.play_off.clear();
+    for (size_t i : by_time) result.play_off.push_back(timed_[i]);
+    return decision;
+  }
+
+  Decision Choose(const Standing& standing, const std::vector<size_t>& field) const {
+    if (!rules_.pin) return Decide(timed_, standing, rules_.least_speedup);
+    const auto is_challenger = [this](size_t index) { return trials_.at(index).variant().text() == rules_.challenger; };
+    const auto place = std::find_if(field.begin(), field.end(), is_challenger);
+    if (place != field.end()) {
+      Decision decision = Pin(timed_, standing, place - field.begin());
+      if (!rules_.why.empty()) absl::StrAppend(&decision.why, ": ", rules_.why);
+      return decision;
+    }
+    Decision decision;
+    decision.best = standing.contestant;
+    decision.why = "not pinned: its code is that of the incumbent, byte for byte";
+    for (const auto& [index, trial] : trials_) {
+      if (is_challenger(index) && !Timed(trial)) decision.why = absl::StrCat("not pinned: ", trial.detail());
+    }
+    return decision;
+  }
+
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
+                                        const std::string& why) {
+    v1::Incumbent incumbent;
+    *incumbent.mutable_problem() = ToProto(subject_.problem);
+    incumbent.set_problem_text(subject_.problem_text);
+    incumbent.set_device_id(subject_.device.id());
+    incumbent.set_policy(subject_.policy);
+    *incumbent.mutable_trial() = winner;
+    *incumbent.mutable_timing() = winner.timing();
+    const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
+    incumbent.set_pinned(rules_.pin || (same && before->pinned()));
+    SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
+    incumbent.set_job(context_.operation.name());
+    incumbent.set_why(why);
+    return context_.shop.store->Promote(incumbent, before.has_value() ? before->name() : "");
+  }
+
+  jobs::JobContext& context_;
+  const search::Subject& subject_;
+  const ContestRules rules_;
+  trials::DeviceSession& session_;
+  std::map<size_t, v1::Trial> trials_;  // of this round
+  std::vector<v1::Trial> timed_;        // of the last field
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<v1::Incumbent>> ServedNow(store::Store& store, const search::Subject& subject) {
+  absl::StatusOr<v1::Incumbent> incumbent =
+      store.GetIncumbent(subject.problem_text, subject.device.id(), subject.policy);
+  if (absl::IsNotFound(incumbent.status())) return std::nullopt;
+  if (!incumbent.ok()) return incumbent.status();
+  return *std::move(incumbent);
+}
+
+absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const search::Subject& subject,
+                                             const std::vector<std::shared_ptr<const space::Family>>& families) {
+  absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), families);
+  if (!variant.ok()) return variant.status();
+  if (variant->family->manifest.backend() != subject.device.backend()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel family ", variant->family->name(), " is not for ", subject.device.id()));
+  }
+  if (absl::Status status = space::Feasible(*variant, subject.problem, subject.device); !status.ok()) return status;
+  return variant;
+}
+
+absl::StatusOr<ContestResult> HoldContest(jobs::JobContext& context, const search::Subject& subject,
+                                          const ContestRules& rules, trials::DeviceSession& session) {
+  absl::StatusOr<ContestResult> result = Contest(context, subject, rules, session).Hold();
+  if (result.ok() && result->promoted) jobs::LogPromotion(result->before, *result->served);
+  // Ties may have changed even where the incumbent has not.
+  if (result.ok() && result->served.has_value()) context.shop.promoted(*result->served);
+  return result;
+}
+
+}  // namespace attune::promotion

@@ -1,0 +1,162 @@
+// Contests among several jobs on one problem: who plays off, and against whom.
+#include "server/promotion/contest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/testing/tuner_fixture.h"
+
+namespace attune::promotion {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class ContestTest : public jobs::TunerTest {
+ protected:
+  static v1::TuneRequest OfOneTrial() {
+    v1::TuneRequest request = TuneRequest();
+    request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+    request.mutable_strategy()->set_max_trials(1);
+    return request;
+  }
+  v1::Trial TrialOf(const std::string& variant) {
+    for (const v1::Trial& trial : store_.trials()) {
+      if (trial.variant().text() == variant && trial.verdict() == v1::VERDICT_OK) return trial;
+    }
+    ADD_FAILURE() << variant << " has no good trial";
+    return {};
+  }
+  // As another job would.
+  void Promote(const std::string& variant) {
+    const absl::StatusOr<v1::Incumbent> before = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+    v1::Incumbent incumbent;
+    incumbent.set_problem_text(kProblem);
+    incumbent.set_device_id("cuda:0");
+    incumbent.set_policy(v1::POLICY_HOT);
+    *incumbent.mutable_trial() = TrialOf(variant);
+    EXPECT_TRUE(store_.Promote(incumbent, before.ok() ? before->name() : "").ok());
+  }
+  // Has `then` run in the middle of the first so many play-offs.
+  void DuringPlayOffs(int count, std::function<void()> then) {
+    device_.ScriptPlayOff([this, count, then = std::move(then)](const worker::v1::PlayOffRequest& request) mutable
+                          -> absl::StatusOr<worker::v1::PlayOffResponse> {
+      if (count-- > 0) then();
+      return device_.GoodPlayOff(request);
+    });
+  }
+};
+
+TEST_F(ContestTest, AnIncumbentPromotedWhileTheJobRanTakesPart) {
+  SetTimes({{"32/8", 40}});
+  std::promise<void> go;
+  std::shared_future<void> gone = go.get_future().share();
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    gone.wait();
+    return device_.Good(request.candidate());
+  });
+  Start();
+  const v1::Operation all = *tuner_->Tune(TuneRequest());
+  AwaitPhase(all.name(), v1::OperationProgress::PHASE_TRIALS);
+  const v1::Operation one = *tuner_->Tune(OfOneTrial());
+  AwaitPhase(one.name(), v1::OperationProgress::PHASE_REFERENCE);
+  go.set_value();
+  EXPECT_EQ(Await(all.name()).tune().winner().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  const v1::Operation done = Await(one.name());
+  EXPECT_FALSE(done.tune().promoted()) << done.tune().decision();
+  EXPECT_EQ(done.tune().incumbent().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(ContestTest, WhatAnotherJobMeasuredAndDidNotServeTakesPart) {
+  SetTimes({{"32/8", 40}});
+  std::atomic<int> trials = 0;
+  std::string measuring;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (++trials == 5) {
+      EXPECT_TRUE(tuner_->Cancel(measuring).ok());
+    }
+    return device_.Good(request.candidate());
+  });
+  Start();
+  pool_.Hold();  // until the name is known
+  measuring = tuner_->Tune(TuneRequest())->name();
+  pool_.Go();
+  EXPECT_EQ(Await(measuring).state(), v1::Operation::STATE_CANCELLED);
+  const v1::Operation done = Tune(OfOneTrial());
+  EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(ContestTest, AGoodTrialOfAVariantThatIsNoLongerOfferedIsLeftOut) {
+  Start();
+  Tune();
+  v1::Trial gone = TrialOf("tiles:BLOCK=16,SPLITS=1");
+  gone.clear_name();
+  gone.mutable_variant()->set_text("tiles:BLOCK=24,SPLITS=1");
+  gone.mutable_timing()->set_median_us(1);
+  ASSERT_TRUE(store_.AppendTrial(gone).ok());
+  const v1::Operation done = Tune(OfOneTrial());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+}
+
+TEST_F(ContestTest, AnIncumbentNeverMeasuredWithTodaysSourcesIsMeasuredAndCompared) {
+  SetTimes({{"64/4", 40}});
+  Start();
+  Tune();
+  Promote("tiles:BLOCK=16,SPLITS=1");
+  Start(jobs::Families(jobs::SearchFamily("source two")));
+  // While the job plays off, a roll-back serves what it has not tried.
+  DuringPlayOffs(1, [this] { EXPECT_TRUE(store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "", "").ok()); });
+  const v1::Operation done = Tune(OfOneTrial());
+  ASSERT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(Served(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_EQ(done.tune().incumbent().trial().dependencies().source_hash(), "source two");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("confirmed under today's dependencies"));
+}
+
+TEST_F(ContestTest, AnIncumbentThatFailsTodayGivesWay) {
+  SetTimes({{"64/4", 40}});
+  Start();
+  Tune();
+  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    if (jobs::Seen(request.candidate()) == "64/4") response.set_verdict(v1::VERDICT_WRONG_RESULT);
+    return response;
+  });
+  Start(jobs::Families(jobs::SearchFamily("source two")));
+  const v1::Operation done = Tune();
+  EXPECT_TRUE(done.tune().promoted());
+  EXPECT_NE(Served(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("failed with today's sources and driver: WRONG_RESULT"));
+}
+
+TEST_F(ContestTest, APromotionInBetweenIsPlayedOffAgainHoweverOften) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  bool other = false;
+  DuringPlayOffs(5, [&] {
+    other = !other;
+    Promote(other ? "tiles:BLOCK=16,SPLITS=1" : "tiles:BLOCK=64,SPLITS=1");
+  });
+  const v1::Operation done = Tune();
+  ASSERT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(device_.Count("play-off"), 6);
+  EXPECT_TRUE(done.tune().promoted());
+  EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("times as fast as the incumbent's"));
+}
+
+TEST_F(ContestTest, WhatIsKeptIsWhatIsServedThen) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  DuringPlayOffs(1, [this] { Promote("tiles:BLOCK=16,SPLITS=1"); });
+  const v1::Operation done = Tune();
+  EXPECT_TRUE(done.tune().promoted()) << done.tune().decision();
+  EXPECT_EQ(done.tune().incumbent().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+}  // namespace
+}  // namespace attune::promotion

@@ -1,0 +1,93 @@
+#include "server/promotion/play_off.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/trials/code.h"
+
+namespace attune::promotion {
+namespace {
+
+absl::StatusOr<worker::v1::Candidate> Ready(const jobs::JobContext& context, const search::Subject& subject,
+                                            const search::Candidate& candidate) {
+  absl::StatusOr<trials::CodePtr> code = trials::GetGoodCode(
+      *context.shop.store, *context.shop.compiler, *candidate.variant.family, candidate.spec, subject.device,
+      subject.toolchain, jobs::CompilePriority(context.priority, true), context.operation.stop_token());
+  if (!code.ok()) return code.status();
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
+  if (!recipe.ok()) return recipe.status();
+  worker::v1::Candidate contestant;
+  contestant.set_artifact((*code)->artifact);
+  *contestant.mutable_recipe() = *std::move(recipe);
+  contestant.set_deterministic(candidate.variant.family->manifest.deterministic());
+  return contestant;
+}
+
+absl::StatusOr<worker::v1::PlayOffResponse> Ask(const worker::v1::PlayOffRequest& request,
+                                                trials::DeviceSession& session) {
+  absl::StatusOr<worker::v1::PlayOffResponse> response = session.PlayOff(request);
+  if (response.ok() && response->results_size() != request.candidates_size()) {
+    return absl::InternalError(absl::StrCat("the device worker answered with ", response->results_size(),
+                                            " results for ", request.candidates_size(), " contestants"));
+  }
+  return response;
+}
+
+void Take(worker::v1::TrialResponse& result, v1::Trial& trial) {
+  trial.set_verdict(result.verdict());
+  trial.set_detail(result.detail());
+  trial.clear_timing();
+  if (result.has_timing()) *trial.mutable_timing() = std::move(*result.mutable_timing());
+  if (result.has_accuracy()) *trial.mutable_accuracy() = std::move(*result.mutable_accuracy());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(jobs::JobContext& context, const search::Subject& subject,
+                                               const std::vector<Contestant>& contestants, uint64_t fresh_seed,
+                                               trials::DeviceSession& session) {
+  std::vector<v1::Trial> results;
+  worker::v1::PlayOffRequest request;
+  request.set_policy(subject.policy);
+  request.set_fresh_seed(fresh_seed);
+  for (const Contestant& contestant : contestants) {
+    absl::StatusOr<worker::v1::Candidate> ready = Ready(context, subject, contestant.candidate);
+    if (!ready.ok()) return ready.status();
+    v1::Trial& trial = results.emplace_back(contestant.trial);
+    *trial.mutable_recipe() = ready->recipe();
+    *request.add_candidates() = *std::move(ready);
+  }
+  absl::StatusOr<worker::v1::PlayOffResponse> response = Ask(request, session);
+  if (response.ok()) {
+    for (size_t i = 0; i < results.size(); ++i) Take(*response->mutable_results(static_cast<int>(i)), results[i]);
+    return results;
+  }
+  if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status()) || results.size() == 1) {
+    return response.status();
+  }
+  // Somebody takes the worker down, or changes what all share. Each alone tells who; the others play off in the
+  // caller's next round.
+  bool found = false;
+  for (size_t i = 0; i < results.size(); ++i) {
+    worker::v1::PlayOffRequest alone = request;
+    alone.clear_candidates();
+    *alone.add_candidates() = request.candidates(static_cast<int>(i));
+    absl::StatusOr<worker::v1::PlayOffResponse> single = Ask(alone, session);
+    if (single.ok()) {
+      Take(*single->mutable_results(0), results[i]);
+    } else if (absl::IsCancelled(single.status()) || absl::IsFailedPrecondition(single.status())) {
+      return single.status();
+    } else {
+      results[i].set_verdict(v1::VERDICT_LOST);
+      results[i].set_detail(absl::StrCat("in the play-off: ", single.status().message()));
+      results[i].clear_timing();
+    }
+    found = found || results[i].verdict() != v1::VERDICT_OK;
+  }
+  if (!found) return response.status();
+  return results;
+}
+
+}  // namespace attune::promotion

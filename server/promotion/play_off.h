@@ -1,0 +1,28 @@
+// The last few, checked on fresh data and then timed in turn, round by round.
+#ifndef ATTUNE_SERVER_PROMOTION_PLAY_OFF_H_
+#define ATTUNE_SERVER_PROMOTION_PLAY_OFF_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/jobs/job.h"
+#include "server/search/candidates.h"
+
+namespace attune::promotion {
+
+struct Contestant {
+  search::Candidate candidate;
+  v1::Trial trial;  // what it takes part with
+};
+
+// One play-off. Returns the contestants' trials in the same order with this play-off's verdict, detail, accuracy and
+// timing; with recipes. One whose check failed has the verdict that says how, as has one that takes the device's worker
+// down (workers.h, DeviceWorker); one whose answer is lost otherwise is LOST. `fresh_seed` 0 leaves the check out.
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(jobs::JobContext& context, const search::Subject& subject,
+                                               const std::vector<Contestant>& contestants, uint64_t fresh_seed,
+                                               trials::DeviceSession& session);
+
+}  // namespace attune::promotion
+
+#endif  // ATTUNE_SERVER_PROMOTION_PLAY_OFF_H_

@@ -1,0 +1,175 @@
+#include "server/search/candidates.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace attune::search {
+namespace {
+
+absl::Status TooLarge(const space::Family& family, const space::Enumeration& space, const Subject& subject) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ",
+                   subject.problem_text, " on ", subject.device.id(), "; a tuning tries at most ", space::kMostVariants,
+                   " one by one: draw from them with --strategy random, name other families with --family, or give the "
+                   "parameters in "
+                   "its manifest fewer values"));
+}
+
+// The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.
+absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const space::Family>& family,
+                                                 space::Enumeration& space, const Subject& subject, int64_t room,
+                                                 const Choice& choice, const space::Stopped& stopped) {
+  if (space.listed && space.count <= room) return std::move(space.variants);
+  if (!choice.random) return TooLarge(*family, space, subject);
+  const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
+  return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped);
+}
+
+absl::Status Add(std::vector<space::Variant> variants, const Subject& subject, const space::Stopped& stopped,
+                 CandidateSet& set) {
+  for (space::Variant& variant : variants) {
+    if (stopped && stopped()) return absl::CancelledError("stopped");
+    absl::StatusOr<Candidate> candidate = MakeCandidate(std::move(variant), subject);
+    if (!candidate.ok()) return candidate.status();
+    set.all.push_back(*std::move(candidate));
+  }
+  return absl::OkStatus();
+}
+
+// Puts candidates of one compile key next to each other, in the order of their first, and finds what is known of each.
+absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet& set) {
+  std::map<std::string, size_t> first;
+  for (size_t i = 0; i < set.all.size(); ++i) first.try_emplace(set.all[i].spec.key, i);
+  set.compile_keys = static_cast<int64_t>(first.size());
+  std::stable_sort(set.all.begin(), set.all.end(),
+                   [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
+  for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
+
+  absl::StatusOr<std::vector<v1::Trial>> known = KnownToday(store, subject);
+  if (!known.ok()) return known.status();
+  for (v1::Trial& trial : *known) {
+    const std::optional<size_t> index = set.Find(trial.variant().text());
+    if (!index.has_value() || trial.verdict() == v1::VERDICT_LOST) continue;
+    Candidate& candidate = set.all[*index];
+    if (trial.dependencies().source_hash() == candidate.variant.family->source_hash) candidate.known = std::move(trial);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject) {
+  v1::Dependencies dependencies;
+  dependencies.set_source_hash(family.source_hash);
+  dependencies.set_toolchain(subject.toolchain);
+  dependencies.set_driver(subject.device.driver());
+  dependencies.set_device_fingerprint(subject.device.fingerprint());
+  return dependencies;
+}
+
+bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b) {
+  return a.source_hash() == b.source_hash() && a.toolchain() == b.toolchain() && a.driver() == b.driver() &&
+         a.device_fingerprint() == b.device_fingerprint();
+}
+
+absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject) {
+  v1::Dependencies today;
+  today.set_toolchain(subject.toolchain);
+  today.set_driver(subject.device.driver());
+  today.set_device_fingerprint(subject.device.fingerprint());
+  return store.KnownTrials(subject.problem_text, subject.device.id(), subject.policy, today);
+}
+
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const Subject& subject) {
+  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
+  if (!spec.ok()) return spec.status();
+  std::string text = variant.ToText();
+  return Candidate{std::move(variant), std::move(text), *std::move(spec), std::nullopt};
+}
+
+std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
+  const auto it = by_text.find(std::string(variant_text));
+  if (it == by_text.end()) return std::nullopt;
+  return it->second;
+}
+
+absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
+                                              const std::vector<std::shared_ptr<const space::Family>>& families,
+                                              const std::vector<space::Variant>& extra, const Subject& subject,
+                                              const Choice& choice, const space::Stopped& stopped) {
+  CandidateSet set;
+  std::vector<std::string> reasons;
+  for (const std::shared_ptr<const space::Family>& family : families) {
+    if (absl::Status applies = space::Applies(*family, subject.problem, subject.device); !applies.ok()) {
+      reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
+      continue;
+    }
+    absl::StatusOr<space::Enumeration> enumeration = space::Enumerate(family, subject.problem, subject.device, stopped);
+    if (!enumeration.ok()) return enumeration.status();
+    const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
+    absl::StatusOr<std::vector<space::Variant>> variants = List(family, *enumeration, subject, room, choice, stopped);
+    if (!variants.ok()) return variants.status();
+    for (const space::Removed& removed : enumeration->removed) {
+      v1::RemovedByConstraint& row = set.removed.emplace_back();
+      row.set_family(family->name());
+      row.set_constraint(removed.constraint);
+      row.set_reason(removed.reason);
+      row.set_removed(removed.count);
+    }
+    if (absl::Status status = Add(*std::move(variants), subject, stopped, set); !status.ok()) return status;
+  }
+  std::vector<space::Variant> guesses;
+  for (const std::shared_ptr<const space::Family>& family : families) {
+    absl::StatusOr<space::Variant> guess = space::Guess(family, subject.problem, subject.device);
+    if (guess.ok()) guesses.push_back(*std::move(guess));  // else nothing of it is feasible
+  }
+  std::set<std::string> texts;
+  for (const Candidate& candidate : set.all) texts.insert(candidate.text);
+  for (const std::vector<space::Variant>* more : {&extra, &std::as_const(guesses)}) {
+    for (const space::Variant& variant : *more) {
+      if (!texts.insert(variant.ToText()).second) continue;
+      if (absl::Status status = Add({variant}, subject, stopped, set); !status.ok()) return status;
+    }
+  }
+  if (reasons.size() == families.size() && set.all.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no kernel family applies to ", subject.problem_text, " on ", subject.device.id(), ": ",
+                     reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
+  }
+  if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
+  for (const space::Variant& guess : guesses) set.guesses.push_back(*set.Find(guess.ToText()));
+  return set;
+}
+
+std::vector<std::shared_ptr<const space::Family>> FamiliesFor(
+    const std::vector<std::shared_ptr<const space::Family>>& families, v1::Backend backend, family::v1::Role role,
+    const std::vector<std::string>& names) {
+  std::vector<std::shared_ptr<const space::Family>> some;
+  for (const std::shared_ptr<const space::Family>& family : families) {
+    const family::v1::Role own =
+        family->manifest.role() == family::v1::ROLE_UNSPECIFIED ? family::v1::ROLE_SEARCH : family->manifest.role();
+    if (own != role || family->manifest.backend() != backend) continue;
+    if (!names.empty() && std::find(names.begin(), names.end(), family->name()) == names.end()) continue;
+    some.push_back(family);
+  }
+  return some;
+}
+
+v1::Trial NewTrial(const Subject& subject, const space::Variant& variant, absl::string_view job) {
+  v1::Trial trial;
+  *trial.mutable_problem() = ToProto(subject.problem);
+  trial.set_problem_text(subject.problem_text);
+  trial.set_device_id(subject.device.id());
+  *trial.mutable_variant() = variant.ToProto();
+  trial.set_policy(subject.policy);
+  *trial.mutable_dependencies() = DependenciesOf(*variant.family, subject);
+  trial.set_job(std::string(job));
+  return trial;
+}
+
+}  // namespace attune::search

@@ -1,0 +1,29 @@
+#include "server/search/strategy.h"
+
+#include <utility>
+
+#include "server/search/budget.h"
+#include "server/search/exhaustive_strategy.h"
+#include "server/search/random_strategy.h"
+
+namespace attune::search {
+
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
+                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock) {
+  std::unique_ptr<Strategy> strategy;
+  if (description.kind() == v1::Strategy::KIND_RANDOM) {
+    const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
+    strategy = std::make_unique<RandomStrategy>(candidates, first, seed);
+  } else {
+    strategy = std::make_unique<ExhaustiveStrategy>(candidates);
+  }
+  Budget budget;
+  budget.max_trials = description.max_trials();
+  if (description.has_max_time()) {
+    budget.max_time =
+        absl::Seconds(description.max_time().seconds()) + absl::Nanoseconds(description.max_time().nanos());
+  }
+  return std::make_unique<BudgetedStrategy>(std::move(strategy), budget, std::move(clock));
+}
+
+}  // namespace attune::search

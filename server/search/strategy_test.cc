@@ -1,0 +1,86 @@
+#include "server/search/strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace attune::search {
+namespace {
+
+std::vector<size_t> AskAll(Strategy& strategy) {
+  std::vector<size_t> asked;
+  while (const std::optional<size_t> index = strategy.Ask()) asked.push_back(*index);
+  return asked;
+}
+
+absl::Duration StandingStill() { return absl::ZeroDuration(); }
+
+v1::Strategy Random(uint64_t seed, int64_t max_trials) {
+  v1::Strategy description;
+  description.set_kind(v1::Strategy::KIND_RANDOM);
+  description.set_seed(seed);
+  description.set_max_trials(max_trials);
+  return description;
+}
+
+TEST(Strategy, ExhaustiveAsksForEveryCandidateInOrder) {
+  const auto strategy = MakeStrategy(v1::Strategy(), 4, {}, 1, StandingStill);
+  EXPECT_EQ(strategy->Total(), 4);
+  EXPECT_EQ(AskAll(*strategy), (std::vector<size_t>{0, 1, 2, 3}));
+}
+
+TEST(Strategy, RandomAsksForEveryCandidateOnceWhenItsBudgetAllows) {
+  const auto strategy = MakeStrategy(Random(7, 0), 100, {}, 1, StandingStill);
+  const std::vector<size_t> asked = AskAll(*strategy);
+  EXPECT_EQ(asked.size(), 100);
+  EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
+  EXPECT_FALSE(std::is_sorted(asked.begin(), asked.end()));
+}
+
+TEST(Strategy, RandomDrawsTheSameForTheSameSeed) {
+  EXPECT_EQ(AskAll(*MakeStrategy(Random(7, 10), 100, {}, 1, StandingStill)),
+            AskAll(*MakeStrategy(Random(7, 10), 100, {}, 2, StandingStill)));
+  EXPECT_NE(AskAll(*MakeStrategy(Random(7, 10), 100, {}, 1, StandingStill)),
+            AskAll(*MakeStrategy(Random(8, 10), 100, {}, 1, StandingStill)));
+}
+
+TEST(Strategy, TheDefaultSeedStandsInForZero) {
+  EXPECT_EQ(AskAll(*MakeStrategy(Random(0, 10), 100, {}, 7, StandingStill)),
+            AskAll(*MakeStrategy(Random(7, 10), 100, {}, 1, StandingStill)));
+}
+
+TEST(Strategy, ABudgetOfTrialsEndsIt) {
+  const auto strategy = MakeStrategy(Random(7, 10), 100, {}, 1, StandingStill);
+  EXPECT_EQ(strategy->Total(), 10);
+  EXPECT_EQ(AskAll(*strategy).size(), 10);
+  v1::Strategy exhaustive;
+  exhaustive.set_max_trials(3);
+  EXPECT_EQ(AskAll(*MakeStrategy(exhaustive, 100, {}, 1, StandingStill)).size(), 3);
+}
+
+TEST(Strategy, ABudgetOfTimeCountsFromTheFirstAsk) {
+  absl::Duration now = absl::Hours(7);
+  v1::Strategy description;
+  description.mutable_max_time()->set_seconds(10);
+  const auto strategy = MakeStrategy(description, 100, {}, 1, [&] { return now; });
+  now += absl::Seconds(60);
+  EXPECT_TRUE(strategy->Ask().has_value());
+  now += absl::Seconds(9);
+  EXPECT_TRUE(strategy->Ask().has_value());
+  now += absl::Seconds(1);
+  EXPECT_FALSE(strategy->Ask().has_value());
+}
+
+TEST(Strategy, NothingToTryIsNoTrial) {
+  EXPECT_FALSE(MakeStrategy(Random(7, 0), 0, {}, 1, StandingStill)->Ask().has_value());
+}
+
+TEST(Strategy, RandomBeginsWithWhatIsGuessed) {
+  const std::vector<size_t> asked = AskAll(*MakeStrategy(Random(7, 0), 100, {40, 0, 41}, 1, StandingStill));
+  EXPECT_EQ(std::vector<size_t>(asked.begin(), asked.begin() + 3), (std::vector<size_t>{40, 0, 41}));
+  EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
+}
+
+}  // namespace
+}  // namespace attune::search

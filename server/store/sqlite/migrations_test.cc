@@ -1,0 +1,151 @@
+#include "server/store/sqlite/migrations.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/sha256.h"
+#include "server/store/files.h"
+#include "server/store/sqlite/database.h"
+#include "server/store/store.h"
+#include "server/store/testing/test_directory.h"
+
+namespace attune::store::sqlite {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+class MigrationsTest : public testing::Test {
+ protected:
+  std::unique_ptr<Connection> OpenRaw() {
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(file_, Connection::Access::kWrite);
+    EXPECT_TRUE(connection.ok()) << connection.status();
+    return *std::move(connection);
+  }
+
+  static int64_t Version(Connection& connection) {
+    return Statement(connection, "PRAGMA user_version").FindInt().value().value();
+  }
+
+  static bool HasTable(Connection& connection, absl::string_view name) {
+    return Statement(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?").Bind(name).FindInt()->has_value();
+  }
+
+  const TestDirectory directory_;
+  const std::string file_ = directory_.path() + "/attune.db";
+};
+
+// A step that has landed stays as it is: databases out there have been through it. Add a step and its hash here.
+TEST(Migrations, AreNeverEditedOnceLanded) {
+  const std::vector<std::string> landed = {
+      "78470c695d15a7a3b86e3fe442e78b1c81a27f7d448734fabd858baac3685142",
+      "228338a5bb482f40e480d39c64af3cd39ee9a587b5119efcc60b1fc17a7597ca",
+  };
+  std::vector<std::string> now;
+  for (const std::string& step : Migrations()) now.push_back(Sha256(step));
+  EXPECT_THAT(now, ElementsAreArray(landed));
+}
+
+TEST_F(MigrationsTest, MarkANewFileAsOurs) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  EXPECT_EQ(Statement(*connection, "PRAGMA application_id").FindInt().value(), kApplicationId);
+  EXPECT_EQ(Version(*connection), static_cast<int64_t>(Migrations().size()));
+}
+
+TEST_F(MigrationsTest, MakeStrictTablesOnly) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  EXPECT_EQ(Statement(*connection,
+                      "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND NOT strict AND"
+                      " name NOT LIKE 'sqlite_%'")
+                .FindInt()
+                .value(),
+            0);
+}
+
+TEST_F(MigrationsTest, GoOnFromWhereTheFileIs) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  std::vector<std::string> steps = {"CREATE TABLE one (a) "};
+  ASSERT_TRUE(Migrate(*connection, steps).ok());
+  steps.push_back("CREATE TABLE two (a)");
+  steps.push_back("DROP TABLE one");
+  ASSERT_TRUE(Migrate(*connection, steps).ok());
+  ASSERT_TRUE(Migrate(*connection, steps).ok());
+  EXPECT_EQ(Version(*connection), 3);
+  EXPECT_FALSE(HasTable(*connection, "one"));
+  EXPECT_TRUE(HasTable(*connection, "two"));
+}
+
+TEST_F(MigrationsTest, LeaveNothingOfAStepThatFails) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  const std::vector<std::string> steps = {"CREATE TABLE one (a)", "CREATE TABLE two (a); CREATE TABLE one (a)"};
+  const absl::Status status = Migrate(*connection, steps);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 2"));
+  EXPECT_EQ(Version(*connection), 1);
+  EXPECT_TRUE(HasTable(*connection, "one"));
+  EXPECT_FALSE(HasTable(*connection, "two"));
+}
+
+TEST_F(MigrationsTest, RefuseAStepThatBreaksReferences) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  const std::vector<std::string> steps = {
+      "CREATE TABLE one (id INTEGER PRIMARY KEY); CREATE TABLE two (a INTEGER REFERENCES one); INSERT INTO two VALUES "
+      "(9)"};
+  EXPECT_EQ(Migrate(*connection, steps).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Version(*connection), 0);
+}
+
+TEST_F(MigrationsTest, RefuseAFileOfANewerVersion) {
+  ASSERT_TRUE(OpenWriter(file_).ok());
+  ASSERT_TRUE(OpenRaw()->Execute("PRAGMA user_version = 1000").ok());
+  const absl::Status status = OpenSqliteStore({.directory = directory_.path()}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file_));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1000"));
+}
+
+TEST_F(MigrationsTest, RefuseAnotherApplicationsFileAndLeaveItAlone) {
+  ASSERT_TRUE(OpenRaw()->Execute("CREATE TABLE theirs (a)").ok());
+  const absl::Status status = OpenSqliteStore({.directory = directory_.path()}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  std::unique_ptr<Connection> connection = OpenRaw();
+  EXPECT_FALSE(HasTable(*connection, "trials"));
+  Statement mode(*connection, "PRAGMA journal_mode");
+  ASSERT_TRUE(*mode.Step());
+  EXPECT_EQ(mode.Text(0), "delete");
+}
+
+// testdata/v1.sql is a store as version 1 wrote it. It is never made anew.
+TEST_F(MigrationsTest, OpenAFileOfVersion1) {
+  absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v1.sql");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+
+  absl::StatusOr<v1::Trial> trial = (*store)->GetTrial("trials/2");
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  EXPECT_EQ(trial->variant().text(), "attention_simt:BLOCK_M=128");
+  EXPECT_EQ(trial->timing().median_us(), 38);
+  EXPECT_EQ(trial->recipe().launches(0).entry(), "attention");
+  EXPECT_EQ(trial->dependencies().toolchain(), "nvrtc 13.0");
+  const TrialKey key = {trial->problem_text(), trial->device_id(), trial->variant().text(), trial->policy(),
+                        trial->dependencies()};
+  EXPECT_EQ((*store)->FindTrial(key)->name(), "trials/2");
+  EXPECT_EQ((*store)->ListTrials({}, v1::ListTrialsRequest::ORDER_FASTEST, 10, "")->items.size(), 3U);
+  absl::StatusOr<v1::Incumbent> incumbent = (*store)->GetIncumbent("b2.h8.q512.d64.f16", "cuda:0", v1::POLICY_HOT);
+  ASSERT_TRUE(incumbent.ok()) << incumbent.status();
+  EXPECT_EQ(incumbent->trial().name(), "trials/1");
+  EXPECT_FALSE(incumbent->has_timing());
+  EXPECT_FALSE(incumbent->pinned());
+  EXPECT_EQ((*store)->FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_CRASHED);
+  EXPECT_EQ((*store)->UnfinishedJobs()->at(0).name, "operations/1");
+  EXPECT_EQ((*store)->ListBaselines("", "", 1, "")->items.at(0).median_us(), 47);
+}
+
+}  // namespace
+}  // namespace attune::store::sqlite

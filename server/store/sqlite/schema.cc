@@ -1,0 +1,141 @@
+// The schema's steps. Never edit one that has landed; add the next.
+#include "server/store/sqlite/migrations.h"
+
+namespace attune::store::sqlite {
+namespace {
+
+// Times are nanoseconds since 1970; enums are the protos' numbers; BLOBs are serialised protos.
+constexpr char kInitial[] = R"sql(
+-- Texts that repeat, once each.
+CREATE TABLE problems (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE devices (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE families (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE variants (
+  id INTEGER PRIMARY KEY,
+  family_id INTEGER NOT NULL REFERENCES families,
+  text TEXT NOT NULL UNIQUE,
+  message BLOB NOT NULL -- attune.v1.Variant
+) STRICT;
+
+CREATE TABLE dependencies (
+  id INTEGER PRIMARY KEY,
+  toolchain TEXT NOT NULL,
+  driver TEXT NOT NULL,
+  device_fingerprint TEXT NOT NULL,
+  source_hash TEXT NOT NULL,
+  UNIQUE (toolchain, driver, device_fingerprint, source_hash)
+) STRICT;
+
+-- Append-only. Narrow, so that a scan is cheap; what is only read, never searched, is in trial_bodies.
+CREATE TABLE trials (
+  id INTEGER PRIMARY KEY,
+  problem_id INTEGER NOT NULL REFERENCES problems,
+  device_id INTEGER NOT NULL REFERENCES devices,
+  family_id INTEGER NOT NULL REFERENCES families,
+  variant_id INTEGER NOT NULL REFERENCES variants,
+  policy INTEGER NOT NULL,
+  verdict INTEGER NOT NULL,
+  dependencies_id INTEGER NOT NULL REFERENCES dependencies,
+  rank_us REAL NOT NULL, -- the median of a timed OK trial, infinity for any other
+  job TEXT NOT NULL,
+  finish_ns INTEGER
+) STRICT;
+
+CREATE INDEX trials_by_key ON trials (problem_id, device_id, policy, variant_id, dependencies_id, verdict);
+CREATE INDEX trials_by_problem_rank ON trials (problem_id, device_id, policy, rank_us);
+CREATE INDEX trials_by_rank ON trials (rank_us);
+CREATE INDEX trials_by_problem ON trials (problem_id);
+CREATE INDEX trials_by_job ON trials (job);
+
+CREATE TABLE trial_bodies (
+  trial_id INTEGER PRIMARY KEY REFERENCES trials,
+  message BLOB NOT NULL -- attune.v1.Trial without the recipe and what has a column
+) STRICT;
+
+CREATE TABLE trial_recipes (
+  trial_id INTEGER PRIMARY KEY REFERENCES trials,
+  message BLOB NOT NULL -- attune.v1.LaunchRecipe
+) STRICT;
+
+CREATE TABLE incumbents (
+  id INTEGER PRIMARY KEY,
+  problem_id INTEGER NOT NULL REFERENCES problems,
+  device_id INTEGER NOT NULL REFERENCES devices,
+  policy INTEGER NOT NULL,
+  trial_id INTEGER NOT NULL REFERENCES trials,
+  promote_ns INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  previous_id INTEGER REFERENCES incumbents,
+  why TEXT NOT NULL,
+  served INTEGER NOT NULL,
+  rolled_back_why TEXT, -- null unless rolled back
+  ties BLOB NOT NULL -- attune.v1.Incumbent with nothing but its ties
+) STRICT;
+
+CREATE UNIQUE INDEX served_incumbents ON incumbents (problem_id, device_id, policy) WHERE served = 1;
+
+CREATE TABLE artifacts (
+  compile_key TEXT NOT NULL,
+  toolchain TEXT NOT NULL,
+  verdict INTEGER NOT NULL,
+  log TEXT NOT NULL,
+  sha256 TEXT NOT NULL, -- names a file below artifacts/; empty unless OK
+  entries BLOB NOT NULL, -- attune.worker.v1.CompileResponse with nothing but its entries
+  compile_ms REAL NOT NULL,
+  PRIMARY KEY (compile_key, toolchain)
+) STRICT;
+
+CREATE TABLE jobs (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  kind INTEGER NOT NULL,
+  request BLOB NOT NULL,
+  request_id TEXT UNIQUE,
+  done INTEGER NOT NULL,
+  operation BLOB NOT NULL -- attune.v1.Operation
+) STRICT;
+
+CREATE INDEX unfinished_jobs ON jobs (id) WHERE done = 0;
+
+CREATE TABLE baselines (
+  id INTEGER PRIMARY KEY,
+  problem_id INTEGER NOT NULL REFERENCES problems,
+  device_id INTEGER NOT NULL REFERENCES devices,
+  policy INTEGER NOT NULL,
+  contender TEXT NOT NULL,
+  message BLOB NOT NULL -- attune.v1.Baseline
+) STRICT;
+
+CREATE INDEX baselines_by_contender ON baselines (problem_id, device_id, policy, contender);
+)sql";
+
+constexpr char kRetriesPinsAndProblemsOfJobs[] = R"sql(
+ALTER TABLE trials ADD COLUMN retry INTEGER NOT NULL DEFAULT 0; -- 1: does not keep its variant from being tried again
+
+ALTER TABLE incumbents ADD COLUMN timing BLOB; -- attune.v1.Timing of the play-off that promoted it; null before this step
+ALTER TABLE incumbents ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE jobs ADD COLUMN problem_id INTEGER REFERENCES problems; -- null for sweeps, and before this step
+CREATE INDEX jobs_by_problem ON jobs (problem_id) WHERE problem_id IS NOT NULL;
+)sql";
+
+}  // namespace
+
+absl::Span<const std::string> Migrations() {
+  static const auto& migrations = *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs};
+  return migrations;
+}
+
+}  // namespace attune::store::sqlite

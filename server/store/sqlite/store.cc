@@ -1,0 +1,179 @@
+// The Store on one SQLite file and a folder of artifacts: wires the parts, holds no logic of its own. docs/store.md has
+// the picture.
+#include "server/store/store.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/sha256.h"
+#include "server/store/artifact_files.h"
+#include "server/store/files.h"
+#include "server/store/lock_file.h"
+#include "server/store/sqlite/artifacts.h"
+#include "server/store/sqlite/baselines.h"
+#include "server/store/sqlite/database.h"
+#include "server/store/sqlite/incumbents.h"
+#include "server/store/sqlite/jobs.h"
+#include "server/store/sqlite/readers.h"
+#include "server/store/sqlite/trials.h"
+#include "server/store/sqlite/writer.h"
+
+namespace attune::store {
+namespace {
+
+using sqlite::Connection;
+
+absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
+  const bool ok = artifact.verdict == v1::VERDICT_OK;
+  if (artifact.compile_key.empty()) return absl::InvalidArgumentError("artifact: compile_key is empty; it must not be");
+  if (ok != !bytes.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("artifact: ", bytes.size(), " bytes with the verdict ",
+                                                   v1::Verdict_Name(artifact.verdict),
+                                                   "; there must be some with OK and none otherwise"));
+  }
+  if (ok && artifact.sha256 != Sha256(bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("artifact: sha256 is '", artifact.sha256, "'; the bytes' own is ", Sha256(bytes)));
+  }
+  return absl::OkStatus();
+}
+
+class SqliteStore : public Store {
+ public:
+  SqliteStore(std::string file, LockFile lock, std::unique_ptr<ArtifactFiles> artifacts,
+              std::unique_ptr<Connection> writer)
+      : file_(std::move(file)),
+        lock_(std::move(lock)),
+        artifacts_(std::move(artifacts)),
+        writer_(std::move(writer)),
+        readers_(file_) {}
+
+  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) override {
+    return writer_.WriteAndReturn<std::string>([&](Connection& c) { return sqlite::AppendTrial(c, trial); });
+  }
+  absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override {
+    return readers_.With([&](Connection& c) { return sqlite::GetTrial(c, name); });
+  }
+  absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override {
+    return readers_.With([&](Connection& c) { return sqlite::FindTrial(c, key); });
+  }
+  absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, absl::string_view device_id,
+                                                     v1::Policy policy, const v1::Dependencies& dependencies) override {
+    return readers_.With(
+        [&](Connection& c) { return sqlite::KnownTrials(c, problem_text, device_id, policy, dependencies); });
+  }
+  absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
+                                             int page_size, absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListTrials(c, filter, order, page_size, page_token); });
+  }
+  absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) override {
+    return writer_.WriteAndReturn<Retried>([&](Connection& c) { return sqlite::RetryTrials(c, filter); });
+  }
+
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override {
+    return writer_.WriteAndReturn<v1::Incumbent>(
+        [&](Connection& c) { return sqlite::Promote(c, incumbent, expected_previous); });
+  }
+  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
+                                         absl::string_view why, absl::string_view to) override {
+    return writer_.WriteAndReturn<v1::Incumbent>(
+        [&](Connection& c) { return sqlite::RollBack(c, problem_text, device_id, policy, why, to); });
+  }
+  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+                                      v1::Policy policy) override {
+    return writer_.WriteAndReturn<v1::Incumbent>(
+        [&](Connection& c) { return sqlite::Unpin(c, problem_text, device_id, policy); });
+  }
+  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+                                             v1::Policy policy) override {
+    return readers_.With([&](Connection& c) { return sqlite::GetIncumbent(c, problem_text, device_id, policy); });
+  }
+  absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
+                                                     absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListIncumbents(c, filter, page_size, page_token); });
+  }
+
+  absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) override {
+    if (absl::Status status = CheckArtifact(artifact, bytes); !status.ok()) return status;
+    if (!bytes.empty()) {
+      absl::Status status = artifacts_->Put(artifact.sha256, bytes);
+      writer_.health().Note(status);
+      if (!status.ok()) return status;
+    }
+    return writer_.Write([&](Connection& c) { return sqlite::PutArtifact(c, artifact); });
+  }
+  absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key, absl::string_view toolchain) override {
+    return readers_.With([&](Connection& c) { return sqlite::FindArtifact(c, compile_key, toolchain); });
+  }
+  absl::StatusOr<int64_t> ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                               absl::string_view toolchain) override {
+    return writer_.WriteAndReturn<int64_t>(
+        [&](Connection& c) { return sqlite::ForgetFailedCompiles(c, compile_keys, toolchain); });
+  }
+  absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override { return artifacts_->Read(sha256); }
+
+  absl::StatusOr<Job> CreateJob(const Job& job) override {
+    return writer_.WriteAndReturn<Job>([&](Connection& c) { return sqlite::CreateJob(c, job); });
+  }
+  absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) override {
+    return writer_.Write([&](Connection& c) { return sqlite::UpdateJob(c, name, operation); });
+  }
+  absl::StatusOr<Job> GetJob(absl::string_view name) override {
+    return readers_.With([&](Connection& c) { return sqlite::GetJob(c, name); });
+  }
+  absl::StatusOr<std::vector<Job>> UnfinishedJobs() override {
+    return readers_.With([](Connection& c) { return sqlite::UnfinishedJobs(c); });
+  }
+  absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
+                                               absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListJobs(c, filter, page_size, page_token); });
+  }
+
+  absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
+    return writer_.WriteAndReturn<v1::Baseline>([&](Connection& c) { return sqlite::RecordBaseline(c, baseline); });
+  }
+  absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
+                                                   int page_size, absl::string_view page_token) override {
+    return readers_.With(
+        [&](Connection& c) { return sqlite::ListBaselines(c, problem_text, device_id, page_size, page_token); });
+  }
+
+  absl::Status Backup(const std::string& path) override {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(path, file_, ignored)) {
+      return absl::InvalidArgumentError(absl::StrCat("backup: path is ", path, ", the database in use; name another"));
+    }
+    return readers_.With([&](Connection& c) { return sqlite::Copy(c, path); });
+  }
+
+ private:
+  const std::string file_;
+  // In this order, so that at the end readers close before the writer, and nobody else comes in before both have.
+  const LockFile lock_;
+  const std::unique_ptr<ArtifactFiles> artifacts_;
+  sqlite::Writer writer_;
+  sqlite::Readers readers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& options) {
+  if (options.directory.empty()) return absl::InvalidArgumentError("store: directory is empty; it must name a folder");
+  if (absl::Status status = MakeDirectories(options.directory); !status.ok()) return status;
+  absl::StatusOr<LockFile> lock = LockFile::Acquire(absl::StrCat(options.directory, "/attune.lock"));
+  if (!lock.ok()) return lock.status();
+  absl::StatusOr<std::unique_ptr<ArtifactFiles>> artifacts =
+      ArtifactFiles::Open(absl::StrCat(options.directory, "/artifacts"));
+  if (!artifacts.ok()) return artifacts.status();
+  const std::string file = absl::StrCat(options.directory, "/attune.db");
+  absl::StatusOr<std::unique_ptr<Connection>> writer = sqlite::OpenWriter(file);
+  if (!writer.ok()) return writer.status();
+  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer));
+}
+
+}  // namespace attune::store

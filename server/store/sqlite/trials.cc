@@ -1,0 +1,183 @@
+#include "server/store/sqlite/trials.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
+#include "server/store/sqlite/names.h"
+#include "server/store/sqlite/page.h"
+#include "server/store/sqlite/trial_rows.h"
+
+namespace attune::store::sqlite {
+namespace {
+
+// `select` is a SelectTrials with its parameters bound.
+absl::StatusOr<std::optional<v1::Trial>> ReadOne(Connection& connection, Statement& select) {
+  absl::StatusOr<bool> row = select.Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return std::nullopt;
+  absl::StatusOr<v1::Trial> trial = ReadTrial(select);
+  if (!trial.ok()) return trial.status();
+  if (absl::Status status = AddRecipe(connection, ReadTrialId(select), *trial); !status.ok()) return status;
+  return *std::move(trial);
+}
+
+absl::StatusOr<v1::Trial> ReadListed(const Statement& row) {
+  absl::StatusOr<v1::Trial> trial = ReadTrial(row);
+  if (SkipDamaged(trial.status(), "trials", ReadTrialId(row))) return DamagedTrial(row, trial.status());
+  return trial;
+}
+
+// One listing's conditions: SQL for what is filtered, in a fixed order so that Bind below agrees with it.
+std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
+  std::vector<std::string> conditions;
+  if (!filter.problem().empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
+  if (!filter.device_id().empty()) conditions.push_back("device_id = (SELECT id FROM devices WHERE name = ?)");
+  if (!filter.family().empty()) conditions.push_back("family_id = (SELECT id FROM families WHERE name = ?)");
+  if (filter.policy() != v1::POLICY_UNSPECIFIED) conditions.push_back("policy = ?");
+  if (!filter.job().empty()) conditions.push_back("job = ?");
+  if (!filter.verdicts().empty()) {
+    // Numbers, straight from an enum: nothing to quote.
+    std::vector<int> verdicts(filter.verdicts().begin(), filter.verdicts().end());
+    std::sort(verdicts.begin(), verdicts.end());
+    verdicts.erase(std::unique(verdicts.begin(), verdicts.end()), verdicts.end());
+    conditions.push_back(absl::StrCat("verdict IN (", absl::StrJoin(verdicts, ", "), ")"));
+  }
+  return conditions;
+}
+
+void BindConditions(const v1::TrialFilter& filter, Statement& select) {
+  if (!filter.problem().empty()) select.Bind(filter.problem());
+  if (!filter.device_id().empty()) select.Bind(filter.device_id());
+  if (!filter.family().empty()) select.Bind(filter.family());
+  if (filter.policy() != v1::POLICY_UNSPECIFIED) select.Bind(filter.policy());
+  if (!filter.job().empty()) select.Bind(filter.job());
+}
+
+std::string SelectPage(const v1::TrialFilter& filter, bool fastest, bool continued) {
+  std::vector<std::string> conditions = Conditions(filter);
+  if (continued) conditions.push_back(fastest ? "(rank_us, id) > (?, ?)" : "id < ?");
+  // The rows of the page are chosen among narrow ones, and only then read whole.
+  return SelectTrials(absl::StrCat("(SELECT id AS trial_id, rank_us FROM trials", conditions.empty() ? "" : " WHERE ",
+                                   absl::StrJoin(conditions, " AND "),
+                                   fastest ? " ORDER BY rank_us, id" : " ORDER BY id DESC", " LIMIT ?)"),
+                      fastest ? "ORDER BY chosen.rank_us, chosen.trial_id" : "ORDER BY chosen.trial_id DESC");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial) {
+  if (absl::Status status = CheckTrial(trial); !status.ok()) return status;
+  absl::StatusOr<int64_t> id = InsertTrial(connection, trial);
+  if (!id.ok()) return id.status();
+  return absl::StrCat(kTrials, *id);
+}
+
+absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view name) {
+  Statement select(connection, SelectTrials("(SELECT ? AS trial_id)", ""));
+  select.Bind(IdOf(kTrials, name));
+  absl::StatusOr<std::optional<v1::Trial>> trial = ReadOne(connection, select);
+  if (!trial.ok()) return trial.status();
+  if (!trial->has_value()) {
+    return absl::NotFoundError(absl::StrCat("trial ", Quoted(name), " does not exist; names look like trials/123"));
+  }
+  return **std::move(trial);
+}
+
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key) {
+  Statement select(
+      connection,
+      SelectTrials(
+          absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id = (SELECT max(id) FROM trials"
+                       " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
+                       " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
+                       " AND variant_id = (SELECT id FROM variants WHERE text = ?)"
+                       " AND dependencies_id = (SELECT id FROM dependencies WHERE toolchain = ? AND driver = ?"
+                       " AND device_fingerprint = ? AND source_hash = ?) AND verdict <> ",
+                       v1::VERDICT_LOST, "))"),
+          ""));
+  const v1::Dependencies& dependencies = key.dependencies;
+  select.Bind(key.problem_text, key.device_id, key.policy, key.variant_text, dependencies.toolchain(),
+              dependencies.driver(), dependencies.device_fingerprint(), dependencies.source_hash());
+  absl::StatusOr<std::optional<v1::Trial>> trial = ReadOne(connection, select);
+  if (!trial.ok()) return trial.status();
+  if (!trial->has_value()) {
+    return absl::NotFoundError(absl::StrCat("no trial of ", key.variant_text, " for ", key.problem_text, " on ",
+                                            key.device_id, " under these dependencies"));
+  }
+  return **std::move(trial);
+}
+
+absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl::string_view problem_text,
+                                                   absl::string_view device_id, v1::Policy policy,
+                                                   const v1::Dependencies& dependencies) {
+  Statement select(connection,
+                   SelectTrials(absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id IN"
+                                             " (SELECT max(id) FROM trials"
+                                             " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
+                                             " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
+                                             " AND dependencies_id IN (SELECT id FROM dependencies WHERE toolchain = ?"
+                                             " AND driver = ? AND device_fingerprint = ?) AND verdict <> ",
+                                             v1::VERDICT_LOST, " GROUP BY variant_id, dependencies_id))"),
+                                "ORDER BY chosen.trial_id"));
+  select.Bind(problem_text, device_id, policy, dependencies.toolchain(), dependencies.driver(),
+              dependencies.device_fingerprint());
+  std::vector<v1::Trial> trials;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return trials;
+    absl::StatusOr<v1::Trial> trial = ReadTrial(select);
+    if (trial.ok()) {
+      trials.push_back(*std::move(trial));
+    } else if (!SkipDamaged(trial.status(), "trials", ReadTrialId(select))) {
+      return trial.status();
+    }
+  }
+}
+
+absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::TrialFilter& filter,
+                                           v1::ListTrialsRequest::Order order, int page_size,
+                                           absl::string_view page_token) {
+  const bool fastest = order == v1::ListTrialsRequest::ORDER_FASTEST;
+  const std::string listing = absl::StrCat(fastest ? "fastest trials " : "newest trials ", filter.SerializeAsString());
+  absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
+  if (!after.ok()) return after.status();
+
+  Statement select(connection, SelectPage(filter, fastest, after->has_value()));
+  BindConditions(filter, select);
+  if (after->has_value() && fastest) select.Bind((*after)->rank);
+  if (after->has_value()) select.Bind((*after)->id);
+  const int size = PageSize(page_size);
+  select.Bind(size + 1);
+
+  return ReadPage<v1::Trial>(select, "trials", listing, size, ReadListed, [](const Statement& row) {
+    return PageKey{ReadTrialId(row), ReadTrialRank(row)};
+  });
+}
+
+absl::StatusOr<Retried> RetryTrials(Connection& connection, const v1::TrialFilter& filter) {
+  std::vector<std::string> conditions = Conditions(filter);
+  conditions.push_back("retry = 0");
+  const std::string where = absl::StrCat(" WHERE ", absl::StrJoin(conditions, " AND "));
+  Statement select(connection, absl::StrCat("SELECT text FROM problems WHERE id IN (SELECT problem_id FROM trials",
+                                            where, ") ORDER BY text"));
+  BindConditions(filter, select);
+  Retried retried;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) break;
+    retried.problems.emplace_back(select.Text(0));
+  }
+  Statement update(connection, absl::StrCat("UPDATE trials SET retry = 1", where));
+  BindConditions(filter, update);
+  if (absl::Status status = update.Run(); !status.ok()) return status;
+  retried.trials = connection.Changes();
+  return retried;
+}
+
+}  // namespace attune::store::sqlite

@@ -1,0 +1,214 @@
+// One thread a compile worker process: it takes a job, waits for the answer, and replaces the process when it had to
+// be killed.
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/supervisor/connection.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/tries.h"
+#include "server/supervisor/workers.h"
+
+namespace attune::supervisor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(30);
+
+worker::v1::CompileResponse Verdict(v1::Verdict verdict, absl::string_view log) {
+  worker::v1::CompileResponse response;
+  response.set_verdict(verdict);
+  response.set_log(std::string(log));
+  return response;
+}
+
+class CompilePoolImpl : public CompilePool {
+ public:
+  CompilePoolImpl(const WorkerOptions& options, const HostDescription& host)
+      : options_(options), arguments_(WorkerArguments("compile", options)), backends_(host.backends) {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    slots_.resize(options.compile_workers > 0 ? options.compile_workers : cores);
+    for (Slot& slot : slots_) slot.thread = std::thread([this, &slot] { Serve(slot); });
+  }
+
+  ~CompilePoolImpl() override {
+    Shutdown();
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+      changed_.notify_all();
+    }
+    for (Slot& slot : slots_) slot.thread.join();
+  }
+
+  void Shutdown() override {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (Slot& slot : slots_) {
+      if (slot.connection != nullptr) slot.connection->Kill();
+    }
+    changed_.notify_all();
+  }
+
+  void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
+    std::lock_guard lock(mutex_);
+    queue_.emplace(std::pair(-int64_t{priority}, submitted_++), Job{std::move(request), std::move(done)});
+    changed_.notify_all();
+  }
+
+  absl::StatusOr<std::string> Toolchain(v1::Backend backend) override {
+    std::string reason = "this build has no such back end";
+    for (const v1::BackendStatus& status : backends_) {
+      if (status.backend() != backend) continue;
+      if (!status.compiler().empty()) return status.compiler();
+      reason = status.reason();
+    }
+    return absl::UnavailableError(absl::StrCat(v1::Backend_Name(backend), " has no compiler here: ", reason));
+  }
+
+  int size() const override { return static_cast<int>(slots_.size()); }
+
+ private:
+  struct Job {
+    worker::v1::CompileRequest request;
+    Done done;
+  };
+  struct Slot {
+    std::thread thread;
+    // Made and destroyed by `thread`; set and cleared under mutex_ so that the destructor may kill it.
+    std::unique_ptr<Connection> connection;
+  };
+
+  void Serve(Slot& slot) {
+    while (std::optional<Job> job = Take(slot)) {
+      absl::StatusOr<worker::v1::CompileResponse> response = absl::CancelledError("the compile pool is shut down");
+      if (!Stopping()) response = Compile(slot, job->request);
+      // The verdict of a process that was killed to stop is none.
+      if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
+      job->done(std::move(response));
+    }
+    Disconnect(slot);
+  }
+
+  bool Stopping() {
+    std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+  // The next job, to be cancelled after Shutdown; nothing once the destructor has begun and none is left.
+  // While workers do not start, a slot leaves jobs to the others; when no worker runs at all it takes them to fail.
+  std::optional<Job> Take(Slot& slot) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      const bool leave_to_others = !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
+      if (!queue_.empty() && !leave_to_others) return std::move(queue_.extract(queue_.begin()).mapped());
+      if (closing_) return std::nullopt;
+      if (queue_.empty()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, retry_at_);
+      }
+    }
+  }
+
+  absl::StatusOr<worker::v1::CompileResponse> Compile(Slot& slot, worker::v1::CompileRequest& compile) {
+    if (absl::StatusOr<std::string> toolchain = Toolchain(compile.backend()); !toolchain.ok()) {
+      return toolchain.status();
+    }
+    worker::v1::Request request;
+    request.mutable_compile()->Swap(&compile);
+    Tries tries;
+    CallResult result;
+    do {
+      if (absl::Status status = Connect(slot); !status.ok()) return status;
+      result = slot.connection->Call(request, options_.compile_timeout);
+      if (result.failure != CallFailure::kNone) Disconnect(slot);
+    } while (tries.Again(result) && !Stopping());
+    switch (result.failure) {
+      case CallFailure::kTimeout:
+        return Verdict(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail, tries.Words()));
+      case CallFailure::kDied:
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail, tries.Words()));
+      case CallFailure::kGarbage:
+        return absl::InternalError(absl::StrCat("compile worker: ", result.detail));
+      case CallFailure::kNone:
+        break;
+    }
+    if (absl::Status status = ErrorOf(result.response); !status.ok()) return status;
+    return std::move(*result.response.mutable_compile());
+  }
+
+  absl::Status Connect(Slot& slot) {
+    if (slot.connection != nullptr && slot.connection->Lives()) return absl::OkStatus();
+    Disconnect(slot);
+    {
+      std::lock_guard lock(mutex_);
+      if (Clock::now() < retry_at_) return start_error_;
+    }
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
+    if (!connection.ok()) return StartFailed(connection.status());
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) return absl::CancelledError("the compile pool is shut down");
+      slot.connection = *std::move(connection);
+      ++running_;
+    }
+    if (absl::Status status = slot.connection->Describe().status(); !status.ok()) {
+      Disconnect(slot);
+      return StartFailed(status);
+    }
+    std::lock_guard lock(mutex_);
+    back_off_ = absl::ZeroDuration();
+    return absl::OkStatus();
+  }
+
+  // No storm of processes that die at once: each failure doubles the time until the next attempt.
+  absl::Status StartFailed(const absl::Status& status) {
+    std::lock_guard lock(mutex_);
+    back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
+    retry_at_ = After(back_off_);
+    start_error_ = status;
+    return status;
+  }
+
+  void Disconnect(Slot& slot) {
+    std::unique_ptr<Connection> connection;
+    std::lock_guard lock(mutex_);
+    if (slot.connection == nullptr) return;
+    connection = std::move(slot.connection);
+    --running_;
+    changed_.notify_all();
+  }
+
+  const WorkerOptions options_;
+  const std::vector<std::string> arguments_;
+  const std::vector<v1::BackendStatus> backends_;
+
+  std::mutex mutex_;  // guards what follows, and the slots' connections
+  std::condition_variable changed_;
+  // By (negated priority, order of arrival).
+  std::map<std::pair<int64_t, int64_t>, Job> queue_;
+  int64_t submitted_ = 0;
+  bool stopping_ = false;  // by Shutdown: jobs are cancelled
+  bool closing_ = false;   // by the destructor: threads end when no job is left
+  int running_ = 0;        // connections
+  absl::Duration back_off_;
+  Deadline retry_at_ = Deadline::min();
+  absl::Status start_error_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<CompilePool> MakeCompilePool(const WorkerOptions& options, const HostDescription& host) {
+  return std::make_unique<CompilePoolImpl>(options, host);
+}
+
+}  // namespace attune::supervisor

@@ -1,0 +1,72 @@
+// One worker process and the conversation with it.
+#ifndef ATTUNE_SERVER_SUPERVISOR_CONNECTION_H_
+#define ATTUNE_SERVER_SUPERVISOR_CONNECTION_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attune/worker/v1/worker.pb.h"
+#include "server/supervisor/process.h"
+
+namespace attune::supervisor {
+
+// How a call ended that brought no response.
+enum class CallFailure {
+  kNone,
+  kTimeout,  // no response by the deadline; the process has been killed
+  kDied,     // the process ended, see `exit`
+  kGarbage,  // what came is no message, or the message could not be sent; the process has been killed
+};
+
+struct CallResult {
+  CallFailure failure = CallFailure::kNone;
+  worker::v1::Response response;
+  std::string detail;         // "killed by SIGSEGV"
+  bool from_outside = false;  // with kDied: it was stopped, or killed by a signal that is no fault of its own
+};
+
+// Not thread-safe, but for Kill. After a failure the process is gone.
+class Connection {
+ public:
+  // Starts the worker; Unavailable when that fails. The log has its start, what it writes, and its loss with the cause.
+  static absl::StatusOr<std::unique_ptr<Connection>> Start(const std::string& executable,
+                                                           const std::vector<std::string>& arguments);
+
+  // The first call. A worker that is killed from outside before it answers is replaced, as Tries says. Unavailable when
+  // it dies or is silent for a minute; an error that it answers is passed on.
+  absl::StatusOr<worker::v1::DescribeResponse> Describe();
+  CallResult Call(const worker::v1::Request& request, absl::Duration timeout);
+  // Whether the worker still runs; one may end between two calls.
+  bool Lives();
+  // For good. From any thread: a call in progress ends with kDied.
+  void Kill();
+
+ private:
+  Connection(std::string executable, std::vector<std::string> arguments);
+
+  absl::Status Spawn();
+
+  CallResult Failed(const absl::Status& status, absl::Duration timeout);
+  absl::Status Replace();
+
+  void LogLost(absl::string_view cause);
+
+  const std::string executable_;
+  const std::vector<std::string> arguments_;
+  const std::string name_;  // in the log
+  std::mutex mutex_;        // guards killing against replacing
+  bool killed_ = false;     // by Kill, which is no loss
+  std::unique_ptr<Process> process_;
+};
+
+// The error that a worker answered with, or OK.
+absl::Status ErrorOf(const worker::v1::Response& response);
+
+}  // namespace attune::supervisor
+
+#endif  // ATTUNE_SERVER_SUPERVISOR_CONNECTION_H_

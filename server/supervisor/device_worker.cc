@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/supervisor/connection.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/task_thread.h"
+#include "server/supervisor/tries.h"
+#include "server/supervisor/workers.h"
+
+namespace attune::supervisor {
+namespace {
+
+constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(5);
+
+worker::v1::TrialResponse Verdict(v1::Verdict verdict, absl::string_view detail) {
+  worker::v1::TrialResponse response;
+  response.set_verdict(verdict);
+  response.set_detail(std::string(detail));
+  return response;
+}
+
+class DeviceWorkerImpl : public DeviceWorker {
+ public:
+  DeviceWorkerImpl(const WorkerOptions& options, const v1::Device& device)
+      : options_(options), device_(device), arguments_(WorkerArguments("device", options)) {
+    arguments_.push_back(absl::StrCat("--device=", device.id()));
+    arguments_.push_back(absl::StrCat("--lock_dir=", options.lock_dir));
+  }
+
+  const v1::Device& device() const override { return device_; }
+
+  absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& prepare) override {
+    return InTurn([&]() -> absl::StatusOr<worker::v1::PrepareResponse> {
+      // Until this one succeeds there is nothing that a trial could rightly run on.
+      prepared_.reset();
+      return DoPrepare(prepare);
+    });
+  }
+
+  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& trial) override {
+    return InTurn([&]() -> absl::StatusOr<worker::v1::TrialResponse> {
+      worker::v1::Request request;
+      *request.mutable_trial() = trial;
+      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProblem);
+      if (!result.ok()) return result.status();
+      if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) return *std::move(verdict);
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_trial());
+    });
+  }
+
+  absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& play_off) override {
+    return InTurn([&]() -> absl::StatusOr<worker::v1::PlayOffResponse> {
+      worker::v1::Request request;
+      *request.mutable_play_off() = play_off;
+      // Fresh data are another Prepare.
+      const absl::Duration prepare = play_off.fresh_seed() != 0 ? options_.prepare_timeout : absl::ZeroDuration();
+      absl::StatusOr<CallResult> result = Insist(request, options_.play_off_timeout + prepare, Needs::kProblem);
+      if (!result.ok()) return result.status();
+      if (play_off.candidates_size() == 1) {
+        if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) {
+          worker::v1::PlayOffResponse response;
+          *response.add_results() = *std::move(verdict);
+          return response;
+        }
+      }
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_play_off());
+    });
+  }
+
+  absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& floor) override {
+    return InTurn([&]() -> absl::StatusOr<worker::v1::FloorResponse> {
+      worker::v1::Request request;
+      *request.mutable_floor() = floor;
+      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProcess);
+      if (!result.ok()) return result.status();
+      if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+      return std::move(*result->response.mutable_floor());
+    });
+  }
+
+  void Release() override {
+    thread_.Run([&] {
+      if (connection_ == nullptr) return true;
+      worker::v1::Request request;
+      request.mutable_release();
+      // A worker that cannot give its memory back is ended, which does.
+      if (!StatusOf(Call(request, options_.trial_timeout)).ok()) Disconnect();
+      return true;
+    });
+  }
+
+  void Shutdown() override {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (connection_ != nullptr) connection_->Kill();
+  }
+
+ private:
+  // A task of the thread's; what Shutdown has cut short is Cancelled, whatever it came to.
+  template <typename Work>
+  auto InTurn(Work work) -> decltype(work()) {
+    return thread_.Run([&]() -> decltype(work()) {
+      if (absl::Status status = NotStopped(); !status.ok()) return status;
+      decltype(work()) result = work();
+      if (absl::Status status = NotStopped(); !status.ok()) return status;
+      return result;
+    });
+  }
+
+  absl::Status NotStopped() {
+    const std::lock_guard lock(mutex_);
+    return stopping_ ? absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"))
+                     : absl::OkStatus();
+  }
+
+  enum class Needs { kProcess, kProblem };
+
+  // Makes the call, again in fresh workers as Tries says. An error: it was not made, for want of a worker that is
+  // ready.
+  absl::StatusOr<CallResult> Insist(const worker::v1::Request& request, absl::Duration timeout, Needs needs) {
+    Tries tries;
+    while (true) {
+      absl::Status ready = needs == Needs::kProblem ? ConnectPrepared() : Connect();
+      if (!ready.ok()) return ready;
+      CallResult result = Call(request, timeout);
+      if (tries.Again(result)) continue;
+      result.detail += tries.Words();
+      return result;
+    }
+  }
+
+  // The verdict on the one variant that a call was about, when that has taken the worker or the device down.
+  static std::optional<worker::v1::TrialResponse> Blame(const CallResult& result) {
+    switch (result.failure) {
+      case CallFailure::kTimeout:
+        return Verdict(v1::VERDICT_TIMEOUT, result.detail);
+      case CallFailure::kDied:
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
+      case CallFailure::kGarbage:
+        return std::nullopt;
+      case CallFailure::kNone:
+        break;
+    }
+    const absl::Status status = ErrorOf(result.response);
+    if (!absl::IsAborted(status)) return std::nullopt;
+    return Verdict(v1::VERDICT_CRASHED, status.message());  // the device reported a fault
+  }
+
+  absl::Status Connect() {
+    if (connection_ != nullptr && connection_->Lives()) return absl::OkStatus();
+    Disconnect();
+    std::this_thread::sleep_until(retry_at_);
+    absl::Status status = Start();
+    if (status.ok()) {
+      back_off_ = absl::ZeroDuration();
+    } else if (!absl::IsFailedPrecondition(status)) {
+      // Another daemon's lock may be gone at any moment; a worker that does not start is not asked to at full speed.
+      back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
+      retry_at_ = After(back_off_);
+    }
+    return status;
+  }
+
+  absl::Status Start() {
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
+    if (!connection.ok()) return connection.status();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"));
+      connection_ = *std::move(connection);
+    }
+    fresh_ = true;
+    absl::Status status = connection_->Describe().status();
+    if (!status.ok()) Disconnect();
+    return status;
+  }
+
+  // After a respawn the new process gets the last problem again.
+  absl::Status ConnectPrepared() {
+    if (absl::Status status = Connect(); !status.ok()) return status;
+    if (!fresh_ || !prepared_.has_value()) return absl::OkStatus();
+    return DoPrepare(worker::v1::PrepareRequest(*prepared_)).status();
+  }
+
+  absl::StatusOr<worker::v1::PrepareResponse> DoPrepare(const worker::v1::PrepareRequest& prepare) {
+    worker::v1::Request request;
+    *request.mutable_prepare() = prepare;
+    absl::StatusOr<CallResult> result = Insist(request, options_.prepare_timeout, Needs::kProcess);
+    if (!result.ok()) return result.status();
+    if (absl::Status status = StatusOf(*result); !status.ok()) return status;
+    prepared_ = prepare;
+    fresh_ = false;
+    return std::move(*result->response.mutable_prepare());
+  }
+
+  // Ends the worker when it is of no more use, and waits until it is gone: two never hold the device.
+  CallResult Call(const worker::v1::Request& request, absl::Duration timeout) {
+    CallResult result = connection_->Call(request, timeout);
+    if (result.failure != CallFailure::kNone || absl::IsAborted(ErrorOf(result.response))) Disconnect();
+    return result;
+  }
+
+  void Disconnect() {
+    std::unique_ptr<Connection> ended;
+    const std::lock_guard lock(mutex_);
+    ended = std::move(connection_);
+  }
+
+  absl::Status StatusOf(const CallResult& result) const {
+    const std::string prefix = absl::StrCat("device worker of ", device_.id(), ": ");
+    switch (result.failure) {
+      case CallFailure::kTimeout:
+        return absl::DeadlineExceededError(absl::StrCat(prefix, result.detail));
+      case CallFailure::kDied:
+        return absl::UnavailableError(absl::StrCat(prefix, result.detail));
+      case CallFailure::kGarbage:
+        return absl::InternalError(absl::StrCat(prefix, result.detail));
+      case CallFailure::kNone:
+        break;
+    }
+    return ErrorOf(result.response);
+  }
+
+  const WorkerOptions options_;
+  const v1::Device device_;
+  std::vector<std::string> arguments_;
+
+  std::mutex mutex_;
+  bool stopping_ = false;                   // guarded by mutex_
+  std::unique_ptr<Connection> connection_;  // the tasks'; set and cleared under mutex_, so that Shutdown may kill it
+
+  // All below belong to the thread's tasks.
+  bool fresh_ = false;  // the process has not been given a problem yet
+  std::optional<worker::v1::PrepareRequest> prepared_;
+  absl::Duration back_off_;
+  Deadline retry_at_ = Deadline::min();
+  TaskThread thread_;  // last: it ends before what its tasks use
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceWorker> MakeDeviceWorker(const WorkerOptions& options, const v1::Device& device) {
+  return std::make_unique<DeviceWorkerImpl>(options, device);
+}
+
+}  // namespace attune::supervisor

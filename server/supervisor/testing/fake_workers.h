@@ -1,0 +1,225 @@
+// Compile pool and device worker for tests: scripted, without processes.
+#ifndef ATTUNE_SERVER_SUPERVISOR_TESTING_FAKE_WORKERS_H_
+#define ATTUNE_SERVER_SUPERVISOR_TESTING_FAKE_WORKERS_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/problem.h"
+#include "server/supervisor/workers.h"
+
+namespace attune::supervisor {
+
+// An interval of 1 % around the median.
+inline v1::Timing TimingOf(double us) {
+  v1::Timing timing;
+  timing.set_median_us(us);
+  timing.set_low_us(us * 0.995);
+  timing.set_high_us(us * 1.005);
+  timing.set_min_us(us * 0.99);
+  timing.set_samples(20);
+  timing.set_settled(true);
+  return timing;
+}
+
+// Compiles to the options' text, on one thread.
+class FakeCompilePool : public CompilePool {
+ public:
+  using Compile = std::function<absl::StatusOr<worker::v1::CompileResponse>(const worker::v1::CompileRequest&)>;
+
+  FakeCompilePool() : thread_([this] { Run(); }) {}
+  ~FakeCompilePool() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
+      held_ = false;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  // What a request gives, before anything is submitted; by default Plain.
+  void Script(Compile compile) { compile_ = std::move(compile); }
+  static absl::StatusOr<worker::v1::CompileResponse> Plain(const worker::v1::CompileRequest& request) {
+    worker::v1::CompileResponse response;
+    response.set_verdict(v1::VERDICT_OK);
+    response.set_artifact(absl::StrCat("code ", absl::StrJoin(request.options(), " ")));
+    response.set_compile_ms(1);
+    for (const std::string& name : request.entries()) {
+      worker::v1::CompileResponse::Entry* entry = response.add_entries();
+      entry->set_name(name);
+      entry->set_registers(32);
+    }
+    return response;
+  }
+  static bool Has(const worker::v1::CompileRequest& request, const std::string& option) {
+    return std::find(request.options().begin(), request.options().end(), option) != request.options().end();
+  }
+
+  // Compiles nothing until Go.
+  void Hold() { SetHeld(true); }
+  void Go() { SetHeld(false); }
+
+  int compiles() const { return compiles_; }
+  // Blocks until so many have been submitted in all; returns how many have.
+  int AwaitSubmitted(int count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return submitted_ >= count; });
+    return submitted_;
+  }
+  void set_toolchain(std::string toolchain) { toolchain_ = std::move(toolchain); }
+
+  void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.emplace_back(std::move(request), std::move(done));
+    ++submitted_;
+    changed_.notify_all();
+  }
+  absl::StatusOr<std::string> Toolchain(v1::Backend backend) override { return toolchain_; }
+  int size() const override { return 2; }
+  void Shutdown() override {}
+
+ private:
+  void SetHeld(bool held) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return ending_ || (!held_ && !queue_.empty()); });
+      if (queue_.empty()) return;
+      auto [request, done] = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      if (ending_) {
+        done(absl::CancelledError("the pool is shut down"));
+      } else {
+        ++compiles_;
+        done(compile_(request));
+      }
+      lock.lock();
+    }
+  }
+
+  Compile compile_ = Plain;
+  std::string toolchain_ = "fakec 1.0";
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<worker::v1::CompileRequest, Done>> queue_;
+  int submitted_ = 0;
+  bool held_ = false;
+  std::atomic<bool> ending_ = false;
+  std::atomic<int> compiles_ = 0;
+  std::thread thread_;
+};
+
+// Answers from scripts, which run on the caller's thread; notes what it was asked.
+class FakeDeviceWorker : public DeviceWorker {
+ public:
+  using Us = std::function<double(const worker::v1::Candidate&)>;
+  using Trying = std::function<absl::StatusOr<worker::v1::TrialResponse>(const worker::v1::TrialRequest&)>;
+  using Playing = std::function<absl::StatusOr<worker::v1::PlayOffResponse>(const worker::v1::PlayOffRequest&)>;
+
+  explicit FakeDeviceWorker(v1::Device device) : device_(std::move(device)) {}
+
+  // Before anything runs, or between jobs.
+  void ScriptUs(Us us) { us_ = std::move(us); }
+  void ScriptTrial(Trying trial) { trial_ = std::move(trial); }
+  void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }
+  void set_driver(const std::string& driver) { device_.set_driver(driver); }
+
+  worker::v1::TrialResponse Good(const worker::v1::Candidate& candidate) const {
+    worker::v1::TrialResponse response;
+    response.set_verdict(v1::VERDICT_OK);
+    *response.mutable_timing() = TimingOf(us_(candidate));
+    response.mutable_accuracy()->set_cases(4);
+    return response;
+  }
+  worker::v1::PlayOffResponse GoodPlayOff(const worker::v1::PlayOffRequest& request) const {
+    worker::v1::PlayOffResponse response;
+    for (const worker::v1::Candidate& candidate : request.candidates()) *response.add_results() = Good(candidate);
+    return response;
+  }
+
+  // "prepare <problem>", "trial <problem>", "play-off <problem>", "floor", "release", in order.
+  std::vector<std::string> calls() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return calls_;
+  }
+  int Count(const std::string& prefix) const {
+    int count = 0;
+    for (const std::string& call : calls()) count += call.rfind(prefix, 0) == 0 ? 1 : 0;
+    return count;
+  }
+
+  const v1::Device& device() const override { return device_; }
+  absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request) override {
+    const Call call(this);
+    absl::StatusOr<Problem> problem = FromProto(request.problem());
+    EXPECT_TRUE(problem.ok());
+    EXPECT_NE(request.exact().artifact(), request.plain().artifact());
+    prepared_ = ToText(*problem);
+    Note("prepare " + prepared_);
+    return worker::v1::PrepareResponse();
+  }
+  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request) override {
+    const Call call(this);
+    Note("trial " + prepared_);
+    return trial_ ? trial_(request) : Good(request.candidate());
+  }
+  absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) override {
+    const Call call(this);
+    Note("play-off " + prepared_);
+    return play_off_ ? play_off_(request) : GoodPlayOff(request);
+  }
+  absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request) override {
+    const Call call(this);
+    Note("floor");
+    worker::v1::FloorResponse response;
+    *response.mutable_timing() = TimingOf(1.5);
+    return response;
+  }
+  void Release() override {
+    const Call call(this);
+    Note("release");
+  }
+  void Shutdown() override {}
+
+ private:
+  // Two calls at once would break the contract.
+  struct Call {
+    explicit Call(FakeDeviceWorker* worker) : worker(worker) { EXPECT_EQ(worker->inside_++, 0); }
+    ~Call() { --worker->inside_; }
+    FakeDeviceWorker* const worker;
+  };
+  void Note(std::string call) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    calls_.push_back(std::move(call));
+  }
+
+  v1::Device device_;
+  Us us_ = [](const worker::v1::Candidate&) { return 100.0; };
+  Trying trial_;
+  Playing play_off_;
+  std::string prepared_ = "nothing";
+  std::atomic<int> inside_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> calls_;
+};
+
+}  // namespace attune::supervisor
+
+#endif  // ATTUNE_SERVER_SUPERVISOR_TESTING_FAKE_WORKERS_H_

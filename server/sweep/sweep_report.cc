@@ -1,0 +1,76 @@
+#include "server/sweep/sweep_report.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace attune::sweep {
+namespace {
+
+std::string Us(double us) { return us > 0 ? absl::StrFormat("%.4g", us) : "-"; }
+
+std::string Change(const v1::SweepReport::Row& row) {
+  if (row.before_us() <= 0 || row.after_us() <= 0) return "-";
+  return absl::StrFormat("%+.1f %%", (row.after_us() / row.before_us() - 1) * 100);
+}
+
+// One cell: a bar or a line break would end it.
+std::string Cell(absl::string_view text) { return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}}); }
+
+}  // namespace
+
+absl::string_view Word(v1::SweepReport::Outcome outcome) {
+  switch (outcome) {
+    case v1::SweepReport::OUTCOME_NEW:
+      return "NEW";
+    case v1::SweepReport::OUTCOME_FASTER:
+      return "FASTER";
+    case v1::SweepReport::OUTCOME_SAME:
+      return "SAME";
+    case v1::SweepReport::OUTCOME_SLOWER:
+      return "SLOWER";
+    case v1::SweepReport::OUTCOME_AMBIGUOUS:
+      return "AMBIGUOUS";
+    case v1::SweepReport::OUTCOME_FAILED:
+      return "FAILED";
+    case v1::SweepReport::OUTCOME_SKIPPED:
+      return "SKIPPED";
+    default:
+      return "UNSPECIFIED";
+  }
+}
+
+void Complete(v1::SweepReport& report) {
+  int64_t trials = 0;
+  int64_t compiles = 0;
+  std::map<v1::SweepReport::Outcome, int> counts;
+  std::string table;
+  for (const v1::SweepReport::Row& row : report.rows()) {
+    trials += row.trials();
+    compiles += row.compiles();
+    ++counts[row.outcome()];
+    absl::StrAppend(&table, "| ", row.problem(), " | ", Word(row.outcome()), " | ", Us(row.before_us()), " | ",
+                    Us(row.after_us()), " | ", Change(row), " | ", Cell(row.variant()), " | ", row.trials(), " | ",
+                    row.compiles(), " | ", Cell(row.detail()), " |\n");
+  }
+  report.set_trials(trials);
+  report.set_compiles(compiles);
+  report.set_regression(counts.contains(v1::SweepReport::OUTCOME_SLOWER));
+  const std::string summary =
+      absl::StrJoin(counts, ", ", [](std::string* out, const std::pair<const v1::SweepReport::Outcome, int>& count) {
+        absl::StrAppend(out, count.second, " ", Word(count.first));
+      });
+  report.set_markdown(
+      absl::StrCat("# ", report.title().empty() ? "Sweep" : report.title(), "\n\n", report.rows_size(), " problems on ",
+                   report.device_id(), ": ", summary.empty() ? "none done" : summary, ". ", trials, " trials, ",
+                   compiles, " compiles.\n\n",
+                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
+                   "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
+}
+
+}  // namespace attune::sweep

@@ -1,0 +1,17 @@
+// A sweep's report: rows in, totals and a Markdown page out.
+#ifndef ATTUNE_SERVER_SWEEP_SWEEP_REPORT_H_
+#define ATTUNE_SERVER_SWEEP_SWEEP_REPORT_H_
+
+#include "absl/strings/string_view.h"
+#include "attune/v1/sweep.pb.h"
+
+namespace attune::sweep {
+
+absl::string_view Word(v1::SweepReport::Outcome outcome);
+
+// Fills everything that follows from the rows: totals, `regression`, `markdown`.
+void Complete(v1::SweepReport& report);
+
+}  // namespace attune::sweep
+
+#endif  // ATTUNE_SERVER_SWEEP_SWEEP_REPORT_H_

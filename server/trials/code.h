@@ -1,0 +1,44 @@
+// Compiled code and where it comes from: the store when it has it, the compile pool otherwise.
+#ifndef ATTUNE_SERVER_TRIALS_CODE_H_
+#define ATTUNE_SERVER_TRIALS_CODE_H_
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/space/space.h"
+#include "server/store/store.h"
+#include "server/supervisor/workers.h"
+
+namespace attune::trials {
+
+// What a compile key gave; `report.verdict` says whether there is an artifact.
+struct Code {
+  store::CompiledArtifact report;
+  std::string artifact;  // empty unless the verdict is OK
+  bool cached = false;   // from the store: nothing was compiled
+};
+using CodePtr = std::shared_ptr<const Code>;
+
+worker::v1::CompileRequest MakeCompileRequest(const space::Family& family, const space::CompileSpec& spec,
+                                              const v1::Device& device);
+
+// What the store has, bad verdicts (the quarantine) included; NotFound otherwise, also when an artifact's file is lost
+// or damaged.
+absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain);
+
+// Stores what a compile gave, good or bad.
+absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
+                                 worker::v1::CompileResponse response);
+
+// Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's words otherwise.
+// Cancelled when `stop` was requested first.
+absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool& pool, const space::Family& family,
+                                    const space::CompileSpec& spec, const v1::Device& device,
+                                    absl::string_view toolchain, int priority, const std::stop_token& stop);
+
+}  // namespace attune::trials
+
+#endif  // ATTUNE_SERVER_TRIALS_CODE_H_

@@ -1,0 +1,73 @@
+#include "server/trials/device_slot.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/base/sha256.h"
+
+namespace attune::trials {
+namespace {
+
+bool Always() { return true; }
+
+}  // namespace
+
+DeviceSlot::DeviceSlot(supervisor::DeviceWorker* worker, absl::Duration idle_release, Clock clock)
+    : worker_(worker), clock_(std::move(clock)), idle_([this, idle_release](const std::stop_token& stop) {
+        while (turn_.BeginIdle(idle_release, stop)) {
+          worker_->Release();
+          prepared_.clear();
+          turn_.EndIdle();
+        }
+      }) {}
+
+DeviceSlot::~DeviceSlot() {
+  idle_.request_stop();
+  idle_.join();
+}
+
+DeviceSession::DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter)
+    : slot_(slot), stop_(std::move(stop)), ticket_(slot.turn_, priority, std::move(waiter)) {}
+
+void DeviceSession::Use(worker::v1::PrepareRequest request) {
+  name_ = Sha256(request.SerializeAsString());
+  request_ = std::move(request);
+}
+
+template <typename Call>
+auto DeviceSession::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call call) -> decltype(call()) {
+  const absl::Duration asked = slot_.clock_();
+  if (!ticket_.Begin(stop_)) return absl::CancelledError("stopped before its turn on the device");
+  const absl::Duration begun = slot_.clock_();
+  waited_ += begun - asked;
+  absl::Status ready = wanted() ? absl::OkStatus() : absl::AbortedError("not wanted any more");
+  if (ready.ok() && prepared && slot_.prepared_ != name_) {
+    slot_.prepared_.clear();
+    ready = slot_.worker_->Prepare(request_).status();
+    if (ready.ok()) slot_.prepared_ = name_;
+  }
+  using Result = decltype(call());
+  Result result = ready.ok() ? call() : Result(ready);
+  ticket_.End();
+  busy_ += slot_.clock_() - begun;
+  return result;
+}
+
+absl::Status DeviceSession::Prepare() {
+  return InTurn(true, Always, [] { return absl::OkStatus(); });
+}
+
+absl::StatusOr<worker::v1::TrialResponse> DeviceSession::Trial(const worker::v1::TrialRequest& request,
+                                                               absl::FunctionRef<bool()> wanted) {
+  return InTurn(true, wanted, [&] { return slot_.worker_->Trial(request); });
+}
+
+absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
+  return InTurn(true, Always, [&] { return slot_.worker_->PlayOff(request); });
+}
+
+absl::StatusOr<worker::v1::FloorResponse> DeviceSession::Floor(const worker::v1::FloorRequest& request) {
+  return InTurn(false, Always, [&] { return slot_.worker_->Floor(request); });
+}
+
+}  // namespace attune::trials

@@ -1,0 +1,72 @@
+// A device as jobs use it: in turns, prepared for the problem of whoever's turn it is, released when idle.
+#ifndef ATTUNE_SERVER_TRIALS_DEVICE_SLOT_H_
+#define ATTUNE_SERVER_TRIALS_DEVICE_SLOT_H_
+
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/supervisor/workers.h"
+#include "server/trials/device_turn.h"
+
+namespace attune::trials {
+
+// Thread-safe through its turns. `worker` outlives it.
+class DeviceSlot {
+ public:
+  DeviceSlot(supervisor::DeviceWorker* worker, absl::Duration idle_release, Clock clock = SteadyNow);
+  ~DeviceSlot();
+
+  const v1::Device& device() const { return worker_->device(); }
+
+ private:
+  friend class DeviceSession;
+
+  supervisor::DeviceWorker* const worker_;
+  const Clock clock_;
+  DeviceTurn turn_;
+  std::string prepared_;  // names the PrepareRequest that holds; guarded by the turn
+  std::jthread idle_;     // gives the device's memory back
+};
+
+// One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
+// it for something else since. Cancelled when `stop` was requested before it was this job's turn. One thread.
+class DeviceSession {
+ public:
+  // `waiter` is told of its place while a call waits for the turn.
+  DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {});
+
+  // What Trial and PlayOff need to hold; prepares at the next of them.
+  void Use(worker::v1::PrepareRequest request);
+
+  // Waits for the turn and prepares now, so that what it costs is seen apart.
+  absl::Status Prepare();
+  // `wanted` is asked once the job's turn has come; Aborted, with nothing run, when it says no.
+  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request,
+                                                  absl::FunctionRef<bool()> wanted);
+  absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request);
+  absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request);
+
+  absl::Duration busy() const { return busy_; }      // in calls
+  absl::Duration waited() const { return waited_; }  // for the turn
+
+ private:
+  template <typename Call>
+  auto InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call call) -> decltype(call());
+
+  DeviceSlot& slot_;
+  const std::stop_token stop_;
+  DeviceTurn::Ticket ticket_;
+  worker::v1::PrepareRequest request_;
+  std::string name_;  // of request_
+  absl::Duration busy_;
+  absl::Duration waited_;
+};
+
+}  // namespace attune::trials
+
+#endif  // ATTUNE_SERVER_TRIALS_DEVICE_SLOT_H_

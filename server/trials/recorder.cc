@@ -1,0 +1,68 @@
+#include "server/trials/recorder.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/jobs/journal.h"
+
+namespace attune::trials {
+
+Recorder::Recorder(store::Store* store, Recorded recorded)
+    : store_(store), recorded_(std::move(recorded)), thread_([this] { Run(); }) {}
+
+Recorder::~Recorder() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!status_.ok()) return;
+  entries_.push_back({candidate, std::move(trial), twin, std::move(claim)});
+  changed_.notify_all();
+}
+
+absl::Status Recorder::Flush() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return entries_.empty() && !writing_; });
+  return status_;
+}
+
+absl::Status Recorder::status() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return status_;
+}
+
+void Recorder::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !entries_.empty(); });
+    if (entries_.empty()) return;
+    Entry entry = std::move(entries_.front());
+    entries_.pop_front();
+    writing_ = true;
+    lock.unlock();
+    if (entry.twin.has_value()) entry.trial.set_identical_to(names_[*entry.twin]);
+    absl::StatusOr<std::string> name = store_->AppendTrial(entry.trial);
+    if (name.ok()) {
+      names_[entry.candidate] = *name;
+      entry.trial.set_name(*std::move(name));
+      jobs::LogTrial(entry.trial);
+      recorded_(entry.candidate, entry.trial);
+    }
+    lock.lock();
+    writing_ = false;
+    if (!name.ok()) {
+      status_ = absl::Status(name.status().code(), absl::StrCat("storing a trial: ", name.status().message()));
+      entries_.clear();
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace attune::trials

@@ -1,0 +1,46 @@
+#include "server/trials/trial_claims.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <utility>
+
+namespace attune::trials {
+namespace {
+
+store::TrialKey Key(const std::string& variant) {
+  store::TrialKey key;
+  key.problem_text = "b1.h1.q128.d64.f16";
+  key.device_id = "cuda:0";
+  key.variant_text = variant;
+  return key;
+}
+
+TEST(TrialClaims, AClaimKeepsOthersFromItUntilItEnds) {
+  TrialClaims claims;
+  TrialClaims::Claim first = claims.Take(Key("tiles:BLOCK=16"));
+  claims.Take(Key("tiles:BLOCK=32"));
+  bool ended = false;
+  std::future<bool> second = std::async(std::launch::async, [&] {
+    const TrialClaims::Claim claim = claims.Take(Key("tiles:BLOCK=16"));
+    return ended;
+  });
+  TrialClaims::Claim moved = std::move(first);
+  ended = true;
+  moved = TrialClaims::Claim();
+  EXPECT_TRUE(second.get());
+}
+
+TEST(TrialClaims, AClaimIsOfOnePolicyAndOneSetOfDependencies) {
+  TrialClaims claims;
+  const TrialClaims::Claim hot = claims.Take(Key("tiles:BLOCK=16"));
+  store::TrialKey cold = Key("tiles:BLOCK=16");
+  cold.policy = v1::POLICY_COLD;
+  const TrialClaims::Claim other_policy = claims.Take(cold);
+  store::TrialKey newer = Key("tiles:BLOCK=16");
+  newer.dependencies.set_driver("590.1");
+  const TrialClaims::Claim other_driver = claims.Take(newer);
+}
+
+}  // namespace
+}  // namespace attune::trials

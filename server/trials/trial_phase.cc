@@ -1,0 +1,355 @@
+#include "server/trials/trial_phase.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/attune/quote.h"
+#include "server/base/proto_time.h"
+#include "server/catalog/compiler_report.h"
+#include "server/promotion/promotion.h"
+
+namespace attune::trials {
+namespace {
+
+constexpr int kDeviceTries = 3;     // of a trial that the infrastructure lost
+constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
+constexpr size_t kMostDetail = 4000;
+
+CompileAhead::Options AheadOptions(const jobs::JobContext& context, const TrialPhase::Plan& plan) {
+  return {context.shop.store,
+          context.shop.compiler,
+          plan.subject->toolchain,
+          context.shop.compile_ahead,
+          jobs::CompilePriority(context.priority, false),
+          plan.retry_known};
+}
+
+store::TrialKey KeyOf(const search::Candidate& candidate, const search::Subject& subject) {
+  return {subject.problem_text, subject.device.id(), candidate.text, subject.policy,
+          search::DependenciesOf(*candidate.variant.family, subject)};
+}
+
+// How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
+int64_t CountKnown(const TrialPhase::Plan& plan) {
+  if (plan.retry_known) return 0;
+  const std::vector<search::Candidate>& all = plan.candidates->all;
+  const auto known = std::count_if(all.begin(), all.end(),
+                                   [](const search::Candidate& candidate) { return candidate.known.has_value(); });
+  const double share = all.empty() ? 0 : static_cast<double>(plan.strategy->Total()) / static_cast<double>(all.size());
+  return static_cast<int64_t>(static_cast<double>(known) * std::min(share, 1.0));
+}
+
+}  // namespace
+
+TrialPhase::TrialPhase(jobs::JobContext& context, Plan plan)
+    : context_(context),
+      plan_(std::move(plan)),
+      first_(plan_.first.begin(), plan_.first.end()),
+      known_(CountKnown(plan_)),
+      recorder_(context.shop.store, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
+      ahead_(
+          AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
+
+TrialPhase::~TrialPhase() = default;
+
+absl::Status TrialPhase::Run(DeviceSession& session) {
+  const std::stop_token stop = context_.operation.stop_token();
+  const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
+  const absl::Duration begin = context_.shop.clock();
+  const absl::Duration busy = session.busy();
+  const absl::Duration waited = session.waited();
+  absl::Status status;
+  while (status.ok() && !stop.stop_requested()) {
+    std::optional<CompileAhead::Ready> ready = ahead_.Take();
+    if (!ready.has_value()) break;
+    status = Try(ready->candidate, ready->code, session);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    busy_ = session.busy() - busy;
+    device_time_ = context_.shop.clock() - begin - (session.waited() - waited);
+  }
+  ahead_.Stop();
+  absl::Status recorded = recorder_.Flush();
+  if (!status.ok()) return status;
+  if (!recorded.ok()) return recorded;
+  if (stop.stop_requested()) return absl::CancelledError("stopped");
+  return absl::OkStatus();
+}
+
+std::optional<CompileAhead::Item> TrialPhase::Next() {
+  while (true) {
+    std::optional<size_t> index;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      index = AskLocked();
+    }
+    if (!index.has_value()) return std::nullopt;
+    if (std::optional<v1::Trial> known = Known(*index); known.has_value()) {
+      Reuse(*index, *std::move(known));
+      continue;
+    }
+    const search::Candidate& candidate = plan_.candidates->all[*index];
+    return CompileAhead::Item{*index, candidate.spec.key, [this, &candidate] {
+                                return MakeCompileRequest(*candidate.variant.family, candidate.spec,
+                                                          plan_.subject->device);
+                              }};
+  }
+}
+
+std::optional<size_t> TrialPhase::AskLocked() {
+  while (true) {
+    std::optional<size_t> index;
+    if (!first_.empty()) {
+      index = first_.front();
+      first_.pop_front();
+    } else {
+      index = plan_.strategy->Ask();
+    }
+    if (!index.has_value() || asked_.insert(*index).second) return index;
+  }
+}
+
+std::optional<v1::Trial> TrialPhase::Known(size_t index) {
+  const search::Candidate& candidate = plan_.candidates->all[index];
+  if (candidate.known.has_value() && (!plan_.retry_known || candidate.known->job() == context_.operation.name())) {
+    return candidate.known;
+  }
+  if (plan_.retry_known) return std::nullopt;
+  // Another job may have tried it since this one began.
+  absl::StatusOr<v1::Trial> trial = context_.shop.store->FindTrial(KeyOf(candidate, *plan_.subject));
+  if (!trial.ok()) return std::nullopt;
+  return *std::move(trial);
+}
+
+void TrialPhase::Reuse(size_t index, v1::Trial trial) {
+  trial.clear_recipe();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    NoteLocked(index, trial);
+    plan_.strategy->Tell(index, trial);
+  }
+  UpdateProgress(&trial, true);
+}
+
+void TrialPhase::Compiled() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++compiles_;
+  }
+  UpdateProgress(nullptr, false);
+}
+
+absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session) {
+  if (absl::Status status = recorder_.status(); !status.ok()) return status;
+  const search::Subject& subject = *plan_.subject;
+  const search::Candidate& candidate = plan_.candidates->all[index];
+  v1::Trial trial = search::NewTrial(subject, candidate.variant, context_.operation.name());
+  if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
+  if (!code.ok()) {
+    trial.set_verdict(v1::VERDICT_LOST);
+    trial.set_detail(absl::StrCat("compiling: ", code.status().message()));
+    lost_ = code.status();
+    return FinishUnrun(index, std::move(trial));
+  }
+  trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    compiling_ += absl::Milliseconds(trial.compile_ms());
+  }
+  trial.set_artifact_sha256((*code)->report.sha256);
+  if ((*code)->report.verdict != v1::VERDICT_OK) {
+    trial.set_verdict((*code)->report.verdict);
+    trial.set_detail(Cleaned((*code)->report.log, kMostDetail));
+    return FinishUnrun(index, std::move(trial));
+  }
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
+  if (!recipe.ok()) {
+    trial.set_verdict(v1::VERDICT_INFEASIBLE);
+    trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
+    return FinishUnrun(index, std::move(trial));
+  }
+  *trial.mutable_recipe() = *std::move(recipe);
+  std::optional<size_t> twin;
+  if (Foreseen(**code, trial, twin)) return FinishUnrun(index, std::move(trial), twin);
+  TrialClaims::Claim claim;
+  std::optional<v1::Trial> known;
+  if (absl::Status status = OnDevice(index, **code, trial, session, claim, known); !status.ok()) return status;
+  if (!known.has_value()) return Finish(index, std::move(trial), std::nullopt, std::move(claim));
+  Reuse(index, *std::move(known));
+  return absl::OkStatus();
+}
+
+std::optional<v1::Trial> TrialPhase::Claimed(size_t index, TrialClaims::Claim& claim) {
+  claim = context_.shop.claims->Take(KeyOf(plan_.candidates->all[index], *plan_.subject));
+  return Known(index);
+}
+
+absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin) {
+  TrialClaims::Claim claim;
+  if (std::optional<v1::Trial> known = Claimed(index, claim); known.has_value()) {
+    Reuse(index, *std::move(known));
+    return absl::OkStatus();
+  }
+  return Finish(index, std::move(trial), twin, std::move(claim));
+}
+
+bool TrialPhase::Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin) {
+  const v1::Device& device = plan_.subject->device;
+  *trial.mutable_resources() = catalog::ResourcesOf(code.report, trial.recipe());
+  *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
+  const std::string impediment =
+      catalog::Impediment(code.report, trial.resources(), trial.geometry(), trial.recipe(), device);
+  if (!impediment.empty()) {
+    trial.set_verdict(v1::VERDICT_INFEASIBLE);
+    trial.set_detail(impediment);
+    return true;
+  }
+  twin = FindTwin(trial);
+  if (!twin.has_value()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const v1::Trial& first = outcomes_.at(*twin);
+  trial.set_verdict(first.verdict());
+  trial.set_detail(first.detail());
+  *trial.mutable_accuracy() = first.accuracy();
+  *trial.mutable_timing() = first.timing();
+  if (!first.name().empty()) trial.set_identical_to(first.name());
+  return true;
+}
+
+std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
+  const std::string recipe = trial.recipe().SerializeAsString();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_artifact_.find(trial.artifact_sha256());
+  if (it == by_artifact_.end()) return std::nullopt;
+  for (size_t other : it->second) {
+    const search::Subject& subject = *plan_.subject;
+    absl::StatusOr<v1::LaunchRecipe> same =
+        space::RecipeFor(plan_.candidates->all[other].variant, subject.problem, subject.device);
+    if (same.ok() && same->SerializeAsString() == recipe) return other;
+  }
+  return std::nullopt;
+}
+
+absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
+                                  TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
+  worker::v1::TrialRequest request;
+  request.mutable_candidate()->set_artifact(code.artifact);
+  *request.mutable_candidate()->mutable_recipe() = trial.recipe();
+  request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());
+  request.set_policy(plan_.subject->policy);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (leader_.has_value()) request.set_leader_us(outcomes_.at(*leader_).timing().high_us());
+  }
+  for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
+    // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
+    claim = TrialClaims::Claim();
+    absl::StatusOr<worker::v1::TrialResponse> response = session.Trial(request, [&] {
+      known = Claimed(index, claim);
+      return !known.has_value();
+    });
+    if (known.has_value()) return absl::OkStatus();
+    if (response.ok()) {
+      trial.set_verdict(response->verdict());
+      trial.set_detail(Cleaned(response->detail(), kMostDetail));
+      if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
+      if (response->has_timing()) *trial.mutable_timing() = response->timing();
+      return absl::OkStatus();
+    }
+    // Stopped while waiting for the turn; or the device belongs to somebody else, and trying again cannot help.
+    if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) return response.status();
+    lost_ = response.status();
+  }
+  trial.set_verdict(v1::VERDICT_LOST);
+  trial.set_detail(absl::StrCat("on the device: ", lost_.message()));
+  return absl::OkStatus();
+}
+
+absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
+  const bool lost = trial.verdict() == v1::VERDICT_LOST;
+  SetTimestamp(absl::Now(), trial.mutable_finish_time());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++run_;
+    v1::Trial outcome = trial;
+    outcome.clear_recipe();
+    NoteLocked(index, outcome);
+    if (twin.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
+  }
+  if (!trial.identical_to().empty()) twin.reset();
+  recorder_.Add(index, std::move(trial), twin, std::move(claim));
+  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
+  return absl::Status(lost_.code(),
+                      absl::StrCat(lost_in_a_row_, " trials in a row were lost, the last because: ", lost_.message()));
+}
+
+void TrialPhase::NoteLocked(size_t index, const v1::Trial& trial) {
+  outcomes_[index] = trial;
+  if (trial.verdict() == v1::VERDICT_LOST) return;
+  if (promotion::Timed(trial) &&
+      (!leader_.has_value() || trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
+    leader_ = index;
+  }
+  // INFEASIBLE says nothing of code: it was not run.
+  if (trial.artifact_sha256().empty() || !trial.identical_to().empty()) return;
+  if (trial.verdict() != v1::VERDICT_INFEASIBLE) by_artifact_[trial.artifact_sha256()].push_back(index);
+}
+
+void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    v1::Trial& outcome = outcomes_.at(index);
+    outcome.set_name(trial.name());
+    outcome.set_identical_to(trial.identical_to());
+    plan_.strategy->Tell(index, trial);
+  }
+  UpdateProgress(&trial, false);
+}
+
+void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  context_.operation.Update([&](v1::Operation& operation) {
+    v1::OperationProgress& progress = *operation.mutable_progress();
+    progress.set_compiles_done(compiles_);
+    progress.set_compiles_total(std::max(progress.compiles_total(), compiles_));
+    if (trial == nullptr) return;
+    progress.set_trials_done(progress.trials_done() + 1);
+    progress.set_trials_total(std::max(progress.trials_total(), progress.trials_done()));
+    if (reused) progress.set_trials_reused(progress.trials_reused() + 1);
+    v1::VerdictCount* count = nullptr;
+    for (v1::VerdictCount& row : *progress.mutable_verdicts()) {
+      if (row.verdict() == trial->verdict()) count = &row;
+    }
+    if (count == nullptr) {
+      count = progress.add_verdicts();
+      count->set_verdict(trial->verdict());
+    }
+    count->set_count(count->count() + 1);
+    if (promotion::Timed(*trial) &&
+        (!promotion::Timed(progress.best()) || trial->timing().median_us() < progress.best().timing().median_us())) {
+      *progress.mutable_best() = *trial;
+      progress.mutable_best()->clear_recipe();
+    }
+    if (device_time_ > absl::ZeroDuration()) {
+      progress.set_device_busy(std::clamp(absl::FDivDuration(busy_, device_time_), 0.0, 1.0));
+    }
+    UpdateEtaLocked(progress);
+  });
+}
+
+void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) const {
+  const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
+  const std::optional<absl::Duration> left =
+      context_.sweep != nullptr ? context_.sweep->TimeLeft(context_.shop.clock())
+                                : TimeLeft({run_, busy_, compiling_, context_.shop.compiler->size()},
+                                           progress.trials_total() - progress.trials_done() - known_left);
+  if (left.has_value()) {
+    SetDuration(*left, progress.mutable_eta());
+  } else {
+    progress.clear_eta();
+  }
+}
+
+}  // namespace attune::trials

@@ -1,0 +1,104 @@
+// The trials of a job: asked for by its strategy, compiled ahead, checked and timed on the device, recorded.
+//
+// Three threads: one asks and compiles ahead (CompileAhead), the caller's feeds the device, one records (Recorder). A
+// trial counts as done once it is on disk.
+#ifndef ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
+#define ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/jobs/job.h"
+#include "server/search/candidates.h"
+#include "server/search/strategy.h"
+#include "server/trials/compile_ahead.h"
+#include "server/trials/recorder.h"
+
+namespace attune::trials {
+
+class TrialPhase {
+ public:
+  struct Plan {
+    const search::Subject* subject = nullptr;
+    const search::CandidateSet* candidates = nullptr;
+    search::Strategy* strategy = nullptr;
+    std::vector<size_t> first;  // tried before the strategy is asked, outside its budget
+    bool retry_known = false;   // tries again what another job has tried
+  };
+
+  // Compiling begins at once. Context and plan outlive the phase.
+  TrialPhase(jobs::JobContext& context, Plan plan);
+  ~TrialPhase();
+
+  // Runs all on the device. Cancelled when the operation was asked to stop; what was tried by then is recorded.
+  absl::Status Run(DeviceSession& session);
+
+  // After Run: the trials by candidate, those reused from the store included; without recipes.
+  const std::map<size_t, v1::Trial>& trials() const { return outcomes_; }
+  int64_t run() const { return run_; }            // in this phase
+  int64_t compiles() const { return compiles_; }  // in this phase
+
+ private:
+  // On the compile-ahead thread.
+  std::optional<CompileAhead::Item> Next();
+  std::optional<size_t> AskLocked();
+  std::optional<v1::Trial> Known(size_t index);
+  void Reuse(size_t index, v1::Trial trial);
+  void Compiled();
+
+  // On the device's thread.
+  absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session);
+  // Takes the claim and looks whether another job has tried it meanwhile.
+  std::optional<v1::Trial> Claimed(size_t index, TrialClaims::Claim& claim);
+  // The verdict without running it, if the compiler's report or a twin has it already.
+  bool Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin);
+  // Runs it; nothing when another job was faster, whose trial is `known` then.
+  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
+                        TrialClaims::Claim& claim, std::optional<v1::Trial>& known);
+  // For a trial that needed no run: records it unless another job has.
+  absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin = std::nullopt);
+  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim);
+  std::optional<size_t> FindTwin(const v1::Trial& trial);
+  void NoteLocked(size_t index, const v1::Trial& trial);
+
+  // On the recorder's thread.
+  void Recorded(size_t index, const v1::Trial& trial);
+
+  void UpdateProgress(const v1::Trial* trial, bool reused);
+  void UpdateEtaLocked(v1::OperationProgress& progress) const;
+
+  jobs::JobContext& context_;
+  const Plan plan_;
+  std::mutex mutex_;
+  std::deque<size_t> first_;
+  const int64_t known_;  // of those to be asked for
+  std::set<size_t> asked_;
+  std::map<size_t, v1::Trial> outcomes_;
+  std::map<std::string, std::vector<size_t>> by_artifact_;  // sha256 to those that ran
+  std::optional<size_t> leader_;                            // fastest outcome
+  int64_t run_ = 0;
+  int64_t compiles_ = 0;
+  // The device's side of the progress; guarded by mutex_.
+  absl::Duration device_time_;  // of the phase, the turns of others left out
+  absl::Duration busy_;
+  absl::Duration compiling_;  // that the codes of the trials run took, one after the other
+  absl::Status lost_;         // why the last trial was LOST
+  int lost_in_a_row_ = 0;
+  Recorder recorder_;
+  CompileAhead ahead_;
+};
+
+}  // namespace attune::trials
+
+#endif  // ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_

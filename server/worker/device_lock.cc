@@ -1,0 +1,100 @@
+#include "server/worker/device_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace attune::worker {
+namespace {
+
+std::string FileName(const attune::v1::Device& device) {
+  std::string name = device.uuid().empty() ? device.id() : device.uuid();
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '_');
+  return name + ".lock";
+}
+
+// As mkdir -p. What is there already is judged when it is opened.
+absl::Status MakeDirectories(const std::filesystem::path& path) {
+  if (mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
+  const std::filesystem::path parent = path.parent_path();
+  const absl::Status failed = absl::ErrnoToStatus(errno, absl::StrCat("cannot make lock_dir '", path.string(), "'"));
+  if (errno != ENOENT || parent.empty() || parent == path) return failed;
+  if (absl::Status status = MakeDirectories(parent); !status.ok()) return status;
+  return mkdir(path.c_str(), 0755) == 0 || errno == EEXIST ? absl::OkStatus() : failed;
+}
+
+// The directory's descriptor: what is checked is then what is used, whoever renames it meanwhile.
+absl::StatusOr<int> OpenDirectory(const std::string& path) {
+  if (absl::Status status = MakeDirectories(path); !status.ok()) return status;
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("lock_dir '", path, "' is a symbolic link or not a directory; name a directory"));
+  }
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open lock_dir '", path, "'"));
+  struct stat info = {};
+  fstat(fd, &info);
+  const bool ours = info.st_uid == geteuid() || info.st_uid == 0;
+  if (ours && (info.st_mode & S_IWOTH) == 0) return fd;
+  close(fd);
+  if (!ours) {
+    return absl::FailedPreconditionError(absl::StrCat("lock_dir '", path, "' belongs to user ", info.st_uid,
+                                                      "; it must belong to user ", geteuid(), " or to root"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("lock_dir '", path, "' may be written to by every user, each of whom could block the device; ",
+                   "name one that only its owner and group may write to"));
+}
+
+// "process 12", or what can be said of one that this process cannot see; empty when nobody holds it any more.
+std::string Holder(int fd) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  if (fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return "";
+  return lock.l_pid > 0 ? absl::StrCat("process ", lock.l_pid) : "a process of another container or host";
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& directory, const attune::v1::Device& device) {
+  if (directory.empty()) return absl::InvalidArgumentError("lock_dir is empty; it must name a directory");
+  const std::string folder_path(directory == "/" ? "/" : absl::StripSuffix(directory, "/"));
+  const absl::StatusOr<int> folder = OpenDirectory(folder_path);
+  if (!folder.ok()) return folder.status();
+  const absl::Cleanup close_folder = [&folder] { close(*folder); };
+
+  const std::string path = absl::StrCat(folder_path, "/", FileName(device));
+  const int fd =
+      openat(*folder, FileName(device).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
+  if (fd < 0 && errno == ELOOP) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link; remove it"));
+  }
+  if (fd < 0) return absl::ErrnoToStatus(errno, path);
+  DeviceLock taken(fd);
+  while (true) {
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    if (fcntl(fd, F_SETLK, &lock) == 0) return taken;
+    if (errno != EAGAIN && errno != EACCES) return absl::ErrnoToStatus(errno, path);
+    const std::string holder = Holder(fd);
+    if (holder.empty()) continue;  // it has let go in between
+    return absl::FailedPreconditionError(
+        absl::StrCat("device ", device.id(), " (", device.model(), ") is in use by ", holder, ", which holds ", path));
+  }
+}
+
+DeviceLock::~DeviceLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+}  // namespace attune::worker

@@ -1,0 +1,248 @@
+#include "server/worker/device_session.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/attune/problem.h"
+#include "server/base/clock.h"
+#include "server/measure/measure.h"
+#include "server/worker/device_timer.h"
+
+namespace attune::worker {
+namespace {
+
+using worker::v1::TrialResponse;
+
+// With this many samples an interval still so wide says that the times do not settle; with fewer, that there was no
+// time to find out.
+constexpr int kEnoughSamples = 20;
+constexpr double kUnstableWidth = 0.25;
+
+double MillisecondsSince(absl::Duration start) { return absl::ToDoubleMilliseconds(SteadyNow() - start); }
+
+bool CannotRunHere(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
+}
+
+void SetVerdict(TrialResponse& response, attune::v1::Verdict verdict, absl::string_view detail) {
+  response.set_verdict(verdict);
+  response.set_detail(std::string(detail));
+}
+
+// A CPU runs its kernels on the cores that compile, serve and do everything else: times that spread there say nothing
+// of the variant.
+bool SharesItsCores(const attune::v1::Device& device) { return device.warp_size() == 1; }
+
+// Empty, or why the timing is UNSTABLE. Contention is another process's fault.
+std::string Unsettled(const attune::v1::Device& device, const attune::v1::Timing& timing) {
+  if (timing.settled() || timing.contended() || SharesItsCores(device) || timing.samples() < kEnoughSamples) return "";
+  const double width = timing.median_us() > 0 ? (timing.high_us() - timing.low_us()) / timing.median_us() : 0;
+  if (width <= kUnstableWidth) return "";
+  return absl::StrFormat("its times do not settle: %.3g to %.3g us around %.3g us after %d samples", timing.low_us(),
+                         timing.high_us(), timing.median_us(), timing.samples());
+}
+
+template <typename T>
+worker::v1::Response Answer(absl::StatusOr<T> result, T* (worker::v1::Response::*field)()) {
+  if (!result.ok()) return ErrorResponse(result.status());
+  worker::v1::Response response;
+  *(response.*field)() = *std::move(result);
+  return response;
+}
+
+}  // namespace
+
+worker::v1::Response DeviceSession::Handle(const worker::v1::Request& request) {
+  using worker::v1::Request;
+  using worker::v1::Response;
+  switch (request.kind_case()) {
+    case Request::kDescribe: {
+      Response response;
+      *response.mutable_describe()->add_devices() = info_;
+      return response;
+    }
+    case Request::kPrepare:
+      return Answer(Prepare(request.prepare()), &Response::mutable_prepare);
+    case Request::kTrial:
+      return Answer(Trial(request.trial()), &Response::mutable_trial);
+    case Request::kPlayOff:
+      return Answer(PlayOff(request.play_off()), &Response::mutable_play_off);
+    case Request::kFloor:
+      return Answer(Floor(request.floor()), &Response::mutable_floor);
+    case Request::kRelease:
+      return Answer(absl::StatusOr<worker::v1::ReleaseResponse>(Release()), &Response::mutable_release);
+    default:
+      return NotServed(request, "device");
+  }
+}
+
+absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker::v1::PrepareRequest& request) {
+  const absl::Duration start = SteadyNow();
+  // The old problem's memory goes before the new one's is taken.
+  prepared_.reset();
+  request_.reset();
+  absl::StatusOr<Problem> problem = FromProto(request.problem());
+  if (!problem.ok()) return problem.status();
+  if (absl::Status status = EnsureDevice(); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<verify::PreparedProblem>> prepared =
+      verify::PreparedProblem::Create(*device_, *problem, request);
+  if (!prepared.ok()) return prepared.status();
+  prepared_ = *std::move(prepared);
+  request_ = request;
+  worker::v1::PrepareResponse response;
+  response.set_prepare_ms(MillisecondsSince(start));
+  return response;
+}
+
+absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialRequest& request) {
+  if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
+  absl::StatusOr<TrialResponse> response = prepared_->Check(request.candidate());
+  if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK || request.check_only()) return response;
+
+  const absl::Duration start = SteadyNow();
+  absl::StatusOr<std::unique_ptr<verify::TimedCandidate>> timed = prepared_->ForTiming(request.candidate());
+  if (!timed.ok()) {
+    if (!CannotRunHere(timed.status())) return timed.status();
+    SetVerdict(*response, attune::v1::VERDICT_INFEASIBLE, timed.status().message());
+    return response;
+  }
+  DeviceTimer timer(*device_, (*timed)->runnables(), request.policy());
+  absl::StatusOr<attune::v1::Timing> timing =
+      measure::Measure(timer, request.policy(), measure::Options(), request.leader_us());
+  if (!timing.ok()) return timing.status();
+  absl::Status checked = SetTiming(**timed, timer, *timing, verify::PreparedProblem::Occasion::kTrial, *response);
+  if (!checked.ok()) return checked;
+  response->set_time_ms(MillisecondsSince(start));
+  return response;
+}
+
+absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, DeviceTimer& timer,
+                                      const attune::v1::Timing& timing, verify::PreparedProblem::Occasion occasion,
+                                      TrialResponse& response) {
+  absl::StatusOr<verify::Finding> finding = prepared_->CheckTimed(
+      timed, timer.sets(), [&timer] { return timer.RunAgain(); }, occasion);
+  if (!finding.ok()) return finding.status();
+  if (!finding->ok()) {
+    SetVerdict(response, finding->verdict, finding->detail);
+    return absl::OkStatus();
+  }
+  *response.mutable_timing() = timing;
+  if (const std::string why = Unsettled(info_, timing); !why.empty())
+    SetVerdict(response, attune::v1::VERDICT_UNSTABLE, why);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
+  if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
+  absl::StatusOr<std::vector<TrialResponse>> results = CheckAll(request);
+  if (!results.ok()) return results.status();
+
+  const absl::Duration start = SteadyNow();
+  std::vector<std::unique_ptr<verify::TimedCandidate>> timed;
+  std::vector<std::unique_ptr<DeviceTimer>> timers;
+  std::vector<measure::Timer*> contestants;
+  std::vector<TrialResponse*> contestant_results;
+  for (int i = 0; i < request.candidates_size(); ++i) {
+    TrialResponse& result = (*results)[i];
+    if (result.verdict() != attune::v1::VERDICT_OK) continue;
+    absl::StatusOr<std::unique_ptr<verify::TimedCandidate>> candidate = prepared_->ForTiming(request.candidates(i));
+    if (!candidate.ok()) {
+      if (!CannotRunHere(candidate.status())) return candidate.status();
+      SetVerdict(result, attune::v1::VERDICT_INFEASIBLE, candidate.status().message());
+      continue;
+    }
+    timed.push_back(*std::move(candidate));
+    timers.push_back(std::make_unique<DeviceTimer>(*device_, timed.back()->runnables(), request.policy()));
+    contestants.push_back(timers.back().get());
+    contestant_results.push_back(&result);
+  }
+  if (!contestants.empty()) {
+    measure::Options options;
+    if (request.rounds() > 0) options.min_samples = options.max_samples = request.rounds();
+    absl::StatusOr<std::vector<attune::v1::Timing>> timings = measure::PlayOff(contestants, request.policy(), options);
+    if (!timings.ok()) return timings.status();
+    if (absl::Status status = CheckTogether(contestants.size()); !status.ok()) return status;
+    for (size_t i = 0; i < contestants.size(); ++i) {
+      absl::Status status = SetTiming(*timed[i], *timers[i], (*timings)[i], verify::PreparedProblem::Occasion::kPlayOff,
+                                      *contestant_results[i]);
+      if (!status.ok()) return status;
+      contestant_results[i]->set_time_ms(MillisecondsSince(start));
+    }
+  }
+  worker::v1::PlayOffResponse response;
+  for (TrialResponse& result : *results) response.add_results()->Swap(&result);
+  return response;
+}
+
+// Timed in turn, contestants share the inputs: damage is found now, and who did it when each is played off alone.
+absl::Status DeviceSession::CheckTogether(size_t contestants) {
+  if (contestants < 2) return absl::OkStatus();
+  absl::StatusOr<std::string> damage = prepared_->RepairInputs();
+  if (!damage.ok() || damage->empty()) return damage.status();
+  return absl::UnavailableError(
+      absl::StrCat("one of ", contestants, " contestants that were timed in turn changed what they share: ", *damage));
+}
+
+absl::StatusOr<std::vector<TrialResponse>> DeviceSession::CheckAll(const worker::v1::PlayOffRequest& request) {
+  std::vector<TrialResponse> results(request.candidates_size());
+  if (request.fresh_seed() == 0) {
+    for (TrialResponse& result : results) result.set_verdict(attune::v1::VERDICT_OK);
+    return results;
+  }
+  worker::v1::PrepareRequest fresh = *request_;
+  fresh.set_seed(request.fresh_seed());
+  if (absl::Status status = Prepare(fresh).status(); !status.ok()) return status;
+  for (int i = 0; i < request.candidates_size(); ++i) {
+    absl::StatusOr<TrialResponse> checked = prepared_->Check(request.candidates(i));
+    if (!checked.ok()) return checked.status();
+    results[i] = *std::move(checked);
+  }
+  return results;
+}
+
+absl::StatusOr<worker::v1::FloorResponse> DeviceSession::Floor(const worker::v1::FloorRequest& request) {
+  if (absl::Status status = EnsureDevice(); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<device::Module>> module = device_->Load(
+      absl::MakeConstSpan(reinterpret_cast<const std::byte*>(request.artifact().data()), request.artifact().size()));
+  if (!module.ok()) return module.status();
+  attune::v1::LaunchRecipe recipe;
+  attune::v1::KernelLaunch* launch = recipe.add_launches();
+  launch->set_entry(request.entry());
+  for (attune::v1::Dim3* size : {launch->mutable_grid(), launch->mutable_block()}) {
+    size->set_x(1);
+    size->set_y(1);
+    size->set_z(1);
+  }
+  absl::StatusOr<std::unique_ptr<device::Runnable>> runnable = device_->Bind(**module, recipe, {});
+  if (!runnable.ok()) return runnable.status();
+  device::Runnable* const runnables[] = {runnable->get()};
+  DeviceTimer timer(*device_, runnables, attune::v1::POLICY_HOT);
+  absl::StatusOr<attune::v1::Timing> timing = measure::Measure(timer, attune::v1::POLICY_HOT, measure::Options(), 0);
+  if (!timing.ok()) return timing.status();
+  worker::v1::FloorResponse response;
+  *response.mutable_timing() = *std::move(timing);
+  return response;
+}
+
+worker::v1::ReleaseResponse DeviceSession::Release() {
+  prepared_.reset();
+  device_.reset();
+  return {};
+}
+
+absl::Status DeviceSession::EnsureDevice() {
+  if (device_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<device::Device>> device = open_();
+  if (!device.ok()) return device.status();
+  device_ = *std::move(device);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceSession::EnsurePrepared() {
+  if (prepared_ != nullptr) return absl::OkStatus();
+  if (!request_.has_value()) return absl::FailedPreconditionError("no problem has been prepared");
+  return Prepare(worker::v1::PrepareRequest(*request_)).status();
+}
+
+}  // namespace attune::worker

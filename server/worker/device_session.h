@@ -1,0 +1,54 @@
+// --role=device: checks and times candidates on the one device that this process holds.
+#ifndef ATTUNE_SERVER_WORKER_DEVICE_SESSION_H_
+#define ATTUNE_SERVER_WORKER_DEVICE_SESSION_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/device/device.h"
+#include "server/verify/verify.h"
+#include "server/worker/device_timer.h"
+#include "server/worker/session.h"
+
+namespace attune::worker {
+
+// The device is opened when a request first needs it and again after Release; the problem prepared last comes with it.
+class DeviceSession : public Session {
+ public:
+  using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<device::Device>>()>;
+  DeviceSession(const attune::v1::Device& info, OpenDevice open) : info_(info), open_(std::move(open)) {}
+
+  worker::v1::Response Handle(const worker::v1::Request& request) override;
+
+ private:
+  absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request);
+  absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request);
+  absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request);
+  absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request);
+  worker::v1::ReleaseResponse Release();
+
+  absl::Status EnsureDevice();
+  absl::Status EnsurePrepared();
+  // Adds the timing, or what timing has brought to light of the candidate. An error when the device failed.
+  absl::Status SetTiming(const verify::TimedCandidate& timed, DeviceTimer& timer, const attune::v1::Timing& timing,
+                         verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);
+  // Unavailable when contestants timed in turn have changed an input.
+  absl::Status CheckTogether(size_t contestants);
+  // Checks with fresh data; OK with nothing said when the request asks for no check.
+  absl::StatusOr<std::vector<worker::v1::TrialResponse>> CheckAll(const worker::v1::PlayOffRequest& request);
+
+  const attune::v1::Device info_;
+  const OpenDevice open_;
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<verify::PreparedProblem> prepared_;  // lives on device_
+  std::optional<worker::v1::PrepareRequest> request_;  // of the last Prepare that succeeded
+};
+
+}  // namespace attune::worker
+
+#endif  // ATTUNE_SERVER_WORKER_DEVICE_SESSION_H_

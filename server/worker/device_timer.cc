@@ -1,0 +1,42 @@
+#include "server/worker/device_timer.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+
+namespace attune::worker {
+namespace {
+
+// Long enough for a power-capped device to raise its clock again, short against a trial.
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+
+}  // namespace
+
+absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
+  runs_ = runs;
+  const absl::StatusOr<double> seconds =
+      policy_ == attune::v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()) : device_.TimeHot(runnables_, runs);
+  if (!seconds.ok()) return seconds.status();
+  const device::Telemetry now = device_.ReadTelemetry();
+  Sample sample;
+  sample.us = *seconds * 1e6;
+  sample.sm_clock_mhz = now.sm_clock_mhz;
+  sample.power_w = now.power_w;
+  sample.temperature_c = now.temperature_c;
+  sample.throttle_reasons = now.throttle_reasons;
+  sample.contended = now.contended;
+  return sample;
+}
+
+absl::Status DeviceTimer::RunAgain() {
+  return policy_ == attune::v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()).status()
+                                            : device_.TimeHot(runnables_, runs_).status();
+}
+
+size_t DeviceTimer::sets() const {
+  return policy_ == attune::v1::POLICY_COLD ? 1 : std::min(static_cast<size_t>(runs_), runnables_.size());
+}
+
+void DeviceTimer::Pause() { absl::SleepFor(kPause); }
+
+}  // namespace attune::worker

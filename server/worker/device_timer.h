@@ -1,0 +1,33 @@
+// A candidate on a device as the timing protocol sees it.
+#ifndef ATTUNE_SERVER_WORKER_DEVICE_TIMER_H_
+#define ATTUNE_SERVER_WORKER_DEVICE_TIMER_H_
+
+#include "absl/types/span.h"
+#include "server/device/device.h"
+#include "server/measure/measure.h"
+
+namespace attune::worker {
+
+// `device`, and what `runnables` points to, outlive it.
+class DeviceTimer : public measure::Timer {
+ public:
+  DeviceTimer(device::Device& device, absl::Span<device::Runnable* const> runnables, attune::v1::Policy policy)
+      : device_(device), runnables_(runnables), policy_(policy) {}
+
+  absl::StatusOr<Sample> Take(int runs) override;
+  void Pause() override;
+
+  // Runs what the last sample ran (HOT: its graph): the first sets() runnables, each at least once.
+  absl::Status RunAgain();
+  size_t sets() const;
+
+ private:
+  device::Device& device_;
+  absl::Span<device::Runnable* const> runnables_;
+  attune::v1::Policy policy_;
+  int runs_ = 1;  // of the last sample
+};
+
+}  // namespace attune::worker
+
+#endif  // ATTUNE_SERVER_WORKER_DEVICE_TIMER_H_

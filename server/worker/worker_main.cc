@@ -1,0 +1,102 @@
+// attune-worker: one process that compiles, or holds a device, or looks what the host has, for the daemon that started
+// it (DESIGN: processes). Not meant to be started by hand.
+#include <stdlib.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "server/device/device.h"
+#include "server/worker/compile_session.h"
+#include "server/worker/device_lock.h"
+#include "server/worker/device_session.h"
+#include "server/worker/sandbox.h"
+#include "server/worker/session.h"
+
+ABSL_FLAG(std::string, role, "", "what this worker does: compile, device or probe");
+ABSL_FLAG(std::string, device, "", "with --role=device: the device's id, as in cuda:0");
+ABSL_FLAG(int, fd, 3, "descriptor of the socket to the daemon");
+ABSL_FLAG(std::string, emulate, "", "device profile whose limits CUDA devices take on, as in l4; empty: none");
+ABSL_FLAG(std::string, lock_dir, "", "with --role=device: directory of the device locks");
+
+namespace attune::worker {
+namespace {
+
+using Backends = std::vector<std::unique_ptr<device::Backend>>;
+
+absl::StatusOr<std::pair<device::Backend*, attune::v1::Device>> FindDevice(const Backends& backends,
+                                                                           const std::string& id) {
+  for (const std::unique_ptr<device::Backend>& backend : backends) {
+    for (const attune::v1::Device& device : backend->Devices()) {
+      if (device.id() == id) return std::pair(backend.get(), device);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("--device is '", id, "', which this host does not have"));
+}
+
+int Run(Session& session) {
+  const absl::Status status = Serve(absl::GetFlag(FLAGS_fd), session);
+  if (status.ok()) return EXIT_SUCCESS;
+  std::cerr << "attune-worker --role=" << absl::GetFlag(FLAGS_role) << ": " << status.message() << std::endl;
+  return EXIT_FAILURE;
+}
+
+int RunDevice(const Backends& backends) {
+  auto found = FindDevice(backends, absl::GetFlag(FLAGS_device));
+  if (!found.ok()) {
+    FailedSession failed(found.status());
+    return Run(failed);
+  }
+  const auto& [backend, info] = *found;
+  const absl::StatusOr<DeviceLock> lock = DeviceLock::Take(absl::GetFlag(FLAGS_lock_dir), info);
+  if (!lock.ok()) {
+    FailedSession failed(lock.status());
+    return Run(failed);
+  }
+  device::Backend* const opener = backend;
+  DeviceSession session(info, [opener, id = info.id()] { return opener->Open(id); });
+  return Run(session);
+}
+
+int Main() {
+  const std::string role = absl::GetFlag(FLAGS_role);
+  if (role != "compile" && role != "device" && role != "probe") {
+    std::cerr << "attune-worker: --role is '" << role << "'; allowed are compile, device and probe" << std::endl;
+    return 2;
+  }
+  // A host that forbids the filter still tunes; what is lost is a second wall, and the log says so.
+  if (absl::Status status = DenySystemCalls(); !status.ok()) {
+    std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;
+  }
+  ExitWithPeer(absl::GetFlag(FLAGS_fd));
+  // NVRTC 13 answers from the driver's cache where there is one, without a log and so without a resource report. Both
+  // read this when they are loaded. The artifact store is our cache.
+  if (role == "compile") setenv("CUDA_CACHE_DISABLE", "1", /*overwrite=*/1);
+  Backends backends = device::HostBackends(absl::GetFlag(FLAGS_emulate));
+  if (role == "device") return RunDevice(backends);
+  if (role == "probe") {
+    ProbeSession session(std::move(backends));
+    return Run(session);
+  }
+  CompileSession session(std::move(backends));
+  return Run(session);
+}
+
+}  // namespace
+}  // namespace attune::worker
+
+int main(int argc, char** argv) {
+  if (absl::Status status = attune::worker::HardenProcess(); !status.ok()) {
+    std::cerr << "attune-worker: " << status.message() << std::endl;
+    return EXIT_FAILURE;
+  }
+  absl::SetProgramUsageMessage("compiles and measures kernels for attuned, which starts it");
+  absl::ParseCommandLine(argc, argv);
+  return attune::worker::Main();
+}
