@@ -205,7 +205,9 @@ class TextReader {
     const absl::string_view key = part.substr(0, digits);
     const absl::string_view number = digits == absl::string_view::npos ? absl::string_view() : part.substr(digits);
     if (key == "softcap") {
-      if (!absl::SimpleAtod(number, &problem_.softcap) || !(problem_.softcap > 0)) {
+      // SimpleAtod takes white space around a number.
+      const bool spaced = number.find_first_of(" \t\n\v\f\r") != absl::string_view::npos;
+      if (spaced || !absl::SimpleAtod(number, &problem_.softcap) || !(problem_.softcap > 0)) {
         return Error(absl::StrCat(Quoted(part), " must be a number from ", kSoftcaps, ", as in softcap30"));
       }
       return Once("softcap");

@@ -6,9 +6,11 @@ import struct
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "golden")]
 import buffers
 from buffers import Problem
+from golden import golden
 
 
 def ints(data):
@@ -16,6 +18,11 @@ def ints(data):
 
 
 class Sizes(unittest.TestCase):
+    def test_sequences_are_as_long_as_the_daemons(self):
+        for case in golden("work"):
+            problem = Problem(case["problem"])
+            self.assertEqual((problem.q_lengths(), problem.kv_lengths()), (case["q"], case["kv"]), case["problem"])
+
     def test_a_plain_problem_has_five_tensors_at_most(self):
         inputs, outputs = buffers.make(Problem("b2.h4.kvh2.q5.kv7.d8.f16.lse"))
         self.assertEqual({role: len(data) for role, data in inputs.items()}, {"Q": 640, "K": 448, "V": 448})

@@ -8,9 +8,11 @@ import tempfile
 import types
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "golden")]
 import jobs
 import launch
+from golden import golden
 
 RECIPE = types.SimpleNamespace(
     scratch=[
@@ -69,6 +71,44 @@ class FakeDevice:
 
     def read(self, address, size):
         return self.output * (size // len(self.output))
+
+
+def fake_bindings(calls):
+    """As much of cuda.bindings.driver as encode() uses; what is called goes to `calls`."""
+    names = ("type", "rank", "address", "dims", "strides", "box", "steps", "interleave", "swizzle", "promotion", "fill")
+    memory = ctypes.create_string_buffer(bytes([7]) * 128, 128)
+
+    def encode_tiled(*given):
+        calls.append(dict(zip(names, given, strict=True)))
+        return 0, types.SimpleNamespace(getPtr=lambda: ctypes.addressof(memory))
+
+    return types.SimpleNamespace(
+        cuTensorMapEncodeTiled=encode_tiled,
+        cuuint32_t=int,
+        cuuint64_t=int,
+        # cuda.h's numbers.
+        CUtensorMapDataType=types.SimpleNamespace(
+            CU_TENSOR_MAP_DATA_TYPE_UINT8=0,
+            CU_TENSOR_MAP_DATA_TYPE_FLOAT16=6,
+            CU_TENSOR_MAP_DATA_TYPE_FLOAT32=7,
+            CU_TENSOR_MAP_DATA_TYPE_BFLOAT16=9,
+        ),
+        CUtensorMapInterleave=types.SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE=0),
+        CUtensorMapSwizzle=int,
+        CUtensorMapL2promotion=int,
+        CUtensorMapFloatOOBfill=types.SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE=0),
+    )
+
+
+class Encode(unittest.TestCase):
+    def test_the_driver_is_called_as_the_daemon_calls_it(self):
+        for case in golden("tensor_maps")["calls"]:
+            calls = []
+            device = launch.Device.__new__(launch.Device)
+            device._api = fake_bindings(calls)
+            encoded = device.encode(case["map"], case["call"]["address"])
+            self.assertEqual(bytes(encoded), bytes([7]) * 128)
+            self.assertEqual(calls, [case["call"]])
 
 
 class Launch(unittest.TestCase):

@@ -60,7 +60,7 @@ class Problem(buffers.Problem):
 
     def least_bytes(self):
         rows_q, rows_kv = self.batch * self.heads_q * self.seq_q, self.batch * self.heads_kv * self.seq_kv
-        return 4 * (rows_q + rows_kv) * self.head_dim
+        return 4 * (rows_q + rows_kv) * self.head_dim + (4 * rows_q if self.lse else 0)
 
 
 @dataclasses.dataclass(frozen=True)

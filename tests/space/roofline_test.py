@@ -5,8 +5,10 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "golden")]
 import roofline
+from golden import golden
 from roofline import Problem
 
 
@@ -41,6 +43,17 @@ class ProblemText(unittest.TestCase):
         for rest in ("window64", "varlen", "page16", "causal-br", "kv256.causal"):
             with self.assertRaisesRegex(ValueError, "the prior knows"):
                 Problem(f"b1.h8.q128.d64.f16.{rest}")
+
+    def test_bytes_are_the_daemons(self):
+        known = 0
+        for case in golden("work"):
+            try:
+                problem = Problem(case["problem"])
+            except ValueError:
+                continue
+            known += 1
+            self.assertEqual(problem.least_bytes(), case["bytes"], case["problem"])
+        self.assertGreater(known, 5)
 
 
 class Prior(unittest.TestCase):

@@ -12,7 +12,7 @@ from attune.problem import Problem
 from attune_bench.inputs import Inputs, make_inputs
 from attune_bench.records import Accuracy
 from attune_bench.reference import exact, plain
-from attune_bench.tolerance import ALLOWED, Errors, why_wrong
+from attune_bench.tolerance import errors_of, why_wrong
 
 # Seed and mean of K and V. Seeds that timing does not use.
 _CASES = ((1001, 0.0), (1002, 1.0))
@@ -40,21 +40,6 @@ def make_cases(problem: Problem) -> list[Case]:
     return cases
 
 
-def _errors(problem: Problem, output: torch.Tensor, case: Case) -> Errors:
-    allowed = ALLOWED[problem.dtype]
-    error = (output.float() - case.reference).abs_()
-    magnitude = case.reference.abs()
-    right = int((error <= allowed + allowed * magnitude).sum())  # a comparison with NaN never holds
-    largest = error.max().item()
-    return Errors(
-        wrong_elements=error.numel() - right,
-        elements=error.numel(),
-        max_abs_error=largest if math.isfinite(largest) else math.inf,
-        max_reference=magnitude.max().item(),
-        plain_max_abs_error=case.plain_max_abs_error,
-    )
-
-
 def _poison_free_memory(like: torch.Tensor) -> None:
     """Makes the next tensor of this size come filled with NaN, so that what a contestant leaves unwritten shows."""
     torch.cuda.empty_cache()
@@ -71,7 +56,7 @@ def check(problem: Problem, run: Callable[[Inputs], torch.Tensor], cases: list[C
             why = why or f"the result is {list(output.shape)}; expected is {list(case.reference.shape)}"
             worst = math.inf
             continue
-        errors = _errors(problem, output, case)
+        errors = errors_of(problem.dtype, output.float(), case.reference, case.plain_max_abs_error)
         worst, plain_error = max(worst, errors.max_abs_error), max(plain_error, case.plain_max_abs_error)
         why = why or why_wrong(problem.dtype, errors)
     return Accuracy(worst if math.isfinite(worst) else None, plain_error, len(cases)), why

@@ -1,6 +1,7 @@
 """The lock under which daemons use a device, held by the bench while it times: no worker then shares the device.
 
 It is a POSIX record lock on `<lock_dir>/<uuid>.lock`: as server/worker/device_lock.h, which says why.
+Where it is: tests/golden/device_lock.json.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def default_lock_dir(data: Path) -> Path:
 
 def lock_file(lock_dir: Path, uuid: str) -> Path:
     """Where the lock of the device with this UUID (or id, where it has none) is."""
-    return lock_dir / f"{re.sub('[^0-9A-Za-z-]', '_', uuid)}.lock"
+    name = re.sub(b"[^0-9A-Za-z-]", b"_", uuid.encode()).decode()
+    return lock_dir / f"{name}.lock"
 
 
 @contextmanager

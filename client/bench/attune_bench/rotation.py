@@ -1,16 +1,19 @@
-"""How many copies of the inputs the timed runs go through, by the daemon's rule for HOT timing."""
+"""How many copies of the inputs the timed runs go through, by the daemon's rule for HOT timing
+(server/verify/prepared_problem.cc), held to it by tests/golden/rotation.json."""
 
 from __future__ import annotations
 
 MOST_SETS = 8
-MEMORY_SHARE = 0.25
 
 
 def set_count(set_bytes: int, l2_bytes: int, memory_bytes: int) -> int:
-    """As many sets as exceed twice the L2, at most MOST_SETS and at most a quarter of the memory; at least one.
+    """The fewest sets that exceed twice the L2 or a quarter of the device's memory, at most MOST_SETS.
 
-    Args are bytes: of one problem's Q, K, V and O, of the L2, of the device's memory.
+    Args are bytes: of one problem's tensors, of the L2, of the device's memory (0: not known).
     """
-    past_l2 = 2 * l2_bytes // set_bytes + 1
-    fitting = int(MEMORY_SHARE * memory_bytes) // set_bytes
-    return max(1, min(past_l2, MOST_SETS, fitting))
+    sets = 1
+    while sets < MOST_SETS and sets * set_bytes <= 2 * l2_bytes:
+        if memory_bytes and 4 * sets * set_bytes > memory_bytes:
+            break
+        sets += 1
+    return sets

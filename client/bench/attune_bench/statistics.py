@@ -1,4 +1,5 @@
-"""The median with its distribution-free interval, as docs/measuring.md has it, and the geometric mean."""
+"""The median with its distribution-free interval (docs/measuring.md), held to the daemon's by
+tests/golden/median_interval.json, and the geometric mean."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What counts as right: the daemon's rule (docs/design.md, section 6), as a function of a few figures."""
+"""Which results are right: the daemon's rule (server/verify/compare.cc), held to it by tests/golden/tolerance.json."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 ALLOWED = {"f16": 1e-3, "bf16": 1e-2}  # absolute, and relative to the reference
 _UNIT_STEP = {"f16": 2.0**-10, "bf16": 2.0**-7}  # between neighbouring values around 1
@@ -18,6 +19,21 @@ class Errors:
     max_abs_error: float  # inf when something is not finite
     max_reference: float
     plain_max_abs_error: float  # of the plain computation on the same inputs
+
+
+def errors_of(dtype: str, output: Any, reference: Any, plain_max_abs_error: float) -> Errors:
+    """Of an output and its fp32 reference, both fp32 arrays of torch or numpy and of one shape."""
+    allowed = ALLOWED[dtype]
+    error, magnitude = abs(output - reference), abs(reference)
+    right = int((error <= allowed + allowed * magnitude).sum())  # a comparison with NaN never holds
+    largest = float(error.max())
+    return Errors(
+        wrong_elements=math.prod(error.shape) - right,
+        elements=math.prod(error.shape),
+        max_abs_error=largest if math.isfinite(largest) else math.inf,
+        max_reference=float(magnitude.max()),
+        plain_max_abs_error=plain_max_abs_error,
+    )
 
 
 def largest_allowed(dtype: str, errors: Errors) -> float:

@@ -1,4 +1,7 @@
-"""What a problem needs at least: operations and bytes, and the time that a device's two roofs leave for them."""
+"""What a problem needs at least: operations and bytes, and the time that a device's two roofs leave for them.
+
+The daemon's rule (proto/attune/problem.h), held to it by tests/golden/work.json.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +12,48 @@ from attune.problem import Problem
 ELEMENT_BYTES = 2  # f16 and bf16
 
 
+def sequence_lengths(problem: Problem) -> tuple[list[int], list[int]]:
+    """Queries and keys of each sequence that a problem is tuned on: all the same, or, where sequences have their own,
+    falling evenly from the longest to a batch-th of it."""
+    q, kv = (_falling(longest, problem.batch) for longest in (problem.seq_q, problem.seq_kv))
+    equal_q, equal_kv = [problem.seq_q] * problem.batch, [problem.seq_kv] * problem.batch
+    return q if problem.varlen else equal_q, kv if problem.has_own_lengths else equal_kv
+
+
+def _falling(longest: int, batch: int) -> list[int]:
+    return [-(-longest * left // batch) for left in range(batch, 0, -1)]
+
+
 def visible_pairs(problem: Problem) -> int:
-    """Pairs of a query row and a key it sees, in one head."""
+    """Pairs of a query row and a key it sees, in one head of every sequence."""
+    return sum(_pairs(problem, *lengths) for lengths in zip(*sequence_lengths(problem), strict=True))
+
+
+def _pairs(problem: Problem, q_length: int, kv_length: int) -> int:
     if problem.mask == "none":
-        return problem.seq_q * problem.seq_kv
-    offset = 0 if problem.mask == "causal" else problem.seq_kv - problem.seq_q
-    pairs = 0
-    for row in range(problem.seq_q):
-        end = min(row + offset + 1, problem.seq_kv)
-        first = max(0, row + offset - problem.window + 1) if problem.mask == "window" else 0
-        pairs += max(0, end - first)
-    return pairs
+        return q_length * kv_length
+    end = 1 if problem.mask == "causal" else kv_length - q_length + 1  # of row 0's keys
+    pairs = _clamped_sum(end, q_length, kv_length)
+    return pairs - _clamped_sum(end - problem.window, q_length, kv_length) if problem.mask == "window" else pairs
+
+
+def _clamped_sum(first: int, rows: int, most: int) -> int:
+    """The sum of clamp(first + i, 0, most) over `rows` numbers i from 0 on."""
+    end = first + rows
+    begin = min(max(first, 0), most)  # the terms begin .. stop - 1 are themselves
+    stop = min(max(end, begin), most)
+    return (stop - begin) * (begin + stop - 1) // 2 + max(0, end - max(first, most)) * most
 
 
 def flops(problem: Problem) -> int:
     """Operations of the two products, as FlashAttention counts them: 4 a visible pair and head dimension."""
-    return 4 * problem.batch * problem.heads_q * problem.head_dim * visible_pairs(problem)
+    return 4 * problem.heads_q * problem.head_dim * visible_pairs(problem)
 
 
 def least_bytes(problem: Problem) -> int:
-    """Q, K, V read once and O (with `.lse` the log-sum-exp too) written once."""
-    rows_q = problem.batch * problem.heads_q * problem.seq_q
-    rows_kv = problem.batch * problem.heads_kv * problem.seq_kv
+    """Compulsory traffic: Q, K, V read once and O (with `.lse` the log-sum-exp too) written once."""
+    q, kv = sequence_lengths(problem)
+    rows_q, rows_kv = problem.heads_q * sum(q), problem.heads_kv * sum(kv)
     return 2 * (rows_q + rows_kv) * problem.head_dim * ELEMENT_BYTES + (4 * rows_q if problem.lse else 0)
 
 

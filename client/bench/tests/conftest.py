@@ -10,7 +10,9 @@ import pytest
 from runs import header, row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path += [str(ROOT / "client/python/tests"), str(ROOT / "tests/e2e")]  # fake, harness
+sys.path += [
+    str(ROOT / folder) for folder in ("client/python/tests", "tests/e2e", "tests/golden")
+]  # fake, harness, golden
 
 FACTS = types.SimpleNamespace(
     name="NVIDIA H200",

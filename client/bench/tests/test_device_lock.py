@@ -1,18 +1,30 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from golden import golden
 
-from attune_bench.device_lock import device_lock, lock_file
+from attune_bench.device_lock import default_lock_dir, device_lock, lock_file
 from attune_bench.error import BenchError
 
 
-def test_the_file_is_the_daemons(tmp_path):
-    assert lock_file(tmp_path, "GPU-12ab-34").name == "GPU-12ab-34.lock"
-    assert lock_file(tmp_path, "opencl:0").name == "opencl_0.lock"
+@pytest.mark.parametrize("case", golden("device_lock")["files"], ids=lambda case: case["file"])
+def test_the_file_is_the_daemons(case, tmp_path):
+    assert lock_file(tmp_path, case["uuid"] or case["id"]).name == case["file"]
+
+
+@pytest.mark.parametrize("case", golden("device_lock")["directories"])
+def test_the_directory_is_the_daemons(case, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if case["root"] else 1000)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    if case["XDG_RUNTIME_DIR"] is not None:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", case["XDG_RUNTIME_DIR"])
+    assert str(default_lock_dir(Path(case["data"]))) == case["directory"]
 
 
 @contextmanager

@@ -3,8 +3,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from golden import golden
 
-from attune_bench.statistics import CONFIDENCE, geometric_mean, left_out_at_each_end, median_interval
+from attune_bench.statistics import CONFIDENCE, Interval, geometric_mean, left_out_at_each_end, median_interval
 
 
 @pytest.mark.parametrize("n", [6, 7, 9, 20, 21, 40, 60])
@@ -16,19 +17,16 @@ def test_the_interval_covers_the_median_with_95_percent_and_no_narrower_one_does
     assert outside(r) <= 1 - CONFIDENCE < outside(r + 1)
 
 
-def test_of_20_samples_the_6th_and_the_15th_are_the_ends():
-    found = median_interval([float(i) for i in range(1, 21)])
-    assert (found.low, found.median, found.high) == (6.0, 10.5, 15.0)
+@pytest.mark.parametrize("case", golden("median_interval")["ranks"], ids=lambda case: str(case["samples"]))
+def test_the_ends_are_the_ranks_that_the_daemon_takes(case):
+    count, out = case["samples"], case["left_out"]
+    found = median_interval([float(i) for i in range(count, 0, -1)])
+    assert (found.low, found.high) == (1 + out, count - out)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_with_fewer_than_6_samples_the_ends_are_the_extremes(n):
-    found = median_interval([float(i) for i in range(n, 0, -1)])
-    assert (found.low, found.high) == (1.0, float(n))
-
-
-def test_the_median_of_an_even_number_is_the_middle_of_two():
-    assert median_interval([4.0, 1.0, 3.0, 2.0]).median == 2.5
+@pytest.mark.parametrize("case", golden("median_interval")["intervals"])
+def test_the_interval_is_the_daemons(case):
+    assert median_interval(case["samples"]) == Interval(case["low"], case["median"], case["high"])
 
 
 def test_an_outlier_moves_no_end_of_the_interval():

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import math
 
+import numpy
 import pytest
+from golden import golden
 
-from attune_bench.tolerance import Errors, largest_allowed, why_wrong
+from attune_bench.tolerance import Errors, errors_of, largest_allowed, why_wrong
 
 GOOD = {
     "wrong_elements": 0,
@@ -43,3 +45,11 @@ def test_one_rounding_step_at_the_largest_value_is_always_free(dtype, step):
 
 def test_a_reference_of_zeros_has_no_rounding_step():
     assert largest_allowed("f16", errors(max_reference=0, plain_max_abs_error=0)) == 0
+
+
+@pytest.mark.parametrize("case", golden("tolerance"), ids=lambda case: case["name"])
+def test_the_daemon_judges_the_same(case):
+    output, reference = (numpy.array([float(x) for x in case[name]], numpy.float32) for name in ("output", "reference"))
+    found = errors_of(case["dtype"], output, reference, case["plain"])
+    assert (found.wrong_elements, found.max_abs_error) == (case["wrong"], float(case["max_error"]))
+    assert (why_wrong(case["dtype"], found) == "") == case["right"]

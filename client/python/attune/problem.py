@@ -244,6 +244,8 @@ _FLAGS = {
     "sinks": ("sinks", True),
     "varlen": ("varlen", True),
 }
+# C0 and C1 controls, DEL, and what reorders or breaks the text around it; surrogates, which are no characters.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NUMBER = re.compile(r"(\d+\.?\d*)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -313,12 +315,23 @@ def _once(key: str, seen: set[str]) -> None:
 
 
 def _whole(part: str, number: str, largest: int) -> int:
-    if not re.fullmatch("[0-9]{1,20}", number) or not 1 <= int(number) <= largest:
+    digits = number.lstrip("0")
+    if not re.fullmatch("[0-9]{1,8}", digits) or int(digits) > largest:
         raise _invalid(f"{_quoted(part)} must be an integer from 1 to {largest}")
-    return int(number)
+    return int(digits)
 
 
 def _quoted(value: str) -> str:
-    """As an error repeats it: short, and nothing that a terminal acts on."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value[:_MOST_QUOTED])
-    return f"'{shown}'" if len(value) <= _MOST_QUOTED else f"'{shown}...' ({len(value.encode())} bytes)"
+    """As an error repeats it: short, and nothing that a terminal acts on (proto/attune/quote.h)."""
+    shown = "".join(_escaped(c) if _CONTROLS.match(c) else c for c in value[:_MOST_QUOTED])
+    return f"'{shown}'" if len(value) <= _MOST_QUOTED else f"'{shown}...' ({len(_bytes(value))} bytes)"
+
+
+def _escaped(character: str) -> str:
+    if character in "\n\r\t":
+        return ascii(character)[1:-1]
+    return "".join(f"\\x{byte:02x}" for byte in _bytes(character))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

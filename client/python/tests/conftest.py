@@ -13,7 +13,8 @@ from twins import Awaited
 import attune
 import attune.aio
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/e2e"))
+TESTS = pathlib.Path(__file__).resolve().parents[3] / "tests"
+sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "golden")]
 
 
 @pytest.fixture
