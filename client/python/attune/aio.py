@@ -1,4 +1,4 @@
-"""The async twin of attune.Client: the same methods, awaited, on grpc.aio.
+"""The async counterpart of attune.Client: the same methods, awaited, on grpc.aio.
 
     async with attune.aio.Client("l4:7411") as client:
         answer = await client.best("b2.h8.q512.d64.f16")

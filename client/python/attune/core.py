@@ -109,4 +109,4 @@ def _checked(server: str) -> str:
         return server
     if colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
         return server
-    raise InvalidArgument(f"server is '{server}'; allowed are host:port with a port of 1..65535, and unix:/path")
+    raise InvalidArgument(f"server is '{server}'; it must be host:port with a port of 1..65535, or unix:/path")

@@ -93,7 +93,7 @@ _COLUMNS: dict[type, tuple[Column, ...]] = {
     ),
     KernelFamily: (
         ("family", lambda family: family.name),
-        ("back end", lambda family: family.backend.name.lower()),
+        ("backend", lambda family: family.backend.name.lower()),
         ("parameters", lambda family: ", ".join(parameter.name for parameter in family.parameters)),
         ("description", lambda family: family.description),
     ),
@@ -154,12 +154,12 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def host_html(host: Host) -> str:
-    """The devices, then what stands in a back end's way."""
+    """The devices, then why a backend is not in use."""
     states = [
         [status.backend.name.lower(), status.compiler if status.available else f"not in use: {status.reason}"]
         for status in host.backends
     ]
-    return table_html(host.devices) + _table(("back end", f"attuned {host.server_version}"), states)
+    return table_html(host.devices) + _table(("backend", f"attuned {host.server_version}"), states)
 
 
 def _time(timing: Timing) -> str:

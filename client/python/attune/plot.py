@@ -28,7 +28,7 @@ def plot_trials(
     except ImportError as error:
         raise ImportError("attune.plot_trials needs matplotlib: pip install 'attune[notebook]'") from error
     if color not in _COLORS:
-        raise InvalidArgument(f"color is {color!r}; allowed are {', '.join(_COLORS)}")
+        raise InvalidArgument(f"color is {color!r}; it must be one of {', '.join(_COLORS)}")
     trials = list(trials)
     parameter, values = _axis(trials, parameter)
     if axes is None:
@@ -57,7 +57,7 @@ def _axis(trials: Sequence[Trial], parameter: str | None) -> tuple[str, list[int
         raise InvalidArgument("trials are none with a parameter; there is nothing to draw")
     chosen = parameter or max(values, key=lambda name: len(values[name]))
     if chosen not in values:
-        raise InvalidArgument(f"parameter is {chosen!r}; allowed are {', '.join(values)}")
+        raise InvalidArgument(f"parameter is {chosen!r}; it must be one of {', '.join(values)}")
     return chosen, sorted(values[chosen])
 
 

@@ -88,9 +88,7 @@ class Problem:
         if isinstance(problem, Problem):
             return problem
         if not isinstance(problem, str):
-            raise _invalid(
-                f"problem is {problem!r}; allowed are a Problem and its text, as in b2.h8.q512.d64.f16.causal"
-            )
+            raise _invalid(f"problem is {problem!r}; it must be a Problem or its text, as in b2.h8.q512.d64.f16.causal")
         return _parse(problem)
 
     @staticmethod

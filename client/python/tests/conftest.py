@@ -7,8 +7,8 @@ import pathlib
 import sys
 
 import pytest
+from awaited import Awaited
 from fake import FakeClock, FakeServer
-from twins import Awaited
 
 import attune
 import attune.aio

@@ -13,7 +13,7 @@ UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 @pytest.mark.parametrize("address", ["nonsense", "host:0", "host:70000", ":7411", "unix:"])
 def test_an_address_that_is_none_is_rejected(address):
-    with pytest.raises(attune.InvalidArgument, match=r"allowed are host:port with a port of 1..65535, and unix:/path"):
+    with pytest.raises(attune.InvalidArgument, match=r"it must be host:port with a port of 1..65535, or unix:/path"):
         attune.Client(address)
 
 

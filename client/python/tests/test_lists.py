@@ -34,7 +34,7 @@ def test_no_more_is_asked_for_than_wanted(connect, server, many):
 
 
 def test_a_limit_that_is_none_is_named(connect, server):
-    with pytest.raises(attune.InvalidArgument, match="limit is 0; allowed are None and whole numbers above 0"):
+    with pytest.raises(attune.InvalidArgument, match="limit is 0; it must be None or a positive integer"):
         connect(server).trials(limit=0)
 
 
@@ -56,7 +56,7 @@ def test_trials_are_filtered_by_the_server(connect, server, many):
 
 
 def test_an_order_that_is_none_is_named(connect, server):
-    with pytest.raises(attune.InvalidArgument, match="order is 'best'; allowed are newest, fastest"):
+    with pytest.raises(attune.InvalidArgument, match="order is 'best'; it must be one of newest, fastest"):
         connect(server).trials(order="best")
 
 

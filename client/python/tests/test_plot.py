@@ -71,8 +71,8 @@ def test_draws_into_the_axes_given():
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ({"parameter": "STAGES"}, "parameter is 'STAGES'; allowed are BLOCK_M, WARPS"),
-        ({"color": "device"}, "color is 'device'; allowed are verdict, family"),
+        ({"parameter": "STAGES"}, "parameter is 'STAGES'; it must be one of BLOCK_M, WARPS"),
+        ({"color": "device"}, "color is 'device'; it must be one of verdict, family"),
     ],
 )
 def test_what_is_not_allowed_is_named(arguments, what):

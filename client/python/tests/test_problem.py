@@ -69,7 +69,7 @@ def test_a_field_that_is_not_allowed_is_named(fields, what):
 
 
 def test_what_is_neither_a_problem_nor_text_is_named():
-    with pytest.raises(InvalidArgument, match="problem is 512; allowed are a Problem and its text"):
+    with pytest.raises(InvalidArgument, match="problem is 512; it must be a Problem or its text"):
         Problem.of(512)
 
 

@@ -68,7 +68,7 @@ def test_a_word_names_a_member(text):
 
 
 def test_a_word_that_is_none_lists_what_is_allowed():
-    with pytest.raises(InvalidArgument, match="policy is 'warm'; allowed are HOT, COLD"):
+    with pytest.raises(InvalidArgument, match="policy is 'warm'; it must be one of HOT, COLD"):
         values.Policy.of("warm")
 
 

@@ -45,7 +45,7 @@ def read(name: str, argument: Any, stream: Callable[[], int]) -> Array:
     if hasattr(argument, "__dlpack__"):
         return _from_dlpack(name, argument, stream)
     raise InvalidArgument(
-        f"{name} is of type {type(argument).__name__}; allowed are torch tensors and whatever has "
+        f"{name} is of type {type(argument).__name__}; it must be a torch tensor or have "
         "__cuda_array_interface__ or __dlpack__"
     )
 

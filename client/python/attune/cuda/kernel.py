@@ -53,10 +53,10 @@ class Kernel:
         stream: Any = None,
         *,
         sinks: Any = None,
-        q_bounds: Any = None,
-        kv_bounds: Any = None,
-        kv_lengths: Any = None,
-        page_table: Any = None,
+        cu_seqlens_q: Any = None,
+        cu_seqlens_k: Any = None,
+        seqused_k: Any = None,
+        block_table: Any = None,
     ) -> Any:
         """Launches on the current stream and returns `out`; with problem.lse (out, lse).
 
@@ -68,12 +68,12 @@ class Kernel:
         `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch tensor, else the stream that q's
         __cuda_array_interface__ names, else the legacy default stream.
 
-        What problem.sinks, .varlen and .page_size add, and the shapes they change, stand in docs/problems.md. Lengths,
-        bounds and tables are read by the kernel alone: what they say is not checked.
+        What problem.sinks, .varlen and .page_size add, and the shapes they change, are in docs/problems.md. Only the
+        kernel reads cu_seqlens_q, cu_seqlens_k, seqused_k and block_table: their values are not checked.
 
         Raises InvalidArgument, naming the argument, its value and what the problem asks for; CudaError.
         """
-        more = (sinks, q_bounds, kv_bounds, kv_lengths, page_table)
+        more = (sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
         if arrays.is_torch(q):
             return self._call_torch(q, k, v, out, lse, stream, more)
         handle = None if stream is None else stream_handle(stream)
@@ -87,8 +87,8 @@ class Kernel:
     def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()) -> None:
         """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle.
 
-        `more`: the addresses of sinks, q_bounds, kv_bounds, kv_lengths and page_table, 0 for what the problem has not;
-        empty for a problem that has none of them.
+        `more`: the addresses of sinks, cu_seqlens_q, cu_seqlens_k, seqused_k and block_table, 0 for what the problem
+        has not; empty for a problem that has none of them.
         """
         bound = self._of_stream.get(stream)
         if bound is None or (self._has_scratch and self._driver.is_capturing(stream)):
@@ -132,9 +132,9 @@ class Kernel:
         def handle() -> int:
             return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
 
-        sinks, q_bounds, kv_bounds, kv_lengths, page_table = more
+        sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table = more
         # By identity: arrays compare element by element.
-        plain = sinks is q_bounds is kv_bounds is kv_lengths is page_table is None
+        plain = sinks is cu_seqlens_q is cu_seqlens_k is seqused_k is block_table is None
         given = (q, k, v, out, lse) if plain else (q, k, v, out, lse, *more)
         try:
             addresses = [0 if t is None else t.data_ptr() for t in given]
@@ -211,9 +211,7 @@ def stream_handle(stream: Any) -> int:
             return handle
     if hasattr(stream, "__cuda_stream__"):  # cuda.core: (version, handle)
         return int(stream.__cuda_stream__()[1])
-    raise InvalidArgument(
-        f"stream is {stream!r}; allowed are handles and objects with cuda_stream, ptr or __cuda_stream__"
-    )
+    raise InvalidArgument(f"stream is {stream!r}; it must be a handle or have cuda_stream, ptr or __cuda_stream__")
 
 
 def _device_index(device: Any, driver: Driver) -> int:

@@ -14,9 +14,10 @@ from attune.errors import InvalidArgument
 from attune.values import KernelArg, LaunchRecipe, TensorMap
 
 TENSORS = ("Q", "K", "V", "O", "LSE")
-MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")  # of problems that have them
+# Of problems that have them; a call knows them as sinks, cu_seqlens_q, cu_seqlens_k, seqused_k and block_table.
+MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")
 _BUFFERS = (*TENSORS, *MORE_TENSORS)
-# (values, 0, q, k, v, o, lse) or (values, MORE_AT, sinks, q_bounds, kv_bounds, kv_lengths, page_table): addresses.
+# (values, 0, q, k, v, o, lse), or (values, MORE_AT, ...) with those of MORE_TENSORS: addresses.
 PACK_TENSORS = struct.Struct("=5Q").pack_into
 MORE_AT = 8 * len(TENSORS)
 _FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
@@ -72,6 +73,5 @@ def _pack(values: Any, offset: int, arg: KernelArg, scratch: Sequence[int], fiel
     elif arg.kind in _FORMATS:
         struct.pack_into(_FORMATS[arg.kind], values, offset, arg.value)
     else:
-        raise InvalidArgument(
-            f"{field}: kind is '{arg.kind}'; allowed are {', '.join((*_BUFFERS, 'SCRATCH', *_FORMATS, 'TENSOR_MAP'))}"
-        )
+        kinds = ", ".join((*_BUFFERS, "SCRATCH", *_FORMATS, "TENSOR_MAP"))
+        raise InvalidArgument(f"{field}: kind is '{arg.kind}'; it must be one of {kinds}")

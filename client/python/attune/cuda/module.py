@@ -80,5 +80,5 @@ def _image(answer: Answer) -> bytes:
     if artifact.startswith(_ELF):
         return artifact
     if b".version" not in artifact[:4096]:
-        raise InvalidArgument(f"answer: artifact begins with {artifact[:8]!r}; allowed are cubin and PTX")
+        raise InvalidArgument(f"answer: artifact begins with {artifact[:8]!r}; it must be a cubin or PTX")
     return artifact if artifact.endswith(b"\0") else artifact + b"\0"

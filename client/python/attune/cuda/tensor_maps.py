@@ -49,8 +49,8 @@ class TensorMaps:
             return place
         if base.kind != "SCRATCH" or not 0 <= int(base.value) < len(scratch):
             raise InvalidArgument(
-                f"{field}: tensor_map.base is {base.kind}({base.value}); allowed are {', '.join(tensors)} and SCRATCH "
-                f"below {len(scratch)}"
+                f"{field}: tensor_map.base is {base.kind}({base.value}); it must be one of {', '.join(tensors)}, or "
+                f"SCRATCH below {len(scratch)}"
             )
         address = scratch[int(base.value)]
         if address:

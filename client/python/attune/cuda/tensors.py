@@ -41,7 +41,7 @@ class Expected:
 
 
 # In the order of a launch's addresses.
-ARGUMENTS = ("q", "k", "v", "out", "lse", "sinks", "q_bounds", "kv_bounds", "kv_lengths", "page_table")
+ARGUMENTS = ("q", "k", "v", "out", "lse", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
 
 
 def arguments_of(problem: Problem) -> frozenset[str]:
@@ -50,10 +50,10 @@ def arguments_of(problem: Problem) -> frozenset[str]:
     optional = {
         "lse": problem.lse,
         "sinks": problem.sinks,
-        "q_bounds": problem.varlen,
-        "kv_bounds": problem.varlen and not paged,
-        "kv_lengths": paged,
-        "page_table": paged,
+        "cu_seqlens_q": problem.varlen,
+        "cu_seqlens_k": problem.varlen and not paged,
+        "seqused_k": paged,
+        "block_table": paged,
     }
     return frozenset(name for name in ARGUMENTS if optional.get(name, True))
 
@@ -81,12 +81,12 @@ def expected(problem: Problem, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
         "out": q,
         "lse": _numbers(lse, "f32"),
         "sinks": _numbers((problem.heads_q,), "f32"),
-        "q_bounds": _numbers((problem.batch + 1,), "i32"),
-        "kv_bounds": _numbers((problem.batch + 1,), "i32"),
-        "kv_lengths": _numbers((problem.batch,), "i32"),
+        "cu_seqlens_q": _numbers((problem.batch + 1,), "i32"),
+        "cu_seqlens_k": _numbers((problem.batch + 1,), "i32"),
+        "seqused_k": _numbers((problem.batch,), "i32"),
     }
     if problem.page_size:
-        found["page_table"] = _numbers((problem.batch, -(-problem.seq_kv // problem.page_size)), "i32")
+        found["block_table"] = _numbers((problem.batch, -(-problem.seq_kv // problem.page_size)), "i32")
     asked_for = arguments_of(problem)
     return {name: found[name] for name in ARGUMENTS if name in asked_for}
 

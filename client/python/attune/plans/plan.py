@@ -46,7 +46,7 @@ def call(method: str, *, retries: bool = True, outdates_answers: bool = False, *
 def pages(method: str, field: str, read: Callable[[Message], T], limit: int | None, **fields: Any) -> Plan[Table[T]]:
     """The entries of every page's `field`, at most `limit` of them when there is one."""
     if limit is not None and limit < 1:
-        raise InvalidArgument(f"limit is {limit}; allowed are None and whole numbers above 0")
+        raise InvalidArgument(f"limit is {limit}; it must be None or a positive integer")
     entries: list[T] = []
     token = ""
     while True:

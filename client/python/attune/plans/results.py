@@ -30,7 +30,7 @@ def trials(
 ) -> Plan[Table[Trial]]:
     """The trials that fit every filter given, without recipes, "newest" or "fastest" first; `limit` of them or all."""
     if order not in _ORDERS:
-        raise InvalidArgument(f"order is {order!r}; allowed are {', '.join(_ORDERS)}")
+        raise InvalidArgument(f"order is {order!r}; it must be one of {', '.join(_ORDERS)}")
     filters = {
         "problem": _text(problem),
         "device_id": device,

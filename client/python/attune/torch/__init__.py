@@ -9,6 +9,6 @@ from attune.torch.dispatch import attention, refresh
 from attune.torch.fallback import AttuneWarning
 from attune.torch.replace import replace_sdpa
 from attune.torch.settings import configure
-from attune.torch.twins import attention_paged, attention_varlen
+from attune.torch.varlen import attention_paged, attention_varlen
 
 __all__ = ["AttuneWarning", "attention", "attention_paged", "attention_varlen", "configure", "refresh", "replace_sdpa"]

@@ -14,12 +14,12 @@ from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.errors import InvalidArgument
 from attune.torch import settings
-from attune.torch.answers import Answers
-from attune.torch.dense import Dense
+from attune.torch.call import AttentionCall
+from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
-from attune.torch.form import Form
+from attune.torch.kernel_cache import KernelCache
 from attune.torch.options import Options, options_of
-from attune.torch.question import check_eager, in_layout, layout_of, new_output, problem_of, refusal
+from attune.torch.problem_of_tensors import check_eager, in_layout, layout_of, new_output, problem_of, refusal
 
 _MOST_CALLS = 16384
 
@@ -27,7 +27,7 @@ _MOST_CALLS = 16384
 _launches: dict[tuple, tuple[Callable[..., None], int]] = {}
 # Until when (time.monotonic) a call is SDPA's, and why.
 _held: dict[tuple, tuple[float, Unsuitable]] = {}
-_answers: Answers | None = None
+_kernel_cache: KernelCache | None = None
 _lock = threading.Lock()
 
 
@@ -62,7 +62,7 @@ def attention(
 
     The service is asked once a shape. Whatever it does not compute (attn_mask, dropout, another scale, gradients, other
     dtypes, shapes without an answer) and everything while it cannot be reached is computed by SDPA, with one
-    AttuneWarning a reason; what SDPA has no argument for is then computed in plain torch, in fp32. `attune.configure`
+    AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in fp32. `attune.configure`
     says whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
     """
     stats = None if is_dynamo_compiling() else current_stats()
@@ -74,9 +74,9 @@ def attention(
 
 def refresh() -> None:
     """Forgets what was answered: the next call of each shape asks the service again, which may know better by now."""
-    global _answers
+    global _kernel_cache
     with _lock:
-        _answers = None
+        _kernel_cache = None
         _launches.clear()
         _held.clear()
 
@@ -109,16 +109,16 @@ def attend(
         and not dispatch_modes()
         and (not is_autocast_enabled("cuda") or get_autocast_dtype("cuda") is query.dtype)
     ):
-        call = (query.shape, key.shape, value.shape, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
+        signature = (query.shape, key.shape, value.shape, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
         # Asking three times whether strides are plain is cheaper than asking once what they are.
         if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
-            call = (*call, query.stride(), key.stride(), value.stride())
-        found = _launches.get(call)
+            signature = (*signature, query.stride(), key.stride(), value.stride())
+        found = _launches.get(signature)
         if found is not None:
             try:
                 q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
             except RuntimeError:  # inside of a torch.func transform, which lends its tensors no memory
-                q = k = v = call = None
+                q = k = v = signature = None
             if q is not None and not (q | k | v) & 15:
                 launch, device = found
                 out = empty_like(query)
@@ -127,11 +127,11 @@ def attend(
                     stats.launched += 1
                 return out
     else:
-        call = None
+        signature = None
     if is_compiling():  # torch.export without dynamo, whose tensors are fakes
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     try:
-        return _attend_anew(stats, call, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        return _attend_anew(stats, signature, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     except Unsuitable as unsuitable:
         warn_once(unsuitable)
         if stats is not None:
@@ -152,72 +152,72 @@ def attend_options(
     same_lengths = query.shape[-2] == key.shape[-2]
     if attn_mask is None and options.only_causal and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
-    form = Dense(query, key, value, options, attn_mask, dropout_p)
+    call = DenseCall(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():
-        return attend_form(stats, form)
-    needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in form.tensors())
+        return attend_call(stats, call)
+    needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors())
     if needs_grad or attn_mask is not None or dropout_p != 0.0 or value.shape[-1] != query.shape[-1]:
-        return computed(form)
+        return computed(call)
     out, lse = torch.ops.attune.attention_options(query, key, value, *options)
     return (out, lse) if options.return_lse else out
 
 
-def attend_form(stats: Stats | None, form: Form) -> Tensor | tuple[Tensor, Tensor]:
-    """What `form` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
+def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
+    """What `call` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
     try:
-        launch, device = _launch_of(form)
+        launch, device = _launch_of(call)
     except Unsuitable as unsuitable:
-        warn_once(unsuitable, form.what, form.otherwise, form.frames)
+        warn_once(unsuitable, call.what, call.otherwise, call.frames)
         if stats is not None:
             stats.fallbacks[unsuitable.reason.value] += 1
     else:
-        q, k, v = form.inputs()
-        out, lse = form.outputs()
-        more = [0 if tensor is None else tensor.data_ptr() for tensor in form.more]
+        q, k, v = call.inputs()
+        out, lse = call.outputs()
+        more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
         to_lse = 0 if lse is None else lse.data_ptr()
         launch(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse, current_stream(device), more)
         if stats is not None:
             stats.launched += 1
-        return form.shaped(out) if lse is None else (form.shaped(out), form.shaped(lse))
-    return computed(form)
+        return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
+    return computed(call)
 
 
-def computed(form: Form) -> Tensor | tuple[Tensor, Tensor]:
-    """What `form` asks for, without a kernel."""
-    form.check()
-    out, lse = form.compute()
-    if not form.options.return_lse or lse is None:
-        return form.shaped(out)
-    return form.shaped(out), form.shaped(lse)
+def computed(call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
+    """What `call` asks for, without a kernel."""
+    call.check()
+    out, lse = call.compute()
+    if not call.options.return_lse or lse is None:
+        return call.shaped(out)
+    return call.shaped(out), call.shaped(lse)
 
 
-def _launch_of(form: Form) -> tuple[Callable[..., None], int]:
+def _launch_of(call: AttentionCall) -> tuple[Callable[..., None], int]:
     """Of the kernel, and its device. Raises Unsuitable, and InvalidArgument for what is no attention."""
-    check_eager(*form.tensors())
-    form.check_memory()
-    form.check_grad()
-    call = form.signature()
-    found = _launches.get(call)
+    check_eager(*call.tensors())
+    call.check_memory()
+    call.check_grad()
+    signature = call.signature()
+    found = _launches.get(signature)
     if found is not None:
         return found
-    form.check()
-    held = _held.get(call)
+    call.check()
+    held = _held.get(signature)
     if held is not None and time.monotonic() < held[0]:
         raise held[1].again()
-    refused = form.refusal()
+    refused = call.refusal()
     if refused is not None:
         raise Unsuitable(*refused)
-    answers = _current_answers()
+    kernels = _current_kernel_cache()
     try:
         try:
-            problem = form.problem()
+            problem = call.problem()
         except InvalidArgument as error:
             raise Unsuitable(Reason.SHAPE, error.message) from None
-        kernel = answers.kernel(problem, form.query.get_device())
+        kernel = kernels.kernel(problem, call.query.get_device())
     except Unsuitable as unsuitable:
-        _remember(answers, _held, call, (time.monotonic() + settings.settings().hold, unsuitable.again()))
+        _remember(kernels, _held, signature, (time.monotonic() + settings.settings().hold, unsuitable.again()))
         raise
-    _remember(answers, _launches, call, (kernel.launch, kernel.device))
+    _remember(kernels, _launches, signature, (kernel.launch, kernel.device))
     return kernel.launch, kernel.device
 
 
@@ -239,7 +239,7 @@ def traced(
 
 def _attend_anew(
     stats: Stats | None,
-    call: tuple | None,
+    signature: tuple | None,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -249,8 +249,8 @@ def _attend_anew(
     scale: float | None,
     enable_gqa: bool,
 ) -> Tensor:
-    """The way of a call whose shapes are new, or whose tensors must be copied. `call` None: it is not remembered."""
-    held = None if call is None else _held.get(call)
+    """The way of a call of new shapes, or whose tensors must be copied; not remembered if `signature` is None."""
+    held = None if signature is None else _held.get(signature)
     if held is not None and time.monotonic() < held[0]:
         raise held[1].again()
     refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
@@ -261,15 +261,15 @@ def _attend_anew(
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
     target = layout or layout_of(query) or "bhsd"
-    answers = _current_answers()
+    kernels = _current_kernel_cache()
     try:
         problem = problem_of(query, key, is_causal, target)
-        kernel = answers.kernel(problem, query.get_device())
+        kernel = kernels.kernel(problem, query.get_device())
     except Unsuitable as unsuitable:
-        _remember(answers, _held, call, (time.monotonic() + settings.settings().hold, unsuitable.again()))
+        _remember(kernels, _held, signature, (time.monotonic() + settings.settings().hold, unsuitable.again()))
         raise
     if layout is not None:
-        _remember(answers, _launches, call, (kernel.launch, kernel.device))
+        _remember(kernels, _launches, signature, (kernel.launch, kernel.device))
     out = new_output(query)
     inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
     addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
@@ -279,18 +279,18 @@ def _attend_anew(
     return out
 
 
-def _remember(answers: Answers, memory: dict, call: tuple | None, what: tuple) -> None:
+def _remember(kernels: KernelCache, memory: dict, signature: tuple | None, what: tuple) -> None:
     with _lock:
-        if call is None or answers is not _answers:  # refreshed in the meantime
+        if signature is None or kernels is not _kernel_cache:  # refreshed in the meantime
             return
         if len(memory) >= _MOST_CALLS:
             memory.clear()
-        memory[call] = what
+        memory[signature] = what
 
 
-def _current_answers() -> Answers:
-    global _answers
+def _current_kernel_cache() -> KernelCache:
+    global _kernel_cache
     with _lock:
-        if _answers is None:
-            _answers = Answers(settings.settings())
-        return _answers
+        if _kernel_cache is None:
+            _kernel_cache = KernelCache(settings.settings())
+        return _kernel_cache

@@ -1,4 +1,4 @@
-"""Where SDPA, or plain torch, computes instead: why, counted and said once a reason."""
+"""Where SDPA, or unfused attention in torch, computes instead: why, counted and said once a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "blocks", "current_
 
 
 class AttuneWarning(UserWarning):
-    """SDPA, or a plain computation, did what attune was asked to. Given once a function, a reason and a process
+    """SDPA, or unfused attention in torch, did what attune was asked to. Given once a function, reason and process
     (attune.configure starts anew)."""
 
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attune.torch.dense import Dense
-from attune.torch.dispatch import attend, attend_form
+from attune.torch.call import AttentionCall
+from attune.torch.dense_call import DenseCall
+from attune.torch.dispatch import attend, attend_call
 from attune.torch.fallback import current_stats
-from attune.torch.form import Form
 from attune.torch.options import Options
-from attune.torch.question import new_output
-from attune.torch.sequences import Paged, Varlen
+from attune.torch.problem_of_tensors import new_output
+from attune.torch.varlen_calls import PagedCall, VarlenCall
 
 
 @torch.library.custom_op("attune::attention", mutates_args=())
@@ -61,7 +61,7 @@ def attention_options(
     enable_gqa: bool,
 ) -> tuple[Tensor, Tensor]:
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    return _run(Dense(query, key, value, options))
+    return _run(DenseCall(query, key, value, options))
 
 
 @attention_options.register_fake
@@ -85,10 +85,10 @@ def attention_varlen(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    q_bounds: Tensor,
-    kv_bounds: Tensor,
-    max_q: int,
-    max_kv: int,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -98,7 +98,7 @@ def attention_varlen(
     enable_gqa: bool,
 ) -> tuple[Tensor, Tensor]:
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    return _run(Varlen(query, key, value, q_bounds, kv_bounds, max_q, max_kv, options))
+    return _run(VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options))
 
 
 @attention_varlen.register_fake
@@ -106,10 +106,10 @@ def _(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    q_bounds: Tensor,
-    kv_bounds: Tensor,
-    max_q: int,
-    max_kv: int,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -126,10 +126,10 @@ def attention_paged(
     query: Tensor,
     key_pages: Tensor,
     value_pages: Tensor,
-    page_table: Tensor,
-    kv_lengths: Tensor,
-    q_bounds: Tensor | None,
-    max_q: int | None,
+    block_table: Tensor,
+    seqused_k: Tensor,
+    cu_seqlens_q: Tensor | None,
+    max_seqlen_q: int | None,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -139,7 +139,7 @@ def attention_paged(
     enable_gqa: bool,
 ) -> tuple[Tensor, Tensor]:
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    return _run(Paged(query, key_pages, value_pages, page_table, kv_lengths, q_bounds, max_q, options))
+    return _run(PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options))
 
 
 @attention_paged.register_fake
@@ -147,10 +147,10 @@ def _(
     query: Tensor,
     key_pages: Tensor,
     value_pages: Tensor,
-    page_table: Tensor,
-    kv_lengths: Tensor,
-    q_bounds: Tensor | None,
-    max_q: int | None,
+    block_table: Tensor,
+    seqused_k: Tensor,
+    cu_seqlens_q: Tensor | None,
+    max_seqlen_q: int | None,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -162,12 +162,12 @@ def _(
     return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
 
 
-def _run(form: Form) -> tuple[Tensor, Tensor]:
-    query, value = form.shaped(form.query), form.value
+def _run(call: AttentionCall) -> tuple[Tensor, Tensor]:
+    query, value = call.shaped(call.query), call.value
     with torch.no_grad():
-        result = attend_form(current_stats(), form)
-    out, lse = result if form.options.return_lse else (result, query.new_empty(0, dtype=torch.float32))
-    like = new_output(query) if isinstance(form, Dense) else _fake_rows(query, value)
+        result = attend_call(current_stats(), call)
+    out, lse = result if call.options.return_lse else (result, query.new_empty(0, dtype=torch.float32))
+    like = new_output(query) if isinstance(call, DenseCall) else _fake_rows(query, value)
     return (out if out.stride() == like.stride() else like.copy_(out)), lse.contiguous()
 
 

@@ -33,8 +33,8 @@ class Options(NamedTuple):
     @property
     def only_causal(self) -> bool:
         """Whether a causal mask is all that is asked for."""
-        plain = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
-        return plain and self.causal is not None
+        no_others = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
+        return no_others and self.causal is not None
 
     def mask(self, same_lengths: bool) -> str | None:
         """The problem's mask; None when no problem has such a one. `same_lengths`: of queries and keys, always."""
@@ -61,15 +61,15 @@ def options_of(
 ) -> Options:
     """Checked but for `sinks`. Raises InvalidArgument, naming the argument, its value and what is allowed."""
     if causal is not None and causal not in ALIGNMENTS:
-        raise InvalidArgument(f"causal is {causal!r}; allowed are None, 'top-left' and 'bottom-right'")
+        raise InvalidArgument(f"causal is {causal!r}; it must be None, 'top-left' or 'bottom-right'")
     if is_causal and causal == "bottom-right":
         raise InvalidArgument("causal is 'bottom-right' and is_causal is True, which is 'top-left'; give one of them")
     if window is not None:
-        given, window = window, whole(window)
+        given, window = window, integer(window)
         if window is None or window < 1:
-            raise InvalidArgument(f"window is {given!r}; allowed are None and whole numbers from 1 on")
+            raise InvalidArgument(f"window is {given!r}; it must be None or a positive integer")
     if not 0 <= softcap < math.inf:
-        raise InvalidArgument(f"softcap is {softcap!r}; allowed are 0 (off) and positive numbers")
+        raise InvalidArgument(f"softcap is {softcap!r}; it must be 0 (off) or positive")
     if is_causal:
         causal = "top-left"
     elif causal is None and window is not None:
@@ -77,8 +77,8 @@ def options_of(
     return Options(causal, window, float(softcap), sinks, bool(return_lse), scale, enable_gqa)
 
 
-def whole(number: object) -> int | None:
-    """A whole number as an int, numpy's among them; None for anything else. Of torch's tensors none is: to read it may
+def integer(number: object) -> int | None:
+    """An integer as an int, numpy's among them; None for anything else. Of torch's tensors none is: to read it may
     mean to wait for the device. torch.compile's symbols pass for ints, and are left as they are."""
     if isinstance(number, bool):
         return None

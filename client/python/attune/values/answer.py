@@ -42,7 +42,7 @@ class Answer(Value):
     artifact_sha256: str
     artifact: bytes | None = field(repr=False)  # cubin, PTX or OpenCL binary, when asked for and there is one
     trial: str  # "trials/123"; empty with HEURISTIC
-    ties: tuple[Variant, ...]  # variants that cannot be told apart from this one
+    ties: tuple[Variant, ...]  # variants statistically tied with this one
     baselines: tuple[Baseline, ...]
     promote_time: datetime | None
     measure_time: datetime | None  # of `timing`

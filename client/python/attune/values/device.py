@@ -17,7 +17,7 @@ class Device(Value):
     id: str  # "cuda:0", "opencl:0"
     backend: Backend
     model: str  # "NVIDIA L4"
-    uuid: str  # of the physical device; empty if the back end has none
+    uuid: str  # of the physical device; empty if the backend has none
     driver: str  # "580.159.04"
     target: str  # what code is compiled for: "sm_89", "compute_89", or the OpenCL platform's own name
     fingerprint: str  # hash over everything that makes a measured time comparable, the driver apart
@@ -40,7 +40,7 @@ class Device(Value):
 
 @dataclass(frozen=True, slots=True)
 class BackendStatus(Value):
-    """Whether a back end is in use on the server's host, and why not."""
+    """Whether a backend is in use on the server's host, and why not."""
 
     backend: Backend
     available: bool

@@ -24,7 +24,7 @@ class ApiEnum(enum.Enum):
             return value
         allowed = [member.name for member in cls if member.value != 0]
         if not isinstance(value, str) or value.upper() not in allowed:
-            raise InvalidArgument(f"{cls.__name__.lower()} is {value!r}; allowed are {', '.join(allowed)}")
+            raise InvalidArgument(f"{cls.__name__.lower()} is {value!r}; it must be one of {', '.join(allowed)}")
         return cls[value.upper()]
 
     def __str__(self) -> str:
@@ -36,10 +36,10 @@ class Provenance(ApiEnum):
 
     UNSPECIFIED = 0
     EXACT = 1  # tuned for this problem on this device, everything it depends on unchanged
-    TIE = 2  # as EXACT, and others cannot be told apart from it
+    TIE = 2  # as EXACT, and statistically tied with others
     STALE = 3  # tuned, but a source, the toolchain or the driver has changed since
     NEAREST = 4  # tuned for the nearest problem that this variant is also feasible for
-    HEURISTIC = 5  # never timed: a guess from the device's limits
+    HEURISTIC = 5  # heuristic default, not benchmarked
 
 
 class Policy(ApiEnum):
@@ -99,7 +99,7 @@ class Phase(ApiEnum):
     REFERENCE = 3  # inputs and reference results
     TRIALS = 4  # compiling ahead, checking, timing
     PLAY_OFF = 5  # the last few and the incumbent, interleaved
-    VERIFY = 6  # the winner, on fresh data
+    VERIFY = 6  # the winner checked again, on a new seed
     DONE = 7
 
 
@@ -120,7 +120,7 @@ class Bound(ApiEnum):
     OCCUPANCY = 2
     MEMORY = 3
     COMPUTE = 4
-    LATENCY = 5  # near the launch floor
+    LATENCY = 5  # near the launch overhead
     TENSOR_CORES_UNUSED = 6
     NOT_OK = 7  # the verdict says why
 

@@ -59,7 +59,7 @@ class TuneResult(Value):
     decision: str  # why, in a sentence
     play_off: tuple[Trial, ...]  # best first
     removed: tuple[RemovedByConstraint, ...]
-    floor_us: float  # shortest launch on this device, measured in this job
+    floor_us: float  # launch overhead: the shortest launch on this device, measured in this job
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Geometry(Value):
 @dataclass(frozen=True, slots=True)
 class Accuracy(Value):
     max_abs_error: float  # against the fp32 reference, worst of all cases
-    plain_max_abs_error: float  # of a plain computation at the problem's precision, same case
+    plain_max_abs_error: float  # of a naive computation at the problem's precision, same case
     cases: int  # input distributions checked
 
 

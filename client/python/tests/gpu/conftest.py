@@ -62,7 +62,7 @@ def client_of_more(client: Client) -> Client:
 
 @pytest.fixture
 def service_of_more(client_of_more: Client) -> Iterator[Client]:
-    """attune.attention and its twins ask a daemon that knows more than SDPA's problems."""
+    """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems."""
     attune.configure(client_of_more)
     yield client_of_more
     attune.refresh()

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from sequences import MORE_QUERIES, bounds, check, falling, in_pages, options_of, random  # noqa: E402
 
 from attune.torch import replace_sdpa  # noqa: E402
-from attune.torch.sequences import rounded_up  # noqa: E402
+from attune.torch.varlen_calls import rounded_up  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,8 @@ class VarlenCase:
         ]
         self.bounds = [bounds(of_q), bounds(of_kv)]
 
-    def arguments(self, max_q: int = 256, max_kv: int = 256) -> tuple:
-        return (*self.tensors, *self.bounds, max_q, max_kv)
+    def arguments(self, max_seqlen_q: int = 256, max_seqlen_k: int = 256) -> tuple:
+        return (*self.tensors, *self.bounds, max_seqlen_q, max_seqlen_k)
 
     def check(self, out: Any, lse: Any) -> None:
         q, k, v = self.tensors
@@ -165,12 +165,12 @@ class PagedCase:
         self.values = tokens(problem, 2, of_kv, seed + 2).split(of_kv)
         width = -(-problem.seq_kv // problem.page_size)
         *self.pages, self.table = in_pages(self.keys, self.values, problem.page_size, width)
-        self.kv_lengths = torch.tensor(of_kv, dtype=torch.int32, device="cuda")
-        self.more = {"q_bounds": bounds(self.of_q), "max_q": problem.seq_q} if problem.varlen else {}
+        self.seqused_k = torch.tensor(of_kv, dtype=torch.int32, device="cuda")
+        self.more = {"cu_seqlens_q": bounds(self.of_q), "max_seqlen_q": problem.seq_q} if problem.varlen else {}
 
     def call(self) -> Any:
         query = self.query if self.problem.varlen else self.query.unflatten(0, (len(self.of_q), -1))
-        given = (query, *self.pages, self.table, self.kv_lengths)
+        given = (query, *self.pages, self.table, self.seqused_k)
         return launched(attune.attention_paged, *given, **self.more, **self.options)
 
     def check(self, out: Any, lse: Any) -> None:
@@ -211,12 +211,12 @@ def test_paged_is_captured_and_replayed_with_other_lengths_and_pages(text: str) 
     for case in (*cases, cases[0]):
         static.query.copy_(case.query)
         static.table.copy_(case.table)
-        static.kv_lengths.copy_(case.kv_lengths)
+        static.seqused_k.copy_(case.seqused_k)
         for into, pages in zip(static.pages, case.pages, strict=True):
             into.fill_(float("nan"))
             into[: len(pages)] = pages
-        if "q_bounds" in static.more:
-            static.more["q_bounds"].copy_(case.more["q_bounds"])
+        if "cu_seqlens_q" in static.more:
+            static.more["cu_seqlens_q"].copy_(case.more["cu_seqlens_q"])
         graph.replay()
         case.check(out, lse)
 
@@ -229,39 +229,41 @@ def test_paged_is_compiled_into_one_graph() -> None:
         out, lse = attune.attention_paged(q * 1.0, *more, enable_gqa=True, return_lse=True)
         return out + 0.0, lse + 0.0
 
-    given = (case.query.unflatten(0, (4, 1)), *case.pages, case.table, case.kv_lengths)
+    given = (case.query.unflatten(0, (4, 1)), *case.pages, case.table, case.seqused_k)
     case.check(*torch.compile(block, fullgraph=True)(*given))
 
 
 def test_kernel_objects_take_bounds_lengths_and_tables(answer: Callable) -> None:
     varlen = VarlenCase(VARLEN_PROBLEMS[0], *MORE_QUERIES)
-    q_bounds, kv_bounds = varlen.bounds
-    made = attune.load(answer(VARLEN_PROBLEMS[0]))(*varlen.tensors, q_bounds=q_bounds, kv_bounds=kv_bounds)
+    cu_seqlens_q, cu_seqlens_k = varlen.bounds
+    made = attune.load(answer(VARLEN_PROBLEMS[0]))(
+        *varlen.tensors, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k
+    )
     varlen.check(*made)
     paged = PagedCase(PAGED_PROBLEMS[0], falling(512, 4))
     query = paged.query.unsqueeze(2)  # [batch, heads, 1, head_dim]
     kernel = attune.load(answer(PAGED_PROBLEMS[0]))
-    out, lse = kernel(query, *paged.pages, kv_lengths=paged.kv_lengths, page_table=paged.table)
+    out, lse = kernel(query, *paged.pages, seqused_k=paged.seqused_k, block_table=paged.table)
     paged.check(out.transpose(1, 2), lse)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("q_bounds", lambda x: x.long(), "q_bounds has dtype torch.int64; allowed is torch.int32"),
-        ("q_bounds", lambda x: x.cpu(), "q_bounds is on cpu; query is on cuda:0"),
-        ("kv_bounds", lambda x: x[:-1], r"kv_bounds has shape \(5,\); allowed is \(6,\)"),
-        ("kv_bounds", lambda x: x.repeat_interleave(2)[::2], "kv_bounds has strides .*; it must be contiguous"),
-        ("sinks", lambda x: x.half(), "sinks has dtype torch.float16; allowed is torch.float32"),
+        ("cu_seqlens_q", lambda x: x.long(), "cu_seqlens_q has dtype torch.int64; it must be torch.int32"),
+        ("cu_seqlens_q", lambda x: x.cpu(), "cu_seqlens_q is on cpu; query is on cuda:0"),
+        ("cu_seqlens_k", lambda x: x[:-1], r"cu_seqlens_k has shape \(5,\); it must be \(6,\)"),
+        ("cu_seqlens_k", lambda x: x.repeat_interleave(2)[::2], "cu_seqlens_k is non-contiguous, with strides"),
+        ("sinks", lambda x: x.half(), "sinks has dtype torch.float16; it must be torch.float32"),
     ],
 )
 def test_errors_name_argument_value_and_what_is_allowed(name: str, change: Callable, message: str) -> None:
     case = VarlenCase(VARLEN_PROBLEMS[1], *MORE_QUERIES)
-    given: dict[str, Any] = dict(zip(("q_bounds", "kv_bounds"), case.bounds, strict=True))
+    given: dict[str, Any] = dict(zip(("cu_seqlens_q", "cu_seqlens_k"), case.bounds, strict=True))
     given.update(case.options)
     given[name] = change(given[name])
     with pytest.raises(attune.InvalidArgument, match=message):
-        attune.attention_varlen(*case.tensors, **given, max_q=256, max_kv=256, enable_gqa=True)
+        attune.attention_varlen(*case.tensors, **given, max_seqlen_q=256, max_seqlen_k=256, enable_gqa=True)
 
 
 def test_autocast_to_another_dtype_has_its_result() -> None:

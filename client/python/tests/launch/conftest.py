@@ -11,10 +11,10 @@ from fake_service import Clock, Service
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Time as attention sees it."""
-    from attune.torch import answers, dispatch
+    from attune.torch import dispatch, kernel_cache
 
     fake = Clock()
-    monkeypatch.setattr(answers, "time", fake)
+    monkeypatch.setattr(kernel_cache, "time", fake)
     monkeypatch.setattr(dispatch, "time", fake)
     return fake
 
@@ -24,13 +24,13 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     """attention, on CPU tensors, with a service that has a kernel for every problem."""
     pytest.importorskip("torch")
     import attune.torch
-    from attune.torch import answers, dispatch, question
+    from attune.torch import dispatch, kernel_cache, problem_of_tensors
 
     fake = Service()
-    monkeypatch.setattr(question, "on_one_gpu", lambda *tensors: True)
+    monkeypatch.setattr(problem_of_tensors, "on_one_gpu", lambda *tensors: True)
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
-    monkeypatch.setattr(answers.Answers, "_ask", lambda self, problem, device: fake.best(problem))
-    monkeypatch.setattr(answers, "load", fake.load)
+    monkeypatch.setattr(kernel_cache.KernelCache, "_ask", lambda self, problem, device: fake.best(problem))
+    monkeypatch.setattr(kernel_cache, "load", fake.load)
     attune.torch.configure(device="cuda:0", hold=30.0)
     yield fake
     attune.torch.refresh()

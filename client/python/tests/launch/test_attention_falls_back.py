@@ -17,7 +17,7 @@ import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Reason, Stats  # noqa: E402
-from attune.torch.question import refusal  # noqa: E402
+from attune.torch.problem_of_tensors import refusal  # noqa: E402
 
 sdpa = torch.nn.functional.scaled_dot_product_attention
 

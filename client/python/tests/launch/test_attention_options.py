@@ -13,7 +13,7 @@ from attune.errors import InvalidArgument, NotFound
 torch = pytest.importorskip("torch")
 
 import attune.torch  # noqa: E402
-from attune.torch import AttuneWarning, attention, plain  # noqa: E402
+from attune.torch import AttuneWarning, attention, unfused  # noqa: E402
 from attune.torch.dispatch import attend_options  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 from attune.torch.options import Options  # noqa: E402
@@ -128,7 +128,7 @@ def test_without_a_kernel_the_result_is_the_definitions(options: dict, lengths: 
 @FALLS_BACK
 @pytest.mark.parametrize("options", CASES)
 def test_in_parts_it_is_the_same(monkeypatch: pytest.MonkeyPatch, options: dict) -> None:
-    monkeypatch.setattr(plain, "_MOST_LOGITS", 64)
+    monkeypatch.setattr(unfused, "_MOST_LOGITS", 64)
     compared(tensor(2, 4, 13, 16), tensor(2, 2, 21, 16, seed=2), tensor(2, 2, 21, 16, seed=3), options)
 
 
@@ -239,16 +239,16 @@ def test_the_warning_is_the_callers() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"causal": "left"}, "causal is 'left'; allowed are None, 'top-left' and 'bottom-right'"),
+        ({"causal": "left"}, "causal is 'left'; it must be None, 'top-left' or 'bottom-right'"),
         ({"causal": "bottom-right", "is_causal": True}, "causal is 'bottom-right' and is_causal is True"),
-        ({"window": 0}, "window is 0; allowed are None and whole numbers from 1 on"),
-        ({"window": 2.5}, "window is 2.5; allowed"),
-        ({"softcap": -1.0}, "softcap is -1.0; allowed are 0"),
+        ({"window": 0}, "window is 0; it must be None or a positive integer"),
+        ({"window": 2.5}, "window is 2.5; it must be"),
+        ({"softcap": -1.0}, "softcap is -1.0; it must be 0"),
         ({"softcap": float("nan")}, "softcap is nan"),
-        ({"sinks": [0.0, 0.0]}, "sinks is of type list; allowed are tensors"),
-        ({"sinks": torch.zeros(2).half()}, "sinks has dtype torch.float16; allowed is torch.float32"),
-        ({"sinks": torch.zeros(3)}, r"sinks has shape \(3,\); allowed is \(2,\)"),
-        ({"sinks": torch.zeros(4)[::2]}, r"sinks has strides \(2,\); it must be contiguous"),
+        ({"sinks": [0.0, 0.0]}, "sinks is of type list; it must be a tensor"),
+        ({"sinks": torch.zeros(2).half()}, "sinks has dtype torch.float16; it must be torch.float32"),
+        ({"sinks": torch.zeros(3)}, r"sinks has shape \(3,\); it must be \(2,\)"),
+        ({"sinks": torch.zeros(4)[::2]}, r"sinks is non-contiguous, with strides \(2,\)"),
         ({"sinks": torch.zeros(2, device="meta")}, "sinks is on meta; query is on cpu"),
     ],
 )
@@ -265,7 +265,9 @@ def test_errors_name_argument_value_and_what_is_allowed(
 @FALLS_BACK
 def test_shapes_that_are_no_attention_are_named(service: Service) -> None:
     q = half(1, 2, 8, 64)
-    with pytest.raises(InvalidArgument, match=r"shapes \(1, 2, 8, 64\), \(2, 2, 8, 64\), \(2, 2, 8, 64\); allowed are"):
+    with pytest.raises(
+        InvalidArgument, match=r"shapes \(1, 2, 8, 64\), \(2, 2, 8, 64\), \(2, 2, 8, 64\); they must be"
+    ):
         attention(q, half(2, 2, 8, 64), half(2, 2, 8, 64), softcap=2.0)
     with pytest.raises(
         InvalidArgument, match="query has 2 heads and key 1; they must agree, or divide with enable_gqa"

@@ -28,7 +28,7 @@ def test_decoding_token_by_token_agrees_with_the_whole_text_at_once() -> None:
 
 
 def test_its_problems_are_those_that_attention_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attune.torch.question import layout_of, problem_of
+    from attune.torch.problem_of_tensors import layout_of, problem_of
 
     asked: list[str] = []
 

@@ -86,7 +86,7 @@ def test_layout_bshd_is_a_matter_of_strides(driver: FakeDriver) -> None:
         ({"q": Exported(0x1000, SHAPE, "<f4")}, "q has dtype f32; the problem's is f16"),
         ({"k": Exported(0x1000, SHAPE)}, r"k has shape \(1, 2, 16, 64\); the problem's is \(1, 1, 32, 64\)"),
         ({"v": Exported(0x3002, KV_SHAPE)}, "v is at address 0x3002; it must be a multiple of 16 bytes"),
-        ({"out": None}, "out is of type NoneType; allowed are torch tensors and"),
+        ({"out": None}, "out is of type NoneType; it must be a torch tensor or"),
         ({"out": bytearray(4096)}, "out is of type bytearray"),
         ({"lse": Exported(0x5000, (1, 2, 16), "<f4")}, "lse is given; problem .* does not ask for it"),
     ],

@@ -48,7 +48,7 @@ def test_a_damaged_artifact_is_refused(driver: FakeDriver) -> None:
 
 
 def test_bytes_that_are_neither_cubin_nor_ptx_are_refused(driver: FakeDriver) -> None:
-    with pytest.raises(InvalidArgument, match="allowed are cubin and PTX"):
+    with pytest.raises(InvalidArgument, match="it must be a cubin or PTX"):
         kernel(answer(PROBLEM, ONE, artifact=b"poclbin"), driver)
 
 

@@ -42,16 +42,16 @@ VARLEN = {
     "k": Exported(0x2000, (17, 2, 64)),
     "v": Exported(0x3000, (17, 2, 64)),
     "out": Exported(0x4000, (10, 4, 64)),
-    "q_bounds": ints(0x5000, 4),
-    "kv_bounds": ints(0x6004, 4),
+    "cu_seqlens_q": ints(0x5000, 4),
+    "cu_seqlens_k": ints(0x6004, 4),
 }
 PAGED = {
     "q": Exported(0x1000, (3, 4, 1, 64)),
     "k": Exported(0x2000, (9, 16, 2, 64)),
     "v": Exported(0x3000, (9, 16, 2, 64)),
     "out": Exported(0x4000, (3, 4, 1, 64)),
-    "kv_lengths": ints(0x5000, 3),
-    "page_table": ints(0x6000, 3, 3),
+    "seqused_k": ints(0x5000, 3),
+    "block_table": ints(0x6000, 3, 3),
 }
 
 
@@ -88,8 +88,8 @@ def test_arrays_of_other_libraries_go_with_torchs(driver: FakeDriver, monkeypatc
     monkeypatch.setattr(Kernel, "_checked_launch", lambda self, tensors, stream, out, lse: out)
     made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.sinks.varlen")
     q = torch.zeros(10, 4, 64).half()
-    assert made(q, q, q, q, stream=7, sinks=numpy.zeros(4, "f4"), q_bounds=numpy.zeros(4, "i4")) is q
-    assert read[5:7] == ["sinks", "q_bounds"]
+    assert made(q, q, q, q, stream=7, sinks=numpy.zeros(4, "f4"), cu_seqlens_q=numpy.zeros(4, "i4")) is q
+    assert read[5:7] == ["sinks", "cu_seqlens_q"]
 
 
 def test_arrays_of_a_paged_problem(driver: FakeDriver) -> None:
@@ -98,7 +98,7 @@ def test_arrays_of_a_paged_problem(driver: FakeDriver) -> None:
 
 
 def test_arrays_of_a_paged_problem_of_tokens(driver: FakeDriver) -> None:
-    given = {**PAGED, "q": VARLEN["q"], "out": VARLEN["out"], "q_bounds": VARLEN["q_bounds"]}
+    given = {**PAGED, "q": VARLEN["q"], "out": VARLEN["out"], "cu_seqlens_q": VARLEN["cu_seqlens_q"]}
     make(driver, "b3.h4.kvh2.q7.kv33.d64.f16.varlen.page16")(**given)
     assert driver.launched[0].parameters[5:] == [0, 0x5000, 0, 0x5000, 0x6000]
 
@@ -106,10 +106,14 @@ def test_arrays_of_a_paged_problem_of_tokens(driver: FakeDriver) -> None:
 @pytest.mark.parametrize(
     ("problem", "given", "message"),
     [
-        ("varlen", {"q_bounds": ints(0x5000, 3)}, r"q_bounds has shape \(3,\); the problem's is \(4,\)"),
-        ("varlen", {"q_bounds": Exported(0x5000, (4,), "<i8")}, "q_bounds has dtype <i8; the problem's is i32"),
-        ("varlen", {"kv_bounds": ints(0x6002, 4)}, "kv_bounds is at address 0x6002; it must be a multiple of 4 bytes"),
-        ("varlen", {"kv_bounds": None}, "kv_bounds is of type NoneType"),
+        ("varlen", {"cu_seqlens_q": ints(0x5000, 3)}, r"cu_seqlens_q has shape \(3,\); the problem's is \(4,\)"),
+        ("varlen", {"cu_seqlens_q": Exported(0x5000, (4,), "<i8")}, "cu_seqlens_q has dtype <i8; the problem's is i32"),
+        (
+            "varlen",
+            {"cu_seqlens_k": ints(0x6002, 4)},
+            "cu_seqlens_k is at address 0x6002; it must be a multiple of 4 bytes",
+        ),
+        ("varlen", {"cu_seqlens_k": None}, "cu_seqlens_k is of type NoneType"),
         ("varlen", {"out": Exported(0x4000, (11, 4, 64))}, r"out has shape \(11, 4, 64\); .* is \(10, 4, 64\)"),
         ("varlen", {"v": Exported(0x3000, (16, 2, 64))}, r"v has shape \(16, 2, 64\); the problem's is \(17, 2, 64\)"),
         (
@@ -118,9 +122,9 @@ def test_arrays_of_a_paged_problem_of_tokens(driver: FakeDriver) -> None:
             r"k has strides \(256, 64, 1\); a contiguous array has \(128, 64, 1\)",
         ),
         ("varlen", {"sinks": Exported(0x8000, (4,), "<f4")}, "sinks is given; problem .* does not ask for it"),
-        ("paged", {"page_table": ints(0x6000, 3, 2)}, r"page_table has shape \(3, 2\); the problem's is \(3, 3\)"),
+        ("paged", {"block_table": ints(0x6000, 3, 2)}, r"block_table has shape \(3, 2\); the problem's is \(3, 3\)"),
         ("paged", {"k": Exported(0x2000, (9, 8, 2, 64))}, r"k has shape \(9, 8, 2, 64\); .* is \(9, 16, 2, 64\)"),
-        ("paged", {"kv_bounds": ints(0x6000, 4)}, "kv_bounds is given; problem .* does not ask for it"),
+        ("paged", {"cu_seqlens_k": ints(0x6000, 4)}, "cu_seqlens_k is given; problem .* does not ask for it"),
     ],
 )
 def test_errors_name_argument_value_and_what_is_allowed(

@@ -78,7 +78,9 @@ def test_scratch_has_a_map_that_stays() -> None:
 def test_a_scratch_buffer_that_the_recipe_lacks_is_named() -> None:
     driver = FakeDriver({"main": [128]})
     made = with_maps(driver, tensor_map(KernelArg("SCRATCH", 2)))
-    with pytest.raises(InvalidArgument, match=r"kernel main: argument 0: tensor_map.base is SCRATCH\(2\); allowed are"):
+    with pytest.raises(
+        InvalidArgument, match=r"kernel main: argument 0: tensor_map.base is SCRATCH\(2\); it must be one of"
+    ):
         made.launch(16, 32, 48, 64, 0, STREAM)
 
 

@@ -1,23 +1,33 @@
-"""A call that SDPA has no words for, in one of its forms: what it asks of a kernel, and how it is computed without."""
+"""A call of attention beyond SDPA's: what it asks of a kernel, and how it is computed without one."""
 
 from __future__ import annotations
 
 import abc
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from attune.errors import InvalidArgument
 from attune.problem import Problem
-from attune.torch import question
+from attune.torch import problem_of_tensors
 from attune.torch.fallback import Reason, Unsuitable
 from attune.torch.options import Options
 
 
-class Form(abc.ABC):
-    """Of one call; made anew for each."""
+class ExtraTensors(NamedTuple):
+    """What a kernel reads beside query, key and value, in the order of Kernel.launch's `more`; None: not given."""
+
+    sinks: Tensor | None = None
+    cu_seqlens_q: Tensor | None = None
+    cu_seqlens_k: Tensor | None = None
+    seqused_k: Tensor | None = None
+    block_table: Tensor | None = None
+
+
+class AttentionCall(abc.ABC):
+    """One call, dense, varlen or paged."""
 
     what: ClassVar[str]  # the function's name in warnings and errors
     otherwise: ClassVar[str]  # what computes instead of a kernel
@@ -28,10 +38,10 @@ class Form(abc.ABC):
     key: Tensor
     value: Tensor
     options: Options
-    more: tuple[Tensor | None, ...]  # sinks, q_bounds, kv_bounds, kv_lengths, page_table
+    extra: ExtraTensors
 
     def tensors(self) -> list[Tensor]:
-        return [self.query, self.key, self.value, *(tensor for tensor in self.more if tensor is not None)]
+        return [self.query, self.key, self.value, *(tensor for tensor in self.extra if tensor is not None)]
 
     @abc.abstractmethod
     def signature(self) -> tuple:
@@ -66,11 +76,11 @@ class Form(abc.ABC):
         return result
 
     def refusal_of_values(self) -> tuple[Reason, str] | None:
-        """What all forms refuse, of checked tensors."""
-        if not question.on_one_gpu(self.query, self.key, self.value):
+        """What all kinds of calls refuse, of checked tensors."""
+        if not problem_of_tensors.on_one_gpu(self.query, self.key, self.value):
             return Reason.DEVICE, f"the inputs are on {self.query.device}; they must be on one CUDA device"
-        if self.query.dtype not in question.DTYPES:
-            return Reason.DTYPE, f"the inputs are {self.query.dtype}; allowed are float16 and bfloat16"
+        if self.query.dtype not in problem_of_tensors.DTYPES:
+            return Reason.DTYPE, f"the inputs are {self.query.dtype}; they must be float16 or bfloat16"
         dim = self.query.shape[-1]
         if self.value.shape[-1] != dim:
             return Reason.SHAPE, f"head_dim is {dim}, of the values {self.value.shape[-1]}; they must agree"
@@ -105,32 +115,34 @@ class Form(abc.ABC):
             or (same_batch and key.shape[0] != query.shape[0])
         ):
             given = ", ".join(str(tuple(tensor.shape)) for tensor in (query, key, value))
-            raise InvalidArgument(f"{self.what}: query, key and value have shapes {given}; allowed are {shapes}")
+            raise InvalidArgument(f"{self.what}: query, key and value have shapes {given}; they must be {shapes}")
         for field in ("dtype", "device"):
             found = [getattr(tensor, field) for tensor in (query, key, value)]
             if found[1] != found[0] or found[2] != found[0]:
                 given = ", ".join(map(str, found))
                 raise InvalidArgument(f"{self.what}: query, key and value have {field}s {given}; they must agree")
         if not query.dtype.is_floating_point:
-            raise InvalidArgument(f"{self.what}: query has dtype {query.dtype}; allowed are floating-point types")
+            raise InvalidArgument(f"{self.what}: query has dtype {query.dtype}; it must be a floating-point type")
 
     def check_numbers(
         self, name: str, tensor: object, named: str, shape: tuple[int, ...], dtype: torch.dtype = torch.int32
     ) -> None:
-        """That `tensor` is such an array on the query's device: a kernel reads it, and nobody before it. `named` is the
-        shape in words, for a tensor of other dimensions."""
+        """Raises InvalidArgument unless `tensor` has this shape and dtype, is contiguous and is on query's device. Only
+        the kernel reads its elements. `named` is the shape in words, for a tensor of another rank."""
         if not isinstance(tensor, Tensor):
-            raise InvalidArgument(f"{self.what}: {name} is of type {type(tensor).__name__}; allowed are tensors")
+            raise InvalidArgument(f"{self.what}: {name} is of type {type(tensor).__name__}; it must be a tensor")
         if tensor.dtype is not dtype:
-            raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; allowed is {dtype}")
+            raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; it must be {dtype}")
         if tensor.dim() != len(shape):
-            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; allowed is {named}")
+            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; it must be {named}")
         if tensor.shape != shape:
-            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; allowed is {shape}")
+            raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; it must be {shape}")
         if tensor.device != self.query.device:
             raise InvalidArgument(f"{self.what}: {name} is on {tensor.device}; query is on {self.query.device}")
         if not tensor.is_contiguous():
-            raise InvalidArgument(f"{self.what}: {name} has strides {tensor.stride()}; it must be contiguous")
+            raise InvalidArgument(
+                f"{self.what}: {name} is non-contiguous, with strides {tensor.stride()}; it is not copied"
+            )
 
     def check_sinks(self, heads_q: int) -> None:
         if self.options.sinks is not None:

@@ -1,4 +1,4 @@
-"""From tensors to the problem they pose, or why they pose none."""
+"""The problem that tensors pose, or why no kernel computes it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def refusal(
     if not on_one_gpu(query, key, value):
         return Reason.DEVICE, f"the inputs are on {_all('device', tensors)}; they must be on one CUDA device"
     if query.dtype not in DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
-        return Reason.DTYPE, f"the inputs are {_all('dtype', tensors)}; allowed are all float16, all bfloat16"
+        return Reason.DTYPE, f"the inputs are {_all('dtype', tensors)}; they must all be float16 or all bfloat16"
     if query.dim() not in (3, 4) or key.dim() != query.dim() or value.dim() != query.dim():
-        return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; allowed are 3 and 4 dimensions"
+        return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; they must have 3 or 4 dimensions"
     if key.shape != value.shape or key.shape[0] != query.shape[0] or key.shape[-1] != query.shape[-1]:
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; batch and head_dim must agree"
     if (
@@ -100,7 +100,7 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
 def not_empty(field: str, size: int) -> int:
     """`size`. Raises InvalidArgument for 0, which a Problem's field would read as "like the queries"."""
     if size == 0:
-        raise InvalidArgument(f"{field} is 0; allowed are sizes from 1 on")
+        raise InvalidArgument(f"{field} is 0; it must be at least 1")
     return size
 
 

@@ -6,20 +6,20 @@ import torch
 from torch import Tensor
 
 from attune.problem import Problem
+from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason, sdpa
-from attune.torch.form import Form
 from attune.torch.options import Options
-from attune.torch.plain import plain, visible_keys
-from attune.torch.question import DTYPES, in_layout, layout_of, new_output, not_empty
+from attune.torch.problem_of_tensors import DTYPES, in_layout, layout_of, new_output, not_empty
+from attune.torch.unfused import unfused_attention, visible_keys
 
 _LARGEST_MASK = 1 << 26  # elements of a mask that is made for SDPA
 
 
-class Dense(Form):
+class DenseCall(AttentionCall):
     """[batch, heads, length, head_dim], or all without the heads."""
 
     what = "attune.attention"
-    otherwise = "torch's SDPA or, where that has no such argument, a plain computation"
+    otherwise = "torch's SDPA or, where that has no such argument, unfused attention in torch"
     frames = 4
 
     def __init__(
@@ -40,7 +40,7 @@ class Dense(Form):
         self.options = options
         self.attn_mask = attn_mask
         self.dropout_p = dropout_p
-        self.more = (options.sinks, None, None, None, None)
+        self.extra = ExtraTensors(options.sinks)
 
     def signature(self) -> tuple:
         query, key, value = self.query, self.key, self.value
@@ -110,7 +110,7 @@ class Dense(Form):
             mask = visible_keys(options, rows, keys, self.query.device)
             given = (self.query, self.key, self.value, mask, self.dropout_p)
             return sdpa(*given, scale=options.scale), None
-        return plain(self.query, self.key, self.value, options, self.attn_mask, self.dropout_p)
+        return unfused_attention(self.query, self.key, self.value, options, self.attn_mask, self.dropout_p)
 
     def shaped(self, result: Tensor) -> Tensor:
         return result.squeeze(1) if self.without_heads else result

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention_paged, attention_varlen, replace_sdpa  # noqa: E402
-from attune.torch.sequences import rounded_up  # noqa: E402
+from attune.torch.varlen_calls import rounded_up  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -48,10 +48,10 @@ def varlen(**changes: object) -> tuple[torch.Tensor, torch.Tensor]:
         "query": half(10, 4, 64),
         "key": half(17, 2, 64),
         "value": half(17, 2, 64),
-        "q_bounds": bounds([3, 0, 7]),
-        "kv_bounds": bounds([9, 8, 0]),
-        "max_q": 7,
-        "max_kv": 9,
+        "cu_seqlens_q": bounds([3, 0, 7]),
+        "cu_seqlens_k": bounds([9, 8, 0]),
+        "max_seqlen_q": 7,
+        "max_seqlen_k": 9,
         "enable_gqa": True,
         **changes,
     }
@@ -63,8 +63,8 @@ def paged(**changes: object) -> tuple[torch.Tensor, torch.Tensor]:
         "query": half(3, 2, 4, 64),
         "key_pages": half(8, 16, 2, 64),
         "value_pages": half(8, 16, 2, 64),
-        "page_table": ints([0, 1], [2, -1], [-1, -1]),
-        "kv_lengths": ints(17, 16, 0),
+        "block_table": ints([0, 1], [2, -1], [-1, -1]),
+        "seqused_k": ints(17, 16, 0),
         "enable_gqa": True,
         **changes,
     }
@@ -72,7 +72,7 @@ def paged(**changes: object) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 PAGES = ("key_pages", "value_pages")
-TOKENS = {"query": half(10, 4, 64), "q_bounds": bounds([3, 0, 7]), "max_q": 7}
+TOKENS = {"query": half(10, 4, 64), "cu_seqlens_q": bounds([3, 0, 7]), "max_seqlen_q": 7}
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,18 @@ TOKENS = {"query": half(10, 4, 64), "q_bounds": bounds([3, 0, 7]), "max_q": 7}
     [
         (varlen, {}, "b3.h4.kvh2.q7.kv10.d64.f16.varlen"),
         (varlen, {"is_causal": True}, "b3.h4.kvh2.q7.kv10.d64.f16.causal.varlen"),
-        (varlen, {"max_q": 9, "causal": "bottom-right"}, "b3.h4.kvh2.q10.d64.f16.causal-br.varlen"),
+        (varlen, {"max_seqlen_q": 9, "causal": "bottom-right"}, "b3.h4.kvh2.q10.d64.f16.causal-br.varlen"),
         (varlen, {"window": 5, "softcap": 2}, "b3.h4.kvh2.q7.kv10.d64.f16.window5.softcap2.varlen"),
         (varlen, {"sinks": torch.zeros(4), "return_lse": True}, "b3.h4.kvh2.q7.kv10.d64.f16.sinks.varlen.lse"),
         (paged, {}, "b3.h4.kvh2.q2.kv32.d64.f16.bshd.page16"),
         (paged, {"query": half(3, 1, 4, 64)}, "b3.h4.kvh2.q1.kv32.d64.f16.page16"),
         (paged, {"causal": "bottom-right", "return_lse": True}, "b3.h4.kvh2.q2.kv32.d64.f16.causal-br.bshd.page16.lse"),
         (paged, TOKENS, "b3.h4.kvh2.q7.kv32.d64.f16.varlen.page16"),
-        (paged, {**TOKENS, "max_q": 9, "sinks": torch.zeros(4)}, "b3.h4.kvh2.q10.kv32.d64.f16.sinks.varlen.page16"),
+        (
+            paged,
+            {**TOKENS, "max_seqlen_q": 9, "sinks": torch.zeros(4)},
+            "b3.h4.kvh2.q10.kv32.d64.f16.sinks.varlen.page16",
+        ),
     ],
 )
 def test_a_call_becomes_the_problem(service: Service, call: Callable, changes: dict, text: str) -> None:
@@ -96,11 +100,19 @@ def test_a_call_becomes_the_problem(service: Service, call: Callable, changes: d
 
 
 def test_a_varlen_launch_gets_bounds_and_sinks(service: Service) -> None:
-    q, k, v, q_bounds, kv_bounds = half(10, 4, 64), half(17, 2, 64), half(17, 2, 64), ints(0, 10), ints(0, 17)
+    q, k, v, cu_seqlens_q, cu_seqlens_k = half(10, 4, 64), half(17, 2, 64), half(17, 2, 64), ints(0, 10), ints(0, 17)
     sinks = torch.zeros(4)
-    given = {"query": q, "key": k, "value": v, "q_bounds": q_bounds, "kv_bounds": kv_bounds, "max_q": 10, "max_kv": 17}
+    given = {
+        "query": q,
+        "key": k,
+        "value": v,
+        "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_k": cu_seqlens_k,
+        "max_seqlen_q": 10,
+        "max_seqlen_k": 17,
+    }
     out, lse = varlen(**given, sinks=sinks, return_lse=True)
-    more = [sinks.data_ptr(), q_bounds.data_ptr(), kv_bounds.data_ptr(), 0, 0]
+    more = [sinks.data_ptr(), cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0]
     addresses = [x.data_ptr() for x in (q, k, v, out, lse)]
     assert service.launches == [(*addresses, 5, more)]
     assert (out.shape, lse.shape, lse.dtype) == ((10, 4, 64), (4, 10), torch.float32)
@@ -109,20 +121,20 @@ def test_a_varlen_launch_gets_bounds_and_sinks(service: Service) -> None:
 @pytest.mark.parametrize("tokens", [False, True])
 def test_a_paged_launch_gets_table_and_lengths(service: Service, tokens: bool) -> None:
     k, v, table, lengths = half(8, 16, 2, 64), half(8, 16, 2, 64), ints([0, 1], [2, -1], [-1, -1]), ints(17, 16, 0)
-    given = {"key_pages": k, "value_pages": v, "page_table": table, "kv_lengths": lengths, "return_lse": True}
+    given = {"key_pages": k, "value_pages": v, "block_table": table, "seqused_k": lengths, "return_lse": True}
     given = {**given, **(TOKENS if tokens else {})}
     out, lse = paged(**given)
-    q_bounds = TOKENS["q_bounds"].data_ptr() if tokens else 0
+    cu_seqlens_q = TOKENS["cu_seqlens_q"].data_ptr() if tokens else 0
     launched = service.launches[0]
     assert launched[1:5] == tuple(x.data_ptr() for x in (k, v, out, lse))
-    assert launched[6] == [0, q_bounds, 0, lengths.data_ptr(), table.data_ptr()]
+    assert launched[6] == [0, cu_seqlens_q, 0, lengths.data_ptr(), table.data_ptr()]
     assert lse.shape == ((4, 10) if tokens else (3, 4, 2))
 
 
 def test_other_totals_and_lengths_that_round_alike_ask_nobody(service: Service) -> None:
-    varlen(max_q=9)
-    varlen(max_q=10, query=half(9, 4, 64), q_bounds=bounds([9, 0, 0]))
-    varlen(max_q=10, key=half(3, 2, 64), value=half(3, 2, 64), kv_bounds=bounds([3, 0, 0]))
+    varlen(max_seqlen_q=9)
+    varlen(max_seqlen_q=10, query=half(9, 4, 64), cu_seqlens_q=bounds([9, 0, 0]))
+    varlen(max_seqlen_q=10, key=half(3, 2, 64), value=half(3, 2, 64), cu_seqlens_k=bounds([3, 0, 0]))
     assert (len(service.problems), len(service.launches)) == (1, 3)
 
 
@@ -151,9 +163,9 @@ def test_calls_in_a_block_are_counted(service: Service) -> None:
 
 def test_numpys_whole_numbers_are_lengths_and_windows(service: Service) -> None:
     numpy = pytest.importorskip("numpy")
-    varlen(max_q=numpy.int64(7), max_kv=numpy.int32(9), window=numpy.int64(5))
+    varlen(max_seqlen_q=numpy.int64(7), max_seqlen_k=numpy.int32(9), window=numpy.int64(5))
     varlen(window=5)
-    paged(**{**TOKENS, "max_q": numpy.int64(7)})
+    paged(**{**TOKENS, "max_seqlen_q": numpy.int64(7)})
     assert service.problems == [
         "b3.h4.kvh2.q7.kv10.d64.f16.window5.varlen",
         "b3.h4.kvh2.q7.kv32.d64.f16.varlen.page16",
@@ -217,7 +229,7 @@ def test_paged_without_a_kernel_is_each_sequences_attention(options: dict, token
     values = [tensor(n, 2, 16, seed=n + 50) for n in of_kv]
     key_pages, value_pages, table = in_pages(keys, values, page_size)
     q = tensor(sum(of_q), 4, 16)
-    more = {"q_bounds": bounds(of_q), "max_q": 7} if tokens else {}
+    more = {"cu_seqlens_q": bounds(of_q), "max_seqlen_q": 7} if tokens else {}
     out, lse = attention_paged(
         *(q if tokens else q.unflatten(0, (4, 2)), key_pages, value_pages, table, ints(*of_kv)),
         **{"enable_gqa": True, "return_lse": True, **more, **options},
@@ -244,13 +256,13 @@ def in_pages(keys: list, values: list, page_size: int) -> tuple[torch.Tensor, to
 @FALLS_BACK
 @pytest.mark.parametrize("pages", [0, 8])
 def test_a_table_without_pages_has_no_keys(service: Service, pages: int) -> None:
-    given = {"page_table": torch.empty(3, 0, dtype=torch.int32), **dict.fromkeys(PAGES, half(pages, 16, 2, 64))}
+    given = {"block_table": torch.empty(3, 0, dtype=torch.int32), **dict.fromkeys(PAGES, half(pages, 16, 2, 64))}
     with replace_sdpa() as replaced:
-        out, lse = paged(**given, kv_lengths=ints(0, 0, 0), return_lse=True)
+        out, lse = paged(**given, seqused_k=ints(0, 0, 0), return_lse=True)
     assert not out.any() and (lse == -torch.inf).all()
     assert (service.problems, replaced.stats.fallbacks) == ([], {"shape": 1})
-    with pytest.raises(InvalidArgument, match=r"kv_lengths\[0\] is 1; page_table has room for 0 to 0"):
-        paged(**given, kv_lengths=ints(1, 0, 0))
+    with pytest.raises(InvalidArgument, match=r"seqused_k\[0\] is 1; block_table has room for 0 to 0"):
+        paged(**given, seqused_k=ints(1, 0, 0))
 
 
 @FALLS_BACK
@@ -266,7 +278,9 @@ def test_gradients_flow_through_both() -> None:
 @pytest.mark.parametrize("call", [varlen, paged])
 def test_the_warning_is_the_callers(call: Callable) -> None:
     attune.torch.configure()
-    with pytest.warns(AttuneWarning, match=r"runs a plain computation that waits for the device \(device\)") as given:
+    with pytest.warns(
+        AttuneWarning, match=r"runs unfused attention in torch, which synchronizes with the device \(device\)"
+    ) as given:
         call()
     assert given[0].filename == __file__
 
@@ -275,38 +289,50 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
 @pytest.mark.parametrize(
     ("call", "changes", "message"),
     [
-        (varlen, {"q_bounds": bounds([3, 7]).long()}, "q_bounds has dtype torch.int64; allowed is torch.int32"),
-        (varlen, {"q_bounds": [0, 10]}, "q_bounds is of type list; allowed are tensors"),
-        (varlen, {"q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
-        (varlen, {"kv_bounds": ints([0, 10])}, r"kv_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
-        (paged, {**TOKENS, "q_bounds": ints([0, 10])}, r"q_bounds has shape \(1, 2\); allowed is \[batch \+ 1\]"),
-        (paged, {"kv_lengths": ints([1, 2, 3])}, r"kv_lengths has shape \(1, 3\); allowed is \[batch\]"),
-        (varlen, {"kv_bounds": bounds([9, 8])}, r"kv_bounds has shape \(3,\); allowed is \(4,\)"),
-        (varlen, {"kv_bounds": ints(*range(8))[::2]}, r"kv_bounds has strides \(2,\); it must be contiguous"),
-        (varlen, {"kv_bounds": bounds([9, 8, 0]).to("meta")}, "kv_bounds is on meta; query is on cpu"),
-        (varlen, {"max_q": 7.0}, "max_q is 7.0; allowed are whole numbers from 0 on"),
-        (varlen, {"max_q": torch.tensor(7)}, r"max_q is tensor\(7\); allowed are whole numbers"),
-        (varlen, {"max_q": True}, "max_q is True; allowed are whole numbers"),
-        (varlen, {"max_kv": -1}, "max_kv is -1; allowed are whole numbers"),
-        (varlen, {"query": half(1, 10, 4, 64)}, r"shapes \(1, 10, 4, 64\), .* allowed are \[total, heads, head_dim\]"),
-        (varlen, {"key": half(17, 2, 32)}, "allowed are .* all of one head_dim"),
+        (varlen, {"cu_seqlens_q": bounds([3, 7]).long()}, "cu_seqlens_q has dtype torch.int64; it must be torch.int32"),
+        (varlen, {"cu_seqlens_q": [0, 10]}, "cu_seqlens_q is of type list; it must be a tensor"),
+        (varlen, {"cu_seqlens_q": ints([0, 10])}, r"cu_seqlens_q has shape \(1, 2\); it must be \[batch \+ 1\]"),
+        (varlen, {"cu_seqlens_k": ints([0, 10])}, r"cu_seqlens_k has shape \(1, 2\); it must be \[batch \+ 1\]"),
+        (
+            paged,
+            {**TOKENS, "cu_seqlens_q": ints([0, 10])},
+            r"cu_seqlens_q has shape \(1, 2\); it must be \[batch \+ 1\]",
+        ),
+        (paged, {"seqused_k": ints([1, 2, 3])}, r"seqused_k has shape \(1, 3\); it must be \[batch\]"),
+        (varlen, {"cu_seqlens_k": bounds([9, 8])}, r"cu_seqlens_k has shape \(3,\); it must be \(4,\)"),
+        (varlen, {"cu_seqlens_k": ints(*range(8))[::2]}, r"cu_seqlens_k is non-contiguous, with strides \(2,\)"),
+        (varlen, {"cu_seqlens_k": bounds([9, 8, 0]).to("meta")}, "cu_seqlens_k is on meta; query is on cpu"),
+        (varlen, {"max_seqlen_q": 7.0}, "max_seqlen_q is 7.0; it must be a non-negative integer"),
+        (varlen, {"max_seqlen_q": torch.tensor(7)}, r"max_seqlen_q is tensor\(7\); it must be a non-negative"),
+        (varlen, {"max_seqlen_q": True}, "max_seqlen_q is True; it must be a non-negative"),
+        (varlen, {"max_seqlen_k": -1}, "max_seqlen_k is -1; it must be a non-negative"),
+        (varlen, {"query": half(1, 10, 4, 64)}, r"shapes \(1, 10, 4, 64\), .* they must be \[total, heads, head_dim\]"),
+        (varlen, {"key": half(17, 2, 32)}, "they must be .* all of one head_dim"),
         (varlen, {"value": half(16, 2, 64)}, "query, key and value have shapes"),
         (varlen, {"key": half(17, 2, 64).float()}, "have dtypes torch.float16, torch.float32, torch.float16"),
         (varlen, {"enable_gqa": False}, "query has 4 heads and key 2; they must agree, or divide with enable_gqa"),
-        (varlen, {"sinks": torch.zeros(2)}, r"sinks has shape \(2,\); allowed is \(4,\)"),
-        (paged, {"kv_lengths": ints(1, 2)}, r"kv_lengths has shape \(2,\); allowed is \(3,\)"),
-        (paged, {"kv_lengths": ints(1, 2, 3).long()}, "kv_lengths has dtype torch.int64"),
-        (paged, {"page_table": ints(0, 1, 2)}, r"page_table has shape \(3,\); allowed is \[batch, width\]"),
-        (paged, {"page_table": ints([0], [1])}, r"page_table has shape \(2, 1\); allowed is \(3, 1\)"),
-        (paged, {"page_table": torch.zeros(3, 4, dtype=torch.int32)[:, :2]}, r"page_table has strides \(4, 1\)"),
-        (paged, {"page_table": torch.zeros(3, 2)}, "page_table has dtype torch.float32; allowed is torch.int32"),
-        (paged, {"key_pages": half(8, 16, 4, 64)[:, :, ::2]}, "key_pages has strides .*; it must be contiguous"),
-        (paged, dict.fromkeys(PAGES, half(8, 0, 2, 64)), "key_pages has page_size 0; allowed are 1 to 65536"),
-        (paged, dict.fromkeys(PAGES, half(1, 65537, 2, 64)), "key_pages has page_size 65537; allowed are 1 to 65536"),
-        (paged, {"max_q": 2}, "max_q is 2; it goes with q_bounds, which is not given"),
-        (paged, {**TOKENS, "max_q": None}, "max_q is None; allowed are whole numbers"),
-        (paged, {"query": half(3, 4, 64)}, r"allowed are \[batch, seq_q, heads_q, head_dim\] and twice \[pages"),
-        (paged, {"q_bounds": bounds([1, 2]), "max_q": 2}, r"allowed are \[total, heads_q, head_dim\] and twice"),
+        (varlen, {"sinks": torch.zeros(2)}, r"sinks has shape \(2,\); it must be \(4,\)"),
+        (paged, {"seqused_k": ints(1, 2)}, r"seqused_k has shape \(2,\); it must be \(3,\)"),
+        (paged, {"seqused_k": ints(1, 2, 3).long()}, "seqused_k has dtype torch.int64"),
+        (paged, {"block_table": ints(0, 1, 2)}, r"block_table has shape \(3,\); it must be \[batch, width\]"),
+        (paged, {"block_table": ints([0], [1])}, r"block_table has shape \(2, 1\); it must be \(3, 1\)"),
+        (
+            paged,
+            {"block_table": torch.zeros(3, 4, dtype=torch.int32)[:, :2]},
+            r"block_table is non-contiguous, with strides \(4, 1\)",
+        ),
+        (paged, {"block_table": torch.zeros(3, 2)}, "block_table has dtype torch.float32; it must be torch.int32"),
+        (paged, {"key_pages": half(8, 16, 4, 64)[:, :, ::2]}, "key_pages is non-contiguous, with strides"),
+        (paged, dict.fromkeys(PAGES, half(8, 0, 2, 64)), "key_pages has page_size 0; it must be 1 to 65536"),
+        (paged, dict.fromkeys(PAGES, half(1, 65537, 2, 64)), "key_pages has page_size 65537; it must be 1 to 65536"),
+        (paged, {"max_seqlen_q": 2}, "max_seqlen_q is 2; it needs cu_seqlens_q, which is not given"),
+        (paged, {**TOKENS, "max_seqlen_q": None}, "max_seqlen_q is None; it must be a non-negative"),
+        (paged, {"query": half(3, 4, 64)}, r"they must be \[batch, seq_q, heads_q, head_dim\], and \[pages"),
+        (
+            paged,
+            {"cu_seqlens_q": bounds([1, 2]), "max_seqlen_q": 2},
+            r"must be \[total, heads_q, head_dim\], and",
+        ),
     ],
 )
 @pytest.mark.parametrize("scale", [None, 0.5])  # with a kernel, and without
@@ -325,7 +351,9 @@ def test_pages_at_a_crooked_address_are_refused_with_and_without_a_kernel(
 ) -> None:
     pages = half(8 * 16 * 2 * 64 + 1)[1:].view(8, 16, 2, 64)
     service.refuses_with = NotFound("no answer") if "causal" in options else None
-    with pytest.raises(InvalidArgument, match=f"{name} is at address 0x[0-9a-f]+; it must be a multiple of 16"):
+    with pytest.raises(
+        InvalidArgument, match=f"{name} is misaligned, at address 0x[0-9a-f]+; it must be a multiple of 16"
+    ):
         paged(**{name: pages}, **options)
     assert service.problems == []
 
@@ -341,12 +369,16 @@ def test_an_address_is_looked_at_in_every_call(service: Service) -> None:
 @pytest.mark.parametrize(
     ("call", "changes", "message"),
     [
-        (varlen, {"q_bounds": ints(0, 3, 3, 9)}, "q_bounds goes from 0 to 9; query has the rows 0 to 10"),
-        (varlen, {"q_bounds": ints(1, 3, 3, 10)}, "q_bounds goes from 1 to 10"),
-        (varlen, {"q_bounds": ints(0, 5, 3, 10)}, "q_bounds gives sequence 1 -2 tokens; max_q allows 0 to 7"),
-        (varlen, {"max_kv": 8}, "kv_bounds gives sequence 0 9 tokens; max_kv allows 0 to 8"),
-        (paged, {"kv_lengths": ints(33, 0, 0)}, r"kv_lengths\[0\] is 33; page_table has room for 0 to 32"),
-        (paged, {"kv_lengths": ints(0, 17, 0)}, r"page_table\[1\]\[1\] is -1; allowed are 0 to 7"),
+        (varlen, {"cu_seqlens_q": ints(0, 3, 3, 9)}, "cu_seqlens_q goes from 0 to 9; query has the rows 0 to 10"),
+        (varlen, {"cu_seqlens_q": ints(1, 3, 3, 10)}, "cu_seqlens_q goes from 1 to 10"),
+        (
+            varlen,
+            {"cu_seqlens_q": ints(0, 5, 3, 10)},
+            "cu_seqlens_q gives sequence 1 -2 tokens; max_seqlen_q allows 0 to 7",
+        ),
+        (varlen, {"max_seqlen_k": 8}, "cu_seqlens_k gives sequence 0 9 tokens; max_seqlen_k allows 0 to 8"),
+        (paged, {"seqused_k": ints(33, 0, 0)}, r"seqused_k\[0\] is 33; block_table has room for 0 to 32"),
+        (paged, {"seqused_k": ints(0, 17, 0)}, r"block_table\[1\]\[1\] is -1; it must be 0 to 7"),
     ],
 )
 def test_without_a_kernel_lengths_and_tables_are_checked(call: Callable, changes: dict, message: str) -> None:

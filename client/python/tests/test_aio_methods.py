@@ -20,10 +20,10 @@ def test_have_the_same_methods():
 
 @pytest.mark.parametrize("name", sorted(methods(attune.Client)))
 def test_methods_have_the_same_arguments_and_words(name):
-    sync, twin = getattr(attune.Client, name), getattr(attune.aio.Client, name)
-    assert inspect.signature(sync).parameters == inspect.signature(twin).parameters
+    sync, awaited = getattr(attune.Client, name), getattr(attune.aio.Client, name)
+    assert inspect.signature(sync).parameters == inspect.signature(awaited).parameters
     assert sync.__doc__
-    assert twin.__doc__
+    assert awaited.__doc__
 
 
 def test_only_the_async_one_is_to_be_awaited():

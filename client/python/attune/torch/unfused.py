@@ -1,4 +1,4 @@
-"""Attention in plain torch, for what neither a kernel nor SDPA computes: slow, differentiable, in bounded memory."""
+"""Unfused attention in torch, for what neither a kernel nor SDPA computes: slow, differentiable, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LOGITS = 1 << 25  # held at once; a few tensors of this size in fp32 are a
 Rows = tuple[Tensor, Tensor]  # O, and the log-sum-exp of each row
 
 
-def plain(
+def unfused_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,

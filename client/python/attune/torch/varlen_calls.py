@@ -1,4 +1,4 @@
-"""Sequences of their own lengths: one behind the other, or with keys and values in pages."""
+"""SequenceCall of their own lengths: one behind the other, or with keys and values in pages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 
 from attune.errors import InvalidArgument
 from attune.problem import Problem
+from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason
-from attune.torch.form import Form
-from attune.torch.options import Options, number_signature, whole
-from attune.torch.plain import plain
-from attune.torch.question import DTYPES, not_empty
+from attune.torch.options import Options, integer, number_signature
+from attune.torch.problem_of_tensors import DTYPES, not_empty
+from attune.torch.unfused import unfused_attention
 
 _LARGEST_PAGE = 65536
 _SIGNIFICANT_BITS = 3
@@ -29,10 +29,10 @@ def rounded_up(length: int) -> int:
     return -(-length >> zeros) << zeros
 
 
-class Sequences(Form):
-    """What both forms share."""
+class SequenceCall(AttentionCall):
+    """What both kinds share."""
 
-    otherwise = "a plain computation that waits for the device"
+    otherwise = "unfused attention in torch, which synchronizes with the device"
 
     def refusal(self) -> tuple[Reason, str] | None:
         if self.options.mask(same_lengths=False) is None:
@@ -46,7 +46,7 @@ class Sequences(Form):
         outs: list[Tensor] = []
         lses: list[Tensor] = []
         for query, key, value in self.by_sequence():
-            rows, lse = plain(_headed(query), _headed(key), _headed(value), self.options)
+            rows, lse = unfused_attention(_headed(query), _headed(key), _headed(value), self.options)
             outs.append(rows[0].transpose(0, 1))
             lses.append(lse[0])
         return self.joined(outs, lses)
@@ -61,9 +61,9 @@ class Sequences(Form):
 
     def length_of(self, name: str, length: object) -> int:
         """`length`, or InvalidArgument where it is none."""
-        found = whole(length)
+        found = integer(length)
         if found is None or found < 0:
-            raise InvalidArgument(f"{self.what}: {name} is {length!r}; allowed are whole numbers from 0 on")
+            raise InvalidArgument(f"{self.what}: {name} is {length!r}; it must be a non-negative integer")
         return found
 
     def join_tokens(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -80,7 +80,7 @@ class Sequences(Form):
         return torch.empty_like(self.query, memory_format=torch.contiguous_format), lse
 
     def problem_of(self, **fields: object) -> Problem:
-        """The problem's fields that all forms take from the same place, and `fields`."""
+        """The problem's fields that both kinds take from the same place, and `fields`."""
         return Problem(
             heads_q=self.query.shape[-2],
             heads_kv=self.key.shape[-2],
@@ -104,8 +104,8 @@ class Sequences(Form):
         )
 
 
-class Varlen(Sequences):
-    """[total, heads, head_dim]; sequence b is rows bounds[b] to bounds[b + 1]."""
+class VarlenCall(SequenceCall):
+    """[total, heads, head_dim]; sequence b is rows cu_seqlens[b] to cu_seqlens[b + 1]."""
 
     what = "attune.attention_varlen"
 
@@ -114,36 +114,39 @@ class Varlen(Sequences):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        q_bounds: Tensor,
-        kv_bounds: Tensor,
-        max_q: int,
-        max_kv: int,
+        cu_seqlens_q: Tensor,
+        cu_seqlens_k: Tensor,
+        max_seqlen_q: int,
+        max_seqlen_k: int,
         options: Options,
     ) -> None:
         self.query, self.key, self.value = query, key, value
         self.options = options
-        self.max_q, self.max_kv = self.length_of("max_q", max_q), self.length_of("max_kv", max_kv)
-        self.more = (options.sinks, q_bounds, kv_bounds, None, None)
+        self.max_seqlen_q, self.max_seqlen_k = (
+            self.length_of("max_seqlen_q", max_seqlen_q),
+            self.length_of("max_seqlen_k", max_seqlen_k),
+        )
+        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, cu_seqlens_k)
 
     def signature(self) -> tuple:
         query, key, value = self.query.shape[1:], self.key.shape[1:], self.value.shape[1:]
-        bounds = (number_signature(self.more[1]), number_signature(self.more[2]))
-        lengths = (rounded_up(self.max_q), rounded_up(self.max_kv))
+        bounds = (number_signature(self.extra.cu_seqlens_q), number_signature(self.extra.cu_seqlens_k))
+        lengths = (rounded_up(self.max_seqlen_q), rounded_up(self.max_seqlen_k))
         return self.signature_of("varlen", query, key, value, *bounds, *lengths)
 
     def check(self) -> None:
         self.check_values(3, 3, same_batch=False, shapes="[total, heads, head_dim], all of one head_dim")
         self.check_heads(self.query.shape[1], self.key.shape[1])
-        _, q_bounds, kv_bounds, _, _ = self.more
-        self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
-        self.check_numbers("kv_bounds", kv_bounds, "[batch + 1]", (_length(q_bounds),))
+        _, cu_seqlens_q, cu_seqlens_k, _, _ = self.extra
+        self.check_numbers("cu_seqlens_q", cu_seqlens_q, "[batch + 1]", (max(1, _length(cu_seqlens_q)),))
+        self.check_numbers("cu_seqlens_k", cu_seqlens_k, "[batch + 1]", (_length(cu_seqlens_q),))
         self.check_sinks(self.query.shape[1])
 
     def problem(self) -> Problem:
         return self.problem_of(
-            batch=_length(self.more[1]) - 1,
-            seq_q=rounded_up(self.max_q),
-            seq_kv=rounded_up(self.max_kv),
+            batch=_length(self.extra.cu_seqlens_q) - 1,
+            seq_q=rounded_up(self.max_seqlen_q),
+            seq_kv=rounded_up(self.max_seqlen_k),
             varlen=True,
         )
 
@@ -151,9 +154,9 @@ class Varlen(Sequences):
         return self.empty_tokens()
 
     def by_sequence(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        _, q_bounds, kv_bounds, _, _ = self.more
-        queries = _parts(self, "q_bounds", q_bounds, "query", self.query, "max_q", self.max_q)
-        keys = _parts(self, "kv_bounds", kv_bounds, "key", self.key, "max_kv", self.max_kv)
+        _, cu_seqlens_q, cu_seqlens_k, _, _ = self.extra
+        queries = _parts(self, "cu_seqlens_q", cu_seqlens_q, "query", self.query, "max_seqlen_q", self.max_seqlen_q)
+        keys = _parts(self, "cu_seqlens_k", cu_seqlens_k, "key", self.key, "max_seqlen_k", self.max_seqlen_k)
         values = self.value.split([len(key) for key in keys]) if keys else ()
         return list(zip(queries, keys, values, strict=True))
 
@@ -161,9 +164,9 @@ class Varlen(Sequences):
         return self.join_tokens(outs, lses)
 
 
-class Paged(Sequences):
+class PagedCall(SequenceCall):
     """key and value are [pages, page_size, heads_kv, head_dim]; query is [batch, seq_q, heads_q, head_dim] or, with
-    bounds, [total, heads_q, head_dim]."""
+    cu_seqlens_q, [total, heads_q, head_dim]."""
 
     what = "attune.attention_paged"
 
@@ -172,56 +175,60 @@ class Paged(Sequences):
         query: Tensor,
         key_pages: Tensor,
         value_pages: Tensor,
-        page_table: Tensor,
-        kv_lengths: Tensor,
-        q_bounds: Tensor | None,
-        max_q: int | None,
+        block_table: Tensor,
+        seqused_k: Tensor,
+        cu_seqlens_q: Tensor | None,
+        max_seqlen_q: int | None,
         options: Options,
     ) -> None:
         self.query, self.key, self.value = query, key_pages, value_pages
         self.options = options
-        self.max_q = max_q
-        self.more = (options.sinks, q_bounds, None, kv_lengths, page_table)
-        if q_bounds is not None:
-            self.max_q = self.length_of("max_q", max_q)
-        elif max_q is not None:
-            raise InvalidArgument(f"{self.what}: max_q is {max_q!r}; it goes with q_bounds, which is not given")
+        self.max_seqlen_q = max_seqlen_q
+        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, None, seqused_k, block_table)
+        if cu_seqlens_q is not None:
+            self.max_seqlen_q = self.length_of("max_seqlen_q", max_seqlen_q)
+        elif max_seqlen_q is not None:
+            raise InvalidArgument(
+                f"{self.what}: max_seqlen_q is {max_seqlen_q!r}; it needs cu_seqlens_q, which is not given"
+            )
 
     def signature(self) -> tuple:
-        _, q_bounds, _, kv_lengths, page_table = self.more
-        query = self.query.shape if q_bounds is None else self.query.shape[1:]
-        numbers = (number_signature(q_bounds), number_signature(kv_lengths), number_signature(page_table))
+        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
+        query = self.query.shape if cu_seqlens_q is None else self.query.shape[1:]
+        numbers = (number_signature(cu_seqlens_q), number_signature(seqused_k), number_signature(block_table))
         pages = (self.key.is_contiguous(), self.value.is_contiguous())
-        longest = None if self.max_q is None else rounded_up(self.max_q)
+        longest = None if self.max_seqlen_q is None else rounded_up(self.max_seqlen_q)
         return self.signature_of("paged", query, self.key.shape, self.value.shape, *numbers, *pages, longest)
 
     def check(self) -> None:
-        _, q_bounds, _, kv_lengths, page_table = self.more
-        tokens = q_bounds is not None
+        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
+        tokens = cu_seqlens_q is not None
         of_query = "[total, heads_q, head_dim]" if tokens else "[batch, seq_q, heads_q, head_dim]"
-        shapes = f"{of_query} and twice [pages, page_size, heads_kv, head_dim]"
+        shapes = f"{of_query}, and [pages, page_size, heads_kv, head_dim] for key_pages and value_pages"
         self.check_values(3 if tokens else 4, 4, same_batch=False, shapes=shapes)
         self.check_heads(self.query.shape[-2], self.key.shape[2])
         page_size = self.key.shape[1]
         if not 1 <= page_size <= _LARGEST_PAGE:
-            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; allowed are 1 to {_LARGEST_PAGE}")
+            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; it must be 1 to {_LARGEST_PAGE}")
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if not pages.is_contiguous():
-                raise InvalidArgument(f"{self.what}: {name} has strides {pages.stride()}; it must be contiguous")
+                raise InvalidArgument(
+                    f"{self.what}: {name} is non-contiguous, with strides {pages.stride()}; it is not copied"
+                )
         if tokens:
-            self.check_numbers("q_bounds", q_bounds, "[batch + 1]", (max(1, _length(q_bounds)),))
+            self.check_numbers("cu_seqlens_q", cu_seqlens_q, "[batch + 1]", (max(1, _length(cu_seqlens_q)),))
         batch = self._batch()
-        self.check_numbers("kv_lengths", kv_lengths, "[batch]", (batch,))
-        width = page_table.shape[1] if isinstance(page_table, Tensor) and page_table.dim() == 2 else 1
-        self.check_numbers("page_table", page_table, "[batch, width]", (batch, width))
+        self.check_numbers("seqused_k", seqused_k, "[batch]", (batch,))
+        width = block_table.shape[1] if isinstance(block_table, Tensor) and block_table.dim() == 2 else 1
+        self.check_numbers("block_table", block_table, "[batch, width]", (batch, width))
         self.check_sinks(self.query.shape[-2])
 
     def problem(self) -> Problem:
         page_size = self.key.shape[1]
-        seq_kv = not_empty("seq_kv", page_size * self.more[4].shape[1])  # type: ignore[union-attr]
+        seq_kv = not_empty("seq_kv", page_size * self.extra.block_table.shape[1])  # type: ignore[union-attr]
         lengths = {"batch": self._batch(), "seq_kv": seq_kv, "page_size": page_size}
-        if self.more[1] is not None:
-            return self.problem_of(**lengths, seq_q=rounded_up(self.max_q or 0), varlen=True)
+        if self.extra.cu_seqlens_q is not None:
+            return self.problem_of(**lengths, seq_q=rounded_up(self.max_seqlen_q or 0), varlen=True)
         # With one row, or one head, both layouts are the same memory.
         layout = "bhsd" if 1 in self.query.shape[1:3] else "bshd"
         return self.problem_of(**lengths, seq_q=self.query.shape[1], layout=layout)
@@ -230,14 +237,14 @@ class Paged(Sequences):
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
             if pages.data_ptr() % 16:  # not copied: it is a whole cache
                 raise InvalidArgument(
-                    f"{self.what}: {name} is at address {pages.data_ptr():#x}; it must be a multiple of 16"
+                    f"{self.what}: {name} is misaligned, at address {pages.data_ptr():#x}; it must be a multiple of 16"
                 )
 
     def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
         return _readable(self.query), self.key, self.value
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
-        if self.more[1] is not None:
+        if self.extra.cu_seqlens_q is not None:
             return self.empty_tokens()
         batch, rows, heads, _ = self.query.shape
         lse = None
@@ -246,18 +253,20 @@ class Paged(Sequences):
         return torch.empty_like(self.query, memory_format=torch.contiguous_format), lse
 
     def by_sequence(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        _, q_bounds, _, kv_lengths, page_table = self.more
+        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
         queries: Sequence[Tensor] = self.query.unbind()
-        if q_bounds is not None:
-            queries = _parts(self, "q_bounds", q_bounds, "query", self.query, "max_q", self.max_q or 0)
+        if cu_seqlens_q is not None:
+            queries = _parts(
+                self, "cu_seqlens_q", cu_seqlens_q, "query", self.query, "max_seqlen_q", self.max_seqlen_q or 0
+            )
         found = []
-        for b, (query, length, row) in enumerate(zip(queries, kv_lengths.tolist(), page_table.tolist(), strict=True)):
+        for b, (query, length, row) in enumerate(zip(queries, seqused_k.tolist(), block_table.tolist(), strict=True)):
             key, value = self._keys(b, length, row)
             found.append((query, key, value))
         return found
 
     def joined(self, outs: list[Tensor], lses: list[Tensor]) -> tuple[Tensor, Tensor]:
-        if self.more[1] is not None:
+        if self.extra.cu_seqlens_q is not None:
             return self.join_tokens(outs, lses)
         if outs:
             return torch.stack(outs), torch.stack(lses)
@@ -265,38 +274,38 @@ class Paged(Sequences):
         return out, self.query.new_empty(lse[0], lse[2], lse[1], dtype=torch.float32)
 
     def _batch(self) -> int:
-        return self.query.shape[0] if self.more[1] is None else _length(self.more[1]) - 1
+        return self.query.shape[0] if self.extra.cu_seqlens_q is None else _length(self.extra.cu_seqlens_q) - 1
 
     def _keys(self, sequence: int, length: int, row: list[int]) -> tuple[Tensor, Tensor]:
         """[length, heads_kv, head_dim] of one sequence's keys and values."""
         page_size, pages = self.key.shape[1], self.key.shape[0]
         if not 0 <= length <= page_size * len(row):
             raise InvalidArgument(
-                f"{self.what}: kv_lengths[{sequence}] is {length}; page_table has room for 0 to {page_size * len(row)}"
+                f"{self.what}: seqused_k[{sequence}] is {length}; block_table has room for 0 to {page_size * len(row)}"
             )
         used = row[: -(-length // page_size)]
         for index, page in enumerate(used):
             if not 0 <= page < pages:
                 raise InvalidArgument(
-                    f"{self.what}: page_table[{sequence}][{index}] is {page}; allowed are 0 to {pages - 1}"
+                    f"{self.what}: block_table[{sequence}][{index}] is {page}; it must be 0 to {pages - 1}"
                 )
         index = torch.tensor(used, dtype=torch.int64, device=self.query.device)
         return self.key[index].flatten(0, 1)[:length], self.value[index].flatten(0, 1)[:length]
 
 
 def _parts(
-    form: Form, name: str, bounds: Tensor, argument: str, tokens: Tensor, longest_name: str, longest: int
+    call: AttentionCall, name: str, bounds: Tensor, argument: str, tokens: Tensor, longest_name: str, longest: int
 ) -> list[Tensor]:
     """The rows of each sequence."""
     at = bounds.tolist()
     if at[0] != 0 or at[-1] != tokens.shape[0]:
         raise InvalidArgument(
-            f"{form.what}: {name} goes from {at[0]} to {at[-1]}; {argument} has the rows 0 to {tokens.shape[0]}"
+            f"{call.what}: {name} goes from {at[0]} to {at[-1]}; {argument} has the rows 0 to {tokens.shape[0]}"
         )
     for b, (start, end) in enumerate(itertools.pairwise(at)):
         if not 0 <= end - start <= longest:
             raise InvalidArgument(
-                f"{form.what}: {name} gives sequence {b} {end - start} tokens; {longest_name} allows 0 to {longest}"
+                f"{call.what}: {name} gives sequence {b} {end - start} tokens; {longest_name} allows 0 to {longest}"
             )
     return [tokens[start:end] for start, end in itertools.pairwise(at)]
 

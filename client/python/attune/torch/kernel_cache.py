@@ -19,8 +19,8 @@ from attune.values import Answer, Backend
 _MOST_KERNELS = 4096
 
 
-class Answers:
-    """Of one service, under one configuration. Thread-safe; one thread asks at a time."""
+class KernelCache:
+    """The kernels of one service, under one configuration. Thread-safe; one thread asks at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -14,9 +14,9 @@ from attune.values import Backend, Policy, Provenance
 
 torch = pytest.importorskip("torch")
 
-from attune.torch import answers  # noqa: E402
-from attune.torch.answers import Answers  # noqa: E402
+from attune.torch import kernel_cache  # noqa: E402
 from attune.torch.fallback import Reason, Unsuitable  # noqa: E402
+from attune.torch.kernel_cache import KernelCache  # noqa: E402
 from attune.torch.settings import ACCEPTABLE, Settings, configure  # noqa: E402
 
 PROBLEM = Problem.parse("b1.h2.q16.d64.f16")
@@ -43,14 +43,16 @@ def known(identity: str, model: str = "NVIDIA L4", uuid: str = "", backend: Back
 def gpu(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """This process's GPU; every artifact can be loaded, none has been."""
     properties = SimpleNamespace(name="NVIDIA L4", uuid="1234-abcd", loaded=set())
-    monkeypatch.setattr(answers.torch.cuda, "get_device_properties", lambda index: properties)
-    monkeypatch.setattr(answers, "modules", lambda: SimpleNamespace(has=lambda sha256: sha256 in properties.loaded))
-    monkeypatch.setattr(answers, "load", lambda answer, device: SimpleNamespace(answer=answer, device=device))
+    monkeypatch.setattr(kernel_cache.torch.cuda, "get_device_properties", lambda index: properties)
+    monkeypatch.setattr(
+        kernel_cache, "modules", lambda: SimpleNamespace(has=lambda sha256: sha256 in properties.loaded)
+    )
+    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: SimpleNamespace(answer=answer, device=device))
     return properties
 
 
 def ask(client: FakeClient, device: str | None = None) -> list[dict[str, Any]]:
-    Answers(Settings(client, device, Policy.HOT, ACCEPTABLE, 30.0)).kernel(PROBLEM, 0)  # type: ignore[arg-type]
+    KernelCache(Settings(client, device, Policy.HOT, ACCEPTABLE, 30.0)).kernel(PROBLEM, 0)  # type: ignore[arg-type]
     return client.asked
 
 
@@ -88,5 +90,5 @@ def test_a_device_that_was_configured_is_believed(gpu: SimpleNamespace) -> None:
 
 
 def test_configure_names_a_provenance_that_does_not_exist() -> None:
-    with pytest.raises(InvalidArgument, match="provenance is 'GUESS'; allowed are EXACT"):
+    with pytest.raises(InvalidArgument, match="provenance is 'GUESS'; it must be one of EXACT"):
         configure(acceptable=["GUESS"])
