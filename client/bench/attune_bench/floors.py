@@ -1,6 +1,6 @@
 """Measures what no kernel beats on this device: the shortest launch, the fastest reading, the fastest `mma.sync`.
 
-The kernels are in `floors.cu`. PyTorch's own copies and reductions are not the roof: they read or compute slower.
+The kernels are in `floors.cu`. PyTorch's own copies and reductions are no roofline: they read or compute slower.
 """
 
 from __future__ import annotations

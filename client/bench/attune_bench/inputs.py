@@ -8,7 +8,7 @@ import torch
 from attune.problem import Problem
 
 from attune_bench.rotation import set_count
-from attune_bench.work import least_bytes
+from attune_bench.work import compulsory_bytes
 
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -42,5 +42,5 @@ def make_inputs(problem: Problem, seed: int, mean: float = 0.0) -> Inputs:
 
 def rotating_inputs(problem: Problem, l2_bytes: int, memory_bytes: int) -> list[Inputs]:
     """What the timed runs go through in turn."""
-    sets = set_count(least_bytes(problem), l2_bytes, memory_bytes)
+    sets = set_count(compulsory_bytes(problem), l2_bytes, memory_bytes)
     return [make_inputs(problem, seed) for seed in range(sets)]

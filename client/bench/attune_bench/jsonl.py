@@ -84,7 +84,7 @@ def read_run(path: Path) -> Run:
             elif kind == "row":
                 rows.append(_row(value))
             else:
-                raise ValueError(f"type is {kind!r}; allowed are 'header' and 'row'")
+                raise ValueError(f"type is {kind!r}; it must be 'header' or 'row'")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BenchError(f"{path}:{number}: {error}") from error
     if header is None:

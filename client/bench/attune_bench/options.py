@@ -16,7 +16,7 @@ def _names(text: str) -> tuple[str, ...]:
     unknown = [name for name in names if name not in CONTESTANTS]
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"contestant {unknown[0]!r} is not known; allowed are {', '.join(CONTESTANTS)}"
+            f"contestant {unknown[0]!r} is not known; it must be one of {', '.join(CONTESTANTS)}"
         )
     return names
 

@@ -19,7 +19,7 @@ _STYLE = {
     "flex": ("#E69F00", "P"),
 }
 SPEEDUP = "attune's speed-up by shape"
-ROOF = "percent of roof by shape"
+ROOF = "percent of roofline by shape"
 
 
 def plot(run: Run, prefix: Path) -> dict[str, str]:

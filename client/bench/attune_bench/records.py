@@ -24,7 +24,7 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Largest errors against the fp32 reference over all checked inputs, beside those of a plain computation."""
+    """Largest errors against the fp32 reference over all checked inputs, beside those of a naive computation."""
 
     max_abs_error: float | None  # None when the result is not finite
     plain_max_abs_error: float
@@ -85,7 +85,7 @@ class Row:
     flops: int
     bytes: int
     roof_us: float
-    bound: str  # which roof is the lower one: "compute" or "memory"
+    bound: str  # which of the two bounds a kernel: "compute" or "memory"
     input_sets: int
     results: dict[str, Result] = field(default_factory=dict)  # by contestant, in the order of the run
     served: Served | None = None

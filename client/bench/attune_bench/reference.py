@@ -1,4 +1,4 @@
-"""What results are checked against: attention in fp32, and a plain computation at the problem's own precision.
+"""What results are checked against: attention in fp32, and a naive computation at the problem's own precision.
 
 Both work on a few heads, or a few rows of one head, at a time, so that the logits fit beside everything else. The query
 heads that share a head of K and V are handled as one head with as many rows:
@@ -24,21 +24,21 @@ MOST_LOGITS = 1 << 28
 _Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, "torch.Tensor | None", Problem], torch.Tensor]
 
 
-def exact(problem: Problem, inputs: Inputs) -> torch.Tensor:
+def fp32_attention(problem: Problem, inputs: Inputs) -> torch.Tensor:
     """O in fp32, [batch, heads_q, seq_q, head_dim], from fp32 products without TF32."""
-    return _in_chunks(problem, inputs, torch.float32, _exact)
+    return _in_chunks(problem, inputs, torch.float32, _fp32)
 
 
-def plain(problem: Problem, inputs: Inputs) -> torch.Tensor:
+def naive_attention(problem: Problem, inputs: Inputs) -> torch.Tensor:
     """O as an unfused computation gives it that rounds each step to the dtype: Q K^T, the scaled logits, P, O."""
-    return _in_chunks(problem, inputs, inputs.q.dtype, _plain)
+    return _in_chunks(problem, inputs, inputs.q.dtype, _naive)
 
 
-def _exact(q, k, v, visible, problem):
+def _fp32(q, k, v, visible, problem):
     return _softmax(_softcapped(torch.bmm(q, k.mT) / math.sqrt(problem.head_dim), problem), visible) @ v
 
 
-def _plain(q, k, v, visible, problem):
+def _naive(q, k, v, visible, problem):
     logits = _softcapped(torch.bmm(q, k.mT) * (1 / math.sqrt(problem.head_dim)), problem)
     return _softmax(logits, visible).to(q.dtype) @ v
 

@@ -59,11 +59,11 @@ def _floors(header: Header) -> list[str]:
 
     floors = header.floors
     rows = [
-        cells("shortest kernel in a graph", floors.launch_us, "us"),
+        cells("launch overhead: an empty kernel in a graph", floors.launch_us, "us"),
         cells("reading device memory", floors.read_gbs, "GB/s"),
         cells("`mma.sync` m16n8k16, f16 in, f32 out", floors.mma_tflops, "TFLOP/s"),
     ]
-    return ["## Floors", "", *table(("floor", "median", "95 % interval", "unit"), rows)]
+    return ["## What the device reaches", "", *table(("", "median", "95 % interval", "unit"), rows)]
 
 
 def _summary(run: Run) -> list[str]:
@@ -81,7 +81,7 @@ def _summary(run: Run) -> list[str]:
     words = (
         "Geometric means of the others' time over attune's, over the problems that both got right; above 1 is faster."
     )
-    columns = ("", *others, "the fastest of them", "faster than all", "percent of roof")
+    columns = ("", *others, "the fastest of them", "faster than all", "percent of roofline")
     return ["## attune's speed-up", "", words, "", *table(columns, rows)]
 
 
@@ -104,8 +104,8 @@ def _times(run: Run, kind: str, title: str) -> list[str]:
         "vs fastest",
         "TFLOP/s",
         "GB/s",
-        "% of roof",
-        "roof us",
+        "% of roofline",
+        "roofline us",
         "bound",
         "CTAs",
     )
@@ -171,15 +171,15 @@ def _correctness(run: Run) -> list[str]:
         text = error(result.accuracy.max_abs_error)
         return f"{text} WRONG" if result.status is Status.WRONG else text
 
-    def plain(row: Row) -> str:
+    def naive(row: Row) -> str:
         errors = [result.accuracy.plain_max_abs_error for result in row.results.values() if result.accuracy]
         return error(errors[0]) if errors else "-"
 
-    rows = [(row.problem, plain(row), *(cell(row.results.get(name)) for name in names)) for row in run.rows]
+    rows = [(row.problem, naive(row), *(cell(row.results.get(name)) for name in names)) for row in run.rows]
     words = (
-        "Largest absolute error against fp32, over inputs around 0 and around 1; beside it that of a plain computation."
+        "Largest absolute error against fp32, over inputs around 0 and around 1; beside it that of a naive computation."
     )
-    return ["## Correctness", "", words, "", *table(("problem", "plain", *names), rows)]
+    return ["## Correctness", "", words, "", *table(("problem", "naive", *names), rows)]
 
 
 def _misses(run: Run) -> list[str]:

@@ -22,7 +22,7 @@ from attune_bench.latency import eager_latencies
 from attune_bench.records import Eager, Result, Row, Served, Status, Timing
 from attune_bench.rounds import Rules, interleave
 from attune_bench.statistics import median_interval
-from attune_bench.work import Roof, flops, least_bytes
+from attune_bench.work import Roofline, compulsory_bytes, flops
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Stage:
 
     device: Device
     facts: Facts
-    roof: Roof
+    roof: Roofline
     contestants: Sequence[Contestant]
     rules: Rules
 
@@ -52,7 +52,7 @@ def bench_row(stage: Stage, problem: Problem, served: Served | None) -> Row:
         problem=str(problem),
         kind="decode" if is_decode(problem) else "prefill",
         flops=flops(problem),
-        bytes=least_bytes(problem),
+        bytes=compulsory_bytes(problem),
         roof_us=stage.roof.time_us(problem),
         bound=stage.roof.bound(problem),
         input_sets=len(inputs),

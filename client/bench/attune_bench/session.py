@@ -18,7 +18,7 @@ from attune_bench.jsonl import Run, header_line, row_line
 from attune_bench.progress import Progress, say
 from attune_bench.records import Header, Row, Served
 from attune_bench.rounds import Rules
-from attune_bench.work import Roof
+from attune_bench.work import Roofline
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Session:
         stage = Stage(
             device=device,
             facts=device.facts(),
-            roof=Roof(header.floors.mma_tflops.median, header.floors.read_gbs.median),
+            roof=Roofline(header.floors.mma_tflops.median, header.floors.read_gbs.median),
             contestants=make_contestants(self.contestants, self.answers),
             rules=Rules(seconds=self.row_time),
         )

@@ -18,7 +18,7 @@ class Errors:
     elements: int
     max_abs_error: float  # inf when something is not finite
     max_reference: float
-    plain_max_abs_error: float  # of the plain computation on the same inputs
+    plain_max_abs_error: float  # of the naive computation on the same inputs
 
 
 def errors_of(dtype: str, output: Any, reference: Any, plain_max_abs_error: float) -> Errors:
@@ -37,7 +37,7 @@ def errors_of(dtype: str, output: Any, reference: Any, plain_max_abs_error: floa
 
 
 def largest_allowed(dtype: str, errors: Errors) -> float:
-    """Twice the plain computation's error, or twice one rounding step at the largest value where that is more."""
+    """Twice the naive computation's error, or twice one rounding step at the largest value where that is more."""
     step = 0.0
     if errors.max_reference > 0:
         step = 2.0 ** math.floor(math.log2(errors.max_reference)) * _UNIT_STEP[dtype]
@@ -56,5 +56,5 @@ def why_wrong(dtype: str, errors: Errors) -> str:
         )
     limit = largest_allowed(dtype, errors)
     if errors.max_abs_error > limit:
-        return f"the largest error is {errors.max_abs_error:.3g}; allowed is {limit:.3g}, twice a plain computation's"
+        return f"the largest error is {errors.max_abs_error:.3g}; allowed is {limit:.3g}, twice a naive computation's"
     return ""

@@ -1,4 +1,4 @@
-"""What a problem needs at least: operations and bytes, and the time that a device's two roofs leave for them.
+"""What a problem needs at least: operations and bytes, and the time that a device's roofline leaves for them.
 
 The daemon's rule (proto/attune/problem.h), held to it by tests/golden/work.json.
 """
@@ -50,7 +50,7 @@ def flops(problem: Problem) -> int:
     return 4 * problem.heads_q * problem.head_dim * visible_pairs(problem)
 
 
-def least_bytes(problem: Problem) -> int:
+def compulsory_bytes(problem: Problem) -> int:
     """Compulsory traffic: Q, K, V read once and O (with `.lse` the log-sum-exp too) written once."""
     q, kv = sequence_lengths(problem)
     rows_q, rows_kv = problem.heads_q * sum(q), problem.heads_kv * sum(kv)
@@ -58,17 +58,17 @@ def least_bytes(problem: Problem) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Roof:
+class Roofline:
     """What the device was measured to reach: 10^12 operations/s of `mma.sync`, 10^9 bytes/s of reading."""
 
     tflops: float
     gbs: float
 
     def time_us(self, problem: Problem) -> float:
-        """The larger of the two times that no kernel within these roofs can beat."""
-        return max(flops(problem) / self.tflops / 1e6, least_bytes(problem) / self.gbs / 1e3)
+        """The larger of the two times that no kernel under this roofline can beat."""
+        return max(flops(problem) / self.tflops / 1e6, compulsory_bytes(problem) / self.gbs / 1e3)
 
     def bound(self, problem: Problem) -> str:
-        """Which roof is the lower one: "compute" or "memory"."""
-        compute_bound = flops(problem) / self.tflops / 1e6 >= least_bytes(problem) / self.gbs / 1e3
+        """Which of the two bounds a kernel: "compute" or "memory"."""
+        compute_bound = flops(problem) / self.tflops / 1e6 >= compulsory_bytes(problem) / self.gbs / 1e3
         return "compute" if compute_bound else "memory"

@@ -9,11 +9,11 @@ from attune.problem import Problem
 from attune_bench.jsonl import Run
 from attune_bench.records import Accuracy, Eager, Floors, Header, Result, Row, Served, Status, Timing
 from attune_bench.statistics import Interval
-from attune_bench.work import Roof, flops, least_bytes
+from attune_bench.work import Roofline, compulsory_bytes, flops
 
 PREFILL = "b2.h8.q512.d64.f16"
 DECODE = "b1.h32.kvh8.q1.kv8192.d128.f16"
-ROOF = Roof(tflops=600.0, gbs=4600.0)
+ROOF = Roofline(tflops=600.0, gbs=4600.0)
 
 
 def interval(median):
@@ -59,7 +59,7 @@ def row(problem, *results, **fields):
         "problem": problem,
         "kind": "decode" if parsed.seq_q < parsed.seq_kv else "prefill",
         "flops": flops(parsed),
-        "bytes": least_bytes(parsed),
+        "bytes": compulsory_bytes(parsed),
         "roof_us": ROOF.time_us(parsed),
         "bound": ROOF.bound(parsed),
         "input_sets": 8,

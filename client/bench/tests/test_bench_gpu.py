@@ -18,10 +18,10 @@ from attune_bench.floors import measure_floors  # noqa: E402
 from attune_bench.graph import Replay  # noqa: E402
 from attune_bench.inputs import make_inputs, rotating_inputs  # noqa: E402
 from attune_bench.records import Status  # noqa: E402
-from attune_bench.reference import exact, plain  # noqa: E402
+from attune_bench.reference import fp32_attention, naive_attention  # noqa: E402
 from attune_bench.rounds import Rules  # noqa: E402
 from attune_bench.row import Stage, bench_row  # noqa: E402
-from attune_bench.work import Roof  # noqa: E402
+from attune_bench.work import Roofline  # noqa: E402
 
 SDPA = ("sdpa", "flash", "cudnn", "efficient", "math")
 SHAPES = [
@@ -55,22 +55,24 @@ def in_double(problem, inputs):
 def test_the_reference_is_what_fp64_gives(text):
     problem = parsed(text)
     inputs = make_inputs(problem, seed=3, mean=1.0)
-    torch.testing.assert_close(exact(problem, inputs).double().cpu(), in_double(problem, inputs), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        fp32_attention(problem, inputs).double().cpu(), in_double(problem, inputs), rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("limit", [64, 3000])
 def test_the_reference_does_not_depend_on_its_chunks(monkeypatch, limit):
     problem = parsed("b2.h4.kvh2.q113.d64.f16.causal")
     inputs = make_inputs(problem, seed=3)
-    whole = exact(problem, inputs)
+    whole = fp32_attention(problem, inputs)
     monkeypatch.setattr("attune_bench.reference.MOST_LOGITS", limit)
-    torch.testing.assert_close(exact(problem, inputs), whole)
+    torch.testing.assert_close(fp32_attention(problem, inputs), whole)
 
 
-def test_the_plain_computation_is_near_the_reference_but_rounded():
+def test_the_naive_computation_is_near_the_reference_but_rounded():
     problem = parsed("b2.h4.q128.d64.f16")
     inputs = make_inputs(problem, seed=3)
-    error = (plain(problem, inputs).float() - exact(problem, inputs)).abs().max().item()
+    error = (naive_attention(problem, inputs).float() - fp32_attention(problem, inputs)).abs().max().item()
     assert 0 < error < 1e-2
 
 
@@ -96,7 +98,7 @@ def test_a_result_with_an_unwritten_row_is_wrong():
 
     def forgetful(inputs):
         out = torch.empty_like(inputs.q)
-        out[:, :, :-1] = exact(problem, inputs)[:, :, :-1]
+        out[:, :, :-1] = fp32_attention(problem, inputs)[:, :, :-1]
         return out
 
     _, why = check(problem, forgetful, cases)
@@ -134,7 +136,7 @@ def test_every_floor_is_measured():
 def test_a_row_has_everybody_with_a_time_or_a_reason():
     device = Device(0)
     contestants = make_contestants([*SDPA, "flex"], {})
-    stage = Stage(device, device.facts(), Roof(600, 4600), contestants, Rules(seconds=0.5))
+    stage = Stage(device, device.facts(), Roofline(600, 4600), contestants, Rules(seconds=0.5))
     row = bench_row(stage, parsed("b1.h32.kvh8.q1.kv1024.d128.f16"), None)
     assert list(row.results) == [*SDPA, "flex"]
     for result in row.results.values():

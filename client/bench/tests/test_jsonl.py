@@ -61,7 +61,7 @@ def test_a_line_that_a_killed_run_left_half_written_is_dropped(tmp_path):
     [
         ("", "has no header"),
         ("{}\n", ":1: 'type'"),
-        ('{"type": "trial"}\n', ":1: type is 'trial'; allowed are 'header' and 'row'"),
+        ('{"type": "trial"}\n', ":1: type is 'trial'; it must be 'header' or 'row'"),
         (header_line(header()) + "\nno json\n", ":2: "),
     ],
 )

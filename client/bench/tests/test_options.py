@@ -34,7 +34,7 @@ def test_baselines_are_recorded_when_a_daemon_takes_part_unless_told_otherwise()
 
 
 def test_an_unknown_contestant_is_named_with_those_allowed(capsys):
-    assert "contestant 'fast' is not known; allowed are attune, sdpa" in refused(capsys, "--contestants", "flash,fast")
+    assert "contestant 'fast' is not known; it must be one of attune" in refused(capsys, "--contestants", "flash,fast")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from attune.problem import Problem
 from golden import golden
 
 from attune_bench.rotation import set_count
-from attune_bench.work import least_bytes
+from attune_bench.work import compulsory_bytes
 
 L2, MEMORY = 60 << 20, 139 << 30
 
@@ -30,6 +30,6 @@ def test_copies_end_with_the_one_that_exceeds_a_quarter_of_the_memory():
 
 @pytest.mark.parametrize("case", golden("rotation"))
 def test_the_daemon_rotates_as_many(case):
-    set_bytes = least_bytes(Problem.parse(case["problem"]))
+    set_bytes = compulsory_bytes(Problem.parse(case["problem"]))
     assert set_bytes == case["set_bytes"]
     assert set_count(set_bytes, case["l2_bytes"], case["memory_bytes"]) == case["sets"]

@@ -33,9 +33,9 @@ def test_nan_and_infinity_are_wrong():
     assert "NaN or Inf" in why_wrong("f16", errors(wrong_elements=1, max_abs_error=math.inf))
 
 
-def test_within_the_tolerance_but_twice_a_plain_computations_error_is_wrong():
+def test_within_the_tolerance_but_twice_a_naive_computations_error_is_wrong():
     worse = errors(max_abs_error=2.1e-3, plain_max_abs_error=1e-3)
-    assert why_wrong("f16", worse) == "the largest error is 0.0021; allowed is 0.002, twice a plain computation's"
+    assert why_wrong("f16", worse) == "the largest error is 0.0021; allowed is 0.002, twice a naive computation's"
 
 
 @pytest.mark.parametrize(("dtype", "step"), [("f16", 2.0**-10), ("bf16", 2.0**-7)])
