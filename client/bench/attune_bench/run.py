@@ -21,7 +21,7 @@ from attune_bench.jsonl import read_run
 from attune_bench.progress import say
 from attune_bench.quiet import idle_daemon, no_daemon
 from attune_bench.records import OURS
-from attune_bench.session import Session
+from attune_bench.timed_run import TimedRun
 
 DEADLINE_PASSED = 3
 TUNING_SHARE = 0.5  # of the deadline
@@ -42,9 +42,9 @@ def bench(options: argparse.Namespace) -> int:
         answers, quiet = _ask(options, left, start)
     else:
         answers, quiet = {}, contextlib.nullcontext()
-    session = _session(options, problems, left, answers, start)
+    timed = _timed_run(options, problems, left, answers, start)
     with quiet:
-        path, run = session.run(before)
+        path, run = timed.run(before)
     for written in write_documents(run, path):
         say(f"wrote {written}")
     if options.record:
@@ -97,14 +97,14 @@ def _ask(
     return answers, no_daemon(options.lock_dir, device) if options.attuned else idle_daemon(options.server)
 
 
-def _session(
+def _timed_run(
     options: argparse.Namespace,
     problems: list[Problem],
     left: list[Problem],
     answers: Mapping[Problem, Answer | str],
     start: float,
-) -> Session:
-    return Session(
+) -> TimedRun:
+    return TimedRun(
         device=options.device,
         contestants=options.contestants,
         problems=problems,

@@ -5,7 +5,7 @@ from runs import DECODE, PREFILL, right, row, run
 
 from attune_bench.__main__ import main
 from attune_bench.comparison import compare, comparison_text
-from attune_bench.session import write_run
+from attune_bench.timed_run import write_run
 
 PROBLEMS = (PREFILL, DECODE)
 

@@ -22,7 +22,7 @@ from attune_bench.work import Roofline
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class TimedRun:
     """What is timed, and where it is written."""
 
     device: str  # the daemon's name of it

@@ -1,4 +1,4 @@
-"""A session with a device that is made up: what is written, when, and what a resumed one adds."""
+"""A timed run with a device that is made up: what is written, when, and what a resumed one adds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from runs import DECODE, PREFILL, header, row, run
 
 from attune_bench.error import BenchError
 from attune_bench.jsonl import read_run
-from attune_bench.session import Session, write_run
+from attune_bench.timed_run import TimedRun, write_run
 
 
-def session(tmp_path, left=(PREFILL, DECODE), **fields):
+def timed_run(tmp_path, left=(PREFILL, DECODE), **fields):
     known = {
         "device": "cuda:0",
         "contestants": header().contestants,
@@ -24,11 +24,11 @@ def session(tmp_path, left=(PREFILL, DECODE), **fields):
         "name": "bench",
         "resume": None,
     }
-    return Session(**{**known, **fields})
+    return TimedRun(**{**known, **fields})
 
 
 def test_a_run_is_named_for_date_and_device_and_read_back_whole(device, tmp_path):
-    path, made = session(tmp_path).run(None)
+    path, made = timed_run(tmp_path).run(None)
     assert path.parent == tmp_path and path.name == f"{made.header.date[:10]}-h200-bench.jsonl"
     assert read_run(path) == made
     assert [one.problem for one in made.rows] == [PREFILL, DECODE]
@@ -37,20 +37,20 @@ def test_a_run_is_named_for_date_and_device_and_read_back_whole(device, tmp_path
 def test_the_rows_before_a_failure_are_kept(device, tmp_path):
     device.fails_at = DECODE
     with pytest.raises(RuntimeError):
-        session(tmp_path).run(None)
+        timed_run(tmp_path).run(None)
     (path,) = tmp_path.glob("*.jsonl")
     assert [one.problem for one in read_run(path).rows] == [PREFILL]
 
 
 def test_no_row_begins_after_the_deadline(device, tmp_path):
-    _, made = session(tmp_path, deadline=0.0).run(None)
+    _, made = timed_run(tmp_path, deadline=0.0).run(None)
     assert not device.timed and not made.rows
 
 
 def test_a_resumed_run_times_only_what_is_left(device, tmp_path):
     path = tmp_path / "2026-11-20-h200-bench.jsonl"
     write_run(path, run(row(PREFILL)))
-    found, made = session(tmp_path, left=[DECODE], resume=path).run(read_run(path))
+    found, made = timed_run(tmp_path, left=[DECODE], resume=path).run(read_run(path))
     assert device.timed == [DECODE]
     assert found == path and read_run(path) == made
     assert [one.problem for one in made.rows] == [PREFILL, DECODE]
@@ -60,4 +60,4 @@ def test_a_run_is_not_resumed_on_another_device_or_version(device, tmp_path):
     path = tmp_path / "run.jsonl"
     write_run(path, run(row(PREFILL), driver="570.1"))
     with pytest.raises(BenchError, match=r"driver was 570\.1 and is 580\.159\.04"):
-        session(tmp_path, left=[DECODE], resume=path).run(read_run(path))
+        timed_run(tmp_path, left=[DECODE], resume=path).run(read_run(path))
