@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/golden/golden.h"
 
 namespace attune {
 namespace {
@@ -58,24 +59,16 @@ TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
                                                 "--drain_timeout is inf; allowed are 0 to 1h"));
 }
 
-class DefaultLockDirTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (geteuid() == 0) GTEST_SKIP() << "root's is fixed";
+// Of the vectors that the bench's Python shares, those for the user that runs this: root's place is fixed.
+TEST(DefaultLockDir, IsRootsOrTheUsersOwn) {
+  for (const auto& vector : Golden("device_lock", "directories")) {
+    if (vector["root"].get<bool>() != (geteuid() == 0)) continue;
+    const auto& runtime = vector["XDG_RUNTIME_DIR"];
+    unsetenv("XDG_RUNTIME_DIR");
+    if (!runtime.is_null()) setenv("XDG_RUNTIME_DIR", runtime.get<std::string>().c_str(), 1);
+    EXPECT_EQ(DefaultLockDir(vector["data"]), vector["directory"].get<std::string>()) << vector;
   }
-  void TearDown() override { unsetenv("XDG_RUNTIME_DIR"); }
-};
-
-TEST_F(DefaultLockDirTest, IsTheUsersOwn) {
-  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-  EXPECT_EQ(DefaultLockDir("/data"), "/run/user/7/attune/locks");
   unsetenv("XDG_RUNTIME_DIR");
-  EXPECT_EQ(DefaultLockDir("/data"), "/data/locks");
-}
-
-TEST(DefaultLockDir, OfRootIsTheServices) {
-  if (geteuid() != 0) GTEST_SKIP() << "for root";
-  EXPECT_EQ(DefaultLockDir("/data"), "/run/attune/locks");
 }
 
 }  // namespace

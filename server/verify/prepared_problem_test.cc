@@ -11,6 +11,7 @@
 #include "server/verify/testing/fake_device.h"
 #include "server/verify/testing/fake_kernels.h"
 #include "server/verify/verify.h"
+#include "tests/golden/golden.h"
 
 namespace attune::verify {
 namespace {
@@ -316,30 +317,20 @@ TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceWhateverItsRecipe) {
   EXPECT_EQ(device_.loads, before + 1);
 }
 
-TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2) {
-  const double set_bytes = Bytes(*ParseProblem("b1.h1.q8.d16.f16"));
-  struct Expected {
-    double l2_bytes;
-    size_t sets;
-  };
-  for (const Expected& expected : {Expected{0, 1}, {set_bytes, 3}, {1000 * set_bytes, 8}}) {
-    device_.properties.set_l2_bytes(static_cast<int64_t>(expected.l2_bytes));
-    Prepare("b1.h1.q8.d16.f16");
+// The last set is the one that exceeds a limit. The Python bench rotates by the same rule.
+TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQuarterOfTheMemory) {
+  for (const auto& vector : Golden("rotation")) {
+    const std::string text = vector["problem"];
+    EXPECT_EQ(Bytes(*ParseProblem(text)), vector["set_bytes"].get<double>()) << text;
+    device_.properties.set_l2_bytes(vector["l2_bytes"]);
+    device_.properties.set_memory_bytes(vector["memory_bytes"]);
+    Prepare(text.c_str());
     device_.kernels["right"] = RightKernel(problem_);
     absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
     ASSERT_TRUE(timed.ok()) << timed.status();
-    EXPECT_EQ((*timed)->runnables().size(), expected.sets);
+    EXPECT_EQ((*timed)->runnables().size(), vector["sets"].get<size_t>()) << vector;
     for (device::Runnable* runnable : (*timed)->runnables()) EXPECT_TRUE(runnable->Run().ok());
   }
-}
-
-TEST_F(PreparedProblemTest, TimingSetsTakeAtMostAQuarterOfTheMemory) {
-  const double set_bytes = Bytes(*ParseProblem("b1.h1.q8.d16.f16"));
-  device_.properties.set_l2_bytes(static_cast<int64_t>(1000 * set_bytes));
-  device_.properties.set_memory_bytes(static_cast<int64_t>(10 * set_bytes));
-  Prepare("b1.h1.q8.d16.f16");
-  device_.kernels["right"] = RightKernel(problem_);
-  EXPECT_EQ((*prepared_->ForTiming(CandidateOf("right")))->runnables().size(), 3);
 }
 
 // A kernel is bound for timing, run as timing runs it, and looked after.
