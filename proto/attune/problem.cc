@@ -103,6 +103,10 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
     return absl::InvalidArgumentError(
         absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and ", kSoftcaps));
   }
+  // Its text has six significant digits, and one text is one problem.
+  if (problem.softcap != 0 && !absl::SimpleAtod(absl::StrCat(problem.softcap), &problem.softcap)) {
+    return absl::InternalError(absl::StrCat("problem: softcap ", problem.softcap, " does not read back"));
+  }
   if (absl::Status sequences = CheckSequences(problem); !sequences.ok()) return sequences;
   if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv && !HasOwnLengths(problem)) {
     problem.mask = v1::MASK_CAUSAL_TOP_LEFT;

@@ -69,6 +69,8 @@ class Problem:
             object.__setattr__(self, "layout", "bshd" if self.varlen else "bhsd")
         object.__setattr__(self, "softcap", float(self.softcap))
         _check(self)
+        # Its text has six significant digits, and one text is one problem.
+        object.__setattr__(self, "softcap", float(f"{self.softcap:g}"))
         if self.mask == "causal-br" and self.seq_q == self.seq_kv and not self.has_own_lengths:
             object.__setattr__(self, "mask", "causal")
 
