@@ -150,7 +150,7 @@ def attend_options(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`attention` with more than SDPA's arguments, counted in `stats`."""
     same_lengths = query.shape[-2] == key.shape[-2]
-    if attn_mask is None and options.only_causal and (options.causal == "top-left" or same_lengths):
+    if attn_mask is None and options.only_causal() and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
     call = DenseCall(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():

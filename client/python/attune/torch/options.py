@@ -30,9 +30,8 @@ class Options(NamedTuple):
         sinks = number_signature(self.sinks)
         return (self.causal, self.window, self.softcap, sinks, self.return_lse, self.scale, self.enable_gqa)
 
-    @property
     def only_causal(self) -> bool:
-        """Whether a causal mask is all that is asked for."""
+        """Whether a causal mask is all that is asked for. No property: dynamo of PyTorch 2.6 cannot branch on one."""
         no_others = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
         return no_others and self.causal is not None
 
