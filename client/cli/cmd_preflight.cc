@@ -5,6 +5,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/preflight_text.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
 
@@ -28,29 +29,27 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
                {"why not", kFlexible}});
   int64_t variants = 0;
   int64_t known = 0;
+  bool lower_bound = false;
   for (const auto& family : preflight.families()) {
     variants += family.variants();
     known += family.known();
+    lower_bound = lower_bound || family.lower_bound();
     table.Row({family.name(),
-               absl::StrCat(family.variants()),
+               VariantCount(family),
                absl::StrCat(family.product()),
-               absl::StrCat(family.compiles()),
+               CompilesKnown(family) ? absl::StrCat(family.compiles()) : "-",
                absl::StrCat(family.known()),
                {family.reason(), Color::kYellow}});
   }
   session.Print(table);
   session.Print(absl::StrCat(
-      Counted(variants, "variant"), ", ", known, " already tried",
+      lower_bound ? "more than " : "", Counted(variants, "variant"), ", ", known, " already tried",
       preflight.has_estimate() ? absl::StrCat(", about ", DurationText(FromProto(preflight.estimate()))) : ""));
   for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
 }
 
 absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
-  v1::PreflightRequest request;
-  *request.mutable_problem() = attune::ToProto(problem);
-  request.set_device_id(session.options().device);
-  for (const std::string& family : arguments.families) request.add_families(family);
-  const auto preflight = client.Preflight(request);
+  const auto preflight = client.Preflight(MakePreflightRequest(session, problem, arguments.families));
   if (!preflight.ok()) return preflight.status();
   if (session.json()) {
     session.Emit(PreflightJson(*preflight));

@@ -3,6 +3,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/preflight_text.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
 
@@ -23,18 +24,15 @@ void PrintCounts(Session& session, const v1::PreflightResponse& space) {
       table.Row({"", absl::StrCat("-", removed.removed()), removed.constraint(), removed.reason()});
     }
     table.Row({"",
-               {absl::StrCat(family.lower_bound() ? "> " : "= ", family.variants()), Color::kBold},
+               {absl::StrCat(family.lower_bound() ? "" : "= ", VariantCount(family)), Color::kBold},
                family.feasible() ? "" : family.reason(),
-               Counted(family.compiles(), "compile")});
+               CompilesKnown(family) ? Counted(family.compiles(), "compile") : ""});
   }
   session.Print(table);
 }
 
 absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
-  v1::PreflightRequest request;
-  *request.mutable_problem() = attune::ToProto(problem);
-  request.set_device_id(session.options().device);
-  for (const std::string& family : arguments.families) request.add_families(family);
+  v1::PreflightRequest request = MakePreflightRequest(session, problem, arguments.families);
   request.set_list_variants(arguments.list);
   const auto space = client.Preflight(request);
   if (!space.ok()) return space.status();
@@ -74,7 +72,7 @@ Action AddSpace(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
-  app.add_flag("--list", arguments->list, "List the variants, one a line");
+  app.add_flag("--list", arguments->list, "List the variants, one per line");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }
 

@@ -7,11 +7,6 @@
 namespace attune::cli {
 namespace {
 
-Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
-Json CountOrNull(int64_t count) { return count > 0 ? Json(count) : Json(); }
-Json NumberOrNull(double number) { return number > 0 ? Json(number) : Json(); }
-
 Json VerdictsJson(const v1::OperationProgress& progress) {
   Json json = Json::object();
   for (const v1::VerdictCount& count : progress.verdicts()) {
@@ -37,7 +32,7 @@ Json OperationJson(const v1::Operation& operation) {
           {"error", operation.has_error() ? Json(operation.error().message()) : Json()},
           {"problem", TextOrNull(operation.problem())},
           {"waits_for", TextOrNull(operation.progress().waits_for())},
-          {"queue_position", CountOrNull(operation.progress().queue_position())}};
+          {"queue_position", PositiveOrNull(operation.progress().queue_position())}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {
@@ -49,20 +44,20 @@ Json ProgressJson(const v1::Operation& operation) {
           {"trials_done", progress.trials_done()},
           {"trials_total", progress.trials_total()},
           {"trials_reused", progress.trials_reused()},
-          {"trials_per_s", NumberOrNull(TrialsPerSecond(progress))},
+          {"trials_per_s", PositiveOrNull(TrialsPerSecond(progress))},
           {"compiles_done", progress.compiles_done()},
           {"compiles_total", progress.compiles_total()},
           {"verdicts", VerdictsJson(progress)},
           {"best_variant", progress.has_best() ? Json(VariantText(progress.best().variant())) : Json()},
           {"best_latency_ms", progress.has_best() ? Json(progress.best().timing().median_us() / 1000) : Json()},
-          {"device_busy", NumberOrNull(progress.device_busy())},
-          {"elapsed_s", progress.has_elapsed() ? Json(absl::ToDoubleSeconds(FromProto(progress.elapsed()))) : Json()},
-          {"eta_s", progress.has_eta() ? Json(absl::ToDoubleSeconds(FromProto(progress.eta()))) : Json()},
+          {"device_busy", PositiveOrNull(progress.device_busy())},
+          {"elapsed_s", SecondsOrNull(progress.has_elapsed(), progress.elapsed())},
+          {"eta_s", SecondsOrNull(progress.has_eta(), progress.eta())},
           {"message", progress.message()},
           {"waits_for", TextOrNull(progress.waits_for())},
-          {"queue_position", CountOrNull(progress.queue_position())},
+          {"queue_position", PositiveOrNull(progress.queue_position())},
           {"problems_done", progress.problems_total() > 0 ? Json(progress.problems_done()) : Json()},
-          {"problems_total", CountOrNull(progress.problems_total())}};
+          {"problems_total", PositiveOrNull(progress.problems_total())}};
 }
 
 Json TuningJson(const v1::Operation& operation) {
@@ -71,7 +66,7 @@ Json TuningJson(const v1::Operation& operation) {
                {"operation", operation.name()},
                {"promoted", result.promoted()},
                {"decision", result.decision()},
-               {"floor_ms", NumberOrNull(result.floor_us() / 1000)},
+               {"floor_ms", MillisOrNull(result.floor_us())},
                {"verdicts", VerdictsJson(operation.progress())},
                {"incumbent", result.has_incumbent() ? IncumbentJson(result.incumbent()) : Json()},
                {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
@@ -86,7 +81,7 @@ Json EvaluationJson(const v1::Operation& operation) {
           {"operation", operation.name()},
           {"decision", Word(result.decision())},
           {"reason", result.reason()},
-          {"speedup", result.speedup() > 0 ? Json(result.speedup()) : Json()},
+          {"speedup", PositiveOrNull(result.speedup())},
           {"trial", TrialJson(result.trial())},
           {"incumbent", result.has_incumbent() ? TrialJson(result.incumbent()) : Json()}};
 }
@@ -102,8 +97,8 @@ Json SweepJson(const v1::SweepReport& report) {
   for (const auto& row : report.rows()) {
     json["rows"].push_back({{"problem", row.problem()},
                             {"outcome", Word(row.outcome())},
-                            {"before_ms", row.before_us() > 0 ? Json(row.before_us() / 1000) : Json()},
-                            {"after_ms", row.after_us() > 0 ? Json(row.after_us() / 1000) : Json()},
+                            {"before_ms", MillisOrNull(row.before_us())},
+                            {"after_ms", MillisOrNull(row.after_us())},
                             {"variant", TextOrNull(row.variant())},
                             {"detail", row.detail()},
                             {"trials", row.trials()},
@@ -113,14 +108,10 @@ Json SweepJson(const v1::SweepReport& report) {
 }
 
 Json SweepPlanJson(const v1::PlanSweepResponse& plan) {
-  Json json = {{"type", "sweep_plan"},
-               {"device", plan.device_id()},
-               {"problems", plan.rows_size()},
-               {"variants", plan.variants()},
-               {"known", plan.known()},
-               {"trials", plan.trials()},
-               {"compiles", plan.compiles()},
-               {"estimate_s", plan.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(plan.estimate()))) : Json()},
+  Json json = {{"type", "sweep_plan"},         {"device", plan.device_id()},
+               {"problems", plan.rows_size()}, {"variants", plan.variants()},
+               {"known", plan.known()},        {"trials", plan.trials()},
+               {"compiles", plan.compiles()},  {"estimate_s", SecondsOrNull(plan.has_estimate(), plan.estimate())},
                {"rows", Json::array()}};
   for (const auto& row : plan.rows()) {
     json["rows"].push_back({{"problem", row.problem()},

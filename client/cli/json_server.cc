@@ -1,5 +1,6 @@
 // JSON of what the server has: devices, back ends, families, spaces.
 #include "client/cli/json.h"
+#include "client/cli/preflight_text.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -12,7 +13,6 @@ Json ConstraintJson(const v1::KernelFamily::Constraint& constraint) {
 }  // namespace
 
 Json DeviceJson(const v1::Device& device) {
-  const auto known = [](int64_t figure) { return figure > 0 ? Json(figure) : Json(); };
   return {{"type", "device"},
           {"device", device.id()},
           {"backend", Word(device.backend())},
@@ -21,20 +21,20 @@ Json DeviceJson(const v1::Device& device) {
           {"driver", device.driver()},
           {"target", device.target()},
           {"fingerprint", device.fingerprint()},
-          {"sm_count", known(device.compute_units())},
-          {"warp_size", known(device.warp_size())},
-          {"max_threads_per_block", known(device.max_threads_per_block())},
-          {"max_warps_per_sm", known(device.max_warps_per_sm())},
-          {"max_blocks_per_sm", known(device.max_blocks_per_sm())},
-          {"registers_per_sm", known(device.registers_per_sm())},
-          {"max_registers_per_thread", known(device.max_registers_per_thread())},
-          {"shared_bytes_per_block", known(device.shared_bytes_per_block())},
-          {"shared_bytes_per_sm", known(device.shared_bytes_per_sm())},
-          {"l2_bytes", known(device.l2_bytes())},
-          {"memory_bytes", known(device.memory_bytes())},
-          {"compute_capability", known(device.compute_capability())},
-          {"sm_clock_mhz", known(device.sm_clock_mhz())},
-          {"memory_bandwidth_gbs", known(device.memory_bandwidth_gbs())}};
+          {"sm_count", PositiveOrNull(device.compute_units())},
+          {"warp_size", PositiveOrNull(device.warp_size())},
+          {"max_threads_per_block", PositiveOrNull(device.max_threads_per_block())},
+          {"max_warps_per_sm", PositiveOrNull(device.max_warps_per_sm())},
+          {"max_blocks_per_sm", PositiveOrNull(device.max_blocks_per_sm())},
+          {"registers_per_sm", PositiveOrNull(device.registers_per_sm())},
+          {"max_registers_per_thread", PositiveOrNull(device.max_registers_per_thread())},
+          {"shared_bytes_per_block", PositiveOrNull(device.shared_bytes_per_block())},
+          {"shared_bytes_per_sm", PositiveOrNull(device.shared_bytes_per_sm())},
+          {"l2_bytes", PositiveOrNull(device.l2_bytes())},
+          {"memory_bytes", PositiveOrNull(device.memory_bytes())},
+          {"compute_capability", PositiveOrNull(device.compute_capability())},
+          {"sm_clock_mhz", PositiveOrNull(device.sm_clock_mhz())},
+          {"memory_bandwidth_gbs", PositiveOrNull(device.memory_bandwidth_gbs())}};
 }
 
 Json BackendJson(const v1::BackendStatus& status) {
@@ -66,13 +66,12 @@ Json FamilyJson(const v1::KernelFamily& family) {
 }
 
 Json PreflightJson(const v1::PreflightResponse& preflight) {
-  Json json = {
-      {"type", "preflight"},
-      {"problem", ProblemText(preflight.problem())},
-      {"device", preflight.device().id()},
-      {"estimate_s", preflight.has_estimate() ? Json(absl::ToDoubleSeconds(FromProto(preflight.estimate()))) : Json()},
-      {"warnings", preflight.warnings()},
-      {"families", Json::array()}};
+  Json json = {{"type", "preflight"},
+               {"problem", ProblemText(preflight.problem())},
+               {"device", preflight.device().id()},
+               {"estimate_s", SecondsOrNull(preflight.has_estimate(), preflight.estimate())},
+               {"warnings", preflight.warnings()},
+               {"families", Json::array()}};
   for (const auto& family : preflight.families()) {
     Json removed = Json::array();
     for (const auto& constraint : family.removed()) {
@@ -80,14 +79,13 @@ Json PreflightJson(const v1::PreflightResponse& preflight) {
                          {"reason", constraint.reason()},
                          {"removed", constraint.removed()}});
     }
-    const bool compiled = family.compiles() > 0 || family.variants() == 0;
     json["families"].push_back({{"family", family.name()},
                                 {"feasible", family.feasible()},
                                 {"reason", family.reason()},
                                 {"product", family.product()},
                                 {"variants", family.variants()},
                                 {"lower_bound", family.lower_bound()},
-                                {"compiles", compiled ? Json(family.compiles()) : Json()},
+                                {"compiles", CompilesKnown(family) ? Json(family.compiles()) : Json()},
                                 {"known", family.known()},
                                 {"removed", std::move(removed)}});
   }

@@ -1,6 +1,7 @@
 // The keys that programs depend on. A key may be added; none may go or change its meaning.
 #include "client/cli/json.h"
 
+#include "client/cli/preflight_text.h"
 #include "client/testing/fake_attune.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,6 +15,13 @@ std::vector<std::string> Keys(const Json& json) {
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
   return keys;
+}
+
+TEST(JsonText, HasNoControlCharacterOfOthersAndIsTheSameValue) {
+  const std::string note = "\x1b]0;\x7f\xc2\x9b\xe2\x80\xae \xc3\xa9 \xf0\x9f\x98\x80";
+  EXPECT_EQ(JsonText(note), R"("\u001b]0;\u007f\u009b\u202e \u00e9 \ud83d\ude00")");
+  EXPECT_EQ(Json::parse(JsonText(note)), Json(note));
+  EXPECT_EQ(JsonText("cut \xc3"), R"("cut \ufffd")");
 }
 
 TEST(TrialJson, HasTheseKeysInThisOrder) {
@@ -62,6 +70,21 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
                   "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                   "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
                   "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned"));
+}
+
+TEST(PreflightJson, HasNoCompilesOfASpaceTooLargeToList) {
+  v1::PreflightResponse preflight;
+  v1::PreflightResponse::Family* family = preflight.add_families();
+  EXPECT_EQ(PreflightJson(preflight)["families"][0]["compiles"], 0) << "no variant, no compile";
+  family->set_variants(2'000'000);
+  family->set_lower_bound(true);
+  EXPECT_TRUE(PreflightJson(preflight)["families"][0]["compiles"].is_null());
+  EXPECT_EQ(VariantCount(*family), "> 2000000");
+  family->set_variants(78);
+  family->set_compiles(24);
+  family->set_lower_bound(false);
+  EXPECT_EQ(PreflightJson(preflight)["families"][0]["compiles"], 24);
+  EXPECT_EQ(VariantCount(*family), "78");
 }
 
 TEST(RecipeJson, HasEveryKindOfArgument) {

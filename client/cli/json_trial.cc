@@ -9,9 +9,6 @@
 namespace attune::cli {
 namespace {
 
-Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
-Json MillisOrNull(double us) { return us > 0 ? Json(us / 1000) : Json(); }
-
 void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["latency_ms"] = present ? MillisOrNull(timing.median_us()) : Json();
   (*json)["latency_low_ms"] = present ? MillisOrNull(timing.low_us()) : Json();
@@ -20,9 +17,9 @@ void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["samples"] = present ? Json(timing.samples()) : Json();
   (*json)["settled"] = present ? Json(timing.settled()) : Json();
   (*json)["contended"] = present ? Json(timing.contended()) : Json();
-  (*json)["sm_clock_mhz"] = timing.sm_clock_mhz() > 0 ? Json(timing.sm_clock_mhz()) : Json();
-  (*json)["power_w"] = timing.power_w() > 0 ? Json(timing.power_w()) : Json();
-  (*json)["temperature_c"] = timing.temperature_c() > 0 ? Json(timing.temperature_c()) : Json();
+  (*json)["sm_clock_mhz"] = PositiveOrNull(timing.sm_clock_mhz());
+  (*json)["power_w"] = PositiveOrNull(timing.power_w());
+  (*json)["temperature_c"] = PositiveOrNull(timing.temperature_c());
 }
 
 void AddGeometry(Json* json, bool present, const v1::Geometry& geometry) {
@@ -142,7 +139,7 @@ Json TrialJson(const v1::Trial& trial) {
   json["shared_bytes"] = compiled ? Json(trial.resources().shared_bytes()) : Json();
   json["stack_bytes"] = compiled ? Json(trial.resources().stack_bytes()) : Json();
   AddAccuracy(&json, trial.has_accuracy(), trial.accuracy());
-  json["compile_ms"] = trial.compile_ms() > 0 ? Json(trial.compile_ms()) : Json();
+  json["compile_ms"] = PositiveOrNull(trial.compile_ms());
   json["artifact_sha256"] = TextOrNull(trial.artifact_sha256());
   json["source_hash"] = TextOrNull(trial.dependencies().source_hash());
   json["toolchain"] = TextOrNull(trial.dependencies().toolchain());
@@ -228,11 +225,10 @@ Json ExplanationJson(const v1::ExplainResponse& explanation) {
     json["findings"].push_back(
         {{"bound", Word(finding.bound())}, {"text", finding.text()}, {"advice", finding.advice()}});
   }
-  const auto known = [](double figure) { return figure > 0 ? Json(figure) : Json(); };
-  json["flops"] = known(explanation.flops());
-  json["bytes"] = known(explanation.bytes());
-  json["tflops"] = known(explanation.tflops());
-  json["gbs"] = known(explanation.gbs());
+  json["flops"] = PositiveOrNull(explanation.flops());
+  json["bytes"] = PositiveOrNull(explanation.bytes());
+  json["tflops"] = PositiveOrNull(explanation.tflops());
+  json["gbs"] = PositiveOrNull(explanation.gbs());
   json["trial"] = TrialJson(explanation.trial());
   return json;
 }

@@ -48,10 +48,7 @@ absl::StatusOr<Client*> Session::client() {
   return client_.get();
 }
 
-void Session::Emit(const Json& json) {
-  // Text that is not UTF-8 (a compiler's log) must not end the program.
-  env_.out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n" << std::flush;
-}
+void Session::Emit(const Json& json) { env_.out << JsonText(json) << "\n" << std::flush; }
 
 void Session::Print(const Table& table) {
   const size_t width = options_.wide || !env_.out_is_terminal ? 0 : static_cast<size_t>(env_.width);

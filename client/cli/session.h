@@ -3,18 +3,16 @@
 #define ATTUNE_CLIENT_CLI_SESSION_H_
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "client/cli/environment.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/json_values.h"
 #include "client/cli/table.h"
 #include "client/cpp/client.h"
 
 namespace attune::cli {
-
-using Json = nlohmann::ordered_json;
 
 struct CommonOptions {
   std::string server;  // empty: $ATTUNE_SERVER, then localhost:7411
