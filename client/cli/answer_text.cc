@@ -84,7 +84,8 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
               {absl::StrCat(Word(answer.provenance()), answer.provenance_detail().empty() ? "" : ": ",
                             answer.provenance_detail()),
                ColorOf(answer.provenance())}});
-  if (answer.pinned()) fields.Row({"pinned", "stays, however fast others are; attune serve PROBLEM --unpin ends that"});
+  if (answer.pinned())
+    fields.Row({"pinned", "served even when others are faster; to unpin: attune serve PROBLEM --unpin"});
   if (answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
   if (answer.has_geometry()) AddGeometry(answer.geometry(), &fields);
   if (answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);

@@ -17,10 +17,10 @@ inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {
                         "[.causal|.causal-br|.window<keys>][.softcap<x>][.sinks][.varlen|.bshd][.page<size>][.lse]");
 }
 
-// As AddProblemArgument, for commands that take many.
+// As AddProblemArgument, for commands that take several.
 inline CLI::Option* AddProblemsArgument(CLI::App& app, std::string* problem) {
   CLI::Option* option = AddProblemArgument(app, problem);
-  return option->description(option->get_description() + ", or - for those on standard input, one a line");
+  return option->description(option->get_description() + ", or - to read them from standard input, one per line");
 }
 
 // One of a few words. Shown in the help, and completed, as TEXT:{a,b}.
@@ -41,7 +41,7 @@ inline CLI::Option* AddRepeatable(CLI::App& app, const std::string& name, std::v
 
 inline CLI::Option* AddCount(CLI::App& app, const std::string& name, int64_t* count, const std::string& description) {
   return app.add_option(name, *count, description)->check([](const std::string& text) {
-    return text.find('-') == std::string::npos ? "" : "is " + text + "; allowed are whole numbers from 0 on";
+    return text.find('-') == std::string::npos ? "" : "is " + text + "; allowed are integers >= 0";
   });
 }
 

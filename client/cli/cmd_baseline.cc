@@ -49,8 +49,13 @@ absl::StatusOr<ExitCode> List(Session& session, const std::string& problem) {
   v1::ListBaselinesRequest request;
   request.set_problem(problem);
   request.set_device_id(session.options().device);
-  Table table(
-      {{"problem"}, {"device"}, {"policy"}, {"contender"}, {"time us", kNumber}, {"recorded"}, {"note", kFlexible}});
+  Table table({{"problem", kName},
+               {"device", kText, 2},
+               {"policy", kText, 1},
+               {"contender", kFlexible},
+               {"time us", kNumber},
+               {"recorded", kText, 3},
+               {"note", kFlexible, 4}});
   const absl::Status status =
       ForEach(**client, &Client::ListBaselines, &v1::ListBaselinesResponse::baselines, request, kAll,
               [&](const v1::Baseline& baseline) {

@@ -3,6 +3,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -28,12 +29,10 @@ absl::Status Cancel(Session& session, Client& client, const std::string& name) {
 absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const Arguments& arguments) {
   v1::ListOperationsRequest request;
   request.set_active_only(true);
-  if (!arguments.problem.empty()) {
-    const auto problem = ParseProblem(arguments.problem);
-    if (!problem.ok()) return problem.status();
-    request.set_problem(ToText(*problem));
-  }
-  // First the newest: one that waits does not begin because the one ahead of it has ended.
+  const auto problem = CanonicalText(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  request.set_problem(*problem);
+  // Newest first, so that none starts because the one ahead of it has ended.
   std::vector<std::string> names;
   absl::Status status = ForEach(client, &Client::ListOperations, &v1::ListOperationsResponse::operations, request, kAll,
                                 [&](const v1::Operation& operation) { names.push_back(operation.name()); });
@@ -48,7 +47,7 @@ absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const Argum
 absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   if (arguments.all == !arguments.operation.empty() || (!arguments.all && !arguments.problem.empty())) {
     return absl::InvalidArgumentError(
-        "give either an OPERATION, or --all, with --problem if need be (see attune cancel --help)");
+        "give an OPERATION, or --all, optionally with --problem (see attune cancel --help)");
   }
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -64,8 +63,8 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 Action AddCancel(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("operation", arguments->operation, "As `attune jobs` lists it: operations/7, or 7");
-  app.add_flag("--all", arguments->all, "Every operation that is queued or running");
-  app.add_option("--problem", arguments->problem, "With --all: only this problem's");
+  app.add_flag("--all", arguments->all, "Cancel every operation that is queued or running");
+  app.add_option("--problem", arguments->problem, "With --all: only those that tune or evaluate this problem");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }
 

@@ -11,12 +11,12 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
   Table devices({{"device"},
                  {"model", kFlexible},
                  {"target"},
-                 {"driver"},
+                 {"driver", kFlexible},
                  {"SMs", kNumber},
-                 {"shared/CTA", kNumber},
-                 {"L2", kNumber},
+                 {"shared/CTA", kNumber, 1},
+                 {"L2", kNumber, 3},
                  {"memory", kNumber},
-                 {"GB/s", kNumber}});
+                 {"GB/s", kNumber, 2}});
   for (const v1::Device& device : response.devices()) {
     devices.Row({device.id(), device.model(), device.target(), device.driver(), absl::StrCat(device.compute_units()),
                  Bytes(device.shared_bytes_per_block()), Bytes(device.l2_bytes()), Bytes(device.memory_bytes()),

@@ -1,6 +1,7 @@
 // attune export: the served incumbents as a snapshot file.
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/text.h"
 
 namespace attune::cli {
 namespace {
@@ -22,7 +23,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
                   {"devices", summary->devices},
                   {"artifacts", !arguments.no_artifacts}});
   } else {
-    session.Print(absl::StrCat("wrote ", summary->answers, " answers to ", arguments.file));
+    session.Print(absl::StrCat("wrote ", Counted(static_cast<int64_t>(summary->answers), "answer"), " to ", arguments.file));
   }
   return ExitCode::kOk;
 }

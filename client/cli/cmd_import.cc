@@ -24,7 +24,12 @@ absl::Status Install(const Snapshot& snapshot, const std::string& path) {
 }
 
 void PrintAnswers(Session& session, const Snapshot& snapshot) {
-  Table table({{"problem"}, {"device"}, {"policy"}, {"provenance"}, {"time us", kNumber}, {"variant", kFlexible}});
+  Table table({{"problem", kName},
+               {"device", kText, 2},
+               {"policy", kText, 1},
+               {"provenance", kText, 3},
+               {"time us", kNumber},
+               {"variant", kFlexible}});
   for (const SnapshotAnswer& entry : snapshot.answers()) {
     if (session.json()) {
       session.Emit(AnswerJson(*entry.answer, entry.request.policy()));
@@ -44,7 +49,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
     if (absl::Status status = Install(**snapshot, session.snapshot_path()); !status.ok()) return status;
   }
   PrintAnswers(session, **snapshot);
-  session.Note(absl::StrCat((*snapshot)->answers().size(), " answers, exported ",
+  session.Note(absl::StrCat(Counted(static_cast<int64_t>((*snapshot)->answers().size()), "answer"), ", exported ",
                             absl::FormatTime("%Y-%m-%d %H:%M UTC", (*snapshot)->exported(), absl::UTCTimeZone()),
                             arguments.view ? "" : absl::StrCat(", kept in ", session.snapshot_path())));
   return ExitCode::kOk;

@@ -4,6 +4,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
+#include "client/cli/problems.h"
 #include "client/cli/progress.h"
 #include "client/cli/text.h"
 
@@ -65,17 +66,15 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   if (!client.ok()) return client.status();
   v1::ListOperationsRequest request;
   request.set_active_only(arguments.active);
-  if (!arguments.problem.empty()) {
-    const auto problem = ParseProblem(arguments.problem);
-    if (!problem.ok()) return problem.status();
-    request.set_problem(ToText(*problem));
-  }
+  const auto problem = CanonicalText(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  request.set_problem(*problem);
   Table table({{"operation"},
                {"state"},
                {"phase", kText, 1},
                {"trials", kNumber, 2},
                {"best us", kNumber, 3},
-               {"started", kText, 4},
+               {"created", kText, 4},
                {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
@@ -99,8 +98,8 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 
 Action AddJobs(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_flag("--active", arguments->active, "Only those queued or running");
-  app.add_option("--problem", arguments->problem, "Only those that tune or evaluate this problem");
+  app.add_flag("--active", arguments->active, "Only operations that are queued or running");
+  app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

@@ -3,6 +3,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -22,11 +23,9 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
     if (!verdict.ok()) return verdict.status();
     filter.add_verdicts(*verdict);
   }
-  if (!arguments.problem.empty()) {
-    const auto problem = ParseProblem(arguments.problem);
-    if (!problem.ok()) return problem.status();
-    filter.set_problem(ToText(*problem));
-  }
+  const auto problem = CanonicalText(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  filter.set_problem(*problem);
   filter.set_family(arguments.family);
   filter.set_device_id(session.options().device);
   if (!session.options().policy.empty()) filter.set_policy(session.policy());
@@ -39,7 +38,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
     return ExitCode::kOk;
   }
   if (retried->trials() == 0) {
-    session.Note("No trials match that are not to be tried again already.");
+    session.Note("No such trials, or all of them will be tried again anyway.");
     return ExitCode::kOk;
   }
   session.Print(absl::StrCat(Counted(retried->trials(), "trial"), " of ", Counted(retried->problems_size(), "problem"),
@@ -53,7 +52,8 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 
 Action AddRetry(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  AddRepeatable(app, "--verdict", &arguments->verdicts, "Trials that ended so: CRASHED, TIMEOUT, WRONG_RESULT, ...")
+  AddRepeatable(app, "--verdict", &arguments->verdicts,
+                "Retry trials with this verdict: CRASHED, TIMEOUT, WRONG_RESULT, ...; may be repeated")
       ->required();
   app.add_option("--problem", arguments->problem, "Only this problem's");
   app.add_option("--family", arguments->family, "Only this family's");

@@ -42,8 +42,9 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 Action AddRollback(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   AddProblemArgument(app, &arguments->problem)->required();
-  app.add_option("--to", arguments->to, "This earlier incumbent, as `attune history` lists it: incumbents/3, or 3");
-  app.add_option("--why", arguments->why, "Kept in the history");
+  app.add_option("--to", arguments->to,
+                 "Go back to this earlier incumbent, as `attune history` lists it: incumbents/3, or 3");
+  app.add_option("--why", arguments->why, "The reason, for the history");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }
 

@@ -1,4 +1,4 @@
-// attune serve: a given variant as the incumbent, kept there.
+// attune serve: makes a given variant the incumbent and pins it.
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
@@ -28,7 +28,7 @@ absl::StatusOr<ExitCode> Unpin(Session& session, Client& client, const Problem& 
     session.Emit(IncumbentJson(*served));
   } else {
     session.Print(
-        absl::StrCat("not pinned: ", VariantText(served->trial().variant()), " is served until a faster one is found"));
+        absl::StrCat("unpinned: ", VariantText(served->trial().variant()), " is served until a faster one is found"));
   }
   return ExitCode::kOk;
 }
@@ -37,7 +37,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
   if (arguments.unpin == !arguments.variant.empty()) {
-    return absl::InvalidArgumentError("give either a VARIANT to serve, or --unpin (see attune serve --help)");
+    return absl::InvalidArgumentError("give a VARIANT to serve, or --unpin (see attune serve --help)");
   }
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -58,8 +58,8 @@ Action AddServe(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   AddProblemArgument(app, &arguments->problem)->required();
   app.add_option("variant", arguments->variant, "The variant, as `attune space --list` prints it");
-  app.add_flag("--unpin", arguments->unpin, "Let a faster variant replace the one that is pinned");
-  app.add_option("--why", arguments->why, "Kept in the history");
+  app.add_flag("--unpin", arguments->unpin, "Let faster variants replace the pinned one again");
+  app.add_option("--why", arguments->why, "The reason, for the history");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

@@ -57,7 +57,7 @@ absl::StatusOr<ExitCode> Run(Session& session) {
   if (!baselines.ok()) return baselines.status();
   v1::ListIncumbentsRequest request;
   request.set_device_id(session.options().device);
-  Table table({{"problem"},
+  Table table({{"problem", kName},
                {"device", kText, 2},
                {"policy", kText, 1},
                {"time us", kNumber},

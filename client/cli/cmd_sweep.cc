@@ -24,8 +24,7 @@ absl::Status WriteReports(const Arguments& arguments, const v1::SweepReport& rep
     if (absl::Status status = ReplaceFile(arguments.report_md, report.markdown()); !status.ok()) return status;
   }
   if (!arguments.report_json.empty()) {
-    return ReplaceFile(arguments.report_json,
-                       absl::StrCat(SweepJson(report).dump(2, ' ', false, Json::error_handler_t::replace), "\n"));
+    return ReplaceFile(arguments.report_json, absl::StrCat(JsonText(SweepJson(report), 2), "\n"));
   }
   return absl::OkStatus();
 }
@@ -37,7 +36,7 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
     session.Emit(SweepPlanJson(*plan));
     return ExitCode::kOk;
   }
-  Table table({{"problem"},
+  Table table({{"problem", kName},
                {"variants", kNumber},
                {"known", kNumber},
                {"trials", kNumber},
@@ -57,7 +56,7 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
       " to run, at most ", Counted(plan->compiles(), "compile"), ", ", Counted(retimed, "incumbent"),
       " to time again; ",
       plan->has_estimate() ? absl::StrCat("the trials take about ", DurationText(FromProto(plan->estimate())))
-                           : "nothing was tried on this device yet to tell how long that takes"));
+                           : "no estimate, as nothing has been tried on this device yet"));
   return ExitCode::kOk;
 }
 
@@ -86,7 +85,8 @@ Action AddSweep(CLI::App& app) {
   app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
   app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
-  app.add_flag("--dry-run", arguments->dry_run, "Say what the sweep would do and about how long; start nothing");
+  app.add_flag("--dry-run", arguments->dry_run,
+               "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

@@ -5,6 +5,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
+#include "client/cli/problems.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
 
@@ -36,11 +37,9 @@ absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
 absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Arguments& arguments) {
   v1::ListTrialsRequest request;
   v1::TrialFilter& filter = *request.mutable_filter();
-  if (!arguments.subject.empty()) {
-    const auto problem = ParseProblem(arguments.subject);
-    if (!problem.ok()) return problem.status();
-    filter.set_problem(ToText(*problem));
-  }
+  const auto problem = CanonicalText(arguments.subject);
+  if (!problem.ok()) return problem.status();
+  filter.set_problem(*problem);
   for (const std::string& text : arguments.verdicts) {
     const auto verdict = ParseVerdict(text);
     if (!verdict.ok()) return verdict.status();

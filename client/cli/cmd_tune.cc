@@ -70,7 +70,9 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
     if (operation == started.end()) return ExitCode::kOk;  // said already
     return FollowUnless(arguments.detach, session, operation->second);
   });
-  return followed.ok() && *followed == ExitCode::kOk ? queued : followed;
+  // What could not be queued came first.
+  const bool goes_before = !followed.ok() || *followed == ExitCode::kInterrupted || *queued == ExitCode::kOk;
+  return goes_before ? followed : queued;
 }
 
 }  // namespace
@@ -83,12 +85,12 @@ Action AddTune(CLI::App& app) {
       ->check(OneOf({"exhaustive", "random"}));
   AddCount(app, "--max-trials", &arguments->max_trials, "Stop after this many trials; 0: no limit");
   app.add_option("--max-time", arguments->max_time, "Stop after this long: 30s, 5m, 1h30m");
-  app.add_option("--seed", arguments->seed, "Of --strategy random; 0: chosen by the server");
-  app.add_flag("--retry-known", arguments->retry_known, "Try again what has a trial under today's dependencies");
-  app.add_flag("--background", arguments->background, "Give way to every other job");
+  app.add_option("--seed", arguments->seed, "Seed of --strategy random; 0: chosen by the server");
+  app.add_flag("--retry-known", arguments->retry_known,
+               "Try variants again that were tried with today's sources, compiler and driver");
+  app.add_flag("--background", arguments->background, "Run at background priority: every other job goes first");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
-  app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once")
-      ->check([](const std::string& id) { return id.size() <= 128 ? "" : "--request-id is over 128 characters"; });
+  app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once");
   return [arguments](Session& session) { return Run(session, *arguments); };
 }
 

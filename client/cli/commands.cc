@@ -4,7 +4,7 @@ namespace attune::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      {"preflight", "Say what tuning a problem would try, and what stands in its way; runs nothing",
+      {"preflight", "Show what tuning a problem would try, or what prevents it; runs nothing",
        "attune preflight b2.h8.q512.d64.f16\n"
        "attune preflight - < shapes.txt\n"
        "attune preflight b1.h32.kvh8.q1.kv8192.d128.bf16 --device profile:l4",
@@ -30,7 +30,7 @@ const std::vector<Command>& Commands() {
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
        "attune trials trials/123",
        AddTrials},
-      {"explain", "Say what bounds a trial, or the best variant of a problem",
+      {"explain", "Explain what bounds a trial, or the best variant of a problem",
        "attune explain trials/123\nattune explain b1.h1.q128.d64.f16", AddExplain},
       {"evaluate", "Time one variant against the incumbent: KEEP or REVERT",
        "attune evaluate b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32", AddEvaluate},
@@ -38,12 +38,12 @@ const std::vector<Command>& Commands() {
        "attune sweep nightly.textproto --report-md report.md --report-json report.json\n"
        "attune sweep nightly.textproto --dry-run",
        AddSweep},
-      {"jobs", "List operations, and whom those that wait are waiting for",
+      {"jobs", "List operations; of a waiting one, which goes first",
        "attune jobs\nattune jobs --active\nattune jobs --problem b2.h8.q512.d64.f16", AddJobs},
       {"watch", "Follow an operation", "attune watch operations/7", AddWatch},
-      {"cancel", "Cancel an operation, or all; what they committed stays",
+      {"cancel", "Cancel an operation, or all of them; finished trials are kept",
        "attune cancel operations/7\nattune cancel --all\nattune cancel --all --problem b2.h8.q512.d64.f16", AddCancel},
-      {"retry", "Have trials that did not end OK tried again",
+      {"retry", "Retry variants whose trials did not end OK",
        "attune retry --verdict CRASHED\n"
        "attune retry --verdict CRASHED --verdict TIMEOUT --problem b2.h8.q512.d64.f16 --family attention_wmma",
        AddRetry},
@@ -53,7 +53,7 @@ const std::vector<Command>& Commands() {
        "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"\n"
        "attune rollback b2.h8.q512.d64.f16 --to incumbents/3",
        AddRollback},
-      {"serve", "Serve a given variant, and keep it when others are faster",
+      {"serve", "Pin a variant: serve it even when others are faster",
        "attune serve b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32 --why \"bitwise as last month\"\n"
        "attune serve b2.h8.q512.d64.f16 --unpin",
        AddServe},

@@ -28,7 +28,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   if (result.has_winner()) session.Print(TrialFields(result.winner()));
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
   if (result.floor_us() > 0) {
-    session.Print(absl::StrCat("The shortest launch on this device takes ", Micros(result.floor_us()), " us."));
+    session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));
   }
   if (code == ExitCode::kNotFound) session.Note("attune: no variant is OK; see attune trials, column verdict");
   return code;
@@ -77,7 +77,7 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
   if (session.json()) {
     session.Emit(SweepJson(report));
   } else {
-    Table table({{"problem"},
+    Table table({{"problem", kName},
                  {"outcome"},
                  {"before us", kNumber},
                  {"after us", kNumber},

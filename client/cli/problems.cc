@@ -28,8 +28,15 @@ absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::s
     }
     problems.push_back(*problem);
   }
-  if (problems.empty()) return absl::InvalidArgumentError("standard input has no problem; give one a line");
+  if (problems.empty()) return absl::InvalidArgumentError("standard input has no problem; write one per line");
   return problems;
+}
+
+absl::StatusOr<std::string> CanonicalText(const std::string& problem) {
+  if (problem.empty()) return "";
+  const absl::StatusOr<Problem> parsed = ParseProblem(problem);
+  if (!parsed.ok()) return parsed.status();
+  return ToText(*parsed);
 }
 
 absl::StatusOr<ExitCode> ForEachProblem(Session& session, const std::vector<Problem>& problems,

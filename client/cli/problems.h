@@ -14,9 +14,12 @@ namespace attune::cli {
 
 inline constexpr char kStandardInput[] = "-";
 
-// The problem, or with "-" one a line; empty lines and those that begin with # are passed over. InvalidArgument names
+// The problem, or with "-" one per line; empty lines and those that begin with # are skipped. InvalidArgument names
 // the first line that is wrong.
 absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument);
+
+// A problem option's canonical text, as filters take it; empty when it is not given.
+absl::StatusOr<std::string> CanonicalText(const std::string& problem);
 
 // Calls `act` for each of them in turn. An error about one of several is printed, and the others go on; an unreachable
 // server and a Ctrl-C end it. Returns the first exit code that is not kOk.

@@ -81,7 +81,7 @@ double TrialsPerSecond(const v1::OperationProgress& progress) {
 
 std::string WaitText(const v1::OperationProgress& progress) {
   if (progress.queue_position() == 0) return "";
-  return absl::StrCat("waits for ", progress.waits_for(),
+  return absl::StrCat("waiting for ", progress.waits_for(),
                       progress.waits_for_title().empty() ? "" : absl::StrCat(" (", progress.waits_for_title(), ")"),
                       ", ", Counted(progress.queue_position(), "job"), " ahead");
 }

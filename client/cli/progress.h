@@ -10,7 +10,7 @@
 
 namespace attune::cli {
 
-// Lines for a terminal, none longer than `width`: what runs and in which phase, or whom it waits for; bar, rate, ETA
+// Lines for a terminal, none longer than `width`: what runs and in which phase, or what it waits for; bar, rate, ETA
 // and how busy the device is; the best so far; the verdicts. A sweep's bar and ETA are of its problems.
 std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored);
 
@@ -21,7 +21,7 @@ std::string ProgressLogLine(const v1::Operation& operation);
 // trials are those of one problem.
 double TrialsPerSecond(const v1::OperationProgress& progress);
 
-// "waits for operations/7 (tune b1.h1.q128.d64.f16 on cuda:0), 2 jobs ahead"; empty when it waits for nobody.
+// "waiting for operations/7 (tune b1.h1.q128.d64.f16 on cuda:0), 2 jobs ahead"; empty when it waits for none.
 std::string WaitText(const v1::OperationProgress& progress);
 
 }  // namespace attune::cli

@@ -11,7 +11,8 @@ namespace attune::cli {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kLeastFlexible = 12;
+constexpr size_t kLeastFlexible = 10;
+constexpr size_t kLeastName = 24;
 constexpr size_t kGoodFlexible = 40;
 
 std::string Padded(const Cell& cell, const Column& column, size_t width, bool colored, bool last) {
@@ -65,23 +66,28 @@ std::vector<Table::Shown> Table::Choose(size_t width) const {
   return shown;
 }
 
-std::vector<Table::Shown> Table::Layout(size_t width) const {
-  std::vector<Shown> shown = Choose(width);
+void Table::Shrink(std::vector<Shown>& shown, size_t width, const std::vector<Column::Kind>& kinds,
+                   size_t least) const {
   size_t total = shown.empty() ? 0 : kGap * (shown.size() - 1);
   for (const Shown& column : shown) total += column.width;
-  // The widest that may gives way first, so that two of them end about equal.
-  while (width > 0 && total > width) {
+  for (; total > width; --total) {
     Shown* widest = nullptr;
     for (Shown& candidate : shown) {
-      const Column::Kind kind = columns_[candidate.column].kind;
-      if ((kind == kFlexible || kind == kWrapped) && candidate.width > kLeastFlexible &&
-          (widest == nullptr || candidate.width > widest->width)) {
+      const bool may = std::find(kinds.begin(), kinds.end(), columns_[candidate.column].kind) != kinds.end();
+      if (may && candidate.width > least && (widest == nullptr || candidate.width > widest->width)) {
         widest = &candidate;
       }
     }
-    if (widest == nullptr) break;
+    if (widest == nullptr) return;
     --widest->width;
-    --total;
+  }
+}
+
+std::vector<Table::Shown> Table::Layout(size_t width) const {
+  std::vector<Shown> shown = Choose(width);
+  if (width > 0) {
+    Shrink(shown, width, {kFlexible, kWrapped}, kLeastFlexible);
+    Shrink(shown, width, {kName}, kLeastName);
   }
   return shown;
 }

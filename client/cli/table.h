@@ -23,7 +23,8 @@ struct Cell {
 
 struct Column {
   // Where a line would be too long, kFlexible is clipped and kWrapped, the last column, goes on in further lines.
-  enum class Kind { kText, kNumber, kFlexible, kWrapped };
+  // kName, which tells rows apart, is clipped only where that is not enough.
+  enum class Kind { kText, kNumber, kFlexible, kWrapped, kName };
 
   std::string header;
   Kind kind = Kind::kText;
@@ -34,6 +35,7 @@ constexpr Column::Kind kText = Column::Kind::kText;
 constexpr Column::Kind kNumber = Column::Kind::kNumber;
 constexpr Column::Kind kFlexible = Column::Kind::kFlexible;
 constexpr Column::Kind kWrapped = Column::Kind::kWrapped;
+constexpr Column::Kind kName = Column::Kind::kName;
 
 class Table {
  public:
@@ -44,7 +46,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
   // Numbers to the right, text to the left, a header line unless every header is empty. To have at most `width` columns
   // a line (0: no limit), spare columns are left out until flexible ones have 40 or all they need; then these shrink,
-  // but not below 12. The rest is never clipped.
+  // but not below 10, and then names, but not below 24. The rest is never clipped.
   std::string Render(size_t width, bool colored) const;
 
  private:
@@ -53,6 +55,9 @@ class Table {
     size_t width;
   };
   std::vector<Shown> Layout(size_t width) const;
+  // Narrows the widest of `kinds` first, so that two of them end about equal, until lines have at most `width` columns
+  // or each has `least`.
+  void Shrink(std::vector<Shown>& shown, size_t width, const std::vector<Column::Kind>& kinds, size_t least) const;
   // Without what is spare, until flexible columns have room.
   std::vector<Shown> Choose(size_t width) const;
 

@@ -29,8 +29,22 @@ TEST(Table, ShortensOnlyTheFlexibleColumnToTheTerminalsWidth) {
 TEST(Table, NeverClipsWhatIsNotFlexible) {
   EXPECT_EQ(Sample().Render(5, false),
             "name        us  variant\n"
-            "first     1.50  attention...\n"
+            "first     1.50  attenti...\n"
             "b      1234.00  x\n");
+}
+
+TEST(Table, ClipsNamesLast) {
+  Table table({{"problem", kName}, {"us", kNumber}, {"variant", kFlexible}});
+  table.Row({"b1.h32.kvh8.q1.kv8192.d128.bf16.page16", "1.50", "attention_mma:BLOCK_M=64"});
+  EXPECT_EQ(table.Render(56, false),
+            "problem                                   us  variant\n"
+            "b1.h32.kvh8.q1.kv8192.d128.bf16.page16  1.50  attenti...\n");
+  EXPECT_EQ(table.Render(52, false),
+            "problem                               us  variant\n"
+            "b1.h32.kvh8.q1.kv8192.d128.bf16...  1.50  attenti...\n");
+  EXPECT_EQ(table.Render(20, false),
+            "problem                     us  variant\n"
+            "b1.h32.kvh8.q1.kv8192...  1.50  attenti...\n");
 }
 
 TEST(Table, LeavesOutWhatCanBeSparedWhereThereIsNoRoom) {

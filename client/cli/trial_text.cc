@@ -9,7 +9,7 @@ namespace attune::cli {
 
 Table TrialTable(TrialsOf whose) {
   std::vector<Column> columns = {{"trial"}, {"verdict"}, {"time us", kNumber}};
-  if (whose == TrialsOf::kProblems) columns.insert(columns.begin() + 1, {"problem"});
+  if (whose == TrialsOf::kProblems) columns.insert(columns.begin() + 1, {"problem", kName});
   for (const Column& column :
        {Column{"ctas", kNumber, 4}, Column{"SMs", kNumber, 8}, Column{"waves", kNumber, 3}, Column{"occup", kNumber, 2},
         Column{"regs", kNumber, 5}, Column{"spill B", kNumber, 7}, Column{"shared B", kNumber, 6},
@@ -66,8 +66,9 @@ void AddGeometry(const v1::Geometry& geometry, Table* fields) {
 }
 
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields) {
-  fields->Row({"max error", absl::StrFormat("%.2e (a plain computation: %.2e), worst of %s", accuracy.max_abs_error(),
-                                            accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
+  fields->Row(
+      {"max error", absl::StrFormat("%.2e (naive at the same precision: %.2e), worst of %s", accuracy.max_abs_error(),
+                                    accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
 }
 
 Table TrialFields(const v1::Trial& trial) {
