@@ -104,9 +104,10 @@ class Job:
         with self._changed:
             return self._done
 
-    def await_end(self):
+    def await_end(self, seconds):
+        """Whether it ended within that time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._done)
+            return self._changed.wait_for(lambda: self._done, seconds)
 
     def await_recovery(self, role, before, seconds):
         """Whether what a worker of this role did in the state `before` was done within that time."""
@@ -188,7 +189,9 @@ class Chaos:
                 time.sleep(self.random.uniform(0, 1.5))
                 if self.strike(workers, job):
                     left -= 1
-            job.await_end()
+            if not job.await_end(10 * self.recovery):
+                self.faults.append(f"{' '.join(arguments)}: hangs")
+                break
             self.check_job(daemon, job)
         verdicts = self.verdicts(daemon)
         wait_until("the dead workers to be reaped", lambda: not workers.zombies(), self.recovery)

@@ -12,7 +12,9 @@ from harness import ATTUNE, KERNELS, PATIENCE, TEST_FAMILIES, DaemonTest, wait_u
 
 PROBLEM = "b1.h1.q64.d64.f16"
 OTHER = "b1.h1.q48.d64.f16"
+LONG = "b2.h4.kvh2.q30.kv50.d64.f16.causal-br.sinks.varlen.lse"
 SAMPLE = ("--strategy=random", "--max-trials=4", "--seed=7")
+SENTENCE = re.compile(r"(not )?promoted: |\d+ problems? on |\d+\. [A-Z]+: |   Try: |warning: ")
 
 
 class ServeTest(DaemonTest):
@@ -20,8 +22,8 @@ class ServeTest(DaemonTest):
         daemon = self.daemon()
         daemon.attune("tune", PROBLEM, *SAMPLE)
         best = daemon.json("best", PROBLEM)[0]
-        slowest = daemon.trials(PROBLEM, "--fastest")[-1]["variant"]
-        self.assertNotEqual(slowest, best["variant"])
+        # The play-off's winner may be any of them: where all are about equal, noise decides.
+        slowest = [t["variant"] for t in daemon.trials(PROBLEM, "--fastest") if t["variant"] != best["variant"]][-1]
         pinned = daemon.json("serve", PROBLEM, slowest, "--why", "as last month")[-1]
         self.assertEqual(pinned["decision"], "PINNED")
         self.assertIn("as last month", pinned["reason"])
@@ -55,8 +57,9 @@ class ServeTest(DaemonTest):
         daemon = self.daemon()
         daemon.attune("tune", PROBLEM, *SAMPLE)
         first = daemon.json("history", PROBLEM)[0]
-        for trial in daemon.trials(PROBLEM)[:2]:
-            daemon.attune("serve", PROBLEM, trial["variant"])
+        others = [t["variant"] for t in daemon.trials(PROBLEM) if t["variant"] != first["variant"]]
+        for variant in others[:2]:
+            daemon.attune("serve", PROBLEM, variant)
         back = daemon.json("rollback", PROBLEM, "--to", first["incumbent"], "--why", "wrong twice")[0]
         self.assertEqual(back["incumbent"], first["incumbent"])
         self.assertEqual([row["rolled_back"] for row in daemon.json("history", PROBLEM)], [True, True, False])
@@ -94,7 +97,7 @@ class QueueTest(DaemonTest):
         waiting = daemon.json("jobs", "--problem", OTHER)
         self.assertEqual([row["operation"] for row in waiting], [second])
         self.assertEqual((waiting[0]["waits_for"], waiting[0]["queue_position"]), (first, 1))
-        self.assertIn(f"waits for {first}", daemon.attune("jobs", "--active").stdout)
+        self.assertIn(f"waiting for {first}", daemon.attune("jobs", "--active").stdout)
         daemon.attune("cancel", "--all")
         wait_until("all to end", lambda: not daemon.json("jobs", "--active"))
         self.assertEqual({row["state"] for row in daemon.json("jobs")}, {"CANCELLED"})
@@ -132,14 +135,16 @@ class QueueTest(DaemonTest):
 class TerminalTest(DaemonTest):
     """On a terminal of 80 columns no line is longer."""
 
-    def lines(self, daemon, *arguments):
+    def lines(self, daemon, *arguments, piped=""):
         master, slave = pty.openpty()
         subprocess.run(["stty", "cols", "80", "rows", "40"], stdin=slave, check=True)
         process = subprocess.Popen(
             [str(ATTUNE), "--server", daemon.address, "--no-color", *arguments],
-            stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+            stdin=subprocess.PIPE, stdout=slave, stderr=slave,
         )
         os.close(slave)
+        process.stdin.write(piped.encode())
+        process.stdin.close()
         text, end = b"", time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if not select.select([master], [], [], 1)[0]:
@@ -159,16 +164,20 @@ class TerminalTest(DaemonTest):
         daemon = self.daemon()
         path = self.directory / "plan.textproto"
         path.write_text(f'shapes {{ problem: ["{PROBLEM}", "{OTHER}"] }} budget {{ trials_per_problem: 2 }}')
+        daemon.attune("baseline", PROBLEM, "torch-sdpa-flash-2.11", "47.0", "--note", "by hand, on an idle host")
         for arguments in (
-            ("tune", PROBLEM, *SAMPLE), ("sweep", str(path)), ("trials",), ("trials", PROBLEM), ("jobs",),
-            ("history", PROBLEM), ("summary",), ("space", PROBLEM), ("preflight", PROBLEM), ("best", PROBLEM),
+            ("tune", PROBLEM, *SAMPLE), ("sweep", str(path)), ("tune", LONG, *SAMPLE), ("trials",), ("trials", PROBLEM),
+            ("trials", "trials/1"), ("jobs",), ("history", PROBLEM), ("summary",), ("space", PROBLEM),
+            ("preflight", PROBLEM), ("best", PROBLEM), ("best", "-"), ("explain", PROBLEM), ("devices",), ("families",),
+            ("families", "attention_opencl"), ("baseline",), ("sweep", str(path), "--dry-run"),
         ):
-            lines = self.lines(daemon, *arguments)
+            lines = self.lines(daemon, *arguments, piped=f"{PROBLEM}\n{LONG}\n")
             self.assertGreater(len(lines), 2, arguments)
-            self.assertNotIn("GPU", "".join(lines))
+            if arguments[0] in ("tune", "sweep"):
+                self.assertNotIn("GPU", "".join(lines))
             for line in lines:
                 # Sentences, and a variant's text in a field of its own, are left to the terminal.
-                if line.startswith(("promoted: ", "not promoted: ")) or re.match(r"^\w* *[\w]+:\w+=\S+$", line):
+                if SENTENCE.match(line) or re.match(r"^\w* *[\w]+:\w+=\S+$", line):
                     continue
                 self.assertLessEqual(len(line), 80, f"{arguments}\n{line}")
         daemon.stop()

@@ -2,10 +2,11 @@
 served in the end is the one that the last play-off, against the best that any of them measured, left in front."""
 
 import json
+import re
 import shutil
 import unittest
 
-from harness import KERNELS, PATIENCE, TEST_FAMILIES, DaemonTest
+from harness import KERNELS, PATIENCE, TEST_FAMILIES, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 
@@ -47,14 +48,18 @@ class ConcurrentJobsTest(DaemonTest):
         self.assertEqual(sorted(variants), sorted(set(variants)), "a variant was tried twice")
 
     def check_served(self, daemon, results):
-        ended = {j["operation"]: j["end_time"] for j in daemon.json("jobs", "--limit", "0")}
-        last = results[max(results, key=lambda name: ended[name])]
+        # In the order of the log: times of the listing are whole seconds, and two jobs may share one.
+        ended = lambda: re.findall(r" job ended job=(\S+)", daemon.log)
+        wait_until("the end of all to be logged", lambda: set(results) <= set(ended()))
+        last = results[ended()[-1]]
         contestants = {t["variant"]: t for t in last["play_off"]}
         served = daemon.json("best", PROBLEM)[0]["variant"]
         self.assertEqual(served, last["incumbent"]["variant"])
         self.assertIn(served, contestants, json.dumps(last, indent=1))
-        best = min(daemon.trials(PROBLEM), key=lambda t: t["latency_ms"])
-        self.assertIn(best["variant"], contestants, "the best that was measured did not play off")
+        trials = daemon.trials(PROBLEM)
+        least = min(t["latency_ms"] for t in trials)
+        best = {t["variant"] for t in trials if t["latency_ms"] == least}  # several, where their code is the same
+        self.assertTrue(best & set(contestants), f"the best that was measured did not play off: {best}")
         for variant, trial in contestants.items():
             self.assertGreaterEqual(
                 trial["latency_high_ms"], contestants[served]["latency_low_ms"], f"{variant} is faster than {served}"

@@ -63,6 +63,10 @@ std::string SeedOf(const std::string& method) {
       {"GetOperation", "name: 'operations/1'"},
       {"CancelOperation", "name: 'operations/1'"},
       {"GetTrial", "name: 'trials/1'"},
+      {"WatchOperation", "name: 'operations/1'"},
+      {"PlanSweep", "plan { shapes { problem: 'b1.h1.q16.d64.f16' } budget { trials_per_problem: 1 } }"},
+      {"RetryTrials", "filter { problem: 'b1.h1.q16.d64.f16' verdicts: VERDICT_CRASHED }"},
+      {"Unpin", kProblem},
       {"Explain", absl::StrCat("best { ", kProblem, " }")},
       {"RollBack", absl::StrCat(kProblem, " why: 'x'")},
       {"RecordBaseline", absl::StrCat("baseline { ", kProblem, " contender: 'c' median_us: 1 low_us: 1 high_us: 2 ",
@@ -278,11 +282,11 @@ class Caller {
   explicit Caller(const std::string& server)
       : channel_(grpc::CreateChannel(server, grpc::InsecureChannelCredentials())), stub_(channel_) {}
 
-  // Of a stream the first answer counts, and the call is dropped.
+  // Of a stream the first answer counts, which comes at once, and the call is dropped.
   grpc::Status Call(const MethodDescriptor& method, const std::string& request, std::string* response) {
     grpc::ClientContext context;
     const bool stream = method.server_streaming();
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(stream ? 2 : 30));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     const auto call =
         stub_.PrepareCall(&context, absl::StrCat("/", method.service()->full_name(), "/", method.name()), &queue_);
     const grpc::Slice slice(request);
