@@ -16,7 +16,7 @@ absl::StatusOr<int64_t> Whole(const Evaluator& evaluator, absl::string_view fiel
   const double value = evaluator.Value(text);
   const bool fits = value >= static_cast<double>(least) && value <= static_cast<double>(most);
   if (!fits || value != std::floor(value)) {
-    return Unusable(field, text, value, absl::StrCat("whole numbers from ", least, " to ", most));
+    return Unusable(field, text, value, absl::StrCat("integers from ", least, " to ", most));
   }
   return static_cast<int64_t>(value);
 }

@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxExact = int64_t{1} << 53;
 // "grid_x is 'tiles / 3', which comes to 5.33333; allowed are ..."
 absl::Status Unusable(absl::string_view field, const std::string& text, double value, absl::string_view allowed);
 
-// What `text` comes to, which must be a whole number from `least` to `most`.
+// What `text` comes to, which must be an integer from `least` to `most`.
 absl::StatusOr<int64_t> Whole(const Evaluator& evaluator, absl::string_view field, const std::string& text,
                               int64_t least, int64_t most);
 

@@ -78,13 +78,25 @@ std::vector<family::v1::Constraint> DeviceLimits(const family::v1::KernelFamily&
 
 absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Compile(const family::v1::KernelFamily& manifest) {
   std::unique_ptr<Evaluator> evaluator(new Evaluator);
-  if (absl::Status status = evaluator->CompileNames(manifest); !status.ok()) return status;
-  if (absl::Status status = evaluator->CompileLaunches(manifest); !status.ok()) return status;
-  if (absl::Status status = evaluator->CompileRules(manifest); !status.ok()) return status;
+  evaluator->CompileAll(manifest);
+  if (!evaluator->mistakes_.empty()) return evaluator->mistakes_.front();
   return evaluator;
 }
 
-absl::Status Evaluator::CompileNames(const family::v1::KernelFamily& manifest) {
+std::vector<absl::Status> Evaluator::MistakesIn(const family::v1::KernelFamily& manifest) {
+  Evaluator evaluator;
+  evaluator.CompileAll(manifest);
+  return std::move(evaluator.mistakes_);
+}
+
+void Evaluator::CompileAll(const family::v1::KernelFamily& manifest) {
+  CompileNames(manifest);
+  CompileDefines(manifest);
+  CompileLaunches(manifest);
+  CompileRules(manifest);
+}
+
+void Evaluator::CompileNames(const family::v1::KernelFamily& manifest) {
   for (const Builtin& builtin : Builtins()) builtins_.push_back(&symbols_.Add(builtin.name, 0, false).value);
   for (const family::v1::Parameter& parameter : manifest.parameters()) {
     const int depth = static_cast<int>(parameters_.size()) + 1;
@@ -94,68 +106,80 @@ absl::Status Evaluator::CompileNames(const family::v1::KernelFamily& manifest) {
   levels_.resize(parameters_.size() + 1);
   for (const family::v1::Named& let : manifest.lets()) {
     absl::StatusOr<Expression> expression = Expression::Parse(let.expr(), symbols_);
-    if (!expression.ok()) return At(absl::StrCat("lets '", let.name(), "': expr"), expression.status());
+    if (!expression.ok()) {
+      mistakes_.push_back(At(absl::StrCat("lets '", let.name(), "': expr"), expression.status()));
+      symbols_.Add(let.name(), 0, false);  // else every expression that mentions it would be a mistake, too
+      continue;
+    }
     Symbol& symbol = symbols_.Add(let.name(), expression->depth(), expression->launch_time());
     levels_[symbol.depth].lets.push_back({*std::move(expression), &symbol.value});
   }
-  return absl::OkStatus();
 }
 
-absl::Status Evaluator::AddRule(absl::string_view field, const family::v1::Constraint& constraint) {
+void Evaluator::AddRule(absl::string_view field, const family::v1::Constraint& constraint) {
   absl::StatusOr<Expression> expression = Expression::Parse(constraint.expr(), symbols_);
-  if (!expression.ok()) return At(field, expression.status());
+  if (!expression.ok()) {
+    mistakes_.push_back(At(field, expression.status()));
+    return;
+  }
   std::vector<Rule>& rules = constraint.guess_only() ? guess_rules_ : levels_[expression->depth()].rules;
   rules.push_back({*std::move(expression), constraint.expr(), constraint.reason()});
-  return absl::OkStatus();
 }
 
-absl::Status Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
+void Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
+  // Made of what launches say: where that is wrong, it has been named.
+  const bool limits_are_good = mistakes_.empty();
   for (int i = 0; i < manifest.problem_limits_size(); ++i) {
     const family::v1::Constraint& limit = manifest.problem_limits(i);
     const std::string field = absl::StrCat("problem_limits[", i, "].expr");
     absl::StatusOr<Expression> expression = Expression::Parse(limit.expr(), symbols_);
-    if (!expression.ok()) return At(field, expression.status());
-    if (expression->depth() > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " is '", limit.expr(), "', which depends on parameters; write it as a constraint"));
+    if (!expression.ok()) {
+      mistakes_.push_back(At(field, expression.status()));
+    } else if (expression->depth() > 0) {
+      mistakes_.push_back(absl::InvalidArgumentError(
+          absl::StrCat(field, " is '", limit.expr(), "', which depends on parameters; write it as a constraint")));
+    } else {
+      problem_limits_.push_back({*std::move(expression), limit.expr(), limit.reason()});
     }
-    problem_limits_.push_back({*std::move(expression), limit.expr(), limit.reason()});
   }
   for (int i = 0; i < manifest.constraints_size(); ++i) {
-    absl::Status status = AddRule(absl::StrCat("constraints[", i, "].expr"), manifest.constraints(i));
-    if (!status.ok()) return status;
+    AddRule(absl::StrCat("constraints[", i, "].expr"), manifest.constraints(i));
   }
-  for (const family::v1::Constraint& limit : DeviceLimits(manifest)) {
-    if (absl::Status status = AddRule("launches: device limit", limit); !status.ok()) return status;
+  if (limits_are_good) {
+    for (const family::v1::Constraint& limit : DeviceLimits(manifest)) AddRule("launches: device limit", limit);
   }
   for (size_t level = 0; level < levels_.size(); ++level) {
     if (!levels_[level].rules.empty()) settled_ = level;
   }
-  return absl::OkStatus();
 }
 
-absl::StatusOr<const Expression*> Evaluator::Keep(absl::string_view field, const std::string& text) {
+const Expression* Evaluator::Keep(absl::string_view field, const std::string& text) {
   const auto it = kept_.find(text);
   if (it != kept_.end()) return &it->second;
   absl::StatusOr<Expression> expression = Expression::Parse(text, symbols_);
-  if (!expression.ok()) return At(field, expression.status());
+  if (!expression.ok()) {
+    mistakes_.push_back(At(field, expression.status()));
+    return nullptr;
+  }
   return &kept_.emplace(text, *std::move(expression)).first->second;
 }
 
-absl::Status Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest) {
+void Evaluator::CompileDefines(const family::v1::KernelFamily& manifest) {
   for (const family::v1::Named& define : manifest.defines()) {
     const std::string field = absl::StrCat("defines '", define.name(), "': expr");
-    absl::StatusOr<const Expression*> expression = Keep(field, define.expr());
-    if (!expression.ok()) return expression.status();
-    if ((*expression)->launch_time()) {
-      return absl::InvalidArgumentError(absl::StrCat(field, " is '", define.expr(),
-                                                     "', which depends on a launch-time parameter; what changes the "
-                                                     "code is compile-time"));
+    const Expression* expression = Keep(field, define.expr());
+    if (expression != nullptr && expression->launch_time()) {
+      mistakes_.push_back(
+          absl::InvalidArgumentError(absl::StrCat(field, " is '", define.expr(),
+                                                  "', which depends on a launch-time parameter; what changes the "
+                                                  "code is compile-time")));
     }
   }
+}
+
+void Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest) {
   for (const family::v1::Scratch& scratch : manifest.scratch()) {
-    absl::Status status = Keep(absl::StrCat("scratch '", scratch.name(), "': bytes"), scratch.bytes()).status();
-    if (!status.ok()) return status;
+    Keep(absl::StrCat("scratch '", scratch.name(), "': bytes"), scratch.bytes());
   }
   for (const family::v1::Launch& launch : manifest.launches()) {
     const auto field = [&](absl::string_view name) { return absl::StrCat("launches '", launch.entry(), "': ", name); };
@@ -167,24 +191,20 @@ absl::Status Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest
         {field("cluster_x"), &launch.cluster_x()}, {field("cluster_y"), &launch.cluster_y()},
         {field("cluster_z"), &launch.cluster_z()}, {field("overlaps_previous"), &launch.overlaps_previous()}};
     for (const auto& [name, text] : optional) {
-      if (text->empty()) continue;
-      if (absl::Status status = Keep(name, *text).status(); !status.ok()) return status;
+      if (!text->empty()) Keep(name, *text);
     }
     for (int i = 0; i < launch.args_size(); ++i) {
       const family::v1::Argument& arg = launch.args(i);
-      for (const auto& [name, map_text] : ExpressionsOf(arg.tensor_map())) {
-        absl::Status status = Keep(field(absl::StrCat("args[", i, "].tensor_map.", name)), *map_text).status();
-        if (!status.ok()) return status;
+      for (const auto& [name, text] : ExpressionsOf(arg.tensor_map())) {
+        Keep(field(absl::StrCat("args[", i, "].tensor_map.", name)), *text);
       }
       const std::string* text = arg.has_i32()   ? &arg.i32()
                                 : arg.has_i64() ? &arg.i64()
                                 : arg.has_f32() ? &arg.f32()
                                                 : nullptr;
-      if (text == nullptr) continue;
-      if (absl::Status status = Keep(field(absl::StrCat("args[", i, "]")), *text).status(); !status.ok()) return status;
+      if (text != nullptr) Keep(field(absl::StrCat("args[", i, "]")), *text);
     }
   }
-  return absl::OkStatus();
 }
 
 void Evaluator::Compute(const Level& level) {

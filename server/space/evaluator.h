@@ -33,6 +33,8 @@ class Evaluator {
   // InvalidArgument names the manifest's field whose expression is wrong, and why. A problem limit must not wait for
   // parameters, a define not for launch-time ones. Names are taken to be checked (CheckManifest).
   static absl::StatusOr<std::unique_ptr<Evaluator>> Compile(const family::v1::KernelFamily& manifest);
+  // All that is wrong with the expressions, not only the first.
+  static std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest);
 
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
@@ -69,12 +71,15 @@ class Evaluator {
   };
 
   Evaluator() = default;
-  absl::Status CompileNames(const family::v1::KernelFamily& manifest);
-  absl::Status CompileRules(const family::v1::KernelFamily& manifest);
-  absl::Status CompileLaunches(const family::v1::KernelFamily& manifest);
-  // Keeps `text` for Value; empty text is left out.
-  absl::StatusOr<const Expression*> Keep(absl::string_view field, const std::string& text);
-  absl::Status AddRule(absl::string_view field, const family::v1::Constraint& constraint);
+  // These go on after a mistake, so that mistakes_ has them all.
+  void CompileAll(const family::v1::KernelFamily& manifest);
+  void CompileNames(const family::v1::KernelFamily& manifest);
+  void CompileRules(const family::v1::KernelFamily& manifest);
+  void CompileDefines(const family::v1::KernelFamily& manifest);
+  void CompileLaunches(const family::v1::KernelFamily& manifest);
+  // Keeps `text` for Value. Null when it is wrong.
+  const Expression* Keep(absl::string_view field, const std::string& text);
+  void AddRule(absl::string_view field, const family::v1::Constraint& constraint);
   static const Rule* FirstBroken(const std::vector<Rule>& rules);
   void Compute(const Level& level);
 
@@ -86,6 +91,7 @@ class Evaluator {
   std::vector<Level> levels_;
   size_t settled_ = 0;  // the last level that has a rule
   std::map<std::string, Expression> kept_;
+  std::vector<absl::Status> mistakes_;
 };
 
 // The rules that every launch of a family must keep on any device, whatever its manifest says: threads and dynamic

@@ -214,6 +214,25 @@ TEST(LoadEveryFamily, NamesEveryMistakeAndKeepsWhatIsGood) {
   }
 }
 
+TEST(LoadEveryFamily, NamesEveryBadExpressionOnce) {
+  const TestingFamilies families;
+  families.Write("small/small.cu", "");
+  families.Write(
+      "small/family.textproto",
+      absl::StrCat(absl::StrReplaceAll(Manifest(kLaunch), {{"ceil_div(seq_q, TILE)", "ceil_div(seq_q, TILES)"}}),
+                   "lets { name: \"rows\" expr: \"TILE +\" } defines { name: \"X\" expr: \"rows * Y\" } ",
+                   "constraints { expr: \"rows < 32\" reason: \"x\" } ",
+                   "constraints { expr: \"WARPS < 32\" reason: \"x\" }"));
+  std::vector<std::string> mistakes;
+  for (const absl::Status& mistake : LoadEveryFamily({families.root()}).mistakes) {
+    mistakes.emplace_back(mistake.message());
+  }
+  EXPECT_THAT(mistakes, ::testing::UnorderedElementsAre(HasSubstr("lets 'rows': expr is 'TILE +'"),
+                                                        HasSubstr("defines 'X': expr is 'rows * Y': 'Y'"),
+                                                        HasSubstr("grid_x is 'ceil_div(seq_q, TILES)': 'TILES'"),
+                                                        HasSubstr("constraints[1].expr is 'WARPS < 32': 'WARPS'")));
+}
+
 TEST(LoadFamilies, FindsEveryFolderWithAManifestInOrder) {
   const TestingFamilies families;
   for (const char* name : {"b", "a"}) {

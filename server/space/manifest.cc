@@ -203,7 +203,7 @@ std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest) {
     note(check(manifest));
   }
   // Expressions are about names, and take them to be right.
-  if (mistakes.empty()) note(Evaluator::Compile(manifest).status());
+  if (mistakes.empty()) return Evaluator::MistakesIn(manifest);
   return mistakes;
 }
 

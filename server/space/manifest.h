@@ -16,7 +16,7 @@ absl::StatusOr<family::v1::KernelFamily> ParseManifest(const std::string& text);
 
 // What is wrong: names unique and not taken, values and bindings given, scratch buffers that exist, one main launch,
 // every expression good. Each mistake is InvalidArgument and names the field; expressions are looked at when nothing
-// else is wrong, up to the first that is.
+// else is wrong.
 std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest);
 
 // The first of them.

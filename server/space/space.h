@@ -92,7 +92,7 @@ absl::StatusOr<CompileSpec> SpecFor(const Variant& variant, const Problem& probl
 
 // How to run it: grids, arguments and scratch, every expression evaluated for this problem. Scratch of 0 bytes keeps
 // its place in the recipe, its argument is a null pointer. InvalidArgument names the field whose expression does not
-// come to a whole number in range; FailedPrecondition when the variant is not feasible.
+// come to an integer in range; FailedPrecondition when the variant is not feasible.
 absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem& problem, const v1::Device& device);
 
 // Resident CTAs an SM, waves and occupancy of the recipe's main launch, from the compiler's report and the device's

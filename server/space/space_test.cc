@@ -412,7 +412,7 @@ TEST(RecipeFor, AnErrorNamesTheFieldAndWhatItComesTo) {
               HasSubstr("KV_SPLITS=4: launches 'attend': grid_x is 'tiles / 3', which comes to 5.33333"));
   EXPECT_THAT(error("\"batch * heads_q\"", "\"batch - 2\""), HasSubstr("grid_y is 'batch - 2', which comes to 0"));
   EXPECT_THAT(error("i32: \"seq_q\"", "i32: \"seq_q * 2^30\""),
-              HasSubstr("'attend': args[1] is 'seq_q * 2^30', which comes to 5.49756e+11; allowed are whole numbers"));
+              HasSubstr("'attend': args[1] is 'seq_q * 2^30', which comes to 5.49756e+11; allowed are integers"));
   EXPECT_THAT(error("sqrt(head_dim)", "mask"), HasSubstr("args[3] is '1 / mask', which comes to inf"));
   EXPECT_THAT(error("KV_SPLITS * rows * 4 : 0", "0 - rows : 0"), HasSubstr("scratch 'partial': bytes is"));
 }
