@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/files.h"
+#include "server/store/sqlite/job_problems.h"
 #include "server/store/sqlite/migrations.h"
 
 namespace attune::store::sqlite {
@@ -52,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const std::string& file) 
   if (absl::Status status = Migrate(**connection, Migrations()); !status.ok()) return status;
   if (absl::Status status = UseWriteAheadLog(**connection); !status.ok()) return status;
   if (absl::Status status = (*connection)->Execute(kWriterModes); !status.ok()) return status;
+  if (absl::Status status = NameProblemsOfJobs(**connection); !status.ok()) return status;
   return connection;
 }
 

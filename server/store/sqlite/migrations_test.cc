@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/attune/problem.h"
 #include "server/base/sha256.h"
 #include "server/store/files.h"
 #include "server/store/sqlite/database.h"
@@ -145,6 +147,45 @@ TEST_F(MigrationsTest, OpenAFileOfVersion1) {
   EXPECT_EQ((*store)->FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_CRASHED);
   EXPECT_EQ((*store)->UnfinishedJobs()->at(0).name, "operations/1");
   EXPECT_EQ((*store)->ListBaselines("", "", 1, "")->items.at(0).median_us(), 47);
+}
+
+// Jobs of version 1 have their problem in the request alone.
+TEST_F(MigrationsTest, FindJobsOfVersion1ByTheirProblem) {
+  absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v1.sql");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  v1::TuneRequest tune;
+  *tune.mutable_problem() = ToProto(*ParseProblem("b2.h8.q512.d64.f16"));
+  v1::EvaluateVariantRequest evaluate;
+  *evaluate.mutable_problem() = tune.problem();
+  v1::SweepRequest sweep;
+  sweep.mutable_plan()->add_shapes()->add_problem("b2.h8.q512.d64.f16");
+  {
+    const std::unique_ptr<Connection> connection = OpenRaw();
+    ASSERT_TRUE(connection->Execute(*dump).ok());
+    int number = 1;
+    for (const auto& [kind, request] : {std::pair(JobKind::kTune, tune.SerializeAsString()),
+                                        std::pair(JobKind::kEvaluate, evaluate.SerializeAsString()),
+                                        std::pair(JobKind::kSweep, sweep.SerializeAsString())}) {
+      v1::Operation operation;
+      operation.set_name(absl::StrCat("operations/", ++number));
+      const std::string message = operation.SerializeAsString();
+      ASSERT_TRUE(
+          Statement(*connection, "INSERT INTO jobs (name, kind, request, done, operation) VALUES (?, ?, ?, 1, ?)")
+              .Bind(operation.name(), static_cast<int>(kind), Blob{request}, Blob{message})
+              .Run()
+              .ok());
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto listed = (*store)->ListJobs({.problem_text = "b2.h8.q512.d64.f16"}, 10, "");
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  std::vector<std::string> found;
+  for (const v1::Operation& operation : listed->items) {
+    found.push_back(operation.name());
+    EXPECT_EQ(operation.problem(), "b2.h8.q512.d64.f16");
+  }
+  EXPECT_THAT(found, testing::ElementsAre("operations/3", "operations/2"));
 }
 
 }  // namespace
