@@ -374,7 +374,7 @@ class MemoryLookup : public Lookup {
     *response.mutable_variant() = variant.ToProto();
     if (source == nullptr) {
       response.set_provenance(v1::PROVENANCE_HEURISTIC);
-      response.set_provenance_detail("never timed: a guess from the device's limits");
+      response.set_provenance_detail("heuristic default from the device's limits, not benchmarked");
       *response.mutable_geometry() =
           space::GeometryOf(*recipe, ResourcesOf(store::CompiledArtifact(), *recipe), device);
     } else {

@@ -20,7 +20,7 @@ std::string Figures(const v1::Timing& timing) {
 
 std::string TieWords(size_t ties) {
   if (ties == 0) return "";
-  return absl::StrCat("; ", ties, ties == 1 ? " other cannot" : " others cannot", " be told apart from it");
+  return absl::StrCat("; statistically tied with ", ties, ties == 1 ? " other" : " others");
 }
 
 // Fastest of those that may be promoted.
@@ -50,7 +50,7 @@ Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const Standing& 
   decision.ties = TiesWith(contestants, *standing.contestant);
   decision.promote = standing.stale && !incumbent.timing().contended();
   decision.why =
-      absl::StrCat("the incumbent keeps its place at ", Figures(incumbent.timing()), ": ", reason,
+      absl::StrCat("the incumbent is retained at ", Figures(incumbent.timing()), ": ", reason,
                    TieWords(decision.ties.size()), decision.promote ? "; confirmed under today's dependencies" : "");
   return decision;
 }

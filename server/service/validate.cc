@@ -47,8 +47,9 @@ absl::Status PresentDevice(std::string* id, const Known& known) {
   for (const v1::Device& device : known.devices) {
     if (device.id() == *id) return absl::OkStatus();
   }
-  return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id), "; here are ", DeviceIds(known))),
-                    "UNKNOWN_DEVICE");
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id), "; available devices: ", DeviceIds(known))),
+      "UNKNOWN_DEVICE");
 }
 
 // For look-ups: any name will do, as results may have been tuned elsewhere.

@@ -47,7 +47,7 @@ TEST(Validate, RefusesWorkWithoutADevice) {
 TEST(Validate, AnUnknownDeviceIsNamedBesideThoseThereAre) {
   v1::TuneRequest request = GoodTune();
   request.set_device_id("cuda:9");
-  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("'cuda:9'; here are cuda:0"));
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("'cuda:9'; available devices: cuda:0"));
 }
 
 TEST(Validate, AnUnknownFamilyIsNamedBesideThoseThereAre) {
