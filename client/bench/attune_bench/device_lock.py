@@ -22,7 +22,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 
 
 def default_lock_dir(data: Path) -> Path:
-    """Where a daemon on the data directory `data` keeps its locks unless told: as server/settings.h."""
+    """Where a daemon on the data directory `data` keeps its locks unless told: as server/daemon/settings.h."""
     if os.geteuid() == 0:
         return Path("/run/attune/locks")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
