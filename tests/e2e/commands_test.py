@@ -138,13 +138,14 @@ class TerminalTest(DaemonTest):
     def lines(self, daemon, *arguments, piped=""):
         master, slave = pty.openpty()
         subprocess.run(["stty", "cols", "80", "rows", "40"], stdin=slave, check=True)
-        process = subprocess.Popen(
-            [str(ATTUNE), "--server", daemon.address, "--no-color", *arguments],
-            stdin=subprocess.PIPE, stdout=slave, stderr=slave,
-        )
+        given = self.directory / "stdin"
+        given.write_text(piped)
+        with given.open() as stdin:
+            process = subprocess.Popen(
+                [str(ATTUNE), "--server", daemon.address, "--no-color", *arguments],
+                stdin=stdin, stdout=slave, stderr=slave,
+            )
         os.close(slave)
-        process.stdin.write(piped.encode())
-        process.stdin.close()
         text, end = b"", time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if not select.select([master], [], [], 1)[0]:

@@ -31,7 +31,7 @@ class EarlyAnswerTest(DaemonTest):
         daemon, served, gate = self.tuned("while [ -e {gate} ]; do sleep 0.02; done")
         daemon.start(until="while the host is probed")
         self.assertEqual(daemon.json("best", PROBLEM)[0], served)
-        refused = daemon.attune("--timeout=1s", "tune", PROBLEM, check=False)
+        refused = daemon.attune("--timeout=5s", "tune", PROBLEM, check=False)
         self.assertIn("probing its host", refused.stderr)
         gate.unlink()
         wait_until("the tuner", lambda: " serving " in daemon.log)
