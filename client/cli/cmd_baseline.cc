@@ -9,7 +9,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct BaselineArguments {
   std::string problem;
   std::string contender;
   double median_us = 0;
@@ -18,7 +18,7 @@ struct Arguments {
   std::string note;
 };
 
-absl::StatusOr<ExitCode> Record(Session& session, const Arguments& arguments, const Problem& problem) {
+absl::StatusOr<ExitCode> Record(Session& session, const BaselineArguments& arguments, const Problem& problem) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   v1::RecordBaselineRequest request;
@@ -77,7 +77,7 @@ absl::StatusOr<ExitCode> List(Session& session, const std::string& problem) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunBaseline(Session& session, const BaselineArguments& arguments) {
   if (arguments.problem.empty()) return List(session, "");
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
@@ -89,7 +89,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddBaseline(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BaselineArguments>();
   AddProblemArgument(app, &arguments->problem);
   app.add_option("contender", arguments->contender, "Whose time it is: torch-sdpa-flash-2.11");
   app.add_option("median_us", arguments->median_us, "Its median, microseconds")->check(CLI::PositiveNumber);
@@ -98,7 +98,7 @@ Action AddBaseline(CLI::App& app) {
   app.add_option("--high", arguments->high_us, "Upper end of the median's interval, microseconds")
       ->check(CLI::PositiveNumber);
   app.add_option("--note", arguments->note, "How it was measured");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunBaseline(session, *arguments); };
 }
 
 }  // namespace attune::cli

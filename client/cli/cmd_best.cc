@@ -12,7 +12,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct BestArguments {
   std::string problem;
   std::string artifact;
   bool offline = false;
@@ -20,7 +20,7 @@ struct Arguments {
   bool exact = false;
 };
 
-BestQuery ToQuery(const Session& session, const Arguments& arguments, const Problem& problem) {
+BestQuery ToQuery(const Session& session, const BestArguments& arguments, const Problem& problem) {
   BestQuery query;
   query.problem = problem;
   query.device_id = session.options().device;
@@ -44,7 +44,7 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, const BestQuery&
                                           query.device_id, ", policy ", attune::Word(query.policy)));
 }
 
-absl::StatusOr<AnswerPtr> Ask(Session& session, const Arguments& arguments, const BestQuery& query) {
+absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, const BestQuery& query) {
   if (!arguments.snapshot.empty()) return FromSnapshot(arguments.snapshot, query);
   if (arguments.offline) return FromSnapshot(session.snapshot_path(), query);
   const auto client = session.client();
@@ -53,7 +53,8 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const Arguments& arguments, cons
 }
 
 // The answers for many problems, a line each.
-absl::StatusOr<ExitCode> RunMany(Session& session, const Arguments& arguments, const std::vector<Problem>& problems) {
+absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& arguments,
+                                 const std::vector<Problem>& problems) {
   if (!arguments.artifact.empty()) {
     return absl::InvalidArgumentError("--artifact names one file; it cannot go with several problems");
   }
@@ -73,7 +74,7 @@ absl::StatusOr<ExitCode> RunMany(Session& session, const Arguments& arguments, c
   return code;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunBest(Session& session, const BestArguments& arguments) {
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
   if (problems->size() > 1) return RunMany(session, arguments, *problems);
@@ -100,13 +101,13 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddBest(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BestArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   app.add_option("--artifact", arguments->artifact, "Write the compiled code (cubin, OpenCL binary) to this file");
   app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
   app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");
   app.add_option("--snapshot", arguments->snapshot, "Answer from this snapshot file; ask no server");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunBest(session, *arguments); };
 }
 
 }  // namespace attune::cli

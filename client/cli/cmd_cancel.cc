@@ -9,7 +9,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct CancelArguments {
   std::string operation;
   std::string problem;
   bool all = false;
@@ -26,7 +26,7 @@ absl::Status Cancel(Session& session, Client& client, const std::string& name) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const Arguments& arguments) {
+absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const CancelArguments& arguments) {
   v1::ListOperationsRequest request;
   request.set_active_only(true);
   const auto problem = CanonicalText(arguments.problem);
@@ -44,7 +44,7 @@ absl::StatusOr<ExitCode> CancelAll(Session& session, Client& client, const Argum
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunCancel(Session& session, const CancelArguments& arguments) {
   if (arguments.all == !arguments.operation.empty() || (!arguments.all && !arguments.problem.empty())) {
     return absl::InvalidArgumentError(
         "give an OPERATION, or --all, optionally with --problem (see attune cancel --help)");
@@ -61,11 +61,11 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddCancel(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CancelArguments>();
   app.add_option("operation", arguments->operation, "As `attune jobs` lists it: operations/7, or 7");
   app.add_flag("--all", arguments->all, "Cancel every operation that is queued or running");
   app.add_option("--problem", arguments->problem, "With --all: only those that tune or evaluate this problem");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunCancel(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -38,7 +38,7 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
   session.Print(absl::StrCat("attuned ", response.server_version(), " at ", session.server()));
 }
 
-absl::StatusOr<ExitCode> Run(Session& session) {
+absl::StatusOr<ExitCode> RunDevices(Session& session) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto response = (*client)->ListDevices();
@@ -54,6 +54,6 @@ absl::StatusOr<ExitCode> Run(Session& session) {
 
 }  // namespace
 
-Action AddDevices(CLI::App&) { return Run; }
+Action AddDevices(CLI::App&) { return RunDevices; }
 
 }  // namespace attune::cli

@@ -6,13 +6,13 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct EvaluateArguments {
   std::string problem;
   std::string variant;
   bool detach = false;
 };
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunEvaluate(Session& session, const EvaluateArguments& arguments) {
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
   const auto client = session.client();
@@ -28,11 +28,11 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddEvaluate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvaluateArguments>();
   AddProblemArgument(app, &arguments->problem)->required();
   app.add_option("variant", arguments->variant, "The variant, as `attune space --list` prints it")->required();
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunEvaluate(session, *arguments); };
 }
 
 }  // namespace attune::cli

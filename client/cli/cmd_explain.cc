@@ -45,7 +45,7 @@ void Print(Session& session, const v1::ExplainResponse& explanation) {
   }
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const std::string& subject) {
+absl::StatusOr<ExitCode> RunExplain(Session& session, const std::string& subject) {
   const auto request = ToRequest(session, subject);
   if (!request.ok()) return request.status();
   const auto client = session.client();
@@ -65,7 +65,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& subject) {
 Action AddExplain(CLI::App& app) {
   auto subject = std::make_shared<std::string>();
   app.add_option("subject", *subject, "A trial, as trials/123, or a problem, for its best variant")->required();
-  return [subject](Session& session) { return Run(session, *subject); };
+  return [subject](Session& session) { return RunExplain(session, *subject); };
 }
 
 }  // namespace attune::cli

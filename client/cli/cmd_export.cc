@@ -6,12 +6,12 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   std::string file;
   bool no_artifacts = false;
 };
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunExport(Session& session, const ExportArguments& arguments) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto summary = (*client)->ExportSnapshot(arguments.file, !arguments.no_artifacts);
@@ -23,7 +23,8 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
                   {"devices", summary->devices},
                   {"artifacts", !arguments.no_artifacts}});
   } else {
-    session.Print(absl::StrCat("wrote ", Counted(static_cast<int64_t>(summary->answers), "answer"), " to ", arguments.file));
+    session.Print(
+        absl::StrCat("wrote ", Counted(static_cast<int64_t>(summary->answers), "answer"), " to ", arguments.file));
   }
   return ExitCode::kOk;
 }
@@ -31,10 +32,10 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddExport(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExportArguments>();
   app.add_option("file", arguments->file, "The snapshot to write")->required();
   app.add_flag("--no-artifacts", arguments->no_artifacts, "Leave the compiled code out");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunExport(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -31,7 +31,7 @@ void PrintOne(Session& session, const v1::KernelFamily& family) {
   session.Print(constraints);
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const std::string& name) {
+absl::StatusOr<ExitCode> RunFamilies(Session& session, const std::string& name) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto response = (*client)->ListKernelFamilies();
@@ -60,7 +60,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& name) {
 Action AddFamilies(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   app.add_option("family", *name, "Show this one with its parameters and constraints");
-  return [name](Session& session) { return Run(session, *name); };
+  return [name](Session& session) { return RunFamilies(session, *name); };
 }
 
 }  // namespace attune::cli

@@ -20,7 +20,7 @@ Cell StateOf(const v1::Incumbent& incumbent, std::set<std::pair<std::string, v1:
   return {incumbent.pinned() ? "pinned" : "served", Color::kGreen};
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
+absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
   const auto problem = ParseProblem(text);
   if (!problem.ok()) return problem.status();
   const auto client = session.client();
@@ -64,7 +64,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& text) {
 Action AddHistory(CLI::App& app) {
   auto problem = std::make_shared<std::string>();
   AddProblemArgument(app, problem.get())->required();
-  return [problem](Session& session) { return Run(session, *problem); };
+  return [problem](Session& session) { return RunHistory(session, *problem); };
 }
 
 }  // namespace attune::cli

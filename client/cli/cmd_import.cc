@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string file;
   bool view = false;
 };
@@ -42,7 +42,7 @@ void PrintAnswers(Session& session, const Snapshot& snapshot) {
   if (!session.json()) session.Print(table);
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunImport(Session& session, const ImportArguments& arguments) {
   const auto snapshot = Snapshot::Load(arguments.file);
   if (!snapshot.ok()) return snapshot.status();
   if (!arguments.view) {
@@ -58,10 +58,10 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddImport(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ImportArguments>();
   app.add_option("file", arguments->file, "The snapshot to read")->required();
   app.add_flag("--view", arguments->view, "Only show what is in it");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunImport(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -11,7 +11,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct JobsArguments {
   bool active = false;
   std::string problem;
   int64_t limit = 50;
@@ -61,7 +61,7 @@ void AddRow(const v1::Operation& operation, Table* table) {
               What(operation)});
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& arguments) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   v1::ListOperationsRequest request;
@@ -97,11 +97,11 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddJobs(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<JobsArguments>();
   app.add_flag("--active", arguments->active, "Only operations that are queued or running");
   app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunJobs(session, *arguments); };
 }
 
 }  // namespace attune::cli

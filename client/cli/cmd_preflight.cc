@@ -12,7 +12,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct PreflightArguments {
   std::string problem;
   std::vector<std::string> families;
 };
@@ -48,7 +48,8 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
   for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
 }
 
-absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
+absl::StatusOr<ExitCode> RunPreflightOn(Session& session, Client& client, const PreflightArguments& arguments,
+                                        const Problem& problem) {
   const auto preflight = client.Preflight(MakePreflightRequest(session, problem, arguments.families));
   if (!preflight.ok()) return preflight.status();
   if (session.json()) {
@@ -61,22 +62,22 @@ absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Argument
   return feasible ? ExitCode::kOk : ExitCode::kNotFound;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunPreflight(Session& session, const PreflightArguments& arguments) {
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
   return ForEachProblem(session, *problems,
-                        [&](const Problem& problem) { return RunOne(session, **client, arguments, problem); });
+                        [&](const Problem& problem) { return RunPreflightOn(session, **client, arguments, problem); });
 }
 
 }  // namespace
 
 Action AddPreflight(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PreflightArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunPreflight(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -9,13 +9,13 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct RetryArguments {
   std::vector<std::string> verdicts;
   std::string problem;
   std::string family;
 };
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& arguments) {
   v1::RetryTrialsRequest request;
   v1::TrialFilter& filter = *request.mutable_filter();
   for (const std::string& text : arguments.verdicts) {
@@ -51,13 +51,13 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddRetry(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RetryArguments>();
   AddRepeatable(app, "--verdict", &arguments->verdicts,
                 "Retry trials with this verdict: CRASHED, TIMEOUT, WRONG_RESULT, ...; may be repeated")
       ->required();
   app.add_option("--problem", arguments->problem, "Only this problem's");
   app.add_option("--family", arguments->family, "Only this family's");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunRetry(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -9,13 +9,13 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct RollbackArguments {
   std::string problem;
   std::string why;
   std::string to;
 };
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunRollback(Session& session, const RollbackArguments& arguments) {
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
   const auto client = session.client();
@@ -40,12 +40,12 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddRollback(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<RollbackArguments>();
   AddProblemArgument(app, &arguments->problem)->required();
   app.add_option("--to", arguments->to,
                  "Go back to this earlier incumbent, as `attune history` lists it: incumbents/3, or 3");
   app.add_option("--why", arguments->why, "The reason, for the history");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunRollback(session, *arguments); };
 }
 
 }  // namespace attune::cli

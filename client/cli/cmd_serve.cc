@@ -9,7 +9,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct ServeArguments {
   std::string problem;
   std::string variant;
   std::string why;
@@ -33,7 +33,7 @@ absl::StatusOr<ExitCode> Unpin(Session& session, Client& client, const Problem& 
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunServe(Session& session, const ServeArguments& arguments) {
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
   if (arguments.unpin == !arguments.variant.empty()) {
@@ -55,13 +55,13 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddServe(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ServeArguments>();
   AddProblemArgument(app, &arguments->problem)->required();
   app.add_option("variant", arguments->variant, "The variant, as `attune space --list` prints it");
   app.add_flag("--unpin", arguments->unpin, "Let faster variants replace the pinned one again");
   app.add_option("--why", arguments->why, "The reason, for the history");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunServe(session, *arguments); };
 }
 
 }  // namespace attune::cli

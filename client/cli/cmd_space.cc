@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct SpaceArguments {
   std::string problem;
   std::vector<std::string> families;
   bool list = false;
@@ -31,7 +31,8 @@ void PrintCounts(Session& session, const v1::PreflightResponse& space) {
   session.Print(table);
 }
 
-absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Arguments& arguments, const Problem& problem) {
+absl::StatusOr<ExitCode> RunSpaceOn(Session& session, Client& client, const SpaceArguments& arguments,
+                                    const Problem& problem) {
   v1::PreflightRequest request = MakePreflightRequest(session, problem, arguments.families);
   request.set_list_variants(arguments.list);
   const auto space = client.Preflight(request);
@@ -55,25 +56,25 @@ absl::StatusOr<ExitCode> RunOne(Session& session, Client& client, const Argument
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunSpace(Session& session, const SpaceArguments& arguments) {
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
   return ForEachProblem(session, *problems, [&](const Problem& problem) {
     if (problems->size() > 1 && !session.json() && !arguments.list) session.Print(absl::StrCat(ToText(problem), ":"));
-    return RunOne(session, **client, arguments, problem);
+    return RunSpaceOn(session, **client, arguments, problem);
   });
 }
 
 }  // namespace
 
 Action AddSpace(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SpaceArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_flag("--list", arguments->list, "List the variants, one per line");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunSpace(session, *arguments); };
 }
 
 }  // namespace attune::cli

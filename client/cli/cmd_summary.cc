@@ -50,7 +50,7 @@ std::string SpeedupText(const v1::Incumbent& incumbent, const std::map<std::stri
   });
 }
 
-absl::StatusOr<ExitCode> Run(Session& session) {
+absl::StatusOr<ExitCode> RunSummary(Session& session) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto baselines = AllBaselines(session, **client);
@@ -89,6 +89,6 @@ absl::StatusOr<ExitCode> Run(Session& session) {
 
 }  // namespace
 
-Action AddSummary(CLI::App&) { return Run; }
+Action AddSummary(CLI::App&) { return RunSummary; }
 
 }  // namespace attune::cli

@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string file;
   std::string report_md;
   std::string report_json;
@@ -19,7 +19,7 @@ struct Arguments {
   bool dry_run = false;
 };
 
-absl::Status WriteReports(const Arguments& arguments, const v1::SweepReport& report) {
+absl::Status WriteReports(const SweepArguments& arguments, const v1::SweepReport& report) {
   if (!arguments.report_md.empty()) {
     if (absl::Status status = ReplaceFile(arguments.report_md, report.markdown()); !status.ok()) return status;
   }
@@ -60,7 +60,7 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& arguments) {
   auto plan = ReadSweepPlan(arguments.file);
   if (!plan.ok()) return plan.status();
   if (!session.options().device.empty()) plan->set_device_id(session.options().device);
@@ -80,7 +80,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddSweep(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SweepArguments>();
   app.add_option("file", arguments->file, "An attune.v1.SweepPlan in protobuf text format")->required();
   app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
   app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
@@ -88,7 +88,7 @@ Action AddSweep(CLI::App& app) {
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunSweep(session, *arguments); };
 }
 
 }  // namespace attune::cli

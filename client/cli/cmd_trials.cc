@@ -12,7 +12,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct TrialsArguments {
   std::string subject;
   std::string family;
   std::vector<std::string> verdicts;
@@ -34,7 +34,7 @@ absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Arguments& arguments) {
+absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const TrialsArguments& arguments) {
   v1::ListTrialsRequest request;
   v1::TrialFilter& filter = *request.mutable_filter();
   const auto problem = CanonicalText(arguments.subject);
@@ -53,7 +53,7 @@ absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Ar
   return request;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& arguments) {
   if (absl::StartsWith(arguments.subject, "trials/")) return ShowOne(session, arguments.subject);
   const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
@@ -85,14 +85,14 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddTrials(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrialsArguments>();
   app.add_option("problem", arguments->subject, "Only this problem's; or one trial, as trials/123");
   app.add_option("--family", arguments->family, "Only this family's");
   AddRepeatable(app, "--verdict", &arguments->verdicts, "Only with this verdict");
   app.add_option("--job", arguments->job, "Only of this operation");
   app.add_flag("--fastest", arguments->fastest, "Fastest first, not newest first");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunTrials(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::string problem;
   std::vector<std::string> families;
   std::string strategy = "exhaustive";
@@ -24,7 +24,7 @@ struct Arguments {
 };
 
 // But for the problem.
-absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const Arguments& arguments) {
+absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArguments& arguments) {
   v1::TuneRequest request;
   request.set_request_id(arguments.request_id);
   request.set_device_id(session.options().device);
@@ -44,7 +44,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const Argument
   return request;
 }
 
-absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
+absl::StatusOr<ExitCode> RunTune(Session& session, const TuneArguments& arguments) {
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
   if (problems->size() > 1 && !arguments.request_id.empty()) {
@@ -78,7 +78,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 }  // namespace
 
 Action AddTune(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TuneArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
@@ -91,7 +91,7 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--background", arguments->background, "Run at background priority: every other job goes first");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once");
-  return [arguments](Session& session) { return Run(session, *arguments); };
+  return [arguments](Session& session) { return RunTune(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -6,7 +6,7 @@
 namespace attune::cli {
 namespace {
 
-absl::StatusOr<ExitCode> Run(Session& session, const std::string& operation) {
+absl::StatusOr<ExitCode> RunWatch(Session& session, const std::string& operation) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto started = (*client)->GetOperation(ResourceName("operations", operation));
@@ -19,7 +19,7 @@ absl::StatusOr<ExitCode> Run(Session& session, const std::string& operation) {
 Action AddWatch(CLI::App& app) {
   auto operation = std::make_shared<std::string>();
   app.add_option("operation", *operation, "As `attune jobs` lists it: operations/7, or 7")->required();
-  return [operation](Session& session) { return Run(session, *operation); };
+  return [operation](Session& session) { return RunWatch(session, *operation); };
 }
 
 }  // namespace attune::cli

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // Sleeping passes time at once.
-class FakeClock : public Clock {
+class RecordingClock : public Clock {
  public:
   absl::Time Now() const override { return now_; }
   void SleepFor(absl::Duration duration) const override {
@@ -42,7 +42,7 @@ class RetryTest : public ::testing::Test {
     });
   }
 
-  FakeClock clock_;
+  RecordingClock clock_;
   int calls_ = 0;
 };
 

@@ -14,18 +14,18 @@ namespace {
 using Steady = std::chrono::steady_clock;
 constexpr Steady::duration kInterval = std::chrono::milliseconds(100);
 
-struct Subscription {
-  std::shared_ptr<const LiveOperation> operation;
-  Watchers::Watcher watcher;
-  uint64_t sent = 0;  // version
-  Steady::time_point due = Steady::time_point::min();
-  bool calling = false;
-  bool removed = false;
-};
-
 }  // namespace
 
 struct Watchers::State {
+  struct Subscription {
+    std::shared_ptr<const LiveOperation> operation;
+    Watchers::Watcher watcher;
+    uint64_t sent = 0;  // version
+    Steady::time_point due = Steady::time_point::min();
+    bool calling = false;
+    bool removed = false;
+  };
+
   std::mutex mutex;
   std::condition_variable changed;
   std::list<std::shared_ptr<Subscription>> subscriptions;
@@ -50,7 +50,7 @@ Watchers::~Watchers() {
 }
 
 std::function<void()> Watchers::Add(std::shared_ptr<const LiveOperation> operation, Watcher watcher) {
-  auto subscription = std::make_shared<Subscription>();
+  auto subscription = std::make_shared<State::Subscription>();
   subscription->operation = std::move(operation);
   subscription->watcher = std::move(watcher);
   {
@@ -79,8 +79,8 @@ void Watchers::Run(State& state) {
   while (!state.ending) {
     state.dirty = false;
     Steady::time_point next = Steady::time_point::max();
-    std::shared_ptr<Subscription> due;
-    for (const std::shared_ptr<Subscription>& subscription : state.subscriptions) {
+    std::shared_ptr<State::Subscription> due;
+    for (const std::shared_ptr<State::Subscription>& subscription : state.subscriptions) {
       if (subscription->operation->version() == subscription->sent) continue;
       if (subscription->operation->done() || Steady::now() >= subscription->due) {
         due = subscription;

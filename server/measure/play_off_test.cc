@@ -8,7 +8,7 @@
 namespace attune::measure {
 namespace {
 
-Timer::Sample At(double us) {
+Timer::Sample SampleOf(double us) {
   Timer::Sample sample;
   sample.us = us;
   return sample;
@@ -18,7 +18,7 @@ class PlayOffTest : public ::testing::Test {
  protected:
   FakeTimer Steady(char name, double us) {
     return FakeTimer(
-        world_, [us](int i, int) { return At(us * (1 + 0.001 * (i % 3 - 1))); }, name);
+        world_, [us](int i, int) { return SampleOf(us * (1 + 0.001 * (i % 3 - 1))); }, name);
   }
   std::vector<v1::Timing> Play(const std::vector<Timer*>& timers) {
     absl::StatusOr<std::vector<v1::Timing>> timings = PlayOff(timers, v1::POLICY_HOT, options_);
@@ -53,7 +53,7 @@ TEST_F(PlayOffTest, WarmsEveryoneUpAndThenRotatesWhoGoesFirst) {
 TEST_F(PlayOffTest, GivesEveryoneTheSameNumberOfSamples) {
   FakeTimer quiet = Steady('a', 100);
   FakeTimer noisy(
-      world_, [](int i, int) { return At(i % 2 == 0 ? 100 : 110); }, 'b');
+      world_, [](int i, int) { return SampleOf(i % 2 == 0 ? 100 : 110); }, 'b');
   const std::vector<v1::Timing> timings = Play({&quiet, &noisy});
   EXPECT_EQ(timings[0].samples(), options_.max_samples);
   EXPECT_EQ(timings[1].samples(), options_.max_samples);
@@ -62,7 +62,7 @@ TEST_F(PlayOffTest, GivesEveryoneTheSameNumberOfSamples) {
 TEST_F(PlayOffTest, DoesNotCallDriftADifference) {
   // The device slows down by 15 % while it is used; measured one after the other, the second would look slower.
   const auto drifting = [this](int, int) {
-    return At(100 * (1 + 0.15 * absl::ToDoubleSeconds(world_.time - start_) / 0.1));
+    return SampleOf(100 * (1 + 0.15 * absl::ToDoubleSeconds(world_.time - start_) / 0.1));
   };
   FakeTimer a(world_, drifting, 'a'), b(world_, drifting, 'b');
   const v1::Timing first = Measure(a, v1::POLICY_HOT, options_, 0).value();
@@ -76,7 +76,7 @@ TEST_F(PlayOffTest, DoesNotCallDriftADifference) {
 }
 
 TEST_F(PlayOffTest, StopsWhenEveryonesTimeTogetherIsUp) {
-  const auto slow = [](int i, int) { return At(i % 2 == 0 ? 40'000 : 60'000); };
+  const auto slow = [](int i, int) { return SampleOf(i % 2 == 0 ? 40'000 : 60'000); };
   FakeTimer a(world_, slow, 'a'), b(world_, slow, 'b');
   const std::vector<v1::Timing> timings = Play({&a, &b});
   EXPECT_EQ(timings[0].samples(), 6);

@@ -14,8 +14,6 @@ constexpr double kMostMicros = 1e12;  // eleven days
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1000;
 
-absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 absl::Status NormaliseProblem(v1::Problem* problem) {
   absl::StatusOr<Problem> plain = FromProto(*problem);
   if (!plain.ok()) return WithReason(plain.status(), "INVALID_PROBLEM");
@@ -110,7 +108,7 @@ absl::Status Validate(v1::TuneRequest& request, const Known& known) {
   v1::Strategy& strategy = *request.mutable_strategy();
   if (strategy.kind() == v1::Strategy::KIND_UNSPECIFIED) strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);
   if (strategy.max_trials() < 0) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed are 0 (no limit) and more"));
   }
   return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), known),
@@ -119,13 +117,16 @@ absl::Status Validate(v1::TuneRequest& request, const Known& known) {
 
 absl::Status Validate(v1::SweepRequest& request, const Known& known) {
   v1::SweepPlan& plan = *request.mutable_plan();
-  if (plan.shapes().empty()) return Invalid("plan.shapes is empty; a sweep needs at least one problem");
+  if (plan.shapes().empty())
+    return absl::InvalidArgumentError("plan.shapes is empty; a sweep needs at least one problem");
   if (plan.regression() < 0) {
-    return Invalid(absl::StrCat("plan.regression is ", plan.regression(), "; allowed are shares such as 0.02"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan.regression is ", plan.regression(), "; allowed are shares such as 0.02"));
   }
   if (plan.budget().trials_per_problem() < 0) {
-    return Invalid(absl::StrCat("plan.budget.trials_per_problem is ", plan.budget().trials_per_problem(),
-                                "; allowed are 0 (exhaustive) and more"));
+    return absl::InvalidArgumentError(absl::StrCat("plan.budget.trials_per_problem is ",
+                                                   plan.budget().trials_per_problem(),
+                                                   "; allowed are 0 (exhaustive) and more"));
   }
   plan.set_policy(OrHot(plan.policy()));
   return FirstError(KnownFamilies(plan.families(), known), PresentDevice(plan.mutable_device_id(), known));
@@ -168,25 +169,27 @@ absl::Status Validate(v1::RetryTrialsRequest& request) {
   v1::TrialFilter& filter = *request.mutable_filter();
   constexpr absl::string_view kAllowed =
       "allowed are INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, CRASHED and UNSTABLE";
-  if (filter.verdicts().empty()) return Invalid(absl::StrCat("filter.verdicts is empty; ", kAllowed));
+  if (filter.verdicts().empty())
+    return absl::InvalidArgumentError(absl::StrCat("filter.verdicts is empty; ", kAllowed));
   for (const int number : filter.verdicts()) {
     const auto verdict = static_cast<v1::Verdict>(number);
     if (v1::Verdict_IsValid(number) && verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK &&
         verdict != v1::VERDICT_LOST) {
       continue;
     }
-    return Invalid(absl::StrCat("filter.verdicts has ", v1::Verdict_IsValid(number) ? Word(verdict) : "", " (", number,
-                                "); ", kAllowed));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "filter.verdicts has ", v1::Verdict_IsValid(number) ? Word(verdict) : "", " (", number, "); ", kAllowed));
   }
   return Validate(filter);
 }
 
 absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known) {
   v1::Baseline& baseline = *request.mutable_baseline();
-  if (baseline.contender().empty()) return Invalid("baseline.contender is empty; name who was timed");
+  if (baseline.contender().empty())
+    return absl::InvalidArgumentError("baseline.contender is empty; name who was timed");
   if (baseline.median_us() <= 0 || baseline.median_us() > kMostMicros) {
-    return Invalid(absl::StrCat("baseline.median_us is ", baseline.median_us(),
-                                "; allowed are positive microseconds up to ", kMostMicros));
+    return absl::InvalidArgumentError(absl::StrCat("baseline.median_us is ", baseline.median_us(),
+                                                   "; allowed are positive microseconds up to ", kMostMicros));
   }
   DefaultDevice(baseline.mutable_device_id(), known);
   if (absl::Status status = ProblemAndPolicy(baseline); !status.ok()) return status;
@@ -195,9 +198,9 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known) {
   if (baseline.high_us() == 0) baseline.set_high_us(baseline.median_us());
   if (baseline.low_us() < 0 || baseline.low_us() > baseline.median_us() || baseline.high_us() < baseline.median_us() ||
       baseline.high_us() > kMostMicros) {
-    return Invalid(absl::StrCat("baseline.low_us is ", baseline.low_us(), " and baseline.high_us ", baseline.high_us(),
-                                "; allowed is a range around median_us, ", baseline.median_us(), ", up to ",
-                                kMostMicros));
+    return absl::InvalidArgumentError(absl::StrCat("baseline.low_us is ", baseline.low_us(), " and baseline.high_us ",
+                                                   baseline.high_us(), "; allowed is a range around median_us, ",
+                                                   baseline.median_us(), ", up to ", kMostMicros));
   }
   return absl::OkStatus();
 }
@@ -206,7 +209,7 @@ absl::Status Validate(v1::TrialFilter& filter) { return NormaliseText(filter.mut
 
 absl::StatusOr<int> PageSize(int page_size) {
   if (page_size < 0 || page_size > kMaxPageSize) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         absl::StrCat("page_size is ", page_size, "; allowed are 0 (", kDefaultPageSize, ") to ", kMaxPageSize));
   }
   return page_size == 0 ? kDefaultPageSize : page_size;

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(30);
 
-worker::v1::CompileResponse Verdict(v1::Verdict verdict, absl::string_view log) {
+worker::v1::CompileResponse CompileOf(v1::Verdict verdict, absl::string_view log) {
   worker::v1::CompileResponse response;
   response.set_verdict(verdict);
   response.set_log(std::string(log));
@@ -133,9 +133,9 @@ class CompilePoolImpl : public CompilePool {
     } while (tries.Again(result) && !Stopping());
     switch (result.failure) {
       case CallFailure::kTimeout:
-        return Verdict(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail, tries.Words()));
+        return CompileOf(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail, tries.Words()));
       case CallFailure::kDied:
-        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail, tries.Words()));
+        return CompileOf(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail, tries.Words()));
       case CallFailure::kGarbage:
         return absl::InternalError(absl::StrCat("compile worker: ", result.detail));
       case CallFailure::kNone:

@@ -14,10 +14,10 @@
 namespace attune::supervisor {
 namespace {
 
-constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
-constexpr absl::Duration kLongestBackOff = absl::Seconds(5);
+constexpr absl::Duration kFirstRestartBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestRestartBackOff = absl::Seconds(5);
 
-worker::v1::TrialResponse Verdict(v1::Verdict verdict, absl::string_view detail) {
+worker::v1::TrialResponse TrialOf(v1::Verdict verdict, absl::string_view detail) {
   worker::v1::TrialResponse response;
   response.set_verdict(verdict);
   response.set_detail(std::string(detail));
@@ -140,9 +140,9 @@ class DeviceWorkerImpl : public DeviceWorker {
   static std::optional<worker::v1::TrialResponse> Blame(const CallResult& result) {
     switch (result.failure) {
       case CallFailure::kTimeout:
-        return Verdict(v1::VERDICT_TIMEOUT, result.detail);
+        return TrialOf(v1::VERDICT_TIMEOUT, result.detail);
       case CallFailure::kDied:
-        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
+        return TrialOf(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
       case CallFailure::kGarbage:
         return std::nullopt;
       case CallFailure::kNone:
@@ -150,7 +150,7 @@ class DeviceWorkerImpl : public DeviceWorker {
     }
     const absl::Status status = ErrorOf(result.response);
     if (!absl::IsAborted(status)) return std::nullopt;
-    return Verdict(v1::VERDICT_CRASHED, status.message());  // the device reported a fault
+    return TrialOf(v1::VERDICT_CRASHED, status.message());  // the device reported a fault
   }
 
   absl::Status Connect() {
@@ -162,7 +162,7 @@ class DeviceWorkerImpl : public DeviceWorker {
       back_off_ = absl::ZeroDuration();
     } else if (!absl::IsFailedPrecondition(status)) {
       // Another daemon's lock may be gone at any moment; a worker that does not start is not asked to at full speed.
-      back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
+      back_off_ = std::clamp(2 * back_off_, kFirstRestartBackOff, kLongestRestartBackOff);
       retry_at_ = After(back_off_);
     }
     return status;

@@ -147,7 +147,7 @@ v1::Device Device() {
   return device;
 }
 
-worker::v1::PrepareRequest Problem(const std::string& text) {
+worker::v1::PrepareRequest PrepareRequestOf(const std::string& text) {
   worker::v1::PrepareRequest request;
   *request.mutable_problem() = ToProto(*ParseProblem(text));
   request.mutable_exact()->set_artifact("exact");
@@ -158,7 +158,7 @@ TEST(DeviceSession, PreparesOnceForManyTrials) {
   supervisor::FakeDeviceWorker worker(Device());
   DeviceSlot slot(&worker, absl::Hours(1));
   DeviceSession session(slot, Priority::kInteractive, kNever);
-  session.Use(Problem("b1.h1.q128.d64.f16"));
+  session.Use(PrepareRequestOf("b1.h1.q128.d64.f16"));
   EXPECT_TRUE(session.Prepare().ok());
   EXPECT_TRUE(session.Trial({}, Wanted).ok());
   EXPECT_TRUE(session.Trial({}, Wanted).ok());
@@ -170,11 +170,11 @@ TEST(DeviceSession, PreparesAnewAfterAnInteractiveJobHasUsedTheDevice) {
   supervisor::FakeDeviceWorker worker(Device());
   DeviceSlot slot(&worker, absl::Hours(1));
   DeviceSession background(slot, Priority::kBackground, kNever);
-  background.Use(Problem("b1.h1.q128.d64.f16"));
+  background.Use(PrepareRequestOf("b1.h1.q128.d64.f16"));
   EXPECT_TRUE(background.Trial({}, Wanted).ok());
   {
     DeviceSession interactive(slot, Priority::kInteractive, kNever);
-    interactive.Use(Problem("b2.h8.q512.d64.f16"));
+    interactive.Use(PrepareRequestOf("b2.h8.q512.d64.f16"));
     EXPECT_TRUE(interactive.Trial({}, Wanted).ok());
   }
   EXPECT_TRUE(background.Trial({}, Wanted).ok());

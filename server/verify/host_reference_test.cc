@@ -9,7 +9,7 @@
 namespace attune::verify {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 std::vector<uint16_t> Halves(const std::vector<float>& values) {
   std::vector<uint16_t> halves;
@@ -45,7 +45,7 @@ TEST(HostReference, ARowThatSeesNoKeyIsZeroWithLogSumExpMinusInfinity) {
   const HostResult result =
       HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br"), {Halves({1, 1}), Halves({1}), Halves({7})});
   EXPECT_EQ(result.o, (std::vector<float>{0, 7}));
-  EXPECT_EQ(result.lse[0], -kInfinity);
+  EXPECT_EQ(result.lse[0], -kInf);
   EXPECT_EQ(result.lse[1], 1);
 }
 
@@ -62,7 +62,7 @@ TEST(HostReference, QueryHeadsShareTheirGroupsKeys) {
 
 TEST(HostReference, ASinkTakesWeightAndHasNoValue) {
   Tensors inputs = {Halves({1, 1}), Halves({2, 2}), Halves({6, 6})};
-  inputs.sinks = {2, -kInfinity};
+  inputs.sinks = {2, -kInf};
   const HostResult result = HostReference(Text("b1.h2.q1.d1.f16.sinks"), inputs);
   EXPECT_EQ(result.o, (std::vector<float>{3, 6}));
   EXPECT_NEAR(result.lse[0], 2 + std::log(2.0), 1e-6);
@@ -87,7 +87,7 @@ TEST(HostReference, ARowWithANaNIsNaN) {
 }
 
 TEST(HostReference, ASinkOfNaNOrInfinityMakesItsRowsNaNWithAndWithoutKeys) {
-  for (const float sink : {std::nanf(""), kInfinity}) {
+  for (const float sink : {std::nanf(""), kInf}) {
     Tensors inputs = {Halves({1, 1}), Halves({1}), Halves({7})};
     inputs.sinks = {sink};
     const HostResult result = HostReference(Text("b1.h1.q2.kv1.d1.f16.causal-br.sinks"), inputs);
@@ -100,9 +100,9 @@ TEST(HostReference, ASinkOfNaNOrInfinityMakesItsRowsNaNWithAndWithoutKeys) {
 
 TEST(HostReference, ARowWhoseLogitsAreAllMinusInfinityIsAsOneThatSeesNoKey) {
   const HostResult result =
-      HostReference(Text("b1.h1.q1.kv2.d1.f16"), {Halves({1}), Halves({-kInfinity, -kInfinity}), Halves({3, 5})});
+      HostReference(Text("b1.h1.q1.kv2.d1.f16"), {Halves({1}), Halves({-kInf, -kInf}), Halves({3, 5})});
   EXPECT_EQ(result.o[0], 0);
-  EXPECT_EQ(result.lse[0], -kInfinity);
+  EXPECT_EQ(result.lse[0], -kInf);
 }
 
 TEST(HostReference, ASinkIsNotCapped) {
@@ -153,7 +153,7 @@ TEST(HostReference, ASequenceWithoutKeysIsZero) {
   ASSERT_EQ(inputs.kv_bounds[3], inputs.kv_bounds[4]);
   const HostResult result = HostReference(problem, inputs);
   for (int64_t row = inputs.q_bounds[3]; row < inputs.q_bounds[4]; ++row) {
-    EXPECT_EQ(result.lse[row], -kInfinity);
+    EXPECT_EQ(result.lse[row], -kInf);
     EXPECT_EQ(Tokens(result.o, row, row + 1, 8), std::vector<float>(8, 0.0f));
   }
 }

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-constexpr char kKernels[] = R"(
+constexpr char kHopperKernels[] = R"(
 struct alignas(128) TensorMap { unsigned long long opaque[16]; };
 __device__ unsigned Shared(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
@@ -81,7 +81,7 @@ extern "C" __global__ void double_it(int* sum) {
 
 class HopperGpuTest : public GpuTest {
  protected:
-  HopperGpuTest() : GpuTest(kKernels) { least_capability_ = 90; }
+  HopperGpuTest() : GpuTest(kHopperKernels) { least_capability_ = 90; }
 
   std::unique_ptr<Buffer> BufferOf(const std::vector<uint16_t>& values) {
     std::unique_ptr<Buffer> buffer = device_->Allocate(2 * values.size()).value();

@@ -16,7 +16,7 @@
 namespace attune::store::sqlite {
 namespace {
 
-constexpr absl::string_view kColumns =
+constexpr absl::string_view kIncumbentColumns =
     "SELECT id, trial_id, promote_ns, job, previous_id, why, rolled_back_why, ties, timing, pinned FROM incumbents"
     " WHERE ";
 constexpr absl::string_view kOfProblem =
@@ -29,7 +29,7 @@ std::string WordsOf(absl::string_view problem_text, absl::string_view device_id,
   return absl::StrCat(problem_text, " on ", device_id, " (", Word(policy), ")");
 }
 
-// The current row of a kColumns statement, its trial read beside it.
+// The current row of a kIncumbentColumns statement, its trial read beside it.
 absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statement& row) {
   v1::Incumbent incumbent;
   if (absl::Status status = Parse(row.Bytes(7), "ties", incumbent); !status.ok()) return status;
@@ -57,7 +57,7 @@ absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statem
 }
 
 absl::StatusOr<v1::Incumbent> ById(Connection& connection, int64_t id) {
-  Statement select(connection, absl::StrCat(kColumns, "id = ?"));
+  Statement select(connection, absl::StrCat(kIncumbentColumns, "id = ?"));
   absl::StatusOr<bool> row = select.Bind(id).Step();
   if (!row.ok()) return row.status();
   if (!*row) return absl::NotFoundError(absl::StrCat(NameOf(id), " does not exist"));
@@ -206,7 +206,7 @@ absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view pr
 
 absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_view problem_text,
                                            absl::string_view device_id, v1::Policy policy) {
-  Statement select(connection, absl::StrCat(kColumns, "served = 1 AND ", kOfProblem));
+  Statement select(connection, absl::StrCat(kIncumbentColumns, "served = 1 AND ", kOfProblem));
   absl::StatusOr<bool> row = select.Bind(problem_text, device_id, policy).Step();
   if (!row.ok()) return row.status();
   if (!*row) {
@@ -233,7 +233,8 @@ absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const
   if (!filter.device_id.empty()) conditions.push_back("device_id = (SELECT id FROM devices WHERE name = ?)");
   if (filter.policy.has_value()) conditions.push_back("policy = ?");
   if (!filter.history) conditions.push_back("served = 1");
-  Statement select(connection, absl::StrCat(kColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
+  Statement select(connection,
+                   absl::StrCat(kIncumbentColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
   if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
   if (!filter.device_id.empty()) select.Bind(filter.device_id);

@@ -15,7 +15,7 @@
 namespace attune::store::sqlite {
 namespace {
 
-constexpr absl::string_view kColumns = "SELECT id, name, kind, request, request_id, operation FROM jobs WHERE ";
+constexpr absl::string_view kJobColumns = "SELECT id, name, kind, request, request_id, operation FROM jobs WHERE ";
 
 absl::StatusOr<Job> ReadJob(const Statement& row) {
   Job job;
@@ -40,7 +40,7 @@ v1::Operation DamagedOperation(const Statement& row, const absl::Status& status)
 
 absl::StatusOr<std::optional<Job>> FindJob(Connection& connection, absl::string_view condition,
                                            absl::string_view value) {
-  Statement select(connection, absl::StrCat(kColumns, condition));
+  Statement select(connection, absl::StrCat(kJobColumns, condition));
   absl::StatusOr<bool> row = select.Bind(value).Step();
   if (!row.ok()) return row.status();
   if (!*row) return std::nullopt;
@@ -101,7 +101,7 @@ absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name) {
 }
 
 absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection) {
-  Statement select(connection, absl::StrCat(kColumns, "done = 0 ORDER BY id"));
+  Statement select(connection, absl::StrCat(kJobColumns, "done = 0 ORDER BY id"));
   std::vector<Job> jobs;
   for (;;) {
     absl::StatusOr<bool> row = select.Step();
@@ -124,7 +124,8 @@ absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFi
   std::vector<absl::string_view> conditions = {"id < ?"};
   if (filter.active_only) conditions.push_back("done = 0");
   if (!filter.problem_text.empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
-  Statement select(connection, absl::StrCat(kColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
+  Statement select(connection,
+                   absl::StrCat(kJobColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
   if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
   const int size = PageSize(page_size);

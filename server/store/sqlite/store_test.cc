@@ -51,7 +51,7 @@ class AsNobody {
   const bool became_;
 };
 
-CompiledArtifact Compiled(absl::string_view bytes) {
+CompiledArtifact CompiledFrom(absl::string_view bytes) {
   CompiledArtifact artifact;
   artifact.compile_key = "key";
   artifact.toolchain = "nvrtc 13.0";
@@ -189,7 +189,7 @@ TEST_F(SqliteStoreTest, SurvivesASmallFileSystem) {
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   const std::string code(300'000, 'c');
-  const absl::Status put = (*store)->PutArtifact(Compiled(code), code);
+  const absl::Status put = (*store)->PutArtifact(CompiledFrom(code), code);
   EXPECT_EQ(put.code(), absl::StatusCode::kResourceExhausted) << put;
   EXPECT_TRUE((*store)->GetTrial(last).ok());
 
@@ -233,11 +233,11 @@ TEST_F(SqliteStoreTest, WritesNothingIntoADatabaseThatWasCut) {
 TEST_F(SqliteStoreTest, CompilesAgainWhatWasDamagedOnDisk) {
   std::unique_ptr<Store> store = MustOpen();
   const std::string sha256 = Sha256("cubin");
-  ASSERT_TRUE(store->PutArtifact(Compiled("cubin"), "cubin").ok());
+  ASSERT_TRUE(store->PutArtifact(CompiledFrom("cubin"), "cubin").ok());
   std::ofstream(PathOf(absl::StrCat("artifacts/", sha256.substr(0, 2), "/", sha256))) << "other";
   EXPECT_TRUE(store->FindArtifact("key", "nvrtc 13.0").ok());
   EXPECT_EQ(store->ReadArtifact(sha256).status().code(), absl::StatusCode::kDataLoss);
-  ASSERT_TRUE(store->PutArtifact(Compiled("cubin"), "cubin").ok());
+  ASSERT_TRUE(store->PutArtifact(CompiledFrom("cubin"), "cubin").ok());
   EXPECT_EQ(store->ReadArtifact(sha256).value(), "cubin");
 }
 
