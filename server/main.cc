@@ -23,6 +23,7 @@
 #include "server/catalog/lookup.h"
 #include "server/daemon/check.h"
 #include "server/daemon/ending_signals.h"
+#include "server/daemon/protobuf_log.h"
 #include "server/daemon/settings.h"
 #include "server/jobs/pending_tuner.h"
 #include "server/jobs/tuner.h"
@@ -354,6 +355,7 @@ int main(int argc, char** argv) {
   for (const std::string& mistake : mistakes) std::cerr << "attuned: " << mistake << "\n";
   if (!mistakes.empty()) return 2;
   attune::ConfigureLog(settings);
+  attune::RouteProtobufLog();
   // Workers run as the same user: none may read the daemon's memory or take its descriptors.
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   attune::RaiseDescriptorLimit();

@@ -2,9 +2,12 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
+#include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "server/service/limits.h"
+#include "server/service/unreadable_requests.h"
 
 namespace attune::service {
 namespace {
@@ -36,6 +39,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::str
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.SetMaxReceiveMessageSize(kMostRequestBytes);
   builder.SetMaxSendMessageSize(kMostResponseBytes);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   auto server = std::make_unique<Server>();
   using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   server->acceptor_ =

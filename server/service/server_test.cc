@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -183,6 +184,36 @@ TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {
   v1::GetBestResponse answer;
   EXPECT_EQ(stub_->GetBest(&asking, best, &answer).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(lookup_.asked, 0);
+}
+
+TEST_F(ServerTest, ARequestThatCannotBeReadIsAnInvalidArgument) {
+  grpc::GenericStub generic(grpc::CreateChannel(server_->addresses().front(), grpc::InsecureChannelCredentials()));
+  const auto send = [&generic](const std::string& method, const std::string& bytes) {
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const grpc::Slice slice(bytes);
+    auto call =
+        generic.PrepareUnaryCall(&context, "/attune.v1.AttuneService/" + method, grpc::ByteBuffer(&slice, 1), &queue);
+    call->StartCall();
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return status;
+  };
+  for (const std::string method : {"GetTrial", "WatchOperation", "GetBest"}) {
+    for (const std::string bytes : {"\x0a\x01\xff", "\x0a\x7f"}) {  // a text that is not UTF-8; a field cut short
+      const grpc::Status status = send(method, bytes);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+      EXPECT_THAT(status.error_message(),
+                  HasSubstr(absl::StrCat("the request is not an attune.v1.", method, "Request")));
+      EXPECT_THAT(status.error_details(), HasSubstr("attune.dev"));
+    }
+  }
+  EXPECT_EQ(send("NoSuchCall", "").error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(send("GetOperation", "\x0a\x0coperations/1").error_code(), grpc::StatusCode::OK);
 }
 
 TEST_F(ServerTest, ARequestIsNotReadBeyondItsLimit) {

@@ -76,6 +76,10 @@ class BoundsTest(DaemonTest):
         listed = daemon.attune("baseline", PROBLEM).stdout
         self.assertIn("\\x1b]0;pwned", listed)
         self.assertNotIn("\x1b", listed)
+        # A thousand requests that libprotobuf cannot read: it complains in the daemon's log, which thins that out.
+        self.assertNotIn("[libprotobuf", daemon.log)
+        self.assertIn(" error protobuf message=", daemon.log)
+        self.assertLess(daemon.log.count(" error protobuf "), 600)
         daemon.stop()
 
     def test_mutated_requests_are_answered(self):

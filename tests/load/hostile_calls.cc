@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "google/protobuf/stubs/logging.h"
 #include "tests/load/daemon_watch.h"
 
 ABSL_FLAG(std::string, server, "localhost:7411", "address");
@@ -41,6 +42,7 @@ class Attack {
     RequestIds();
     Durations();
     HugeProblem();
+    Unreadable();
     bystander.Stop();
     bystander.Print();
     const pid_t pid = absl::GetFlag(FLAGS_pid);
@@ -244,6 +246,17 @@ class Attack {
     Expect("a problem of 10^12 elements", {Code::FAILED_PRECONDITION}, &Stub::Tune, request);
   }
 
+  // Text that is not UTF-8; the daemon's parser complains of each.
+  void Unreadable() {
+    v1::GetTrialRequest request;
+    request.set_name("\xff\xfe");
+    for (int i = 0; i < 1000; ++i) {
+      v1::Trial response;
+      if (Call(&Stub::GetTrial, request, &response).error_code() != Code::INVALID_ARGUMENT) ++failed_;
+    }
+    Expect("a trial's name that is not UTF-8", {Code::INVALID_ARGUMENT}, &Stub::GetTrial, request);
+  }
+
   void Cancel(const v1::Operation& operation) {
     if (operation.name().empty()) return;
     v1::CancelOperationRequest request;
@@ -262,5 +275,6 @@ class Attack {
 
 int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
+  google::protobuf::SetLogHandler(nullptr);  // it knows what it sends
   return attune::Attack().Run();
 }

@@ -1,0 +1,21 @@
+// gRPC answers a request that it cannot parse with UNIMPLEMENTED and no word, as if the server had no such method. Here
+// it is INVALID_ARGUMENT, and says what it should have been.
+#ifndef ATTUNE_SERVER_SERVICE_UNREADABLE_REQUESTS_H_
+#define ATTUNE_SERVER_SERVICE_UNREADABLE_REQUESTS_H_
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "grpcpp/support/server_interceptor.h"
+
+namespace attune::service {
+
+// For ServerBuilder. Of the methods of `service` (full name) all but those that parse their requests themselves, `raw`;
+// other calls are left alone.
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeUnreadableRequests(
+    const std::string& service, const std::set<std::string>& raw);
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_UNREADABLE_REQUESTS_H_
