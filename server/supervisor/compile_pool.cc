@@ -136,8 +136,9 @@ class CompilePoolImpl : public CompilePool {
         return CompileOf(v1::VERDICT_TIMEOUT, absl::StrCat("compiling: ", result.detail, tries.Words()));
       case CallFailure::kDied:
         return CompileOf(v1::VERDICT_CRASHED, absl::StrCat("the compiler was ", result.detail, tries.Words()));
-      case CallFailure::kGarbage:
-        return absl::InternalError(absl::StrCat("compile worker: ", result.detail));
+      case CallFailure::kGarbage:  // no code of ours runs there
+      case CallFailure::kUnsent:
+        return absl::InternalError(absl::StrCat("compile worker: ", result.detail, tries.Words()));
       case CallFailure::kNone:
         break;
     }

@@ -131,8 +131,10 @@ TEST_F(CompilePoolTest, ACompilerThatHangsIsKilledAtTheDeadline) {
 }
 
 TEST_F(CompilePoolTest, GarbageIsTheInfrastructuresFault) {
+  TemporaryDirectory directory;
   EXPECT_EQ(ErrorOf("oversized").code(), absl::StatusCode::kInternal);
   EXPECT_EQ(ErrorOf("garbage").code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(Compile(absl::StrCat("once ", directory.path(), "/garbage garbage")).verdict(), v1::VERDICT_OK);
   EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
 }
 

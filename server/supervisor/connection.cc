@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/framing.h"
 #include "server/base/log.h"
+#include "server/supervisor/answers.h"
 #include "server/supervisor/tries.h"
 
 namespace attune::supervisor {
@@ -110,6 +111,7 @@ CallResult Connection::Call(const worker::v1::Request& request, absl::Duration t
   CallResult result;
   absl::Status status = WriteMessage(process_->fd(), request, deadline);
   if (status.ok()) status = ReadMessage(process_->fd(), result.response, deadline);
+  if (status.ok()) status = CheckAnswer(request, result.response);
   if (!status.ok()) return Failed(status, timeout);
   if (absl::IsAborted(ErrorOf(result.response))) LogLost(result.response.error_message());
   return result;
@@ -137,7 +139,7 @@ CallResult Connection::Failed(const absl::Status& status, absl::Duration timeout
     result.failure = CallFailure::kTimeout;
     result.detail = absl::StrCat("no answer within ", absl::FormatDuration(timeout));
   } else {
-    result.failure = CallFailure::kGarbage;
+    result.failure = absl::IsInvalidArgument(status) ? CallFailure::kUnsent : CallFailure::kGarbage;
     result.detail = std::string(status.message());
   }
   LogLost(result.detail);

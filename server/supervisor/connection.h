@@ -20,7 +20,8 @@ enum class CallFailure {
   kNone,
   kTimeout,  // no response by the deadline; the process has been killed
   kDied,     // the process ended, see `exit`
-  kGarbage,  // what came is no message, or the message could not be sent; the process has been killed
+  kGarbage,  // what came is not an answer (answers.h); the process has been killed
+  kUnsent,   // the request is too large to be sent; the process has been killed
 };
 
 struct CallResult {

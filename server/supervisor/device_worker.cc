@@ -144,6 +144,8 @@ class DeviceWorkerImpl : public DeviceWorker {
       case CallFailure::kDied:
         return TrialOf(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
       case CallFailure::kGarbage:
+        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker's answer was ", result.detail));
+      case CallFailure::kUnsent:
         return std::nullopt;
       case CallFailure::kNone:
         break;
@@ -221,6 +223,7 @@ class DeviceWorkerImpl : public DeviceWorker {
       case CallFailure::kDied:
         return absl::UnavailableError(absl::StrCat(prefix, result.detail));
       case CallFailure::kGarbage:
+      case CallFailure::kUnsent:
         return absl::InternalError(absl::StrCat(prefix, result.detail));
       case CallFailure::kNone:
         break;

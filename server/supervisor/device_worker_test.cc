@@ -144,6 +144,19 @@ TEST_F(DeviceWorkerTest, AVariantThatEndsThreeFreshWorkersIsACrash) {
   EXPECT_EQ(Trial("ok").verdict(), v1::VERDICT_OK);
 }
 
+TEST_F(DeviceWorkerTest, AVariantThatMakesThreeFreshWorkersBabbleIsACrash) {
+  ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
+  const worker::v1::TrialResponse garbage = Trial("garbage");
+  EXPECT_EQ(garbage.verdict(), v1::VERDICT_CRASHED);
+  EXPECT_EQ(garbage.detail(),
+            "the device worker's answer was 4 bytes that are no attune.worker.v1.Response (3 tries, each in a fresh "
+            "worker)");
+  EXPECT_EQ(Trial("oversized").verdict(), v1::VERDICT_CRASHED);
+  EXPECT_THAT(Trial("lie").detail(), HasSubstr("an answer that no worker gives: verdict"));
+  EXPECT_EQ(Trial(Once("garbage")).verdict(), v1::VERDICT_OK);
+  EXPECT_THAT(Trial("ok").detail(), HasSubstr("seed 5"));
+}
+
 TEST_F(DeviceWorkerTest, AKillWhileItPreparesOrPlaysOffOrMeasuresTheFloorIsTriedAgain) {
   EXPECT_TRUE(worker().Prepare(PrepareOf(5, Once("terminate"))).ok());
   EXPECT_TRUE(worker().PlayOff(PlayOffOf(Once("stop"))).ok());
@@ -199,6 +212,7 @@ TEST_F(DeviceWorkerTest, APlayOffOfOneHasSomebodyToBlame) {
   EXPECT_EQ(verdict("terminate"), v1::VERDICT_CRASHED);
   EXPECT_EQ(verdict("aborted"), v1::VERDICT_CRASHED);
   EXPECT_EQ(verdict("hang"), v1::VERDICT_TIMEOUT);
+  EXPECT_EQ(verdict("garbage"), v1::VERDICT_CRASHED);
 }
 
 TEST_F(DeviceWorkerTest, AProblemThatFailedToPrepareIsNotReplacedByTheOneBefore) {

@@ -1,8 +1,9 @@
 // When a call that brought no response is made again in a fresh worker.
 //
 // A worker that faults or exits was taken down by what it ran; that is a verdict. A signal that anybody may send, a
-// stop or silence may be the host's doing (the OOM killer, an operator, load), so nothing is blamed for it at first:
-// the call is made again. What takes three workers down, or is silent in two, is to blame after all.
+// stop or silence may be the host's doing (the OOM killer, an operator, load), and an answer that is none may be what
+// another variant left behind in the worker, so nothing is blamed for it at first: the call is made again. What takes
+// three workers down or makes three babble, or is silent in two, is to blame after all.
 #ifndef ATTUNE_SERVER_SUPERVISOR_TRIES_H_
 #define ATTUNE_SERVER_SUPERVISOR_TRIES_H_
 
@@ -20,6 +21,7 @@ class Tries {
   bool Again(const CallResult& result) {
     ++made_;
     if (result.failure == CallFailure::kTimeout) return ++silent_ < kMostSilent;
+    if (result.failure == CallFailure::kGarbage) return ++babbled_ < kMostBabbled;
     return result.failure == CallFailure::kDied && result.from_outside && ++killed_ < kMostKilled;
   }
 
@@ -29,10 +31,12 @@ class Tries {
  private:
   static constexpr int kMostSilent = 2;
   static constexpr int kMostKilled = 3;
+  static constexpr int kMostBabbled = 3;
 
   int made_ = 0;
   int silent_ = 0;
   int killed_ = 0;
+  int babbled_ = 0;
 };
 
 }  // namespace attune::supervisor

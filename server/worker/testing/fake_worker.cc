@@ -5,7 +5,8 @@
 //   "error"  answer with NotFound   "aborted"  answer with Aborted   "oversized"  announce 4 GiB   "garbage"  answer
 //   with bytes that are no message   "partial"  exit in the middle of an answer   "big"  answer with 64 MiB
 //   "child"  start a process that never ends and answer with its id   "wait <fifo>"  answer once the fifo is closed
-//   "stop"  be stopped by SIGSTOP   "once <file> <what>"  do <what>, but answer if the file exists; it is made first
+//   "stop"  be stopped by SIGSTOP   "lie"  answer a trial with a verdict that no worker gives
+//   "once <file> <what>"  do <what>, but answer if the file exists; it is made first
 // Answers of a device worker say "pid <pid> seed <seed> prepares <count>".
 #include <fcntl.h>
 #include <signal.h>
@@ -60,16 +61,19 @@ class FakeSession : public Session {
         return response;
       case worker::v1::Request::kTrial:
         response = Do(request.trial().candidate().artifact());
-        response.mutable_trial()->set_verdict(attune::v1::VERDICT_OK);
+        response.mutable_trial()->set_verdict(lies_ ? attune::v1::VERDICT_LOST : attune::v1::VERDICT_OK);
         response.mutable_trial()->set_detail(State());
         return response;
       case worker::v1::Request::kPlayOff:
         response = Do(request.play_off().candidates(0).artifact());
-        response.mutable_play_off()->add_results()->set_detail(State());
+        response.mutable_play_off()->add_results()->set_verdict(attune::v1::VERDICT_OK);
+        response.mutable_play_off()->mutable_results(0)->set_detail(State());
         return response;
       case worker::v1::Request::kFloor:
         response = Do(request.floor().artifact());
+        response.mutable_floor()->mutable_timing()->set_low_us(2);
         response.mutable_floor()->mutable_timing()->set_median_us(2);
+        response.mutable_floor()->mutable_timing()->set_high_us(2);
         return response;
       default:
         response.mutable_release();
@@ -105,6 +109,7 @@ class FakeSession : public Session {
     if (what == "aborted") return ErrorResponse(absl::AbortedError("illegal address"));
     if (what == "oversized") SendRaw("\xff\xff\xff\xff");
     if (what == "garbage") SendRaw(std::string("\x04\0\0\0\xff\xff\xff\xff", 8));
+    lies_ = what == "lie";
     if (what == "partial") {
       SendRaw(std::string("\x64\0\0\0", 4) + "only this");
       _exit(3);
@@ -138,6 +143,7 @@ class FakeSession : public Session {
 
   uint64_t seed_ = 0;
   int prepares_ = 0;
+  bool lies_ = false;
   std::string detail_;
 };
 
