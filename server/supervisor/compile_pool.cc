@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/sha256.h"
 #include "server/supervisor/connection.h"
 #include "server/supervisor/probe.h"
 #include "server/supervisor/tries.h"
@@ -58,8 +59,14 @@ class CompilePoolImpl : public CompilePool {
   }
 
   void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
+    std::string identity = Sha256(request.SerializeAsString());
     std::lock_guard lock(mutex_);
-    queue_.emplace(std::pair(-int64_t{priority}, submitted_++), Job{std::move(request), std::move(done)});
+    const auto [it, fresh] = waiting_.try_emplace(identity);
+    Waiting& waiting = it->second;
+    waiting.done.push_back(std::move(done));
+    if (!fresh) return Hasten(waiting, priority);
+    waiting.place = Place{-int64_t{priority}, submitted_++};
+    queue_.emplace(*waiting.place, Job{std::move(request), std::move(identity)});
     changed_.notify_all();
   }
 
@@ -76,9 +83,15 @@ class CompilePoolImpl : public CompilePool {
   int size() const override { return static_cast<int>(slots_.size()); }
 
  private:
+  using Place = std::pair<int64_t, int64_t>;  // negated priority, order of arrival
   struct Job {
     worker::v1::CompileRequest request;
-    Done done;
+    std::string identity;
+  };
+  // All that asked for one compile.
+  struct Waiting {
+    std::vector<Done> done;
+    std::optional<Place> place;  // in the queue; nullopt while it is compiled
   };
   struct Slot {
     std::thread thread;
@@ -92,9 +105,26 @@ class CompilePoolImpl : public CompilePool {
       if (!Stopping()) response = Compile(slot, job->request);
       // The verdict of a process that was killed to stop is none.
       if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
-      job->done(std::move(response));
+      const std::vector<Done> all = Leave(job->identity);
+      std::for_each(all.begin(), all.end() - 1, [&response](const Done& done) { done(response); });
+      all.back()(std::move(response));
     }
     Disconnect(slot);
+  }
+
+  // Moves a compile forward that somebody now asks for with a higher priority.
+  void Hasten(Waiting& waiting, int priority) {
+    if (!waiting.place.has_value() || -int64_t{priority} >= waiting.place->first) return;
+    auto job = queue_.extract(*waiting.place);
+    waiting.place->first = -int64_t{priority};
+    job.key() = *waiting.place;
+    queue_.insert(std::move(job));
+  }
+
+  // Whom to tell of a compile that has ended; who asks from now on has it compiled again.
+  std::vector<Done> Leave(const std::string& identity) {
+    std::lock_guard lock(mutex_);
+    return std::move(waiting_.extract(identity).mapped().done);
   }
 
   bool Stopping() {
@@ -108,7 +138,11 @@ class CompilePoolImpl : public CompilePool {
     std::unique_lock lock(mutex_);
     while (true) {
       const bool leave_to_others = !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
-      if (!queue_.empty() && !leave_to_others) return std::move(queue_.extract(queue_.begin()).mapped());
+      if (!queue_.empty() && !leave_to_others) {
+        Job job = std::move(queue_.extract(queue_.begin()).mapped());
+        waiting_.at(job.identity).place.reset();
+        return job;
+      }
       if (closing_) return std::nullopt;
       if (queue_.empty()) {
         changed_.wait(lock);
@@ -194,8 +228,8 @@ class CompilePoolImpl : public CompilePool {
 
   std::mutex mutex_;  // guards what follows, and the slots' connections
   std::condition_variable changed_;
-  // By (negated priority, order of arrival).
-  std::map<std::pair<int64_t, int64_t>, Job> queue_;
+  std::map<Place, Job> queue_;
+  std::map<std::string, Waiting> waiting_;  // by identity
   int64_t submitted_ = 0;
   bool stopping_ = false;  // by Shutdown: jobs are cancelled
   bool closing_ = false;   // by the destructor: threads end when no job is left

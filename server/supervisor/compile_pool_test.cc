@@ -5,6 +5,7 @@
 
 #include <future>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -172,7 +173,9 @@ TEST_F(CompilePoolTest, HigherPrioritiesComeFirstAndEqualOnesInOrder) {
   std::vector<std::string> order;
   std::promise<void> all;
   const auto submit = [&](const std::string& name, int priority) {
-    pool().Submit(Request("ok"), priority, [&, name](Result) {
+    worker::v1::CompileRequest request = Request("ok");
+    request.add_options(name);
+    pool().Submit(std::move(request), priority, [&, name](Result) {
       std::lock_guard lock(mutex);
       order.push_back(name);
       if (order.size() == 4) all.set_value();
@@ -187,6 +190,48 @@ TEST_F(CompilePoolTest, HigherPrioritiesComeFirstAndEqualOnesInOrder) {
   gate.Open();
   ASSERT_EQ(all.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
   EXPECT_THAT(order, ElementsAre("high 1", "high 2", "low 1", "low 2"));
+}
+
+TEST_F(CompilePoolTest, WhatIsQueuedOrRunningIsNotCompiledASecondTime) {
+  TemporaryDirectory directory;
+  Gate gate(directory.path() + "/gate");
+  std::vector<std::future<Result>> running;
+  running.push_back(Submit(gate.what()));
+  gate.Reached();
+  running.push_back(Submit(gate.what()));  // a second one would wait at the gate for ever
+  std::vector<std::future<Result>> queued;
+  for (int i = 0; i < 3; ++i) queued.push_back(Submit("child"));
+  gate.Open();
+  for (std::future<Result>& result : running) EXPECT_EQ(result.get()->verdict(), v1::VERDICT_OK);
+  std::set<std::string> children;
+  for (std::future<Result>& result : queued) children.insert(result.get()->artifact());
+  EXPECT_EQ(children.size(), 1u);
+  EXPECT_NE(Compile("child").artifact(), *children.begin()) << "once it has ended";
+}
+
+TEST_F(CompilePoolTest, ASecondCallersHigherPriorityHastensTheCompile) {
+  TemporaryDirectory directory;
+  Gate gate(directory.path() + "/gate");
+  std::mutex mutex;
+  std::vector<std::string> order;
+  std::promise<void> all;
+  const auto submit = [&](const std::string& name, int priority) {
+    worker::v1::CompileRequest request = Request("ok");
+    request.add_options(name);
+    pool().Submit(std::move(request), priority, [&, name](Result) {
+      std::lock_guard lock(mutex);
+      order.push_back(name);
+      if (order.size() == 3) all.set_value();
+    });
+  };
+  std::future<Result> first = Submit(gate.what());
+  gate.Reached();
+  submit("a sweep's", 0);
+  submit("somebody's", 0);
+  submit("somebody's", 2);
+  gate.Open();
+  ASSERT_EQ(all.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_THAT(order, ElementsAre("somebody's", "somebody's", "a sweep's"));
 }
 
 TEST_F(CompilePoolTest, ShutdownCancelsWhatRunsAndWhatWaits) {

@@ -19,10 +19,11 @@ namespace attune::supervisor {
 class CompilePool {
  public:
   virtual ~CompilePool() = default;
-  // Queues one compile; among equal priorities first come, first served; higher priority first. `done` runs on a pool
-  // thread and must not block. A response's verdict is OK, COMPILE_ERROR, TIMEOUT or CRASHED, the last two where fresh
-  // workers ended alike (supervisor/tries.h); an error status means LOST: Cancelled after Shutdown, Unavailable when
-  // the back end has no compiler here.
+  // Queues one compile; among equal priorities first come, first served; higher priority first. One that is queued or
+  // running is not done twice at once: who submits the same request shares its response. `done` runs on a pool thread
+  // and must not block. A response's verdict is OK, COMPILE_ERROR, TIMEOUT or CRASHED, the last two where fresh workers
+  // ended alike (supervisor/tries.h); an error status means LOST: Cancelled after Shutdown, Unavailable when the back
+  // end has no compiler here.
   using Done = std::function<void(absl::StatusOr<worker::v1::CompileResponse>)>;
   virtual void Submit(worker::v1::CompileRequest request, int priority, Done done) = 0;
   // "nvrtc 13.0"; Unavailable with the reason when the back end has no compiler here.
