@@ -256,6 +256,11 @@ class UnitTest(DaemonTest):
         result = subprocess.run(["systemd-analyze", "verify", *paths], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
+    def test_a_worker_that_takes_all_memory_is_not_the_services_end(self):
+        unit = (ROOT / "deploy/systemd/attuned.service").read_text().splitlines()
+        for line in ("OOMPolicy=continue", "Restart=always", "LimitNOFILE=65536", "IPAddressDeny=any"):
+            self.assertIn(line, unit)
+
     def test_it_ends_before_systemd_loses_patience(self):
         unit = (ROOT / "deploy/systemd/attuned.service").read_text()
         flags = (ROOT / "deploy/systemd/attuned.flags").read_text()
