@@ -1,5 +1,6 @@
 #include "proto/attune/quote.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -78,6 +79,16 @@ std::string FirstPrintable(absl::string_view text, size_t most, absl::string_vie
 std::string Printable(absl::string_view text) {
   absl::string_view rest;
   return FirstPrintable(text, text.size(), &rest);
+}
+
+std::string ErrorLine(absl::string_view message, size_t most) {
+  constexpr absl::string_view kMore = "...";
+  std::string line = Printable(message);
+  if (line.size() <= most) return line;
+  size_t end = most - std::min(most, kMore.size());
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  line.resize(end);
+  return absl::StrCat(line, kMore);
 }
 
 std::string Cleaned(absl::string_view text, size_t most) {

@@ -30,6 +30,13 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(Printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond Unicode
 }
 
+TEST(ErrorLine, IsPrintableAndCutBetweenCharacters) {
+  EXPECT_EQ(ErrorLine("two\nlines", 100), "two\\nlines");
+  EXPECT_EQ(ErrorLine("0123456789", 10), "0123456789");
+  EXPECT_EQ(ErrorLine("0123456789", 9), "012345...");
+  EXPECT_EQ(ErrorLine("\u00e9\u00e9\u00e9\u00e9", 6), "\u00e9...");
+}
+
 TEST(Quoted, KeepsWhatFits) {
   EXPECT_EQ(Quoted(""), "''");
   EXPECT_EQ(Quoted("q0"), "'q0'");

@@ -156,15 +156,15 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
     fill(last);
   } else {
     last.mutable_error()->set_code(static_cast<int>(error.code()));
-    last.mutable_error()->set_message(std::string(error.message()));
-    last.mutable_progress()->set_message(std::string(error.message()));
+    last.mutable_error()->set_message(ErrorLine(error.message()));
+    last.mutable_progress()->set_message(last.error().message());
   }
   if (absl::Status stored = store_->UpdateJob(live->name(), last); !stored.ok()) {
     // The stored job stays unfinished and is resumed at the next start; who watches now must hear why.
     last.set_state(v1::Operation::STATE_FAILED);
     last.clear_response();
     last.mutable_error()->set_code(static_cast<int>(stored.code()));
-    last.mutable_error()->set_message(absl::StrCat("storing the result: ", stored.message()));
+    last.mutable_error()->set_message(ErrorLine(absl::StrCat("storing the result: ", stored.message())));
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);

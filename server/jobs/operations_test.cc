@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 
+#include "proto/attune/quote.h"
 #include "server/store/testing/fake_store.h"
 
 namespace attune::jobs {
@@ -148,6 +149,18 @@ TEST(Operations, ARequestThatJoinedKeepsItsIdToo) {
   ASSERT_TRUE(operations.Start(Wanted("a", "two")).ok());
   Succeed(operations, first->live);
   EXPECT_EQ(operations.Start(Wanted("a", "two"))->operation.name(), first->operation.name());
+}
+
+TEST(Operations, AnErrorIsOneLineOfBoundedLength) {
+  store::FakeStore store;
+  Operations operations(&store);
+  const auto started = operations.Start(Wanted("a"));
+  operations.Finish(started->live, v1::Operation::STATE_FAILED,
+                    absl::InternalError("first\nsecond" + std::string(1 << 20, 'x')), [](v1::Operation&) {});
+  const v1::Operation failed = store.GetJob(started->operation.name())->operation;
+  EXPECT_EQ(failed.error().message().substr(0, 14), "first\\nsecondx");
+  EXPECT_EQ(failed.error().message().size(), kMostMessageBytes);
+  EXPECT_EQ(failed.progress().message(), failed.error().message());
 }
 
 TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {

@@ -387,6 +387,21 @@ TEST_F(TuneTest, WhatCannotStartIsRefused) {
   EXPECT_THAT(std::string(tuner_->Tune(unknown).status().message()), HasSubstr("tails"));
 }
 
+TEST_F(TuneTest, AReferenceThatDoesNotCompileIsToldInOneLineByItsFirstError) {
+  pool_.Script([](const worker::v1::CompileRequest& request) -> absl::StatusOr<worker::v1::CompileResponse> {
+    if (request.entries(0) != "reference") return supervisor::FakeCompilePool::Plain(request);
+    worker::v1::CompileResponse response;
+    response.set_verdict(v1::VERDICT_COMPILE_ERROR);
+    response.set_log(
+        "\nreference.cu(1): warning: unused\n  reference.cu(7): error: no such thing\nreference.cu(8): error");
+    return response;
+  });
+  Start();
+  EXPECT_EQ(Tune().error().message(),
+            "kernel family reference does not compile for cuda:0: COMPILE_ERROR: reference.cu(7): error: no such "
+            "thing");
+}
+
 TEST_F(TuneTest, WithoutAReferenceNothingIsTimed) {
   Start({SearchFamily()});
   const v1::Operation done = Tune();

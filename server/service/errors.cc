@@ -7,19 +7,6 @@
 #include "proto/attune/quote.h"
 
 namespace attune::service {
-namespace {
-
-std::string MessageOf(const absl::Status& status) {
-  std::string message = Printable(status.message());
-  if (message.size() <= kMostMessageBytes) return message;
-  size_t end = kMostMessageBytes - 3;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  message.resize(end);
-  return message + "...";
-}
-
-}  // namespace
-
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   if (status.ok()) return grpc::Status::OK;
   google::rpc::ErrorInfo info;
@@ -30,7 +17,7 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
 
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));
-  const std::string message = MessageOf(status);
+  const std::string message = ErrorLine(status.message());
   wire.set_message(message);
   wire.add_details()->PackFrom(info);
   return {static_cast<grpc::StatusCode>(status.code()), message, wire.SerializeAsString()};

@@ -2,8 +2,6 @@
 #ifndef ATTUNE_SERVER_SERVICE_ERRORS_H_
 #define ATTUNE_SERVER_SERVICE_ERRORS_H_
 
-#include <cstddef>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/rpc/rpc.pb.h"
@@ -13,12 +11,8 @@ namespace attune::service {
 
 inline constexpr char kErrorDomain[] = "attune.dev";
 
-// The largest message, in bytes: it travels twice in the metadata, whose limit in most clients is 8 KB.
-inline constexpr size_t kMostMessageBytes = 1024;
-
-// OK stays OK. The message is made printable (proto/attune/quote.h) and cut to kMostMessageBytes. ErrorInfo.reason is
-// the status code's name ("NOT_FOUND"), unless the status carries a payload under kReasonUrl; metadata names the
-// method.
+// OK stays OK. The message is made a line (proto/attune/quote.h, ErrorLine). ErrorInfo.reason is the status code's name
+// ("NOT_FOUND"), unless the status carries a payload under kReasonUrl; metadata names the method.
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method);
 
 inline constexpr char kReasonUrl[] = "attune.dev/reason";

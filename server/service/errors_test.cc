@@ -1,6 +1,7 @@
 #include "server/service/errors.h"
 
 #include "gtest/gtest.h"
+#include "proto/attune/quote.h"
 
 namespace attune::service {
 namespace {

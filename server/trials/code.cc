@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
 
 namespace attune::trials {
@@ -68,6 +72,18 @@ struct Waiting {
   std::optional<absl::StatusOr<worker::v1::CompileResponse>> response;
 };
 
+// A compiler's log in a line: its first that tells of an error, or else its first.
+std::string GistOf(absl::string_view log) {
+  constexpr size_t kMost = 500;
+  absl::string_view first;
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (absl::StrContains(line, "error")) return ErrorLine(line, kMost);
+    if (first.empty()) first = line;
+  }
+  return ErrorLine(first, kMost);
+}
+
 }  // namespace
 
 absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool& pool, const space::Family& family,
@@ -94,8 +110,8 @@ absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool
   }
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     return absl::FailedPreconditionError(absl::StrCat("kernel family ", family.name(), " does not compile for ",
-                                                      device.id(), ": ", Word((*code)->report.verdict), "\n",
-                                                      (*code)->report.log));
+                                                      device.id(), ": ", Word((*code)->report.verdict), ": ",
+                                                      GistOf((*code)->report.log)));
   }
   return code;
 }

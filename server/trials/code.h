@@ -33,7 +33,7 @@ absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_
 absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
                                  worker::v1::CompileResponse response);
 
-// Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's words otherwise.
+// Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's first error otherwise.
 // Cancelled when `stop` was requested first.
 absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool& pool, const space::Family& family,
                                     const space::CompileSpec& spec, const v1::Device& device,
