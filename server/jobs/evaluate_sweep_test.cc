@@ -432,6 +432,33 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   EXPECT_EQ(Sweep(Request()).trials(), 6) << "as planned";
 }
 
+TEST_F(SweepTest, AProblemThatDoesNotFitIsItsRowsReasonInAPlan) {
+  Scale(1);
+  Start();
+  v1::SweepRequest request = Request();
+  request.mutable_plan()->mutable_shapes(0)->add_problem("b1000.h100.q1000.d64.f16");
+  const absl::StatusOr<v1::PlanSweepResponse> plan = tuner_->PlanSweep(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->rows_size(), 3);
+  EXPECT_EQ(plan->rows(0).trials(), 6);
+  EXPECT_EQ(plan->rows(2).problem(), "b1000.h100.q1000.d64.f16");
+  EXPECT_THAT(plan->rows(2).reason(), HasSubstr("memory"));
+  EXPECT_EQ(plan->trials(), 12);
+}
+
+TEST_F(SweepTest, APlanThatNobodyWaitsForEnds) {
+  Start();
+  EXPECT_TRUE(absl::IsCancelled(tuner_->PlanSweep(Request(), [] { return true; }).status()));
+}
+
+TEST_F(SweepTest, APlanThatTakesTooLongIsRefused) {
+  clock_ = [asked = std::make_shared<std::atomic<int>>(0)] { return absl::Seconds(31) * (*asked)++; };
+  Start();
+  const absl::Status status = tuner_->PlanSweep(Request()).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("0 of 2 problems; plan fewer at once"));
+}
+
 TEST_F(SweepTest, ABadPlanIsRefusedAtOnce) {
   Start();
   v1::SweepRequest request = Request();

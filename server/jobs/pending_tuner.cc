@@ -31,8 +31,9 @@ absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRe
   return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Evaluate(request); });
 }
 
-absl::StatusOr<v1::PlanSweepResponse> PendingTuner::PlanSweep(const v1::SweepRequest& request) {
-  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.PlanSweep(request); });
+absl::StatusOr<v1::PlanSweepResponse> PendingTuner::PlanSweep(const v1::SweepRequest& request,
+                                                              const space::Stopped& stopped) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.PlanSweep(request, stopped); });
 }
 
 absl::StatusOr<v1::RetryTrialsResponse> PendingTuner::RetryTrials(const v1::TrialFilter& filter) {

@@ -115,10 +115,11 @@ class JobTuner : public Tuner {
                               " on ", (*slot)->device().id()));
   }
 
-  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) override {
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
+                                                  const space::Stopped& stopped) override {
     absl::StatusOr<trials::DeviceSlot*> slot = SlotFor(request.plan().device_id());
     if (!slot.ok()) return slot.status();
-    return sweep::PlanSweep(shop_, **slot, request.plan());
+    return sweep::PlanSweep(shop_, **slot, request.plan(), stopped);
   }
 
   absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override {

@@ -17,6 +17,7 @@
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
 #include "server/space/family.h"
+#include "server/space/space.h"
 #include "server/store/store.h"
 #include "server/supervisor/workers.h"
 
@@ -50,8 +51,9 @@ class Tuner {
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
 
-  // What Sweep would do with the request. Starts nothing.
-  virtual absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) = 0;
+  // What Sweep would do with the request. Starts nothing. Cancelled when `stopped` (plan_sweep.h).
+  virtual absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
+                                                          const space::Stopped& stopped = nullptr) = 0;
   // Has the trials that fit tried again by the next job of their problems. Starts nothing.
   virtual absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) = 0;
 

@@ -174,10 +174,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::PlanSweep(grpc::CallbackServerConte
                                                        v1::PlanSweepResponse* response) {
   return Later(
       context, "PlanSweep", *request,
-      [this, request, response]() -> absl::Status {
+      [this, context, request, response]() -> absl::Status {
         v1::SweepRequest valid = *request;
         if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-        return Fill(options_.tuner->PlanSweep(valid), response);
+        return Fill(options_.tuner->PlanSweep(valid, GoneWith(context)), response);
       },
       &heavy_);
 }

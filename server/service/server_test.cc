@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "proto/attune/problem.h"
 #include "server/service/attune_service.h"
@@ -29,7 +30,10 @@ class OneOperationTuner : public jobs::Tuner {
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return States().front(); }
-  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request) override {
+  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
+                                                  const space::Stopped& stopped) override {
+    while (request.plan().title() == "endless" && !stopped()) std::this_thread::yield();
+    ended = true;
     v1::PlanSweepResponse plan;
     plan.set_device_id(request.plan().device_id());
     return plan;
@@ -57,6 +61,7 @@ class OneOperationTuner : public jobs::Tuner {
   }
 
   std::atomic<int> unsubscribed{0};
+  std::atomic<bool> ended{false};  // a PlanSweep
 
  private:
   std::vector<v1::Operation> States() {
@@ -129,6 +134,19 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   v1::RetryTrialsResponse retried;
   ASSERT_TRUE(stub_->RetryTrials(&retrying, retry, &retried).ok());
   EXPECT_EQ(retried.problems(0), "b1.h1.q8.d64.f16");
+}
+
+TEST_F(ServerTest, APlanEndsWithItsCallersDeadline) {
+  v1::SweepRequest sweep;
+  sweep.mutable_plan()->add_shapes()->add_problem("b1.h1.q8.d64.f16");
+  sweep.mutable_plan()->set_title("endless");
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  v1::PlanSweepResponse plan;
+  EXPECT_EQ(stub_->PlanSweep(&context, sweep, &plan).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  const absl::Time most = absl::Now() + absl::Seconds(60);
+  while (!tuner_.ended && absl::Now() < most) std::this_thread::yield();
+  EXPECT_TRUE(tuner_.ended);
 }
 
 TEST_F(ServerTest, NormalisesWhatItLooksUp) {

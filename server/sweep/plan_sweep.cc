@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/preflight.h"
 #include "server/jobs/tune_problem.h"
@@ -19,19 +21,26 @@ namespace {
 
 using Row = v1::PlanSweepResponse::Row;
 
-absl::StatusOr<Row> PlanProblem(const jobs::Workshop& shop, const v1::SweepPlan& plan, search::Subject subject) {
+// `row` with the reason for which its problem cannot be tuned: it is too large for the memory or for listing its
+// variants, or no kernel family applies. Anything else is an error of the plan.
+absl::StatusOr<Row> Untunable(Row row, const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status) && !absl::IsResourceExhausted(status)) return status;
+  row.set_reason(std::string(status.message()));
+  return row;
+}
+
+absl::StatusOr<Row> PlanProblem(const jobs::Workshop& shop, const trials::DeviceSlot& slot, const v1::SweepPlan& plan,
+                                const Problem& problem, const space::Stopped& stopped) {
   Row row;
-  row.set_problem(subject.problem_text);
-  absl::StatusOr<std::optional<v1::Incumbent>> served = promotion::ServedNow(*shop.store, subject);
+  row.set_problem(ToText(problem));
+  absl::StatusOr<search::Subject> subject = jobs::MakeSubject(shop, slot, ToProto(problem), plan.policy());
+  if (!subject.ok()) return Untunable(std::move(row), subject.status());
+  absl::StatusOr<std::optional<v1::Incumbent>> served = promotion::ServedNow(*shop.store, *subject);
   if (!served.ok()) return served.status();
   row.set_tuned(served->has_value());
-  const jobs::TuneSpec spec = SweepSpec(plan, std::move(subject));
-  absl::StatusOr<search::CandidateSet> candidates = jobs::CandidatesNow(shop, spec);
-  if (absl::IsFailedPrecondition(candidates.status())) {
-    row.set_reason(std::string(candidates.status().message()));
-    return row;
-  }
-  if (!candidates.ok()) return candidates.status();
+  const jobs::TuneSpec spec = SweepSpec(plan, *std::move(subject));
+  absl::StatusOr<search::CandidateSet> candidates = jobs::CandidatesNow(shop, spec, stopped);
+  if (!candidates.ok()) return Untunable(std::move(row), candidates.status());
   std::set<std::string> keys;
   for (const search::Candidate& candidate : candidates->all) {
     row.set_known(row.known() + (candidate.known.has_value() ? 1 : 0));
@@ -46,15 +55,20 @@ absl::StatusOr<Row> PlanProblem(const jobs::Workshop& shop, const v1::SweepPlan&
 }  // namespace
 
 absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const jobs::Workshop& shop, const trials::DeviceSlot& slot,
-                                                const v1::SweepPlan& plan) {
+                                                const v1::SweepPlan& plan, const space::Stopped& stopped) {
   absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
   v1::PlanSweepResponse response;
   response.set_device_id(slot.device().id());
+  const absl::Duration begin = shop.clock();
   for (const Problem& problem : *problems) {
-    absl::StatusOr<search::Subject> subject = jobs::MakeSubject(shop, slot, ToProto(problem), plan.policy());
-    if (!subject.ok()) return subject.status();
-    absl::StatusOr<Row> row = PlanProblem(shop, plan, *std::move(subject));
+    if (stopped && stopped()) return absl::CancelledError("stopped");
+    if (shop.clock() - begin > kMostPlanning) {
+      return absl::DeadlineExceededError(absl::StrCat("planning took ", absl::FormatDuration(kMostPlanning), " for ",
+                                                      response.rows_size(), " of ", problems->size(),
+                                                      " problems; plan fewer at once"));
+    }
+    absl::StatusOr<Row> row = PlanProblem(shop, slot, plan, problem, stopped);
     if (!row.ok()) return row.status();
     response.set_variants(response.variants() + row->variants());
     response.set_known(response.known() + row->known());
