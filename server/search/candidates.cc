@@ -16,8 +16,7 @@ absl::Status TooLarge(const space::Family& family, const space::Enumeration& spa
       absl::StrCat(family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ",
                    subject.problem_text, " on ", subject.device.id(), "; a tuning tries at most ", space::kMostVariants,
                    " one by one: draw from them with --strategy random, name other families with --family, or give the "
-                   "parameters in "
-                   "its manifest fewer values"));
+                   "parameters in its manifest fewer values"));
 }
 
 // The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.

@@ -277,11 +277,14 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
 grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerContext* context,
                                                          const v1::RetryTrialsRequest* request,
                                                          v1::RetryTrialsResponse* response) {
-  return Later(context, "RetryTrials", *request, [this, request, response]() -> absl::Status {
-    v1::RetryTrialsRequest valid = *request;
-    if (absl::Status status = Validate(valid); !status.ok()) return status;
-    return Fill(options_.tuner->RetryTrials(valid.filter()), response);
-  });
+  return Later(
+      context, "RetryTrials", *request,
+      [this, request, response]() -> absl::Status {
+        v1::RetryTrialsRequest valid = *request;
+        if (absl::Status status = Validate(valid); !status.ok()) return status;
+        return Fill(options_.tuner->RetryTrials(valid.filter()), response);
+      },
+      &heavy_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext* context,
