@@ -34,9 +34,6 @@ Json SweepJson(const v1::SweepReport& report);
 Json SweepPlanJson(const v1::PlanSweepResponse& plan);
 Json RetryJson(const v1::RetryTrialsResponse& retry);
 
-// Null when empty: not known.
-inline Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 // Canonical text; empty when the server sent a problem that this program does not know.
 std::string ProblemText(const v1::Problem& problem);
 

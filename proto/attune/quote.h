@@ -17,7 +17,8 @@ std::string Printable(absl::string_view text);
 // control characters go, bytes that are not UTF-8 become U+FFFD. At most `most` bytes, cut between two characters.
 std::string Cleaned(absl::string_view text, size_t most);
 
-// The largest message of an error, in bytes: gRPC carries it twice in the metadata, whose limit in most clients is 8 KB.
+// The largest message of an error, in bytes: gRPC carries it twice in the metadata, whose limit in most clients is 8
+// KB.
 inline constexpr size_t kMostMessageBytes = 1024;
 
 // An error's message as one printable line of at most `most` bytes, cut between two characters and then ending in

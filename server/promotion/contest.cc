@@ -49,7 +49,7 @@ class Contest {
     if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
     const Decision decision = Settle(*standing, *field, result);
     if (!decision.promote) return StillServed(result.before);
-    absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision.why);
+    absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
     if (absl::IsAborted(promoted.status())) return false;
     if (!promoted.ok()) return promoted.status();
     result.promoted = true;
@@ -253,7 +253,7 @@ class Contest {
   }
 
   absl::StatusOr<v1::Incumbent> Promote(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
-                                        const std::string& why) {
+                                        const Decision& decision) {
     v1::Incumbent incumbent;
     *incumbent.mutable_problem() = ToProto(subject_.problem);
     incumbent.set_problem_text(subject_.problem_text);
@@ -265,7 +265,8 @@ class Contest {
     incumbent.set_pinned(rules_.pin || (same && before->pinned()));
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
     incumbent.set_job(context_.operation.name());
-    incumbent.set_why(why);
+    incumbent.set_why(decision.why);
+    for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
     return context_.shop.store->Promote(incumbent, before.has_value() ? before->name() : "");
   }
 

@@ -68,6 +68,18 @@ TEST_F(ContestTest, AnIncumbentPromotedWhileTheJobRanTakesPart) {
   EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
 }
 
+TEST_F(ContestTest, AnIncumbentRemembersWhomItsPlayOffCouldNotTellApartFromIt) {
+  SetTimes({{"32/8", 40}, {"32/4", 40.1}, {"16/8", 40.2}});
+  Start();
+  const v1::Operation done = Tune();
+  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  EXPECT_EQ(served.trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  std::set<std::string> ties;
+  for (const v1::Variant& tie : served.ties()) ties.insert(tie.text());
+  EXPECT_EQ(ties, (std::set<std::string>{"tiles:BLOCK=32,SPLITS=1", "tiles:BLOCK=16,SPLITS=1"}));
+  EXPECT_THAT(done.tune().decision(), HasSubstr("statistically tied with 2 others"));
+}
+
 TEST_F(ContestTest, WhatAnotherJobMeasuredAndDidNotServeTakesPart) {
   SetTimes({{"32/8", 40}});
   std::atomic<int> trials = 0;

@@ -144,7 +144,7 @@ class DeviceWorkerImpl : public DeviceWorker {
       case CallFailure::kDied:
         return TrialOf(v1::VERDICT_CRASHED, absl::StrCat("the device worker was ", result.detail));
       case CallFailure::kGarbage:
-        return Verdict(v1::VERDICT_CRASHED, absl::StrCat("the device worker's answer was ", result.detail));
+        return TrialOf(v1::VERDICT_CRASHED, absl::StrCat("the device worker's answer was ", result.detail));
       case CallFailure::kUnsent:
         return std::nullopt;
       case CallFailure::kNone:

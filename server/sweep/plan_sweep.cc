@@ -19,19 +19,19 @@
 namespace attune::sweep {
 namespace {
 
-using Row = v1::PlanSweepResponse::Row;
+using PlanRow = v1::PlanSweepResponse::Row;
 
 // `row` with the reason for which its problem cannot be tuned: it is too large for the memory or for listing its
 // variants, or no kernel family applies. Anything else is an error of the plan.
-absl::StatusOr<Row> Untunable(Row row, const absl::Status& status) {
+absl::StatusOr<PlanRow> Untunable(PlanRow row, const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status) && !absl::IsResourceExhausted(status)) return status;
   row.set_reason(std::string(status.message()));
   return row;
 }
 
-absl::StatusOr<Row> PlanProblem(const jobs::Workshop& shop, const trials::DeviceSlot& slot, const v1::SweepPlan& plan,
-                                const Problem& problem, const space::Stopped& stopped) {
-  Row row;
+absl::StatusOr<PlanRow> PlanProblem(const jobs::Workshop& shop, const trials::DeviceSlot& slot,
+                                    const v1::SweepPlan& plan, const Problem& problem, const space::Stopped& stopped) {
+  PlanRow row;
   row.set_problem(ToText(problem));
   absl::StatusOr<search::Subject> subject = jobs::MakeSubject(shop, slot, ToProto(problem), plan.policy());
   if (!subject.ok()) return Untunable(std::move(row), subject.status());
@@ -68,7 +68,7 @@ absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const jobs::Workshop& shop, cons
                                                       response.rows_size(), " of ", problems->size(),
                                                       " problems; plan fewer at once"));
     }
-    absl::StatusOr<Row> row = PlanProblem(shop, slot, plan, problem, stopped);
+    absl::StatusOr<PlanRow> row = PlanProblem(shop, slot, plan, problem, stopped);
     if (!row.ok()) return row.status();
     response.set_variants(response.variants() + row->variants());
     response.set_known(response.known() + row->known());

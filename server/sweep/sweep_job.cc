@@ -154,6 +154,7 @@ class SweepProblem {
     trial.set_name(*name);
     v1::Incumbent incumbent = before_;
     *incumbent.mutable_timing() = trial.timing();
+    incumbent.clear_ties();  // it was timed alone
     *incumbent.mutable_trial() = std::move(trial);
     incumbent.set_job(context_.operation.name());
     incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
