@@ -20,20 +20,24 @@
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
-#include "server/catalog/lookup.h"
+#include "server/catalog/host.h"
+#include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/ending_signals.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/settings.h"
+#include "server/daemon/tuning.h"
 #include "server/jobs/pending_tuner.h"
-#include "server/jobs/tuner.h"
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
 #include "server/store/files.h"
 #include "server/store/store.h"
+#include "server/supervisor/compile_pool.h"
+#include "server/supervisor/device_worker.h"
+#include "server/supervisor/probe.h"
 #include "server/supervisor/remembered_host.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/worker_options.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"localhost:7411"},
           "addresses to serve on, comma-separated: host:port or unix:/path");
@@ -189,9 +193,10 @@ std::string DevicesOf(const supervisor::HostDescription& host) {
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
 // may arrive later.
 struct Front {
-  supervisor::HostDescription host;
+  supervisor::HostDescription described;
+  catalog::Host host;  // as described
   std::unique_ptr<supervisor::CompilePool> compiler;
-  std::unique_ptr<catalog::Lookup> lookup;
+  std::unique_ptr<catalog::Results> results;
   jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
   std::unique_ptr<service::Server> server;
@@ -202,24 +207,17 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
                                              const std::vector<std::shared_ptr<const space::Family>>& families,
                                              store::Store* store) {
   auto front = std::make_unique<Front>();
-  front->host = std::move(host);
-  front->compiler = supervisor::MakeCompilePool(options, front->host);
-  catalog::World world{.devices = front->host.devices, .toolchains = {}, .families = families};
-  for (const v1::BackendStatus& backend : front->host.backends) {
-    if (auto toolchain = front->compiler->Toolchain(backend.backend()); toolchain.ok()) {
-      world.toolchains[backend.backend()] = *toolchain;
-    }
-  }
-  auto lookup = catalog::Lookup::Create(store, world);
-  if (!lookup.ok()) return lookup.status();
-  front->lookup = *std::move(lookup);
-  front->service =
-      std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
-                                                                           .lookup = front->lookup.get(),
-                                                                           .store = store,
-                                                                           .world = world,
-                                                                           .backends = front->host.backends,
-                                                                           .version = kVersion});
+  front->described = std::move(host);
+  front->host = {front->described.devices, front->described.backends, families};
+  front->compiler = supervisor::MakeCompilePool(options, front->described);
+  auto results = catalog::Results::Load(*store, front->host);
+  if (!results.ok()) return results.status();
+  front->results = *std::move(results);
+  front->service = std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
+                                                                                        .results = front->results.get(),
+                                                                                        .store = store,
+                                                                                        .host = &front->host,
+                                                                                        .version = kVersion});
   auto server = service::Server::Start(addresses, front->service.get());
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
@@ -268,11 +266,11 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   // Without a probe there is no device to work on; look-ups go on as they were.
   const supervisor::HostDescription host = probed.ok() ? *probed : supervisor::HostDescription();
   LogHost(host);
-  if (*front == nullptr || (probed.ok() && !supervisor::SameHost((*front)->host, host))) {
+  if (*front == nullptr || (probed.ok() && !supervisor::SameHost((*front)->described, host))) {
     std::vector<std::string> addresses = settings.listen;
     if (*front != nullptr) {
       LogWarning("the host has changed since the last start; its answers are made anew",
-                 {{"before", DevicesOf((*front)->host)}, {"now", DevicesOf(host)}});
+                 {{"before", DevicesOf((*front)->described)}, {"now", DevicesOf(host)}});
       addresses = (*front)->server->addresses();
       (*front)->server->Shutdown(absl::Seconds(1));
       front->reset();
@@ -287,22 +285,21 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   }
 
   std::vector<std::unique_ptr<supervisor::DeviceWorker>> device_workers;
-  jobs::TunerOptions tuner_options;
-  tuner_options.store = store->get();
-  tuner_options.compiler = (*front)->compiler.get();
+  std::map<std::string, supervisor::DeviceWorker*> workers;
   for (const v1::Device& device : host.devices) {
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
-    tuner_options.devices[device.id()] = device_workers.back().get();
+    workers[device.id()] = device_workers.back().get();
   }
-  tuner_options.families = *families;
-  tuner_options.idle_release = settings.idle_release;
-  tuner_options.promoted = [lookup = (*front)->lookup.get()](const v1::Incumbent& incumbent) {
-    lookup->Changed(incumbent);
-  };
-  auto tuner = jobs::Tuner::Create(std::move(tuner_options));
-  if (!tuner.ok()) return tuner.status();
-  if (absl::Status resumed = (*tuner)->Resume(); !resumed.ok()) return resumed;
-  (*front)->tuner.Arrive(tuner->get());
+  auto tuning = Tuning::Create({.host = (*front)->host,
+                                .store = **store,
+                                .results = *(*front)->results,
+                                .compiler = *(*front)->compiler,
+                                .devices = std::move(workers),
+                                .idle_release = settings.idle_release});
+  if (!tuning.ok()) return tuning.status();
+  jobs::Tuner& tuner = (*tuning)->tuner();
+  if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
+  (*front)->tuner.Arrive(&tuner);
   signals.Serving();
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
@@ -312,7 +309,7 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
 
   const std::string signal = signals.Wait();
   LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(settings.drain_timeout)}});
-  (*tuner)->Drain(settings.drain_timeout);
+  tuner.Drain(settings.drain_timeout);
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
   (*front)->compiler->Shutdown();

@@ -1,3 +1,5 @@
+#include "server/catalog/explain.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -5,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/attune/problem.h"
-#include "server/catalog/lookup.h"
 
 namespace attune::catalog {
 namespace {
@@ -192,10 +194,35 @@ class Explainer {
   std::vector<std::pair<double, Response::Finding>> findings_;
 };
 
+// The device a trial ran on, or as much of it as the trial itself carries when it is not on this host.
+v1::Device DeviceOf(const v1::Trial& trial, const Host& host) {
+  if (const v1::Device* here = FindDevice(host, trial.device_id()); here != nullptr) return *here;
+  v1::Device device;
+  device.set_id(trial.device_id());
+  device.set_compute_units(trial.geometry().sm_count());
+  return device;
+}
+
+// The floor that the trial's own job measured; 0 when that job kept none.
+absl::StatusOr<double> FloorOf(const v1::Trial& trial, store::Store& store) {
+  const absl::StatusOr<store::Job> job = store.GetJob(trial.job());
+  if (absl::IsNotFound(job.status()) || absl::IsDataLoss(job.status())) return 0;
+  if (!job.ok()) return job.status();
+  return job->operation.tune().floor_us();
+}
+
 }  // namespace
 
 v1::ExplainResponse Explain(const v1::Trial& trial, const v1::Device& device, double floor_us) {
   return Explainer(trial, device, floor_us).Explain();
+}
+
+absl::StatusOr<v1::ExplainResponse> ExplainStored(absl::string_view trial, store::Store& store, const Host& host) {
+  const absl::StatusOr<v1::Trial> stored = store.GetTrial(trial);
+  if (!stored.ok()) return stored.status();
+  const absl::StatusOr<double> floor_us = FloorOf(*stored, store);
+  if (!floor_us.ok()) return floor_us.status();
+  return Explain(*stored, DeviceOf(*stored, host), *floor_us);
 }
 
 }  // namespace attune::catalog

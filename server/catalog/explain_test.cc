@@ -1,8 +1,9 @@
+#include "server/catalog/explain.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/attune/problem.h"
-#include "server/catalog/lookup.h"
 
 namespace attune::catalog {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/search/candidates.h"
+#include "server/catalog/families.h"
 
 namespace attune::catalog {
 namespace {
@@ -23,7 +23,7 @@ std::optional<double> Distance(const Problem& a, const Problem& b) {
 
 absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
                                                 const Problem& problem, const v1::Device& device) {
-  auto some = search::FamiliesFor(families, device.backend(), family::v1::ROLE_SEARCH);
+  auto some = FamiliesFor(families, device.backend(), family::v1::ROLE_SEARCH);
   std::stable_sort(some.begin(), some.end(), [](const auto& a, const auto& b) {
     return a->manifest.guess_precedence() > b->manifest.guess_precedence();
   });

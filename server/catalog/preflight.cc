@@ -4,14 +4,18 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "google/protobuf/util/time_util.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/device_profile.h"
+#include "server/base/proto_time.h"
+#include "server/catalog/families.h"
+#include "server/catalog/subject.h"
+#include "server/catalog/trial_time.h"
 #include "server/space/space.h"
 
 namespace attune::catalog {
@@ -20,20 +24,12 @@ namespace {
 constexpr char kProfilePrefix[] = "profile:";
 constexpr char kProfileWithoutDevice[] = "l4";
 
-absl::StatusOr<v1::Device> FindDevice(absl::string_view id, const World& world) {
-  if (id.empty()) return world.devices.empty() ? DeviceProfile(kProfileWithoutDevice) : world.devices.front();
+absl::StatusOr<v1::Device> DeviceOf(absl::string_view id, const Host& host) {
+  if (id.empty()) return DeviceProfile(kProfileWithoutDevice);
   if (absl::StartsWith(id, kProfilePrefix)) return DeviceProfile(absl::StripPrefix(id, kProfilePrefix));
-  for (const v1::Device& device : world.devices) {
-    if (device.id() == id) return device;
-  }
+  if (const v1::Device* device = FindDevice(host, id); device != nullptr) return *device;
   return absl::NotFoundError(absl::StrCat(
-      "device_id is ", Quoted(id), ", which is not on this host; profile:<name> stands ", "for one that is not here"));
-}
-
-bool Wanted(const space::Family& family, const v1::PreflightRequest& request, const v1::Device& device) {
-  if (family.manifest.role() > family::v1::ROLE_SEARCH || family.manifest.backend() != device.backend()) return false;
-  return request.families().empty() ||
-         std::find(request.families().begin(), request.families().end(), family.name()) != request.families().end();
+      "device_id is ", Quoted(id), ", which is not on this host; profile:<name> stands for one that is not here"));
 }
 
 // Most variants that an answer lists: some 3 MB.
@@ -121,77 +117,59 @@ class Count {
   bool cut_ = false;
 };
 
-// Trials under today's toolchain and driver as "<source hash> <variant>". The time they took together is returned.
-std::set<std::string> KnownVariants(const Problem& problem, const v1::Device& device, const World& world,
-                                    store::Store* store) {
+// Trials under today's toolchain and driver as "<source hash> <variant>".
+absl::StatusOr<std::set<std::string>> KnownVariants(const Problem& problem, const v1::Device& device, const Host& host,
+                                                    store::Store& store) {
   std::set<std::string> known;
-  const auto toolchain = world.toolchains.find(device.backend());
-  if (toolchain == world.toolchains.end()) return known;
-  v1::Dependencies today;
-  today.set_toolchain(toolchain->second);
-  today.set_driver(device.driver());
-  today.set_device_fingerprint(device.fingerprint());
-  const auto trials = store->KnownTrials(ToText(problem), device.id(), v1::POLICY_HOT, today);
-  if (!trials.ok()) return known;
+  const absl::StatusOr<std::string> toolchain = Toolchain(host, device.backend());
+  if (!toolchain.ok()) return known;  // nothing was compiled here
+  const Subject subject{problem, ToText(problem), device, kDefaultPolicy, *toolchain};
+  const absl::StatusOr<std::vector<v1::Trial>> trials = KnownToday(store, subject);
+  if (!trials.ok()) return trials.status();
   for (const v1::Trial& trial : *trials) {
     known.insert(absl::StrCat(trial.dependencies().source_hash(), " ", trial.variant().text()));
   }
   return known;
 }
 
-}  // namespace
-
-// From the times that the last ones of the newest job ended at.
-absl::Duration RecentTrialTime(const v1::Device& device, store::Store* store) {
-  v1::TrialFilter filter;
-  filter.set_device_id(device.id());
-  const auto page = store->ListTrials(filter, v1::ListTrialsRequest::ORDER_NEWEST, 100, "");
-  if (!page.ok() || page->items.size() < 2) return absl::ZeroDuration();
-  const std::string& job = page->items.front().job();
-  auto same_job = [&job](const v1::Trial& trial) { return trial.job() == job; };
-  const auto end = std::find_if_not(page->items.begin(), page->items.end(), same_job);
-  const auto count = end - page->items.begin();
-  if (count < 2) return absl::ZeroDuration();
-  using google::protobuf::util::TimeUtil;
-  const int64_t nanoseconds = TimeUtil::TimestampToNanoseconds(page->items.front().finish_time()) -
-                              TimeUtil::TimestampToNanoseconds((end - 1)->finish_time());
-  return absl::Nanoseconds(nanoseconds) / (count - 1);
+// What is said of the grids of all the variants there are.
+void WarnOfGrids(const Count& count, const v1::Device& device, v1::PreflightResponse& response) {
+  // Whatever the listed families launch, one that is not listed may launch more.
+  if (!count.every_grid_is_known()) return;
+  if (count.largest_grid() == 0) {
+    response.add_warnings("no kernel family has a variant for this problem on this device");
+  } else if (count.largest_grid() < device.compute_units()) {
+    response.add_warnings(absl::StrCat("the largest grid any variant launches is ", count.largest_grid(), " CTAs for ",
+                                       device.compute_units(), " SMs: part of the device stays idle"));
+  }
 }
 
-absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request, const World& world,
-                                                store::Store* store, const space::Stopped& stopped) {
+}  // namespace
+
+absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request, const Host& host,
+                                                store::Store& store, const space::Stopped& stopped) {
   const absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
-  const absl::StatusOr<v1::Device> device = FindDevice(request.device_id(), world);
+  const absl::StatusOr<v1::Device> device = DeviceOf(request.device_id(), host);
   if (!device.ok()) return device.status();
-
   v1::PreflightResponse response;
   *response.mutable_problem() = ToProto(*problem);
   *response.mutable_device() = *device;
-  const std::set<std::string> known = KnownVariants(*problem, *device, world, store);
-  Count count(request, *problem, *device, known, stopped, &response);
+  const absl::StatusOr<std::set<std::string>> known = KnownVariants(*problem, *device, host, store);
+  if (!known.ok()) return known.status();
+  Count count(request, *problem, *device, *known, stopped, &response);
   int64_t left = 0;
-  for (const auto& family : world.families) {
-    if (!Wanted(*family, request, *device)) continue;
+  const std::vector<std::string> names(request.families().begin(), request.families().end());
+  for (const auto& family : FamiliesFor(host.families, device->backend(), family::v1::ROLE_SEARCH, names)) {
     auto counted = count.Of(family);
     if (!counted.ok()) return counted.status();
     if (counted->compiles() > 0) left += counted->variants() - counted->known();
     *response.add_families() = *std::move(counted);
   }
-  if (left > 0) {
-    if (const absl::Duration each = RecentTrialTime(*device, store); each > absl::ZeroDuration()) {
-      *response.mutable_estimate() =
-          google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(each * left));
-    }
-  }
-  if (!count.every_grid_is_known()) {
-    // Whatever the listed families launch, another may launch more.
-  } else if (count.largest_grid() == 0) {
-    response.add_warnings("no kernel family has a variant for this problem on this device");
-  } else if (count.largest_grid() < device->compute_units()) {
-    response.add_warnings(absl::StrCat("the largest grid any variant launches is ", count.largest_grid(), " CTAs for ",
-                                       device->compute_units(), " SMs: part of the device stays idle"));
-  }
+  const absl::StatusOr<absl::Duration> each = RecentTrialTime(*device, store);
+  if (!each.ok()) return each.status();
+  if (left > 0 && *each > absl::ZeroDuration()) SetDuration(*each * left, response.mutable_estimate());
+  WarnOfGrids(count, *device, response);
   if (absl::StartsWith(device->id(), kProfilePrefix)) {
     response.add_warnings(absl::StrCat(device->id(), " is a set of limits: variants can be listed, not run"));
   }

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "server/promotion/contest.h"
+#include "proto/attune/problem.h"
+#include "server/catalog/families.h"
 #include "server/search/exhaustive_strategy.h"
+#include "server/search/todays_variant.h"
 #include "server/trials/reference.h"
-#include "server/trials/trial_phase.h"
+#include "server/trials/subject.h"
+#include "server/trials/trial.h"
 
 namespace attune::jobs {
 namespace {
@@ -49,80 +51,110 @@ void Conclude(const std::string& text, const v1::Trial& tried, const promotion::
                                                          : contest.why);
 }
 
-}  // namespace
+// What is evaluated: a variant that is feasible for the subject. NotFound, InvalidArgument and FailedPrecondition say
+// what is wrong with the one that a request names.
+struct Question {
+  catalog::Subject subject;
+  space::Variant variant;
+};
 
-absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, const search::Subject& subject,
-                                                const std::vector<std::shared_ptr<const space::Family>>& families) {
-  std::string text = variant.text();
-  if (text.empty()) {
-    text = absl::StrCat(
-        variant.family(), ":",
-        absl::StrJoin(variant.parameters(), ",", [](std::string* out, const v1::ParameterValue& parameter) {
-          absl::StrAppend(out, parameter.name(), "=", parameter.value());
-        }));
-  }
-  absl::StatusOr<space::Variant> parsed =
-      space::ParseVariant(text, search::FamiliesFor(families, subject.device.backend(), family::v1::ROLE_SEARCH));
-  if (!parsed.ok()) return parsed.status();
-  if (absl::Status status = space::Feasible(*parsed, subject.problem, subject.device); !status.ok()) return status;
-  return parsed;
+absl::StatusOr<Question> QuestionOf(const v1::EvaluateVariantRequest& request, const v1::Device& device,
+                                    const catalog::Host& host) {
+  const absl::StatusOr<Problem> problem = FromProto(request.problem());
+  if (!problem.ok()) return problem.status();
+  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(*problem, device, request.policy(), host);
+  if (!subject.ok()) return subject.status();
+  absl::StatusOr<space::Variant> variant = space::ParseVariant(
+      request.variant().text(), catalog::FamiliesFor(host.families, device.backend(), family::v1::ROLE_SEARCH));
+  if (!variant.ok()) return variant.status();
+  if (absl::Status status = space::Feasible(*variant, *problem, device); !status.ok()) return status;
+  return Question{*std::move(subject), *std::move(variant)};
 }
 
-absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const search::Subject& subject,
-                                                   const space::Variant& variant,
-                                                   const std::optional<std::string>& pin) {
-  std::vector<space::Variant> contestants = {variant};
-  absl::StatusOr<std::optional<v1::Incumbent>> incumbent = promotion::ServedNow(*context.shop.store, subject);
+// The variant and, where it can run today, the incumbent.
+absl::StatusOr<search::CandidateSet> CandidatesOf(const Question& question, const EvaluateJob::Options& options) {
+  std::vector<space::Variant> variants = {question.variant};
+  const absl::StatusOr<std::optional<v1::Incumbent>> incumbent =
+      options.results.Served(catalog::KeyOf(question.subject));
   if (!incumbent.ok()) return incumbent.status();
   if (incumbent->has_value()) {
     absl::StatusOr<space::Variant> today =
-        promotion::TodaysVariant((*incumbent)->trial(), subject, context.shop.families);
-    if (today.ok()) contestants.push_back(*std::move(today));
+        search::TodaysVariant((*incumbent)->trial(), question.subject, options.host.families);
+    if (today.ok()) variants.push_back(*std::move(today));
   }
-  absl::StatusOr<search::CandidateSet> candidates =
-      search::GatherCandidates(*context.shop.store, {}, contestants, subject);
-  if (!candidates.ok()) return candidates.status();
+  return search::GatherCandidates(options.means.code.store(), {}, variants, question.subject);
+}
 
+promotion::ContestRules RulesOf(const v1::EvaluateVariantRequest& request, const std::string& variant) {
+  promotion::ContestRules rules;
+  rules.near = std::numeric_limits<double>::infinity();
+  rules.least_speedup = kKeepSpeedup;
+  rules.challenger = variant;
+  rules.pin = request.pin();
+  if (request.pin()) rules.why = request.why();
+  return rules;
+}
+
+absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& request, const Question& question,
+                                            const EvaluateJob::Options& options, const JobRun& run) {
+  const trials::Job& job = run.job;
+  const absl::StatusOr<search::CandidateSet> candidates = CandidatesOf(question, options);
+  if (!candidates.ok()) return candidates.status();
   search::ExhaustiveStrategy strategy(candidates->all.size());
-  context.operation.Update([&](v1::Operation& operation) {
-    operation.mutable_progress()->set_trials_total(static_cast<int64_t>(candidates->all.size()));
-    operation.mutable_progress()->set_compiles_total(candidates->compile_keys);
+  job.progress.Change([&](v1::OperationProgress& progress) {
+    progress.set_trials_total(static_cast<int64_t>(candidates->all.size()));
+    progress.set_compiles_total(candidates->compile_keys);
   });
-  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
   trials::TrialPhase::Plan plan;
-  plan.subject = &subject;
+  plan.subject = &question.subject;
   plan.candidates = &*candidates;
   plan.strategy = &strategy;
-  trials::TrialPhase phase(context, std::move(plan));
-  absl::StatusOr<worker::v1::PrepareRequest> prepare = trials::MakePrepareRequest(context, subject);
-  if (!prepare.ok()) return prepare.status();
-  trials::DeviceSession session(context.slot, context.priority, context.operation.stop_token(),
-                                context.operation.waiter());
-  session.Use(*std::move(prepare));
-  SetPhase(context, v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
-  if (absl::Status status = session.Prepare(); !status.ok()) return status;
-  SetPhase(context, v1::OperationProgress::PHASE_TRIALS, absl::StrCat("checking and timing ", variant.ToText()));
-  if (absl::Status status = phase.Run(session); !status.ok()) return status;
+  trials::TrialPhase phase(options.means, job, std::move(plan));
+  const auto use = trials::TakeDevice(run.slot, question.subject, options.host.families, options.means.code, job);
+  if (!use.ok()) return use.status();
+  const std::string text = question.variant.ToText();
+  job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, absl::StrCat("checking and timing ", text));
+  if (absl::Status status = phase.Run(**use); !status.ok()) return status;
 
   v1::EvaluateResult result;
-  const std::string text = variant.ToText();
   const v1::Trial& tried = phase.trials().at(*candidates->Find(text));
-  if (!promotion::Timed(tried)) {
+  if (!trials::Timed(tried)) {
     *result.mutable_trial() = tried;
     result.set_decision(v1::EvaluateResult::DECISION_REVERT);
     result.set_reason(absl::StrCat(Word(tried.verdict()), ": ", tried.detail()));
     return result;
   }
-  promotion::ContestRules rules;
-  rules.near = std::numeric_limits<double>::infinity();
-  rules.least_speedup = kKeepSpeedup;
-  rules.challenger = text;
-  rules.pin = pin.has_value();
-  rules.why = pin.value_or("");
-  absl::StatusOr<promotion::ContestResult> contest = promotion::HoldContest(context, subject, rules, session);
+  const absl::StatusOr<promotion::ContestResult> contest =
+      options.contests.Hold(question.subject, RulesOf(request, text), job, **use);
   if (!contest.ok()) return contest.status();
-  Conclude(text, tried, *contest, pin.has_value(), result);
+  Conclude(text, tried, *contest, request.pin(), result);
   return result;
+}
+
+}  // namespace
+
+JobTerms EvaluateJob::TermsOf(const v1::EvaluateVariantRequest& request) const {
+  JobTerms terms;
+  terms.device_id = request.device_id();
+  return terms;
+}
+
+absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequest& request,
+                                                   const v1::Device& device) const {
+  const absl::StatusOr<Question> question = QuestionOf(request, device, options_.host);
+  if (!question.ok()) return question.status();
+  return JobTitle{absl::StrCat(request.pin() ? "serve " : "evaluate ", question->variant.ToText(), " for ",
+                               question->subject.problem_text, " on ", device.id()),
+                  question->subject.problem_text};
+}
+
+absl::StatusOr<JobKind::Fill> EvaluateJob::RunRequest(const v1::EvaluateVariantRequest& request,
+                                                      const JobRun& run) const {
+  const absl::StatusOr<Question> question = QuestionOf(request, run.slot.device(), options_.host);
+  if (!question.ok()) return question.status();
+  absl::StatusOr<v1::EvaluateResult> result = Evaluate(request, *question, options_, run);
+  if (!result.ok()) return result.status();
+  return [result = *std::move(result)](v1::Operation& operation) { *operation.mutable_evaluate() = result; };
 }
 
 }  // namespace attune::jobs

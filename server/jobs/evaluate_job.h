@@ -1,4 +1,4 @@
-// One given variant against the incumbent: KEEP or REVERT.
+// The kind of job that EvaluateVariant starts: one given variant against the incumbent, KEEP or REVERT.
 //
 // KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2
 // % faster, when there is no incumbent, or when it is the incumbent. A KEEP is a promotion by the rules of promotion.h,
@@ -7,24 +7,33 @@
 #ifndef ATTUNE_SERVER_JOBS_EVALUATE_JOB_H_
 #define ATTUNE_SERVER_JOBS_EVALUATE_JOB_H_
 
-#include <optional>
-#include <string>
-
-#include "absl/status/statusor.h"
-#include "server/jobs/job.h"
-#include "server/search/candidates.h"
+#include "server/catalog/host.h"
+#include "server/catalog/results.h"
+#include "server/jobs/job_kind.h"
+#include "server/promotion/contest.h"
+#include "server/trials/trial_phase.h"
 
 namespace attune::jobs {
 
-// The variant a request names, by `text` or by family and parameters, feasible for the subject. NotFound,
-// InvalidArgument and FailedPrecondition say what is wrong with it.
-absl::StatusOr<space::Variant> RequestedVariant(const v1::Variant& variant, const search::Subject& subject,
-                                                const std::vector<std::shared_ptr<const space::Family>>& families);
+class EvaluateJob final : public JobKindOf<v1::EvaluateVariantRequest> {
+ public:
+  // All outlive it.
+  struct Options {
+    const catalog::Host& host;
+    catalog::Results& results;
+    const trials::TrialPhase::Means& means;
+    const promotion::Contests& contests;
+  };
+  explicit EvaluateJob(const Options& options) : JobKindOf(store::JobKind::kEvaluate), options_(options) {}
 
-// Cancelled when the operation was asked to stop. `pin`: to serve the variant, and why.
-absl::StatusOr<v1::EvaluateResult> EvaluateVariant(JobContext& context, const search::Subject& subject,
-                                                   const space::Variant& variant,
-                                                   const std::optional<std::string>& pin);
+ private:
+  JobTerms TermsOf(const v1::EvaluateVariantRequest& request) const override;
+  absl::StatusOr<JobTitle> AdmitRequest(const v1::EvaluateVariantRequest& request,
+                                        const v1::Device& device) const override;
+  absl::StatusOr<Fill> RunRequest(const v1::EvaluateVariantRequest& request, const JobRun& run) const override;
+
+  const Options options_;
+};
 
 }  // namespace attune::jobs
 

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "server/jobs/testing/tuner_fixture.h"
+#include "server/trials/retry_trials.h"
 
 namespace attune::jobs {
 namespace {
@@ -126,7 +127,7 @@ TEST_F(JobsTest, AJobWhoseTunerEndedIsResumedAndTriesEveryVariantOnce) {
   tuner_->Drain(absl::ZeroDuration());
   EXPECT_TRUE(absl::IsUnavailable(tuner_->Tune(TuneRequest()).status()));
   gate_.Open();
-  tuner_.reset();
+  tuning_.reset();
   EXPECT_THAT(store_.trials(), SizeIs(3));
   EXPECT_FALSE(store_.GetJob(started.name())->operation.done());
 
@@ -319,7 +320,7 @@ TEST_F(JobsTest, TrialsToRetryAreTriedAgainByTheNextJobAndTheirCodeIsCompiledAga
   EXPECT_EQ(store_.trials().size(), 6) << "a verdict holds";
   v1::TrialFilter filter;
   filter.add_verdicts(v1::VERDICT_CRASHED);
-  const auto retried = tuner_->RetryTrials(filter);
+  const auto retried = trials::RetryTrials(filter, store_, host_);
   ASSERT_TRUE(retried.ok()) << retried.status();
   EXPECT_EQ(retried->trials(), 2);
   EXPECT_EQ(retried->codes(), 1);
@@ -332,13 +333,7 @@ TEST_F(JobsTest, TrialsToRetryAreTriedAgainByTheNextJobAndTheirCodeIsCompiledAga
 }
 
 TEST_F(JobsTest, AnIdleDeviceIsReleasedAndPreparedAnewForTheNext) {
-  TunerOptions options;
-  options.store = &store_;
-  options.compiler = &pool_;
-  options.devices = {{"cuda:0", &device_}};
-  options.families = Families(SearchFamily());
-  options.idle_release = absl::Milliseconds(1);
-  tuner_ = *Tuner::Create(options);
+  Start(Families(SearchFamily()), absl::Milliseconds(1));
   Tune();
   while (device_.Count("release") == 0) std::this_thread::yield();
   Tune();
@@ -346,12 +341,15 @@ TEST_F(JobsTest, AnIdleDeviceIsReleasedAndPreparedAnewForTheNext) {
 }
 
 TEST_F(JobsTest, OptionsThatCannotWorkAreRefused) {
-  TunerOptions options;
-  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(options).status()));
-  options.store = &store_;
-  options.compiler = &pool_;
-  options.devices = {{"cuda:3", &device_}};
-  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(options).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(TunerOptions()).status()));
+  TunerOptions without_kinds;
+  without_kinds.store = &store_;
+  EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(without_kinds).status()));
+  Start();
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      Tuning::Create(
+          {.host = host_, .store = store_, .results = *results_, .compiler = pool_, .devices = {{"cuda:3", &device_}}})
+          .status()));
 }
 
 }  // namespace

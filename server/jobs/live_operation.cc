@@ -76,6 +76,10 @@ void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
   changed_();
 }
 
+void LiveOperation::Change(absl::FunctionRef<void(v1::OperationProgress&)> change) {
+  Update([&](v1::Operation& operation) { change(*operation.mutable_progress()); });
+}
+
 void LiveOperation::RequestStop(bool cancel) {
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -13,12 +13,13 @@
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
+#include "server/trials/progress.h"
 #include "server/trials/waiter.h"
 
 namespace attune::jobs {
 
 // Thread-safe.
-class LiveOperation {
+class LiveOperation : public trials::Progress {
  public:
   // `changed` is called after each change, on the thread that made it; it must not block.
   LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow);
@@ -38,6 +39,9 @@ class LiveOperation {
 
   // Changes anything but the name and the title; no effect once it is done.
   void Update(absl::FunctionRef<void(v1::Operation&)> change);
+
+  // Changes its progress.
+  void Change(absl::FunctionRef<void(v1::OperationProgress&)> change) override;
 
   // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
   void RequestStop(bool cancel);

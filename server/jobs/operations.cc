@@ -9,7 +9,7 @@
 #include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
 #include "server/base/sha256.h"
-#include "server/jobs/journal.h"
+#include "server/jobs/job_log.h"
 
 namespace attune::jobs {
 namespace {

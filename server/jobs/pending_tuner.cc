@@ -31,15 +31,6 @@ absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRe
   return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Evaluate(request); });
 }
 
-absl::StatusOr<v1::PlanSweepResponse> PendingTuner::PlanSweep(const v1::SweepRequest& request,
-                                                              const space::Stopped& stopped) {
-  return Ask(tuner_, [&](Tuner& tuner) { return tuner.PlanSweep(request, stopped); });
-}
-
-absl::StatusOr<v1::RetryTrialsResponse> PendingTuner::RetryTrials(const v1::TrialFilter& filter) {
-  return Ask(tuner_, [&filter](Tuner& tuner) { return tuner.RetryTrials(filter); });
-}
-
 absl::StatusOr<v1::Operation> PendingTuner::GetOperation(absl::string_view name) {
   return Ask(tuner_, [name](Tuner& tuner) { return tuner.GetOperation(name); });
 }

@@ -19,9 +19,6 @@ class PendingTuner final : public Tuner {
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) override;
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) override;
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) override;
-  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
-                                                  const space::Stopped& stopped) override;
-  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override;
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override;
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override;
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override;

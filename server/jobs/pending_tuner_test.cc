@@ -13,8 +13,7 @@ using PendingTunerTest = TunerTest;
 TEST_F(PendingTunerTest, SaysTryAgainUntilTheTunerArrives) {
   PendingTuner pending;
   EXPECT_EQ(pending.Tune(TuneRequest()).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(pending.PlanSweep({}, nullptr).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(pending.RetryTrials({}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(pending.Sweep({}).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(pending.GetOperation("operations/1").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(pending.Watch("operations/1", [](const v1::Operation&) {}).status().code(), absl::StatusCode::kUnavailable);
   pending.Drain(absl::ZeroDuration());

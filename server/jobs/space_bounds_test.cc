@@ -32,13 +32,12 @@ constexpr char kEntangled[] = R"(constraints { expr: "A + B + C + D + E + F + G 
 class SpaceBoundsTest : public TunerTest {
  protected:
   v1::PreflightResponse Preflight(std::shared_ptr<const space::Family> family) {
-    catalog::World world;
-    world.devices = {device_.device()};
-    world.families = Families(std::move(family));
+    const catalog::Host host = catalog::FakeHost(Families(std::move(family)));
     v1::PreflightRequest request;
     *request.mutable_problem() = TuneRequest().problem();
+    request.set_device_id("cuda:0");
     request.set_list_variants(true);
-    return *catalog::Preflight(request, world, &store_);
+    return *catalog::Preflight(request, host, store_);
   }
   static v1::TuneRequest RandomRequest(int trials) {
     v1::TuneRequest request = TuneRequest();
@@ -117,23 +116,22 @@ TEST_F(SpaceBoundsTest, AListOfVariantsHasAnEndAndSaysSo) {
 }
 
 TEST_F(SpaceBoundsTest, CountingEndsWhenNobodyWaits) {
-  catalog::World world;
-  world.devices = {device_.device()};
-  world.families = Families(Billion(kEntangled));
+  const catalog::Host host = catalog::FakeHost(Families(Billion(kEntangled)));
   v1::PreflightRequest request;
   *request.mutable_problem() = TuneRequest().problem();
-  EXPECT_EQ(catalog::Preflight(request, world, &store_, [] { return true; }).status().code(),
+  request.set_device_id("cuda:0");
+  EXPECT_EQ(catalog::Preflight(request, host, store_, [] { return true; }).status().code(),
             absl::StatusCode::kCancelled);
 }
 
 TEST_F(SpaceBoundsTest, AGuessIsFoundWithoutCounting) {
-  catalog::World world;
-  world.devices = {device_.device()};
-  world.families = Families(Billion(kEntangled));
-  auto lookup = catalog::Lookup::Create(&store_, world);
+  const catalog::Host host = catalog::FakeHost(Families(Billion(kEntangled)));
+  auto results = catalog::Results::Load(store_, host);
   v1::GetBestRequest request;
   *request.mutable_problem() = TuneRequest().problem();
-  const auto best = (*lookup)->GetBest(request);
+  request.set_device_id("cuda:0");
+  request.set_policy(v1::POLICY_HOT);
+  const auto best = (*results)->GetBest(request);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_HEURISTIC);
 }

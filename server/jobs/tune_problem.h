@@ -1,24 +1,20 @@
-// Tuning one problem on one device: the whole loop, for Tune and for each problem of a sweep.
+// Tuning one problem on one device: the whole loop, for a tune job and for each problem of a sweep.
 #ifndef ATTUNE_SERVER_JOBS_TUNE_PROBLEM_H_
 #define ATTUNE_SERVER_JOBS_TUNE_PROBLEM_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/jobs/job.h"
-#include "server/search/candidates.h"
+#include "attune/v1/service.pb.h"
+#include "server/catalog/results.h"
+#include "server/promotion/contest.h"
+#include "server/search/search_spec.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
+#include "server/trials/reference.h"
+#include "server/trials/trial_phase.h"
 
 namespace attune::jobs {
-
-struct TuneSpec {
-  search::Subject subject;
-  std::vector<std::string> families;  // empty: all that apply
-  v1::Strategy strategy;
-  uint64_t seed = 1;  // where the strategy names none
-  bool retry_known = false;
-};
 
 struct TuneOutcome {
   v1::TuneResult result;
@@ -26,20 +22,24 @@ struct TuneOutcome {
   int64_t compiles = 0;
 };
 
-// The subject of a request. Unavailable when the device's back end has no compiler here, FailedPrecondition when the
-// problem cannot fit the memory there is (verify/footprint.h).
-absl::StatusOr<search::Subject> MakeSubject(const Workshop& shop, const trials::DeviceSlot& slot,
-                                            const v1::Problem& problem, v1::Policy policy);
+// Tunes for all jobs. Thread-safe; what it is given outlives it.
+class ProblemTuner {
+ public:
+  struct Options {
+    catalog::Results& results;
+    const trials::Families& families;
+    const trials::TrialPhase::Means& means;
+    const promotion::Contests& contests;
+  };
+  explicit ProblemTuner(const Options& options) : options_(options) {}
 
-// What would be tried now, the incumbent's variant included when it is feasible today.
-absl::StatusOr<search::CandidateSet> CandidatesNow(const Workshop& shop, const TuneSpec& spec,
-                                                   const space::Stopped& stopped = nullptr);
+  // Cancelled when the job was asked to stop.
+  absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
+                                   const trials::Job& job) const;
 
-// How many of them the strategy would ask for that have no trial yet, time limits left out.
-int64_t CountUntried(const search::CandidateSet& candidates, const TuneSpec& spec);
-
-// Cancelled when the operation was asked to stop.
-absl::StatusOr<TuneOutcome> TuneProblem(JobContext& context, const TuneSpec& spec);
+ private:
+  const Options options_;
+};
 
 }  // namespace attune::jobs
 

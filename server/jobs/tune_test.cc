@@ -36,7 +36,7 @@ TEST_F(TuneTest, TriesEveryVariantOnceAndServesTheFastest) {
   ASSERT_TRUE(served.ok());
   EXPECT_EQ(served->trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(served->job(), done.name());
-  EXPECT_EQ(promoted(), 1);
+  EXPECT_EQ(changes(), 1);
 }
 
 TEST_F(TuneTest, ATrialSaysAllItDependsOn) {
@@ -271,7 +271,7 @@ TEST_F(TuneTest, NothingRightIsNoWinner) {
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_FALSE(done.tune().has_incumbent());
   EXPECT_FALSE(done.tune().has_winner());
-  EXPECT_EQ(promoted(), 0);
+  EXPECT_EQ(changes(), 0);
 }
 
 TEST_F(TuneTest, RacingGivesTheLeadersTimeToThoseAfterIt) {

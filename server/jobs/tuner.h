@@ -1,4 +1,4 @@
-// Jobs: starting, watching, cancelling and resuming them; and the incumbents they promote, held in memory for look-ups.
+// Jobs: starting, watching, cancelling and resuming them.
 //
 // Thread-safe. Jobs run on threads of the tuner's own; on each device one trial at a time, interactive jobs before
 // background ones between any two trials.
@@ -16,25 +16,19 @@
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
-#include "server/space/family.h"
-#include "server/space/space.h"
+#include "server/jobs/job_kind.h"
 #include "server/store/store.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/device_worker.h"
 
 namespace attune::jobs {
 
 struct TunerOptions {
   // All live longer than the tuner.
   store::Store* store = nullptr;
-  supervisor::CompilePool* compiler = nullptr;
-  std::map<std::string, supervisor::DeviceWorker*> devices;    // by id
-  std::vector<std::shared_ptr<const space::Family>> families;  // of every role
-  int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
-  int play_off_size = 6;
+  std::map<std::string, supervisor::DeviceWorker*> devices;  // by id
+  std::map<store::JobKind, const JobKind*> kinds;
   absl::Duration idle_release = absl::Seconds(60);
-  Clock clock = SteadyNow;  // of elapsed times and budgets
-  // Called on a job's thread with what is served after each contest, promoted in it or confirmed: for the look-up.
-  std::function<void(const v1::Incumbent&)> promoted;
+  Clock clock = SteadyNow;  // of elapsed times
 };
 
 class Tuner {
@@ -46,16 +40,11 @@ class Tuner {
   virtual absl::Status Resume() = 0;
 
   // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one with
-  // the same request_id. FailedPrecondition when the device is not here or no family applies; Unavailable after Drain.
+  // the same request_id. FailedPrecondition when the device is not here or the kind of job refuses the request;
+  // Unavailable after Drain.
   virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
-
-  // What Sweep would do with the request. Starts nothing. Cancelled when `stopped` (plan_sweep.h).
-  virtual absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
-                                                          const space::Stopped& stopped = nullptr) = 0;
-  // Has the trials that fit tried again by the next job of their problems. Starts nothing.
-  virtual absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) = 0;
 
   virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::Operation> Cancel(absl::string_view name) = 0;

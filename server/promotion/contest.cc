@@ -10,10 +10,10 @@
 #include "absl/time/clock.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
-#include "server/jobs/journal.h"
 #include "server/promotion/play_off.h"
 #include "server/search/exhaustive_strategy.h"
-#include "server/trials/trial_phase.h"
+#include "server/search/todays_variant.h"
+#include "server/trials/trial.h"
 
 namespace attune::promotion {
 namespace {
@@ -21,14 +21,14 @@ namespace {
 // One job's way from what is known of a problem to a decision.
 class Contest {
  public:
-  Contest(jobs::JobContext& context, const search::Subject& subject, const ContestRules& rules,
-          trials::DeviceSession& session)
-      : context_(context), subject_(subject), rules_(rules), session_(session) {}
+  Contest(const Contests::Options& options, const catalog::Subject& subject, const ContestRules& rules,
+          const trials::Job& job, trials::DeviceUse& use)
+      : options_(options), subject_(subject), rules_(rules), job_(job), use_(use) {}
 
   absl::StatusOr<ContestResult> Hold() {
     // Each further round is owed to a promotion of another job.
     while (true) {
-      absl::StatusOr<std::optional<v1::Incumbent>> served = ServedNow(*context_.shop.store, subject_);
+      absl::StatusOr<std::optional<v1::Incumbent>> served = options_.results.Served(catalog::KeyOf(subject_));
       if (!served.ok()) return served.status();
       ContestResult result;
       result.before = *served;
@@ -58,7 +58,7 @@ class Contest {
   }
 
   absl::StatusOr<bool> StillServed(const std::optional<v1::Incumbent>& incumbent) const {
-    absl::StatusOr<std::optional<v1::Incumbent>> now = ServedNow(*context_.shop.store, subject_);
+    absl::StatusOr<std::optional<v1::Incumbent>> now = options_.results.Served(catalog::KeyOf(subject_));
     if (!now.ok()) return now.status();
     if (incumbent.has_value() != now->has_value()) return false;
     return !incumbent.has_value() || incumbent->name() == (*now)->name();
@@ -74,14 +74,15 @@ class Contest {
       standing.contestant = trials_.size();
       trials_[trials_.size()] = **std::move(own);
     }
-    absl::StatusOr<std::vector<v1::Trial>> known = search::KnownToday(*context_.shop.store, subject_);
+    absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store(), subject_);
     if (!known.ok()) return known.status();
     for (v1::Trial& trial : *known) {
       const std::string& text = trial.variant().text();
-      if (!Timed(trial) || !IsOfToday(trial) || (!rules_.challenger.empty() && text != rules_.challenger)) continue;
+      if (!trials::Timed(trial) || !IsOfToday(trial) || (!rules_.challenger.empty() && text != rules_.challenger))
+        continue;
       if (standing.contestant.has_value() && trials_.at(*standing.contestant).variant().text() == text) continue;
       // Constraints may have changed since, which no source hash tells.
-      if (!TodaysVariant(trial, subject_, context_.shop.families).ok()) continue;
+      if (!search::TodaysVariant(trial, subject_, options_.families).ok()) continue;
       trials_[trials_.size()] = std::move(trial);
     }
     return standing;
@@ -95,20 +96,20 @@ class Contest {
     standing.exists = true;
     standing.pinned = incumbent->pinned();
     const std::string& text = incumbent->trial().variant().text();
-    absl::StatusOr<space::Variant> variant = TodaysVariant(incumbent->trial(), subject_, context_.shop.families);
+    absl::StatusOr<space::Variant> variant = search::TodaysVariant(incumbent->trial(), subject_, options_.families);
     if (!variant.ok()) {
       standing.absence = absl::StrCat("(", text, ") is no longer among the variants");
       return std::nullopt;
     }
-    const v1::Dependencies today = search::DependenciesOf(*variant->family, subject_);
-    standing.stale = !search::SameDependencies(incumbent->trial().dependencies(), today);
+    const v1::Dependencies today = catalog::DependenciesOf(*variant->family, subject_);
+    standing.stale = !catalog::SameDependencies(incumbent->trial().dependencies(), today);
     absl::StatusOr<v1::Trial> trial =
-        context_.shop.store->FindTrial({subject_.problem_text, subject_.device.id(), text, subject_.policy, today});
+        store().FindTrial({subject_.problem_text, subject_.device.id(), text, subject_.policy, today});
     if (absl::IsNotFound(trial.status())) trial = TryNow(*std::move(variant));
     if (!trial.ok()) return trial.status();
     // Times that would not settle say nothing against the trial that it was promoted with.
     if (trial->verdict() == v1::VERDICT_UNSTABLE && !standing.stale) return incumbent->trial();
-    if (!Timed(*trial)) {
+    if (!trials::Timed(*trial)) {
       standing.absence = absl::StrCat("(", text, ") failed with today's sources and driver: ", Word(trial->verdict()),
                                       " ", trial->detail());
       return std::nullopt;
@@ -119,25 +120,24 @@ class Contest {
   // The incumbent has changed, by a roll-back or another job, to a variant that has no trial under today's
   // dependencies.
   absl::StatusOr<v1::Trial> TryNow(space::Variant variant) {
-    jobs::SetPhase(context_, v1::OperationProgress::PHASE_TRIALS,
-                   "the incumbent, never measured with today's sources and driver");
-    absl::StatusOr<search::CandidateSet> alone =
-        search::GatherCandidates(*context_.shop.store, {}, {std::move(variant)}, subject_);
+    job_.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS,
+                           "the incumbent, never measured with today's sources and driver");
+    absl::StatusOr<search::CandidateSet> alone = search::GatherCandidates(store(), {}, {std::move(variant)}, subject_);
     if (!alone.ok()) return alone.status();
     search::ExhaustiveStrategy strategy(alone->all.size());
     trials::TrialPhase::Plan plan;
     plan.subject = &subject_;
     plan.candidates = &*alone;
     plan.strategy = &strategy;
-    trials::TrialPhase phase(context_, std::move(plan));
-    if (absl::Status status = phase.Run(session_); !status.ok()) return status;
+    trials::TrialPhase phase(options_.means, job_, std::move(plan));
+    if (absl::Status status = phase.Run(use_); !status.ok()) return status;
     const v1::Trial& trial = phase.trials().at(0);
     if (trial.verdict() == v1::VERDICT_LOST) return Lost(trial);
     return trial;
   }
 
   bool IsOfToday(const v1::Trial& trial) const {
-    const auto& families = context_.shop.families;
+    const auto& families = options_.families;
     return std::any_of(families.begin(), families.end(), [&](const auto& family) {
       return family->name() == trial.variant().family() && family->source_hash == trial.dependencies().source_hash();
     });
@@ -157,20 +157,20 @@ class Contest {
   absl::StatusOr<std::vector<size_t>> PlayOffAll(const Standing& standing) {
     while (true) {
       const std::vector<size_t> field =
-          PickContestants(trials_, context_.shop.play_off_size, standing.contestant, rules_.near);
+          PickContestants(trials_, options_.play_off_size, standing.contestant, rules_.near);
       if (field.empty()) return field;
       absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
       if (!contestants.ok()) return contestants.status();
-      jobs::SetPhase(context_, v1::OperationProgress::PHASE_PLAY_OFF,
-                     absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
-                                  ", checked on fresh data and timed in turn"));
+      job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
+                             absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
+                                          ", checked on fresh data and timed in turn"));
       absl::StatusOr<std::vector<v1::Trial>> results =
-          PlayOff(context_, subject_, *contestants,
-                  SeedFrom(absl::StrCat(context_.operation.name(), " ", subject_.problem_text)), session_);
+          PlayOff(subject_, *contestants, SeedFrom(absl::StrCat(job_.name, " ", subject_.problem_text)),
+                  options_.means.code, job_, use_);
       if (!results.ok()) return results.status();
       bool whole = true;
       for (size_t i = 0; i < field.size(); ++i) {
-        if (Timed((*results)[i])) continue;
+        if (trials::Timed((*results)[i])) continue;
         if (absl::Status status = Exclude(field[i], std::move((*results)[i])); !status.ok()) return status;
         whole = false;
       }
@@ -184,7 +184,7 @@ class Contest {
     std::vector<Contestant> contestants;
     for (size_t index : field) {
       const v1::Trial& trial = trials_.at(index);
-      absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), context_.shop.families);
+      absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), options_.families);
       if (!variant.ok()) return variant.status();
       absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), subject_);
       if (!candidate.ok()) return candidate.status();
@@ -196,12 +196,12 @@ class Contest {
   // Who was right once and is not on fresh data.
   absl::Status Exclude(size_t index, v1::Trial trial) {
     trial.set_detail(absl::StrCat("second check, on fresh data: ", trial.detail()));
-    trial.set_job(context_.operation.name());
+    trial.set_job(job_.name);
     trial.clear_identical_to();
     trial.clear_compile_ms();
     if (trial.verdict() == v1::VERDICT_OK) trial.set_verdict(v1::VERDICT_UNSTABLE);  // right, but without a timing
     SetTimestamp(absl::Now(), trial.mutable_finish_time());
-    absl::StatusOr<std::string> name = context_.shop.store->AppendTrial(trial);
+    absl::StatusOr<std::string> name = store().AppendTrial(trial);
     if (!name.ok()) return name.status();
     trial.set_name(*std::move(name));
     trial.clear_recipe();
@@ -247,7 +247,7 @@ class Contest {
     decision.best = standing.contestant;
     decision.why = "not pinned: its code is that of the incumbent, byte for byte";
     for (const auto& [index, trial] : trials_) {
-      if (is_challenger(index) && !Timed(trial)) decision.why = absl::StrCat("not pinned: ", trial.detail());
+      if (is_challenger(index) && !trials::Timed(trial)) decision.why = absl::StrCat("not pinned: ", trial.detail());
     }
     return decision;
   }
@@ -264,48 +264,31 @@ class Contest {
     const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
     incumbent.set_pinned(rules_.pin || (same && before->pinned()));
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
-    incumbent.set_job(context_.operation.name());
+    incumbent.set_job(job_.name);
     incumbent.set_why(decision.why);
     for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
-    return context_.shop.store->Promote(incumbent, before.has_value() ? before->name() : "");
+    return options_.results.Promote(incumbent, before);
   }
 
-  jobs::JobContext& context_;
-  const search::Subject& subject_;
-  const ContestRules rules_;
-  trials::DeviceSession& session_;
+  store::Store& store() const { return options_.means.code.store(); }
+
+  const Contests::Options& options_;
+  const catalog::Subject& subject_;
+  const ContestRules& rules_;
+  const trials::Job& job_;
+  trials::DeviceUse& use_;
   std::map<size_t, v1::Trial> trials_;  // of this round
   std::vector<v1::Trial> timed_;        // of the last field
 };
 
 }  // namespace
 
-absl::StatusOr<std::optional<v1::Incumbent>> ServedNow(store::Store& store, const search::Subject& subject) {
-  absl::StatusOr<v1::Incumbent> incumbent =
-      store.GetIncumbent(subject.problem_text, subject.device.id(), subject.policy);
-  if (absl::IsNotFound(incumbent.status())) return std::nullopt;
-  if (!incumbent.ok()) return incumbent.status();
-  return *std::move(incumbent);
-}
-
-absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const search::Subject& subject,
-                                             const std::vector<std::shared_ptr<const space::Family>>& families) {
-  absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), families);
-  if (!variant.ok()) return variant.status();
-  if (variant->family->manifest.backend() != subject.device.backend()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("kernel family ", variant->family->name(), " is not for ", subject.device.id()));
-  }
-  if (absl::Status status = space::Feasible(*variant, subject.problem, subject.device); !status.ok()) return status;
-  return variant;
-}
-
-absl::StatusOr<ContestResult> HoldContest(jobs::JobContext& context, const search::Subject& subject,
-                                          const ContestRules& rules, trials::DeviceSession& session) {
-  absl::StatusOr<ContestResult> result = Contest(context, subject, rules, session).Hold();
-  if (result.ok() && result->promoted) jobs::LogPromotion(result->before, *result->served);
+absl::StatusOr<ContestResult> Contests::Hold(const catalog::Subject& subject, const ContestRules& rules,
+                                             const trials::Job& job, trials::DeviceUse& use) const {
+  absl::StatusOr<ContestResult> result = Contest(options_, subject, rules, job, use).Hold();
   // Ties may have changed even where the incumbent has not.
-  if (result.ok() && result->served.has_value()) context.shop.promoted(*result->served);
+  if (result.ok() && !result->promoted && result->served.has_value())
+    options_.results.TrialsAdded(catalog::KeyOf(subject));
   return result;
 }
 

@@ -12,18 +12,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/jobs/job.h"
+#include "server/catalog/results.h"
+#include "server/catalog/subject.h"
 #include "server/promotion/promotion.h"
-#include "server/search/candidates.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
+#include "server/trials/reference.h"
+#include "server/trials/trial_phase.h"
 
 namespace attune::promotion {
-
-// The incumbent of a problem; nullopt when there is none.
-absl::StatusOr<std::optional<v1::Incumbent>> ServedNow(store::Store& store, const search::Subject& subject);
-
-// A trial's variant as today's families have it, feasible for the subject; otherwise why not.
-absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const search::Subject& subject,
-                                             const std::vector<std::shared_ptr<const space::Family>>& families);
 
 struct ContestRules {
   double near = 1.10;          // who plays off: promotion.h, PickContestants
@@ -42,11 +39,26 @@ struct ContestResult {
   std::vector<v1::Trial> play_off;  // all that were timed in it, best first; with recipes
 };
 
-// Plays off the best and the incumbent, checked on fresh data; who fails there is recorded as a trial and out. An
-// incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h.
-// Unavailable when the infrastructure lost the incumbent's trial.
-absl::StatusOr<ContestResult> HoldContest(jobs::JobContext& context, const search::Subject& subject,
-                                          const ContestRules& rules, trials::DeviceSession& session);
+// Holds contests for all jobs. Thread-safe; what it is given outlives it.
+class Contests {
+ public:
+  struct Options {
+    catalog::Results& results;
+    const trials::Families& families;
+    const trials::TrialPhase::Means& means;
+    size_t play_off_size = 6;
+  };
+  explicit Contests(const Options& options) : options_(options) {}
+
+  // Plays off the best and the incumbent, checked on fresh data; who fails there is recorded as a trial and out. An
+  // incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h.
+  // Unavailable when the infrastructure lost the incumbent's trial.
+  absl::StatusOr<ContestResult> Hold(const catalog::Subject& subject, const ContestRules& rules, const trials::Job& job,
+                                     trials::DeviceUse& use) const;
+
+ private:
+  const Options options_;
+};
 
 }  // namespace attune::promotion
 

@@ -117,7 +117,7 @@ TEST_F(ContestTest, AnIncumbentNeverMeasuredWithTodaysSourcesIsMeasuredAndCompar
   Start();
   Tune();
   Promote("tiles:BLOCK=16,SPLITS=1");
-  Start(jobs::Families(jobs::SearchFamily("source two")));
+  Start(catalog::Families(catalog::SearchFamily("source two")));
   // While the job plays off, a roll-back serves what it has not tried.
   DuringPlayOffs(1, [this] { EXPECT_TRUE(store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "", "").ok()); });
   const v1::Operation done = Tune(OfOneTrial());
@@ -136,7 +136,7 @@ TEST_F(ContestTest, AnIncumbentThatFailsTodayGivesWay) {
     if (jobs::Seen(request.candidate()) == "64/4") response.set_verdict(v1::VERDICT_WRONG_RESULT);
     return response;
   });
-  Start(jobs::Families(jobs::SearchFamily("source two")));
+  Start(catalog::Families(catalog::SearchFamily("source two")));
   const v1::Operation done = Tune();
   EXPECT_TRUE(done.tune().promoted());
   EXPECT_NE(Served(), "tiles:BLOCK=64,SPLITS=2");

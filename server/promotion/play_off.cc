@@ -10,11 +10,9 @@
 namespace attune::promotion {
 namespace {
 
-absl::StatusOr<worker::v1::Candidate> Ready(const jobs::JobContext& context, const search::Subject& subject,
-                                            const search::Candidate& candidate) {
-  absl::StatusOr<trials::CodePtr> code = trials::GetGoodCode(
-      *context.shop.store, *context.shop.compiler, *candidate.variant.family, candidate.spec, subject.device,
-      subject.toolchain, jobs::CompilePriority(context.priority, true), context.operation.stop_token());
+absl::StatusOr<worker::v1::Candidate> Ready(const search::Candidate& candidate, const catalog::Subject& subject,
+                                            const trials::CodeSource& source, const trials::Job& job) {
+  absl::StatusOr<trials::CodePtr> code = source.Get(*candidate.variant.family, candidate.spec, subject, job);
   if (!code.ok()) return code.status();
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
   if (!recipe.ok()) return recipe.status();
@@ -25,9 +23,8 @@ absl::StatusOr<worker::v1::Candidate> Ready(const jobs::JobContext& context, con
   return contestant;
 }
 
-absl::StatusOr<worker::v1::PlayOffResponse> Ask(const worker::v1::PlayOffRequest& request,
-                                                trials::DeviceSession& session) {
-  absl::StatusOr<worker::v1::PlayOffResponse> response = session.PlayOff(request);
+absl::StatusOr<worker::v1::PlayOffResponse> Ask(const worker::v1::PlayOffRequest& request, trials::DeviceUse& use) {
+  absl::StatusOr<worker::v1::PlayOffResponse> response = use.PlayOff(request);
   if (response.ok() && response->results_size() != request.candidates_size()) {
     return absl::InternalError(absl::StrCat("the device worker answered with ", response->results_size(),
                                             " results for ", request.candidates_size(), " contestants"));
@@ -45,21 +42,22 @@ void Take(worker::v1::TrialResponse& result, v1::Trial& trial) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::Trial>> PlayOff(jobs::JobContext& context, const search::Subject& subject,
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::Subject& subject,
                                                const std::vector<Contestant>& contestants, uint64_t fresh_seed,
-                                               trials::DeviceSession& session) {
+                                               const trials::CodeSource& code, const trials::Job& job,
+                                               trials::DeviceUse& use) {
   std::vector<v1::Trial> results;
   worker::v1::PlayOffRequest request;
   request.set_policy(subject.policy);
   request.set_fresh_seed(fresh_seed);
   for (const Contestant& contestant : contestants) {
-    absl::StatusOr<worker::v1::Candidate> ready = Ready(context, subject, contestant.candidate);
+    absl::StatusOr<worker::v1::Candidate> ready = Ready(contestant.candidate, subject, code, job);
     if (!ready.ok()) return ready.status();
     v1::Trial& trial = results.emplace_back(contestant.trial);
     *trial.mutable_recipe() = ready->recipe();
     *request.add_candidates() = *std::move(ready);
   }
-  absl::StatusOr<worker::v1::PlayOffResponse> response = Ask(request, session);
+  absl::StatusOr<worker::v1::PlayOffResponse> response = Ask(request, use);
   if (response.ok()) {
     for (size_t i = 0; i < results.size(); ++i) Take(*response->mutable_results(static_cast<int>(i)), results[i]);
     return results;
@@ -74,7 +72,7 @@ absl::StatusOr<std::vector<v1::Trial>> PlayOff(jobs::JobContext& context, const 
     worker::v1::PlayOffRequest alone = request;
     alone.clear_candidates();
     *alone.add_candidates() = request.candidates(static_cast<int>(i));
-    absl::StatusOr<worker::v1::PlayOffResponse> single = Ask(alone, session);
+    absl::StatusOr<worker::v1::PlayOffResponse> single = Ask(alone, use);
     if (single.ok()) {
       Take(*single->mutable_results(0), results[i]);
     } else if (absl::IsCancelled(single.status()) || absl::IsFailedPrecondition(single.status())) {

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/jobs/job.h"
+#include "server/catalog/subject.h"
 #include "server/search/candidates.h"
+#include "server/trials/code.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
 
 namespace attune::promotion {
 
@@ -18,10 +21,11 @@ struct Contestant {
 
 // One play-off. Returns the contestants' trials in the same order with this play-off's verdict, detail, accuracy and
 // timing; with recipes. One whose check failed has the verdict that says how, as has one that takes the device's worker
-// down (workers.h, DeviceWorker); one whose answer is lost otherwise is LOST. `fresh_seed` 0 leaves the check out.
-absl::StatusOr<std::vector<v1::Trial>> PlayOff(jobs::JobContext& context, const search::Subject& subject,
+// down (supervisor/device_worker.h); one whose answer is lost otherwise is LOST. `fresh_seed` 0 leaves the check out.
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::Subject& subject,
                                                const std::vector<Contestant>& contestants, uint64_t fresh_seed,
-                                               trials::DeviceSession& session);
+                                               const trials::CodeSource& code, const trials::Job& job,
+                                               trials::DeviceUse& use);
 
 }  // namespace attune::promotion
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/measure/measure.h"
+#include "server/trials/trial.h"
 
 namespace attune::promotion {
 namespace {
@@ -35,7 +36,7 @@ std::optional<size_t> Fastest(absl::Span<const v1::Trial> contestants, const std
 std::vector<size_t> TiesWith(absl::Span<const v1::Trial> contestants, size_t best) {
   std::vector<size_t> ties;
   for (size_t i = 0; i < contestants.size(); ++i) {
-    if (i == best || !Timed(contestants[i]) || contestants[i].timing().contended()) continue;
+    if (i == best || !trials::Timed(contestants[i]) || contestants[i].timing().contended()) continue;
     if (measure::Compare(contestants[i].timing(), contestants[best].timing()) == measure::Comparison::kTie) {
       ties.push_back(i);
     }
@@ -57,17 +58,11 @@ Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const Standing& 
 
 }  // namespace
 
-const v1::Timing& ServedTiming(const v1::Incumbent& incumbent) {
-  return incumbent.has_timing() ? incumbent.timing() : incumbent.trial().timing();
-}
-
-bool Timed(const v1::Trial& trial) { return trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0; }
-
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,
                                     std::optional<size_t> incumbent, double near) {
   std::vector<size_t> timed;
   for (const auto& [index, trial] : trials) {
-    if (Timed(trial)) timed.push_back(index);
+    if (trials::Timed(trial)) timed.push_back(index);
   }
   std::stable_sort(timed.begin(), timed.end(), [&](size_t a, size_t b) {
     return trials.at(a).timing().median_us() < trials.at(b).timing().median_us();
@@ -79,7 +74,7 @@ std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, s
     }
     picked.push_back(index);
   };
-  if (incumbent.has_value() && trials.contains(*incumbent) && Timed(trials.at(*incumbent))) pick(*incumbent);
+  if (incumbent.has_value() && trials.contains(*incumbent) && trials::Timed(trials.at(*incumbent))) pick(*incumbent);
   const size_t most = size + picked.size();
   for (size_t index : timed) {
     if (picked.size() == most) break;
@@ -96,7 +91,7 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standin
   std::vector<size_t> eligible;
   bool contended = false;
   for (size_t i = 0; i < contestants.size(); ++i) {
-    if (!Timed(contestants[i])) continue;
+    if (!trials::Timed(contestants[i])) continue;
     if (contestants[i].timing().contended()) {
       contended = true;
     } else if (i != standing.contestant) {
@@ -104,7 +99,7 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standin
     }
   }
 
-  const bool duel = standing.contestant.has_value() && Timed(contestants[*standing.contestant]);
+  const bool duel = standing.contestant.has_value() && trials::Timed(contestants[*standing.contestant]);
   if (duel) {
     const v1::Timing& incumbent = contestants[*standing.contestant].timing();
     if (incumbent.contended()) {

@@ -17,12 +17,6 @@
 
 namespace attune::promotion {
 
-// Of the play-off that promoted the incumbent; of its trial in those of earlier versions, which kept none.
-const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);
-
-// Right and timed.
-bool Timed(const v1::Trial& trial);
-
 // The best `size` trials whose intervals begin below `near` times the end of the leader's, best first, each code once;
 // and `incumbent` when it was right and timed, in front of its twins.
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,

@@ -11,7 +11,7 @@
 namespace attune::search {
 namespace {
 
-absl::Status TooLarge(const space::Family& family, const space::Enumeration& space, const Subject& subject) {
+absl::Status TooLarge(const space::Family& family, const space::Enumeration& space, const catalog::Subject& subject) {
   return absl::ResourceExhaustedError(
       absl::StrCat(family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ",
                    subject.problem_text, " on ", subject.device.id(), "; a tuning tries at most ", space::kMostVariants,
@@ -21,15 +21,15 @@ absl::Status TooLarge(const space::Family& family, const space::Enumeration& spa
 
 // The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.
 absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const space::Family>& family,
-                                                 space::Enumeration& space, const Subject& subject, int64_t room,
-                                                 const Choice& choice, const space::Stopped& stopped) {
+                                                 space::Enumeration& space, const catalog::Subject& subject,
+                                                 int64_t room, const Choice& choice, const space::Stopped& stopped) {
   if (space.listed && space.count <= room) return std::move(space.variants);
   if (!choice.random) return TooLarge(*family, space, subject);
   const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
   return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped);
 }
 
-absl::Status Add(std::vector<space::Variant> variants, const Subject& subject, const space::Stopped& stopped,
+absl::Status Add(std::vector<space::Variant> variants, const catalog::Subject& subject, const space::Stopped& stopped,
                  CandidateSet& set) {
   for (space::Variant& variant : variants) {
     if (stopped && stopped()) return absl::CancelledError("stopped");
@@ -41,7 +41,7 @@ absl::Status Add(std::vector<space::Variant> variants, const Subject& subject, c
 }
 
 // Puts candidates of one compile key next to each other, in the order of their first, and finds what is known of each.
-absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet& set) {
+absl::Status Complete(store::Store& store, const catalog::Subject& subject, CandidateSet& set) {
   std::map<std::string, size_t> first;
   for (size_t i = 0; i < set.all.size(); ++i) first.try_emplace(set.all[i].spec.key, i);
   set.compile_keys = static_cast<int64_t>(first.size());
@@ -49,7 +49,7 @@ absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet&
                    [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
   for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
 
-  absl::StatusOr<std::vector<v1::Trial>> known = KnownToday(store, subject);
+  absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, subject);
   if (!known.ok()) return known.status();
   for (v1::Trial& trial : *known) {
     const std::optional<size_t> index = set.Find(trial.variant().text());
@@ -62,29 +62,7 @@ absl::Status Complete(store::Store& store, const Subject& subject, CandidateSet&
 
 }  // namespace
 
-v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject) {
-  v1::Dependencies dependencies;
-  dependencies.set_source_hash(family.source_hash);
-  dependencies.set_toolchain(subject.toolchain);
-  dependencies.set_driver(subject.device.driver());
-  dependencies.set_device_fingerprint(subject.device.fingerprint());
-  return dependencies;
-}
-
-bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b) {
-  return a.source_hash() == b.source_hash() && a.toolchain() == b.toolchain() && a.driver() == b.driver() &&
-         a.device_fingerprint() == b.device_fingerprint();
-}
-
-absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject) {
-  v1::Dependencies today;
-  today.set_toolchain(subject.toolchain);
-  today.set_driver(subject.device.driver());
-  today.set_device_fingerprint(subject.device.fingerprint());
-  return store.KnownTrials(subject.problem_text, subject.device.id(), subject.policy, today);
-}
-
-absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const Subject& subject) {
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::Subject& subject) {
   absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
   if (!spec.ok()) return spec.status();
   std::string text = variant.ToText();
@@ -99,7 +77,7 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const Subject& subject,
+                                              const std::vector<space::Variant>& extra, const catalog::Subject& subject,
                                               const Choice& choice, const space::Stopped& stopped) {
   CandidateSet set;
   std::vector<std::string> reasons;
@@ -143,32 +121,6 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
   if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
   for (const space::Variant& guess : guesses) set.guesses.push_back(*set.Find(guess.ToText()));
   return set;
-}
-
-std::vector<std::shared_ptr<const space::Family>> FamiliesFor(
-    const std::vector<std::shared_ptr<const space::Family>>& families, v1::Backend backend, family::v1::Role role,
-    const std::vector<std::string>& names) {
-  std::vector<std::shared_ptr<const space::Family>> some;
-  for (const std::shared_ptr<const space::Family>& family : families) {
-    const family::v1::Role own =
-        family->manifest.role() == family::v1::ROLE_UNSPECIFIED ? family::v1::ROLE_SEARCH : family->manifest.role();
-    if (own != role || family->manifest.backend() != backend) continue;
-    if (!names.empty() && std::find(names.begin(), names.end(), family->name()) == names.end()) continue;
-    some.push_back(family);
-  }
-  return some;
-}
-
-v1::Trial NewTrial(const Subject& subject, const space::Variant& variant, absl::string_view job) {
-  v1::Trial trial;
-  *trial.mutable_problem() = ToProto(subject.problem);
-  trial.set_problem_text(subject.problem_text);
-  trial.set_device_id(subject.device.id());
-  *trial.mutable_variant() = variant.ToProto();
-  trial.set_policy(subject.policy);
-  *trial.mutable_dependencies() = DependenciesOf(*variant.family, subject);
-  trial.set_job(std::string(job));
-  return trial;
 }
 
 }  // namespace attune::search

@@ -11,28 +11,11 @@
 
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
-#include "proto/attune/problem.h"
+#include "server/catalog/subject.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
 
 namespace attune::search {
-
-// One problem's place in the store's keys.
-struct Subject {
-  Problem problem;
-  std::string problem_text;
-  v1::Device device;
-  v1::Policy policy = v1::POLICY_HOT;
-  std::string toolchain;
-};
-
-// What a trial of `family` depends on today.
-v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject);
-bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b);
-
-// What the store knows of a problem under today's toolchain, driver and device; source hashes are the caller's to
-// compare. Without LOST trials and recipes.
-absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject);
 
 struct Candidate {
   space::Variant variant;
@@ -53,7 +36,7 @@ struct CandidateSet {
 };
 
 // `variant` as a candidate; what is known of it is not looked up.
-absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const Subject& subject);
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::Subject& subject);
 
 // How a strategy chooses, as far as it decides what must be listed.
 struct Choice {
@@ -68,16 +51,8 @@ struct Choice {
 // not random. Cancelled when `stopped`.
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const Subject& subject,
+                                              const std::vector<space::Variant>& extra, const catalog::Subject& subject,
                                               const Choice& choice = Choice(), const space::Stopped& stopped = nullptr);
-
-// The families of `role` for a back end; of those named in `names`, when it is not empty.
-std::vector<std::shared_ptr<const space::Family>> FamiliesFor(
-    const std::vector<std::shared_ptr<const space::Family>>& families, v1::Backend backend, family::v1::Role role,
-    const std::vector<std::string>& names = {});
-
-// Everything of a trial that is known before it runs.
-v1::Trial NewTrial(const Subject& subject, const space::Variant& variant, absl::string_view job);
 
 }  // namespace attune::search
 

@@ -8,11 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
+#include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
-#include "server/jobs/journal.h"
+#include "server/catalog/result_key.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 #include "server/service/watch.h"
+#include "server/sweep/plan_sweep.h"
+#include "server/trials/retry_trials.h"
 
 namespace attune::service {
 namespace {
@@ -53,6 +56,12 @@ absl::Status Work(grpc::CallbackServerContext* context, const google::protobuf::
   }
 }
 
+// Of a request that is valid and normalised.
+template <typename Request>
+catalog::ResultKey KeyOf(const Request& request) {
+  return {ToText(*FromProto(request.problem())), request.device_id(), request.policy()};
+}
+
 v1::KernelFamily Translate(const space::Family& family) {
   const family::v1::KernelFamily& manifest = family.manifest;
   v1::KernelFamily out;
@@ -76,30 +85,10 @@ v1::KernelFamily Translate(const space::Family& family) {
   return out;
 }
 
-// The floor that the trial's own job measured; 0 when that job kept none.
-double FloorOf(const v1::Trial& trial, store::Store* store) {
-  const absl::StatusOr<store::Job> job = store->GetJob(trial.job());
-  return job.ok() ? job->operation.tune().floor_us() : 0;
-}
-
-// The device a trial ran on, or as much of it as the trial itself carries when it is not on this host.
-v1::Device DeviceOf(const v1::Trial& trial, const std::vector<v1::Device>& devices) {
-  for (const v1::Device& device : devices) {
-    if (device.id() == trial.device_id()) return device;
-  }
-  v1::Device device;
-  device.set_id(trial.device_id());
-  device.set_compute_units(trial.geometry().sm_count());
-  return device;
-}
-
 }  // namespace
 
 AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
-    : options_(std::move(options)),
-      known_{options_.world.devices, options_.world.families},
-      executor_(kExecutorThreads),
-      heavy_(kHeavyThreads) {}
+    : options_(std::move(options)), executor_(kExecutorThreads), heavy_(kHeavyThreads) {}
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
                                                    const google::protobuf::Message& request,
@@ -118,9 +107,9 @@ absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::s
   // What has fields that this server does not know, or an odd encoding, can be written in any number of ways.
   valid.DiscardUnknownFields();
   const bool plain = valid.ByteSizeLong() == bytes.size();
-  if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-  const uint64_t version = options_.lookup->version();
-  const absl::StatusOr<v1::GetBestResponse> answer = options_.lookup->GetBest(valid);
+  if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+  const uint64_t version = options_.results->version();
+  const absl::StatusOr<v1::GetBestResponse> answer = options_.results->GetBest(valid);
   if (!answer.ok()) return answer.status();
   const grpc::Slice slice(answer->SerializeAsString());
   *response = grpc::ByteBuffer(&slice, 1);
@@ -133,7 +122,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
   grpc::Slice slice;
   if (!request->DumpToSingleSlice(&slice).ok()) slice = grpc::Slice();
   const std::string_view bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.lookup->version())) {
+  if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.results->version())) {
     response->Swap(&*kept);
     return Now(context, "GetBest", absl::OkStatus());
   }
@@ -152,7 +141,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* c
                                                   v1::Operation* response) {
   return Later(context, "Tune", *request, [this, request, response]() -> absl::Status {
     v1::TuneRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
     return Fill(options_.tuner->Tune(valid), response);
   });
 }
@@ -163,7 +152,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Sweep(grpc::CallbackServerContext* 
       context, "Sweep", *request,
       [this, request, response]() -> absl::Status {
         v1::SweepRequest valid = *request;
-        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
         return Fill(options_.tuner->Sweep(valid), response);
       },
       &heavy_);
@@ -176,8 +165,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::PlanSweep(grpc::CallbackServerConte
       context, "PlanSweep", *request,
       [this, context, request, response]() -> absl::Status {
         v1::SweepRequest valid = *request;
-        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-        return Fill(options_.tuner->PlanSweep(valid, GoneWith(context)), response);
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(
+            sweep::PlanSweep(valid.plan(), *options_.host, *options_.results, *options_.store, GoneWith(context)),
+            response);
       },
       &heavy_);
 }
@@ -187,7 +178,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServe
                                                              v1::Operation* response) {
   return Later(context, "EvaluateVariant", *request, [this, request, response]() -> absl::Status {
     v1::EvaluateVariantRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
     return Fill(options_.tuner->Evaluate(valid), response);
   });
 }
@@ -282,7 +273,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerCon
       [this, request, response]() -> absl::Status {
         v1::RetryTrialsRequest valid = *request;
         if (absl::Status status = Validate(valid); !status.ok()) return status;
-        return Fill(options_.tuner->RetryTrials(valid.filter()), response);
+        return Fill(trials::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
       },
       &heavy_);
 }
@@ -293,13 +284,13 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
     std::string name = request->trial();
     if (request->has_best()) {
       v1::GetBestRequest best = request->best();
-      if (absl::Status status = Validate(best, known_); !status.ok()) return status;
+      if (absl::Status status = Validate(best, *options_.host); !status.ok()) return status;
       // Of this very problem: the trial of a near one explains that one, and a guess was never timed.
       best.clear_acceptable();
       for (const v1::Provenance own : {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE, v1::PROVENANCE_STALE}) {
         best.add_acceptable(own);
       }
-      const auto answer = options_.lookup->GetBest(best);
+      const auto answer = options_.results->GetBest(best);
       if (absl::IsNotFound(answer.status())) {
         return absl::NotFoundError(absl::StrCat(answer.status().message(), "; `attune tune` tunes it"));
       }
@@ -308,10 +299,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
     } else if (name.empty()) {
       return absl::InvalidArgumentError("trial is empty; name one (\"trials/123\") or set best");
     }
-    const absl::StatusOr<v1::Trial> trial = options_.store->GetTrial(name);
-    if (!trial.ok()) return trial.status();
-    *response = catalog::Explain(*trial, DeviceOf(*trial, options_.world.devices), FloorOf(*trial, options_.store));
-    return absl::OkStatus();
+    return Fill(catalog::ExplainStored(name, *options_.store, *options_.host), response);
   });
 }
 
@@ -319,14 +307,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContex
                                                       const v1::RollBackRequest* request, v1::Incumbent* response) {
   return Later(context, "RollBack", *request, [this, request, response]() -> absl::Status {
     v1::RollBackRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    const std::string text = ToText(*FromProto(valid.problem()));
-    absl::Status status =
-        Fill(options_.store->RollBack(text, valid.device_id(), valid.policy(), valid.why(), valid.to()), response);
-    if (!status.ok()) return status;
-    jobs::LogRollBack(*response, valid.why());
-    options_.lookup->Changed(*response);
-    return status;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+    return Fill(options_.results->RollBack(KeyOf(valid), valid.why(), valid.to()), response);
   });
 }
 
@@ -334,11 +316,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Unpin(grpc::CallbackServerContext* 
                                                    const v1::UnpinRequest* request, v1::Incumbent* response) {
   return Later(context, "Unpin", *request, [this, request, response]() -> absl::Status {
     v1::UnpinRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    const std::string text = ToText(*FromProto(valid.problem()));
-    absl::Status status = Fill(options_.store->Unpin(text, valid.device_id(), valid.policy()), response);
-    if (status.ok()) options_.lookup->Changed(*response);
-    return status;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+    return Fill(options_.results->Unpin(KeyOf(valid)), response);
   });
 }
 
@@ -347,10 +326,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RecordBaseline(grpc::CallbackServer
                                                             v1::Baseline* response) {
   return Later(context, "RecordBaseline", *request, [this, request, response]() -> absl::Status {
     v1::RecordBaselineRequest valid = *request;
-    if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-    absl::Status status = Fill(options_.store->RecordBaseline(valid.baseline()), response);
-    if (status.ok()) options_.lookup->Recorded(*response);
-    return status;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+    return Fill(options_.results->RecordBaseline(valid.baseline()), response);
   });
 }
 
@@ -374,15 +351,15 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerC
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListKernelFamilies(grpc::CallbackServerContext* context,
                                                                 const v1::ListKernelFamiliesRequest*,
                                                                 v1::ListKernelFamiliesResponse* response) {
-  for (const auto& family : options_.world.families) *response->add_families() = Translate(*family);
+  for (const auto& family : options_.host->families) *response->add_families() = Translate(*family);
   return Now(context, "ListKernelFamilies", absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerContext* context,
                                                          const v1::ListDevicesRequest*,
                                                          v1::ListDevicesResponse* response) {
-  for (const v1::Device& device : options_.world.devices) *response->add_devices() = device;
-  for (const v1::BackendStatus& backend : options_.backends) *response->add_backends() = backend;
+  for (const v1::Device& device : options_.host->devices) *response->add_devices() = device;
+  for (const v1::BackendStatus& backend : options_.host->backends) *response->add_backends() = backend;
   response->set_server_version(options_.version);
   return Now(context, "ListDevices", absl::OkStatus());
 }
@@ -394,8 +371,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerConte
       context, "Preflight", *request,
       [this, context, request, response]() -> absl::Status {
         v1::PreflightRequest valid = *request;
-        if (absl::Status status = Validate(valid, known_); !status.ok()) return status;
-        return Fill(catalog::Preflight(valid, options_.world, options_.store, GoneWith(context)), response);
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(catalog::Preflight(valid, *options_.host, *options_.store, GoneWith(context)), response);
       },
       &heavy_);
 }

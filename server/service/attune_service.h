@@ -1,4 +1,4 @@
-// The public API: validates a request, hands it to the tuner, the look-up or the store, and translates the answer.
+// The public API: validates a request, hands it to the tuner, the catalog or the store, and translates the answer.
 #ifndef ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_
 #define ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_
 
@@ -9,7 +9,8 @@
 
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
-#include "server/catalog/lookup.h"
+#include "server/catalog/host.h"
+#include "server/catalog/results.h"
 #include "server/jobs/tuner.h"
 #include "server/service/executor.h"
 #include "server/service/response_cache.h"
@@ -21,10 +22,9 @@ namespace attune::service {
 struct ServiceOptions {
   // All live longer than the service.
   jobs::Tuner* tuner = nullptr;
-  catalog::Lookup* lookup = nullptr;
+  catalog::Results* results = nullptr;
   store::Store* store = nullptr;
-  catalog::World world;
-  std::vector<v1::BackendStatus> backends;
+  const catalog::Host* host = nullptr;
   std::string version;
 };
 
@@ -84,7 +84,6 @@ class AttuneServiceImpl final
   absl::Status Answer(const v1::GetBestRequest& request, std::string_view bytes, grpc::ByteBuffer* response);
 
   ServiceOptions options_;
-  Known known_;
   ResponseCache answers_;
   Executor executor_;
   Executor heavy_;

@@ -17,6 +17,7 @@
 #include "proto/attune/problem.h"
 #include "server/service/attune_service.h"
 #include "server/service/errors.h"
+#include "server/store/testing/fake_store.h"
 
 namespace attune::service {
 namespace {
@@ -30,19 +31,6 @@ class OneOperationTuner : public jobs::Tuner {
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return States().front(); }
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return States().front(); }
-  absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request,
-                                                  const space::Stopped& stopped) override {
-    while (request.plan().title() == "endless" && !stopped()) std::this_thread::yield();
-    ended = true;
-    v1::PlanSweepResponse plan;
-    plan.set_device_id(request.plan().device_id());
-    return plan;
-  }
-  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter) override {
-    v1::RetryTrialsResponse response;
-    response.add_problems(filter.problem());
-    return response;
-  }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();
@@ -61,7 +49,6 @@ class OneOperationTuner : public jobs::Tuner {
   }
 
   std::atomic<int> unsubscribed{0};
-  std::atomic<bool> ended{false};  // a PlanSweep
 
  private:
   std::vector<v1::Operation> States() {
@@ -73,7 +60,8 @@ class OneOperationTuner : public jobs::Tuner {
   std::vector<v1::Operation> states_;
 };
 
-class EchoLookup : public catalog::Lookup {
+// Answers every look-up with its own question.
+class EchoResults : public catalog::Results {
  public:
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
     ++asked;
@@ -83,10 +71,30 @@ class EchoLookup : public catalog::Lookup {
     return response;
   }
   uint64_t version() const override { return 0; }
-  void Changed(const v1::Incumbent&) override {}
-  void Recorded(const v1::Baseline&) override {}
+  absl::StatusOr<std::optional<v1::Incumbent>> Served(const catalog::ResultKey&) override { return std::nullopt; }
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>&) override {
+    return next;
+  }
+  absl::StatusOr<v1::Incumbent> RollBack(const catalog::ResultKey& key, absl::string_view why,
+                                         absl::string_view to) override {
+    v1::Incumbent incumbent = Of(key);
+    incumbent.set_why(absl::StrCat(why, " to ", to));
+    return incumbent;
+  }
+  absl::StatusOr<v1::Incumbent> Unpin(const catalog::ResultKey& key) override { return Of(key); }
+  absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override { return baseline; }
+  void TrialsAdded(const catalog::ResultKey&) override {}
 
   std::atomic<int> asked{0};
+
+ private:
+  static v1::Incumbent Of(const catalog::ResultKey& key) {
+    v1::Incumbent incumbent;
+    incumbent.set_problem_text(key.problem_text);
+    incumbent.set_device_id(key.device_id);
+    incumbent.set_policy(key.policy);
+    return incumbent;
+  }
 };
 
 class ServerTest : public ::testing::Test {
@@ -101,8 +109,12 @@ class ServerTest : public ::testing::Test {
     tuner_.SetStates({running, done});
     ServiceOptions options;
     options.tuner = &tuner_;
-    options.lookup = &lookup_;
-    options.world.devices.emplace_back().set_id("cuda:0");
+    options.results = &results_;
+    host_.devices.emplace_back().set_id("cuda:0");
+    v1::BackendStatus& backend = host_.backends.emplace_back();
+    backend.set_compiler("fakec 1.0");
+    options.host = &host_;
+    options.store = &store_;
     options.version = "test";
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
     auto server = Server::Start({"localhost:0"}, service_.get());
@@ -114,7 +126,9 @@ class ServerTest : public ::testing::Test {
   void TearDown() override { server_->Shutdown(absl::Seconds(5)); }
 
   OneOperationTuner tuner_;
-  EchoLookup lookup_;
+  EchoResults results_;
+  store::FakeStore store_;
+  catalog::Host host_;
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::AttuneService::Stub> stub_;
@@ -127,26 +141,37 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   v1::PlanSweepResponse plan;
   ASSERT_TRUE(stub_->PlanSweep(&planning, sweep, &plan).ok());
   EXPECT_EQ(plan.device_id(), "cuda:0");
+  v1::Trial crashed;
+  crashed.set_problem_text("b1.h1.q8.d64.f16");
+  crashed.set_verdict(v1::VERDICT_CRASHED);
+  ASSERT_TRUE(store_.AppendTrial(crashed).ok());
   v1::RetryTrialsRequest retry;
   retry.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
   retry.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");
   grpc::ClientContext retrying;
   v1::RetryTrialsResponse retried;
   ASSERT_TRUE(stub_->RetryTrials(&retrying, retry, &retried).ok());
+  ASSERT_EQ(retried.problems_size(), 1);
   EXPECT_EQ(retried.problems(0), "b1.h1.q8.d64.f16");
 }
 
-TEST_F(ServerTest, APlanEndsWithItsCallersDeadline) {
-  v1::SweepRequest sweep;
-  sweep.mutable_plan()->add_shapes()->add_problem("b1.h1.q8.d64.f16");
-  sweep.mutable_plan()->set_title("endless");
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-  v1::PlanSweepResponse plan;
-  EXPECT_EQ(stub_->PlanSweep(&context, sweep, &plan).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  const absl::Time most = absl::Now() + absl::Seconds(60);
-  while (!tuner_.ended && absl::Now() < most) std::this_thread::yield();
-  EXPECT_TRUE(tuner_.ended);
+TEST_F(ServerTest, RollsBackAndUnpinsWhatTheNormalisedRequestNames) {
+  v1::RollBackRequest back;
+  *back.mutable_problem() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  back.set_why("wrong");
+  back.set_to("incumbents/3");
+  grpc::ClientContext rolling;
+  v1::Incumbent served;
+  ASSERT_TRUE(stub_->RollBack(&rolling, back, &served).ok());
+  EXPECT_EQ(served.problem_text(), "b1.h1.q8.d64.f16");
+  EXPECT_EQ(served.device_id(), "cuda:0");
+  EXPECT_EQ(served.policy(), v1::POLICY_HOT);
+  EXPECT_EQ(served.why(), "wrong to incumbents/3");
+  v1::UnpinRequest unpin;
+  *unpin.mutable_problem() = back.problem();
+  grpc::ClientContext unpinning;
+  ASSERT_TRUE(stub_->Unpin(&unpinning, unpin, &served).ok());
+  EXPECT_EQ(served.problem_text(), "b1.h1.q8.d64.f16");
 }
 
 TEST_F(ServerTest, NormalisesWhatItLooksUp) {
@@ -162,6 +187,7 @@ TEST_F(ServerTest, NormalisesWhatItLooksUp) {
     EXPECT_EQ(ToText(*FromProto(response.problem())), "b1.h2.q3.d64.f16");
     EXPECT_EQ(response.device_id(), "cuda:0");
   }
+  EXPECT_EQ(results_.asked, 1);
 }
 
 TEST_F(ServerTest, AnswersToPaddedRequestsAreNotKept) {
@@ -175,9 +201,9 @@ TEST_F(ServerTest, AnswersToPaddedRequestsAreNotKept) {
     EXPECT_TRUE(stub_->GetBest(&context, request, &response).ok());
   };
   for (int time = 0; time < 2; ++time) ask(plain);
-  EXPECT_EQ(lookup_.asked, 1);
+  EXPECT_EQ(results_.asked, 1);
   for (int time = 0; time < 2; ++time) ask(padded);
-  EXPECT_EQ(lookup_.asked, 3);
+  EXPECT_EQ(results_.asked, 3);
 }
 
 TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {
@@ -201,7 +227,7 @@ TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {
   grpc::ClientContext asking;
   v1::GetBestResponse answer;
   EXPECT_EQ(stub_->GetBest(&asking, best, &answer).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(lookup_.asked, 0);
+  EXPECT_EQ(results_.asked, 0);
 }
 
 TEST_F(ServerTest, ARequestThatCannotBeReadIsAnInvalidArgument) {
@@ -253,7 +279,7 @@ TEST_F(ServerTest, AnArtifactIsFetchedAsideAndTheAnswerNotKept) {
     ASSERT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(response.device_id(), "cuda:0");
   }
-  EXPECT_EQ(lookup_.asked, 2);
+  EXPECT_EQ(results_.asked, 2);
 }
 
 TEST_F(ServerTest, ABadProblemIsAnErrorWithItsReason) {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
+#include "server/catalog/policy.h"
 #include "server/service/errors.h"
 #include "server/space/space.h"
 
@@ -21,48 +22,35 @@ absl::Status NormaliseProblem(v1::Problem* problem) {
   return absl::OkStatus();
 }
 
-v1::Policy OrHot(v1::Policy policy) { return policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy; }
-
-std::string DeviceIds(const Known& known) {
-  return known.devices.empty() ? "none (this host has no device)"
-                               : absl::StrJoin(known.devices, ", ", [](std::string* out, const v1::Device& device) {
-                                   absl::StrAppend(out, device.id());
-                                 });
+// Empty stays empty on a host without a device.
+void DefaultDevice(std::string* id, const catalog::Host& host) {
+  if (!id->empty()) return;
+  if (const v1::Device* device = catalog::DefaultDevice(host); device != nullptr) *id = device->id();
 }
 
-// For work: the device must be here.
-absl::Status PresentDevice(std::string* id, const Known& known) {
-  if (known.devices.empty()) {
+// For work: the device must be here. Look-ups take any name, as results may have been tuned elsewhere.
+absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
+  if (host.devices.empty()) {
     return WithReason(absl::FailedPreconditionError(
                           "this host has no device to run kernels on; `attune devices` says which back ends are "
                           "missing and why"),
                       "NO_DEVICE");
   }
-  if (id->empty()) {
-    *id = known.devices.front().id();
-    return absl::OkStatus();
-  }
-  for (const v1::Device& device : known.devices) {
-    if (device.id() == *id) return absl::OkStatus();
-  }
-  return WithReason(
-      absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id), "; available devices: ", DeviceIds(known))),
-      "UNKNOWN_DEVICE");
-}
-
-// For look-ups: any name will do, as results may have been tuned elsewhere.
-void DefaultDevice(std::string* id, const Known& known) {
-  if (id->empty() && !known.devices.empty()) *id = known.devices.front().id();
+  DefaultDevice(id, host);
+  if (catalog::FindDevice(host, *id) != nullptr) return absl::OkStatus();
+  return WithReason(absl::NotFoundError(
+                        absl::StrCat("device_id is ", Quoted(*id), "; available devices: ", catalog::DeviceIds(host))),
+                    "UNKNOWN_DEVICE");
 }
 
 template <typename Names>
-absl::Status KnownFamilies(const Names& names, const Known& known) {
+absl::Status KnownFamilies(const Names& names, const catalog::Host& host) {
   for (const std::string& name : names) {
     bool found = false;
-    for (const auto& family : known.families) found = found || family->name() == name;
+    for (const auto& family : host.families) found = found || family->name() == name;
     if (!found) {
       return WithReason(absl::NotFoundError(absl::StrCat("family ", Quoted(name), " is unknown; there are ",
-                                                         absl::StrJoin(known.families, ", ",
+                                                         absl::StrJoin(host.families, ", ",
                                                                        [](std::string* out, const auto& family) {
                                                                          absl::StrAppend(out, family->name());
                                                                        }))),
@@ -93,29 +81,29 @@ absl::Status NormaliseText(std::string* text) {
 template <typename Request>
 absl::Status ProblemAndPolicy(Request& request) {
   if (absl::Status status = NormaliseProblem(request.mutable_problem()); !status.ok()) return status;
-  request.set_policy(OrHot(request.policy()));
+  request.set_policy(catalog::OrDefault(request.policy()));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status Validate(v1::GetBestRequest& request, const Known& known) {
-  DefaultDevice(request.mutable_device_id(), known);
+absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
+  DefaultDevice(request.mutable_device_id(), host);
   return ProblemAndPolicy(request);
 }
 
-absl::Status Validate(v1::TuneRequest& request, const Known& known) {
+absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
   v1::Strategy& strategy = *request.mutable_strategy();
   if (strategy.kind() == v1::Strategy::KIND_UNSPECIFIED) strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);
   if (strategy.max_trials() < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed are 0 (no limit) and more"));
   }
-  return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), known),
-                    PresentDevice(request.mutable_device_id(), known));
+  return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), host),
+                    PresentDevice(request.mutable_device_id(), host));
 }
 
-absl::Status Validate(v1::SweepRequest& request, const Known& known) {
+absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
   v1::SweepPlan& plan = *request.mutable_plan();
   if (plan.shapes().empty())
     return absl::InvalidArgumentError("plan.shapes is empty; a sweep needs at least one problem");
@@ -128,12 +116,12 @@ absl::Status Validate(v1::SweepRequest& request, const Known& known) {
                                                    plan.budget().trials_per_problem(),
                                                    "; allowed are 0 (exhaustive) and more"));
   }
-  plan.set_policy(OrHot(plan.policy()));
-  return FirstError(KnownFamilies(plan.families(), known), PresentDevice(plan.mutable_device_id(), known));
+  plan.set_policy(catalog::OrDefault(plan.policy()));
+  return FirstError(KnownFamilies(plan.families(), host), PresentDevice(plan.mutable_device_id(), host));
 }
 
-absl::Status Validate(v1::EvaluateVariantRequest& request, const Known& known) {
-  if (absl::Status status = FirstError(ProblemAndPolicy(request), PresentDevice(request.mutable_device_id(), known));
+absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host) {
+  if (absl::Status status = FirstError(ProblemAndPolicy(request), PresentDevice(request.mutable_device_id(), host));
       !status.ok()) {
     return status;
   }
@@ -145,23 +133,24 @@ absl::Status Validate(v1::EvaluateVariantRequest& request, const Known& known) {
           absl::StrAppend(out, parameter.name(), "=", parameter.value());
         }));
   }
-  absl::StatusOr<space::Variant> variant = space::ParseVariant(text, known.families);
+  absl::StatusOr<space::Variant> variant = space::ParseVariant(text, host.families);
   if (!variant.ok()) return WithReason(variant.status(), "INVALID_VARIANT");
   *request.mutable_variant() = variant->ToProto();
   return absl::OkStatus();
 }
 
-absl::Status Validate(v1::PreflightRequest& request, const Known& known) {
-  return FirstError(NormaliseProblem(request.mutable_problem()), KnownFamilies(request.families(), known));
+absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host) {
+  DefaultDevice(request.mutable_device_id(), host);
+  return FirstError(NormaliseProblem(request.mutable_problem()), KnownFamilies(request.families(), host));
 }
 
-absl::Status Validate(v1::RollBackRequest& request, const Known& known) {
-  DefaultDevice(request.mutable_device_id(), known);
+absl::Status Validate(v1::RollBackRequest& request, const catalog::Host& host) {
+  DefaultDevice(request.mutable_device_id(), host);
   return ProblemAndPolicy(request);
 }
 
-absl::Status Validate(v1::UnpinRequest& request, const Known& known) {
-  DefaultDevice(request.mutable_device_id(), known);
+absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host) {
+  DefaultDevice(request.mutable_device_id(), host);
   return ProblemAndPolicy(request);
 }
 
@@ -183,7 +172,7 @@ absl::Status Validate(v1::RetryTrialsRequest& request) {
   return Validate(filter);
 }
 
-absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known) {
+absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& host) {
   v1::Baseline& baseline = *request.mutable_baseline();
   if (baseline.contender().empty())
     return absl::InvalidArgumentError("baseline.contender is empty; name who was timed");
@@ -191,7 +180,7 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known) {
     return absl::InvalidArgumentError(absl::StrCat("baseline.median_us is ", baseline.median_us(),
                                                    "; allowed are positive microseconds up to ", kMostMicros));
   }
-  DefaultDevice(baseline.mutable_device_id(), known);
+  DefaultDevice(baseline.mutable_device_id(), host);
   if (absl::Status status = ProblemAndPolicy(baseline); !status.ok()) return status;
   baseline.set_problem_text(ToText(*FromProto(baseline.problem())));
   if (baseline.low_us() == 0) baseline.set_low_us(baseline.median_us());

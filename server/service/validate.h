@@ -1,7 +1,8 @@
 // Requests as they may reach the tuner: every field's meaning checked, defaults filled in, problems normalised. Their
 // sizes, and what holds of any number or enum, are checked before (limits.h).
 //
-// Each function changes its request in place. InvalidArgument names the field, the value and what is allowed.
+// Each function changes its request in place. What a request may name is what `host` has. InvalidArgument names the
+// field, the value and what is allowed.
 #ifndef ATTUNE_SERVER_SERVICE_VALIDATE_H_
 #define ATTUNE_SERVER_SERVICE_VALIDATE_H_
 
@@ -12,25 +13,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
-#include "server/space/family.h"
+#include "server/catalog/host.h"
 
 namespace attune::service {
 
-// What a request may name.
-struct Known {
-  std::vector<v1::Device> devices;
-  std::vector<std::shared_ptr<const space::Family>> families;
-};
-
-absl::Status Validate(v1::GetBestRequest& request, const Known& known);
-absl::Status Validate(v1::TuneRequest& request, const Known& known);
-absl::Status Validate(v1::SweepRequest& request, const Known& known);
-absl::Status Validate(v1::EvaluateVariantRequest& request, const Known& known);
-absl::Status Validate(v1::PreflightRequest& request, const Known& known);
-absl::Status Validate(v1::RollBackRequest& request, const Known& known);
-absl::Status Validate(v1::UnpinRequest& request, const Known& known);
+absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::RollBackRequest& request, const catalog::Host& host);
+absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::RetryTrialsRequest& request);
-absl::Status Validate(v1::RecordBaselineRequest& request, const Known& known);
+absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::TrialFilter& filter);
 
 // A page size of 0 is 50. InvalidArgument when negative or above 1000.

@@ -9,17 +9,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Known OneDeviceOneFamily() {
-  Known known;
-  known.devices.emplace_back().set_id("cuda:0");
+catalog::Host OneDeviceOneFamily() {
+  catalog::Host host;
+  host.devices.emplace_back().set_id("cuda:0");
   auto family = std::make_shared<space::Family>();
   family->manifest.set_name("attention_simt");
   auto& parameter = *family->manifest.add_parameters();
   parameter.set_name("BLOCK_M");
   parameter.add_values(32);
   parameter.add_values(64);
-  known.families.push_back(family);
-  return known;
+  host.families.push_back(family);
+  return host;
 }
 
 v1::TuneRequest GoodTune() {
@@ -40,7 +40,7 @@ TEST(Validate, FillsInWhatATuneRequestLeavesOut) {
 
 TEST(Validate, RefusesWorkWithoutADevice) {
   v1::TuneRequest request = GoodTune();
-  const absl::Status status = Validate(request, Known());
+  const absl::Status status = Validate(request, catalog::Host());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
 }
 

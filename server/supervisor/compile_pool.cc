@@ -1,3 +1,5 @@
+#include "server/supervisor/compile_pool.h"
+
 // One thread a compile worker process: it takes a job, waits for the answer, and replaces the process when it had to
 // be killed.
 #include <algorithm>
@@ -13,7 +15,7 @@
 #include "server/supervisor/connection.h"
 #include "server/supervisor/probe.h"
 #include "server/supervisor/tries.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 namespace {

@@ -1,3 +1,5 @@
+#include "server/supervisor/compile_pool.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -13,7 +15,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/testing/processes.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 namespace {

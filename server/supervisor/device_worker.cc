@@ -1,3 +1,5 @@
+#include "server/supervisor/device_worker.h"
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -9,7 +11,7 @@
 #include "server/supervisor/probe.h"
 #include "server/supervisor/task_thread.h"
 #include "server/supervisor/tries.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 namespace {

@@ -1,3 +1,5 @@
+#include "server/supervisor/device_worker.h"
+
 #include <signal.h>
 
 #include <filesystem>
@@ -9,7 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/testing/processes.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 namespace {

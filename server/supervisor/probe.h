@@ -5,13 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/supervisor/workers.h"
+#include "attune/v1/device.pb.h"
+#include "attune/worker/v1/worker.pb.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 
 // Arguments for a worker of the role "compile", "device" or "probe".
 std::vector<std::string> WorkerArguments(absl::string_view role, const WorkerOptions& options);
+
+struct HostDescription {
+  std::vector<v1::BackendStatus> backends;
+  std::vector<v1::Device> devices;
+};
+// Asks a short-lived worker what the host has, so that the daemon itself never opens a driver.
+absl::StatusOr<HostDescription> ProbeHost(const WorkerOptions& options);
 
 // What a probe answers, as the daemon has it.
 HostDescription ToHost(const worker::v1::DescribeResponse& description);

@@ -7,7 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/worker_options.h"
 
 namespace attune::supervisor {
 

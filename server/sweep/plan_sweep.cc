@@ -9,12 +9,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
-#include "server/catalog/preflight.h"
-#include "server/jobs/tune_problem.h"
-#include "server/promotion/contest.h"
-#include "server/sweep/sweep_job.h"
+#include "server/catalog/trial_time.h"
+#include "server/search/search_spec.h"
 #include "server/sweep/sweep_plan.h"
+#include "server/sweep/sweep_problem.h"
+#include "server/trials/subject.h"
 
 namespace attune::sweep {
 namespace {
@@ -29,17 +31,19 @@ absl::StatusOr<PlanRow> Untunable(PlanRow row, const absl::Status& status) {
   return row;
 }
 
-absl::StatusOr<PlanRow> PlanProblem(const jobs::Workshop& shop, const trials::DeviceSlot& slot,
-                                    const v1::SweepPlan& plan, const Problem& problem, const space::Stopped& stopped) {
+absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan& plan, const v1::Device& device,
+                                    const catalog::Host& host, catalog::Results& results, store::Store& store,
+                                    const space::Stopped& stopped) {
   PlanRow row;
   row.set_problem(ToText(problem));
-  absl::StatusOr<search::Subject> subject = jobs::MakeSubject(shop, slot, ToProto(problem), plan.policy());
+  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, device, plan.policy(), host);
   if (!subject.ok()) return Untunable(std::move(row), subject.status());
-  absl::StatusOr<std::optional<v1::Incumbent>> served = promotion::ServedNow(*shop.store, *subject);
+  const absl::StatusOr<std::optional<v1::Incumbent>> served = results.Served(catalog::KeyOf(*subject));
   if (!served.ok()) return served.status();
   row.set_tuned(served->has_value());
-  const jobs::TuneSpec spec = SweepSpec(plan, *std::move(subject));
-  absl::StatusOr<search::CandidateSet> candidates = jobs::CandidatesNow(shop, spec, stopped);
+  const search::SearchSpec spec = SweepSpec(plan, *std::move(subject));
+  const absl::StatusOr<search::CandidateSet> candidates =
+      search::CandidatesNow(spec, *served, host.families, store, stopped);
   if (!candidates.ok()) return Untunable(std::move(row), candidates.status());
   std::set<std::string> keys;
   for (const search::Candidate& candidate : candidates->all) {
@@ -47,38 +51,44 @@ absl::StatusOr<PlanRow> PlanProblem(const jobs::Workshop& shop, const trials::De
     if (!candidate.known.has_value()) keys.insert(candidate.spec.key);
   }
   row.set_variants(static_cast<int64_t>(candidates->all.size()));
-  row.set_trials(jobs::CountUntried(*candidates, spec));
+  row.set_trials(search::CountUntried(*candidates, spec));
   row.set_compiles(std::min(static_cast<int64_t>(keys.size()), row.trials()));
   return row;
 }
 
 }  // namespace
 
-absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const jobs::Workshop& shop, const trials::DeviceSlot& slot,
-                                                const v1::SweepPlan& plan, const space::Stopped& stopped) {
-  absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
+absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const catalog::Host& host,
+                                                catalog::Results& results, store::Store& store,
+                                                const space::Stopped& stopped, const Clock& clock) {
+  const v1::Device* device = catalog::FindDevice(host, plan.device_id());
+  if (device == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ", catalog::DeviceIds(host)));
+  }
+  const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
   v1::PlanSweepResponse response;
-  response.set_device_id(slot.device().id());
-  const absl::Duration begin = shop.clock();
+  response.set_device_id(device->id());
+  const absl::Duration begin = clock();
   for (const Problem& problem : *problems) {
     if (stopped && stopped()) return absl::CancelledError("stopped");
-    if (shop.clock() - begin > kMostPlanning) {
+    if (clock() - begin > kMostPlanning) {
       return absl::DeadlineExceededError(absl::StrCat("planning took ", absl::FormatDuration(kMostPlanning), " for ",
                                                       response.rows_size(), " of ", problems->size(),
                                                       " problems; plan fewer at once"));
     }
-    absl::StatusOr<PlanRow> row = PlanProblem(shop, slot, plan, problem, stopped);
+    const absl::StatusOr<PlanRow> row = PlanProblem(problem, plan, *device, host, results, store, stopped);
     if (!row.ok()) return row.status();
     response.set_variants(response.variants() + row->variants());
     response.set_known(response.known() + row->known());
     response.set_trials(response.trials() + row->trials());
     response.set_compiles(response.compiles() + row->compiles());
-    *response.add_rows() = *std::move(row);
+    *response.add_rows() = *row;
   }
-  if (const absl::Duration each = catalog::RecentTrialTime(slot.device(), shop.store); each > absl::ZeroDuration()) {
-    SetDuration(each * response.trials(), response.mutable_estimate());
-  }
+  const absl::StatusOr<absl::Duration> each = catalog::RecentTrialTime(*device, store);
+  if (!each.ok()) return each.status();
+  if (*each > absl::ZeroDuration()) SetDuration(*each * response.trials(), response.mutable_estimate());
   return response;
 }
 

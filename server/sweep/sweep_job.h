@@ -1,30 +1,31 @@
-// A nightly sweep: tunes what is new, stale or changed, re-times the other incumbents, reports.
-//
-// For each problem: without incumbent it is tuned (NEW). When a source, the toolchain or the driver has changed since
-// the incumbent's trial, or variants have never been tried, what has no trial is tried. Otherwise the incumbent alone
-// is timed against its stored time; that compiles nothing. One that got slower stays served and is reported until its
-// time comes back or something else is promoted; one that got faster is promoted anew with today's time.
+// The kind of job that Sweep starts: many problems, by night, with a report. What becomes of each: sweep_problem.h.
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_JOB_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_JOB_H_
 
-#include <functional>
-#include <vector>
+#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "attune/v1/sweep.pb.h"
-#include "server/jobs/job.h"
-#include "server/jobs/tune_problem.h"
+#include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
+#include "server/jobs/job_kind.h"
+#include "server/sweep/sweep_problem.h"
 
 namespace attune::sweep {
 
-// How the sweep tunes one of its problems.
-jobs::TuneSpec SweepSpec(const v1::SweepPlan& plan, search::Subject subject);
+// Goes on behind the rows that its report already has, and keeps it after each further row. A problem's own failure is
+// its row's.
+class SweepJob final : public jobs::JobKindOf<v1::SweepRequest> {
+ public:
+  SweepJob(const SweepMeans& means, Clock clock)
+      : JobKindOf(store::JobKind::kSweep), means_(means), clock_(std::move(clock)) {}
 
-// Goes on behind the rows that `report` already has, and has `save` keep it after each further row. Cancelled when the
-// operation was asked to stop, or the status of a failed `save`; a problem's own failure is its row's.
-absl::StatusOr<v1::SweepReport> RunSweep(jobs::JobContext& context, const v1::SweepPlan& plan, v1::SweepReport report,
-                                         const std::function<absl::Status(const v1::SweepReport&)>& save);
+ private:
+  jobs::JobTerms TermsOf(const v1::SweepRequest& request) const override;
+  absl::StatusOr<jobs::JobTitle> AdmitRequest(const v1::SweepRequest& request, const v1::Device& device) const override;
+  absl::StatusOr<Fill> RunRequest(const v1::SweepRequest& request, const jobs::JobRun& run) const override;
+
+  const SweepMeans means_;
+  const Clock clock_;
+};
 
 }  // namespace attune::sweep
 

@@ -86,31 +86,30 @@ std::string GistOf(absl::string_view log) {
 
 }  // namespace
 
-absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool& pool, const space::Family& family,
-                                    const space::CompileSpec& spec, const v1::Device& device,
-                                    absl::string_view toolchain, int priority, const std::stop_token& stop) {
-  absl::StatusOr<CodePtr> code = FindCode(store, spec.key, toolchain);
+absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space::CompileSpec& spec,
+                                        const catalog::Subject& subject, const Job& job) const {
+  absl::StatusOr<CodePtr> code = FindCode(store_, spec.key, subject.toolchain);
   if (!code.ok() && !absl::IsNotFound(code.status())) return code.status();
   // What everything else depends on is worth a second compile: a time-out on a busy host must not bar it for good.
   if (!code.ok() || (*code)->report.verdict != v1::VERDICT_OK) {
     auto waiting = std::make_shared<Waiting>();
-    pool.Submit(MakeCompileRequest(family, spec, device), priority,
-                [waiting](absl::StatusOr<worker::v1::CompileResponse> response) {
-                  std::lock_guard<std::mutex> lock(waiting->mutex);
-                  waiting->response = std::move(response);
-                  waiting->changed.notify_all();
-                });
+    pool_.Submit(MakeCompileRequest(family, spec, subject.device), CompilePriority(job.priority, /*awaited=*/true),
+                 [waiting](absl::StatusOr<worker::v1::CompileResponse> response) {
+                   std::lock_guard<std::mutex> lock(waiting->mutex);
+                   waiting->response = std::move(response);
+                   waiting->changed.notify_all();
+                 });
     std::unique_lock<std::mutex> lock(waiting->mutex);
-    if (!waiting->changed.wait(lock, stop, [&] { return waiting->response.has_value(); })) {
+    if (!waiting->changed.wait(lock, job.stop, [&] { return waiting->response.has_value(); })) {
       return absl::CancelledError("stopped while compiling");
     }
     if (!waiting->response->ok()) return waiting->response->status();
-    code = KeepCode(store, spec.key, toolchain, **std::move(waiting->response));
+    code = KeepCode(store_, spec.key, subject.toolchain, **std::move(waiting->response));
     if (!code.ok()) return code.status();
   }
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     return absl::FailedPreconditionError(absl::StrCat("kernel family ", family.name(), " does not compile for ",
-                                                      device.id(), ": ", Word((*code)->report.verdict), ": ",
+                                                      subject.device.id(), ": ", Word((*code)->report.verdict), ": ",
                                                       GistOf((*code)->report.log)));
   }
   return code;

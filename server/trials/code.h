@@ -8,9 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/catalog/subject.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/compile_pool.h"
+#include "server/trials/job.h"
 
 namespace attune::trials {
 
@@ -33,11 +35,23 @@ absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_
 absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
                                  worker::v1::CompileResponse response);
 
-// Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's first error otherwise.
-// Cancelled when `stop` was requested first.
-absl::StatusOr<CodePtr> GetGoodCode(store::Store& store, supervisor::CompilePool& pool, const space::Family& family,
-                                    const space::CompileSpec& spec, const v1::Device& device,
-                                    absl::string_view toolchain, int priority, const std::stop_token& stop);
+// Where code comes from. Thread-safe; store and pool outlive it.
+class CodeSource {
+ public:
+  CodeSource(store::Store& store, supervisor::CompilePool& pool) : store_(store), pool_(pool) {}
+
+  store::Store& store() const { return store_; }
+  supervisor::CompilePool& pool() const { return pool_; }
+
+  // Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's first error otherwise.
+  // Cancelled when the job was stopped first.
+  absl::StatusOr<CodePtr> Get(const space::Family& family, const space::CompileSpec& spec,
+                              const catalog::Subject& subject, const Job& job) const;
+
+ private:
+  store::Store& store_;
+  supervisor::CompilePool& pool_;
+};
 
 }  // namespace attune::trials
 

@@ -26,16 +26,16 @@ DeviceSlot::~DeviceSlot() {
   idle_.join();
 }
 
-DeviceSession::DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter)
+DeviceUse::DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter)
     : slot_(slot), stop_(std::move(stop)), ticket_(slot.turn_, priority, std::move(waiter)) {}
 
-void DeviceSession::Use(worker::v1::PrepareRequest request) {
+void DeviceUse::Use(worker::v1::PrepareRequest request) {
   name_ = Sha256(request.SerializeAsString());
   request_ = std::move(request);
 }
 
 template <typename Call>
-auto DeviceSession::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call call) -> decltype(call()) {
+auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call call) -> decltype(call()) {
   const absl::Duration asked = slot_.clock_();
   if (!ticket_.Begin(stop_)) return absl::CancelledError("stopped before its turn on the device");
   const absl::Duration begun = slot_.clock_();
@@ -53,20 +53,20 @@ auto DeviceSession::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call
   return result;
 }
 
-absl::Status DeviceSession::Prepare() {
+absl::Status DeviceUse::Prepare() {
   return InTurn(true, Always, [] { return absl::OkStatus(); });
 }
 
-absl::StatusOr<worker::v1::TrialResponse> DeviceSession::Trial(const worker::v1::TrialRequest& request,
-                                                               absl::FunctionRef<bool()> wanted) {
+absl::StatusOr<worker::v1::TrialResponse> DeviceUse::Trial(const worker::v1::TrialRequest& request,
+                                                           absl::FunctionRef<bool()> wanted) {
   return InTurn(true, wanted, [&] { return slot_.worker_->Trial(request); });
 }
 
-absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
+absl::StatusOr<worker::v1::PlayOffResponse> DeviceUse::PlayOff(const worker::v1::PlayOffRequest& request) {
   return InTurn(true, Always, [&] { return slot_.worker_->PlayOff(request); });
 }
 
-absl::StatusOr<worker::v1::FloorResponse> DeviceSession::Floor(const worker::v1::FloorRequest& request) {
+absl::StatusOr<worker::v1::FloorResponse> DeviceUse::Floor(const worker::v1::FloorRequest& request) {
   return InTurn(false, Always, [&] { return slot_.worker_->Floor(request); });
 }
 

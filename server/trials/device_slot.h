@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/device_worker.h"
 #include "server/trials/device_turn.h"
 
 namespace attune::trials {
@@ -24,7 +24,7 @@ class DeviceSlot {
   const v1::Device& device() const { return worker_->device(); }
 
  private:
-  friend class DeviceSession;
+  friend class DeviceUse;
 
   supervisor::DeviceWorker* const worker_;
   const Clock clock_;
@@ -35,10 +35,10 @@ class DeviceSlot {
 
 // One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
 // it for something else since. Cancelled when `stop` was requested before it was this job's turn. One thread.
-class DeviceSession {
+class DeviceUse {
  public:
   // `waiter` is told of its place while a call waits for the turn.
-  DeviceSession(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {});
+  DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {});
 
   // What Trial and PlayOff need to hold; prepares at the next of them.
   void Use(worker::v1::PrepareRequest request);

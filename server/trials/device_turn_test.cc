@@ -154,10 +154,10 @@ worker::v1::PrepareRequest PrepareRequestOf(const std::string& text) {
   return request;
 }
 
-TEST(DeviceSession, PreparesOnceForManyTrials) {
+TEST(DeviceUse, PreparesOnceForManyTrials) {
   supervisor::FakeDeviceWorker worker(Device());
   DeviceSlot slot(&worker, absl::Hours(1));
-  DeviceSession session(slot, Priority::kInteractive, kNever);
+  DeviceUse session(slot, Priority::kInteractive, kNever);
   session.Use(PrepareRequestOf("b1.h1.q128.d64.f16"));
   EXPECT_TRUE(session.Prepare().ok());
   EXPECT_TRUE(session.Trial({}, Wanted).ok());
@@ -166,14 +166,14 @@ TEST(DeviceSession, PreparesOnceForManyTrials) {
                                                       "trial b1.h1.q128.d64.f16"}));
 }
 
-TEST(DeviceSession, PreparesAnewAfterAnInteractiveJobHasUsedTheDevice) {
+TEST(DeviceUse, PreparesAnewAfterAnInteractiveJobHasUsedTheDevice) {
   supervisor::FakeDeviceWorker worker(Device());
   DeviceSlot slot(&worker, absl::Hours(1));
-  DeviceSession background(slot, Priority::kBackground, kNever);
+  DeviceUse background(slot, Priority::kBackground, kNever);
   background.Use(PrepareRequestOf("b1.h1.q128.d64.f16"));
   EXPECT_TRUE(background.Trial({}, Wanted).ok());
   {
-    DeviceSession interactive(slot, Priority::kInteractive, kNever);
+    DeviceUse interactive(slot, Priority::kInteractive, kNever);
     interactive.Use(PrepareRequestOf("b2.h8.q512.d64.f16"));
     EXPECT_TRUE(interactive.Trial({}, Wanted).ok());
   }

@@ -1,4 +1,4 @@
-// How long a job will take from here, judged by what it has done.
+// How long the trials of a problem will take from here, judged by those that ran.
 #ifndef ATTUNE_SERVER_TRIALS_PACE_H_
 #define ATTUNE_SERVER_TRIALS_PACE_H_
 
@@ -21,28 +21,6 @@ struct TrialPace {
 
 // For `left` more; nullopt while too few have run to tell.
 std::optional<absl::Duration> TimeLeft(const TrialPace& pace, int64_t left);
-
-// The problems of a sweep; `now` is by one clock (server/base/clock.h). Not thread-safe.
-class SweepPace {
- public:
-  // `done`: before this run, by an earlier process.
-  SweepPace(int64_t problems, int64_t done) : problems_(problems), done_(done) {}
-
-  void Begin(absl::Duration now) { begun_ = now; }  // the next problem
-  void End(absl::Duration now);
-
-  int64_t done() const { return done_; }
-  int64_t problems() const { return problems_; }
-  // nullopt until one problem was done in this run.
-  std::optional<absl::Duration> TimeLeft(absl::Duration now) const;
-
- private:
-  const int64_t problems_;
-  int64_t done_;
-  int64_t done_here_ = 0;
-  absl::Duration spent_;  // on those done here
-  absl::Duration begun_;
-};
 
 }  // namespace attune::trials
 

@@ -5,8 +5,6 @@
 namespace attune::trials {
 namespace {
 
-const absl::Duration kStart = absl::Hours(1);
-
 TEST(TrialPace, SaysNothingBeforeEnoughTrialsHaveRun) {
   EXPECT_EQ(TimeLeft({.run = 3, .device = absl::Seconds(3), .compiling = absl::ZeroDuration()}, 70), std::nullopt);
   EXPECT_EQ(TimeLeft({}, 78), std::nullopt);
@@ -27,33 +25,6 @@ TEST(TrialPace, CodesCompiledBeforeTheDeviceWasReadyDoNotMakeTheRestLookShort) {
 TEST(TrialPace, NothingLeftTakesNoTime) {
   EXPECT_EQ(TimeLeft({.run = 8, .device = absl::Seconds(4), .compiling = absl::ZeroDuration()}, -1),
             absl::ZeroDuration());
-}
-
-TEST(SweepPace, IsThatOfTheProblemsDone) {
-  SweepPace pace(5, 0);
-  pace.Begin(kStart);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(9)), std::nullopt);
-  pace.End(kStart + absl::Seconds(10));
-  pace.Begin(kStart + absl::Seconds(10));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(10)), absl::Seconds(40));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(14)), absl::Seconds(36));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(99)), absl::Seconds(30)) << "the others are still to come";
-  pace.End(kStart + absl::Seconds(30));
-  EXPECT_EQ(pace.done(), 2);
-  pace.Begin(kStart + absl::Seconds(30));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(30)), absl::Seconds(45));
-}
-
-TEST(SweepPace, ProblemsOfAnEarlierProcessAreDoneButSayNothingOfTheTime) {
-  SweepPace pace(5, 3);
-  pace.Begin(kStart);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(1)), std::nullopt);
-  pace.End(kStart + absl::Seconds(10));
-  pace.Begin(kStart + absl::Seconds(10));
-  EXPECT_EQ(pace.done(), 4);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(10)), absl::Seconds(10));
-  pace.End(kStart + absl::Seconds(20));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(50)), absl::ZeroDuration()) << "all are done";
 }
 
 }  // namespace

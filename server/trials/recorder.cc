@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "server/jobs/journal.h"
+#include "server/trials/trial_log.h"
 
 namespace attune::trials {
 
@@ -52,7 +52,7 @@ void Recorder::Run() {
     if (name.ok()) {
       names_[entry.candidate] = *name;
       entry.trial.set_name(*std::move(name));
-      jobs::LogTrial(entry.trial);
+      LogTrial(entry.trial);
       recorded_(entry.candidate, entry.trial);
     }
     lock.lock();

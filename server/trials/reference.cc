@@ -1,29 +1,29 @@
 #include "server/trials/reference.h"
 
-#include <memory>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/seed.h"
-#include "server/trials/code.h"
+#include "server/catalog/families.h"
 
 namespace attune::trials {
 namespace {
 
-absl::StatusOr<CodePtr> CodeOf(const jobs::JobContext& context, const search::Subject& subject,
-                               const space::Variant& variant) {
+absl::StatusOr<CodePtr> CodeOf(const space::Variant& variant, const catalog::Subject& subject, const CodeSource& code,
+                               const Job& job) {
   absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
   if (!spec.ok()) return spec.status();
-  return GetGoodCode(*context.shop.store, *context.shop.compiler, *variant.family, *spec, subject.device,
-                     subject.toolchain, jobs::CompilePriority(context.priority, true), context.operation.stop_token());
+  return code.Get(*variant.family, *spec, subject, job);
 }
 
-absl::StatusOr<worker::v1::ReferenceKernel> ReferenceFor(const jobs::JobContext& context,
-                                                         const search::Subject& subject,
-                                                         std::shared_ptr<const space::Family> family, int64_t plain) {
+absl::StatusOr<worker::v1::ReferenceKernel> ReferenceFor(std::shared_ptr<const space::Family> family, int64_t plain,
+                                                         const catalog::Subject& subject, const CodeSource& source,
+                                                         const Job& job) {
   const space::Variant variant{std::move(family), {plain}};
-  absl::StatusOr<CodePtr> code = CodeOf(context, subject, variant);
+  absl::StatusOr<CodePtr> code = CodeOf(variant, subject, source, job);
   if (!code.ok()) return code.status();
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(variant, subject.problem, subject.device);
   if (!recipe.ok()) return recipe.status();
@@ -33,13 +33,11 @@ absl::StatusOr<worker::v1::ReferenceKernel> ReferenceFor(const jobs::JobContext&
   return kernel;
 }
 
-}  // namespace
-
-absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const jobs::JobContext& context,
-                                                              const search::Subject& subject) {
+absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const catalog::Subject& subject, const Families& families,
+                                                              const CodeSource& code, const Job& job) {
   absl::Status applies = absl::NotFoundError("there is none");
   for (const std::shared_ptr<const space::Family>& family :
-       search::FamiliesFor(context.shop.families, subject.device.backend(), family::v1::ROLE_REFERENCE)) {
+       catalog::FamiliesFor(families, subject.device.backend(), family::v1::ROLE_REFERENCE)) {
     applies = space::Applies(*family, subject.problem, subject.device);
     if (!applies.ok()) continue;
     if (family->manifest.parameters_size() != 1 || family->manifest.parameters(0).name() != "PLAIN") {
@@ -47,9 +45,9 @@ absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const jobs::JobCon
                                                         ": a reference family has one parameter, PLAIN; this has ",
                                                         family->manifest.parameters_size()));
     }
-    absl::StatusOr<worker::v1::ReferenceKernel> exact = ReferenceFor(context, subject, family, 0);
+    absl::StatusOr<worker::v1::ReferenceKernel> exact = ReferenceFor(family, 0, subject, code, job);
     if (!exact.ok()) return exact.status();
-    absl::StatusOr<worker::v1::ReferenceKernel> plain = ReferenceFor(context, subject, family, 1);
+    absl::StatusOr<worker::v1::ReferenceKernel> plain = ReferenceFor(family, 1, subject, code, job);
     if (!plain.ok()) return plain.status();
     worker::v1::PrepareRequest request;
     *request.mutable_problem() = ToProto(subject.problem);
@@ -62,17 +60,32 @@ absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const jobs::JobCon
                                                     subject.device.id(), ": ", applies.message()));
 }
 
-absl::StatusOr<double> MeasureFloor(const jobs::JobContext& context, const search::Subject& subject,
-                                    DeviceSession& session) {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
+                                                      const Families& families, const CodeSource& code,
+                                                      const Job& job) {
+  job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
+  absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(subject, families, code, job);
+  if (!prepare.ok()) return prepare.status();
+  // Its place in the queue begins here: nobody waits for the device while a kernel is compiled.
+  auto device = std::make_unique<DeviceUse>(slot, job.priority, job.stop, job.waiter);
+  device->Use(*std::move(prepare));
+  job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+  if (absl::Status status = device->Prepare(); !status.ok()) return status;
+  return device;
+}
+
+absl::StatusOr<double> MeasureFloor(const catalog::Subject& subject, const Families& families, const CodeSource& code,
+                                    const Job& job, DeviceUse& device) {
   for (const std::shared_ptr<const space::Family>& family :
-       search::FamiliesFor(context.shop.families, subject.device.backend(), family::v1::ROLE_FLOOR)) {
-    const space::Variant variant{family, {}};
-    absl::StatusOr<CodePtr> code = CodeOf(context, subject, variant);
-    if (!code.ok()) return code.status();
+       catalog::FamiliesFor(families, subject.device.backend(), family::v1::ROLE_FLOOR)) {
+    absl::StatusOr<CodePtr> empty = CodeOf(space::Variant{family, {}}, subject, code, job);
+    if (!empty.ok()) return empty.status();
     worker::v1::FloorRequest request;
-    request.set_artifact((*code)->artifact);
+    request.set_artifact((*empty)->artifact);
     request.set_entry(family->manifest.launches(0).entry());
-    absl::StatusOr<worker::v1::FloorResponse> floor = session.Floor(request);
+    absl::StatusOr<worker::v1::FloorResponse> floor = device.Floor(request);
     if (!floor.ok()) return floor.status();
     return floor->timing().median_us();
   }

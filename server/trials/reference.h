@@ -2,20 +2,29 @@
 #ifndef ATTUNE_SERVER_TRIALS_REFERENCE_H_
 #define ATTUNE_SERVER_TRIALS_REFERENCE_H_
 
+#include <memory>
+#include <vector>
+
 #include "absl/status/statusor.h"
-#include "server/jobs/job.h"
-#include "server/search/candidates.h"
+#include "server/catalog/subject.h"
+#include "server/space/family.h"
+#include "server/trials/code.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
 
 namespace attune::trials {
 
-// Both reference kernels, compiled if need be; the inputs' seed follows from the problem. FailedPrecondition when the
-// back end has no reference family or it does not apply.
-absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const jobs::JobContext& context,
-                                                              const search::Subject& subject);
+using Families = std::vector<std::shared_ptr<const space::Family>>;
+
+// Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the subject;
+// the inputs' seed follows from the problem. FailedPrecondition when the back end has no reference family or it does
+// not apply.
+absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
+                                                      const Families& families, const CodeSource& code, const Job& job);
 
 // The median of an empty launch, us; 0 when the back end has no floor family.
-absl::StatusOr<double> MeasureFloor(const jobs::JobContext& context, const search::Subject& subject,
-                                    DeviceSession& session);
+absl::StatusOr<double> MeasureFloor(const catalog::Subject& subject, const Families& families, const CodeSource& code,
+                                    const Job& job, DeviceUse& device);
 
 }  // namespace attune::trials
 

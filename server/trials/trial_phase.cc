@@ -8,7 +8,8 @@
 #include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/compiler_report.h"
-#include "server/promotion/promotion.h"
+#include "server/trials/pace.h"
+#include "server/trials/trial.h"
 
 namespace attune::trials {
 namespace {
@@ -17,18 +18,18 @@ constexpr int kDeviceTries = 3;     // of a trial that the infrastructure lost
 constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
 constexpr size_t kMostDetail = 4000;
 
-CompileAhead::Options AheadOptions(const jobs::JobContext& context, const TrialPhase::Plan& plan) {
-  return {context.shop.store,
-          context.shop.compiler,
+CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& job, const TrialPhase::Plan& plan) {
+  return {&means.code.store(),
+          &means.code.pool(),
           plan.subject->toolchain,
-          context.shop.compile_ahead,
-          jobs::CompilePriority(context.priority, false),
+          means.compile_ahead,
+          CompilePriority(job.priority, /*awaited=*/false),
           plan.retry_known};
 }
 
-store::TrialKey KeyOf(const search::Candidate& candidate, const search::Subject& subject) {
+store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::Subject& subject) {
   return {subject.problem_text, subject.device.id(), candidate.text, subject.policy,
-          search::DependenciesOf(*candidate.variant.family, subject)};
+          catalog::DependenciesOf(*candidate.variant.family, subject)};
 }
 
 // How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
@@ -43,31 +44,32 @@ int64_t CountKnown(const TrialPhase::Plan& plan) {
 
 }  // namespace
 
-TrialPhase::TrialPhase(jobs::JobContext& context, Plan plan)
-    : context_(context),
+TrialPhase::TrialPhase(const Means& means, const Job& job, Plan plan)
+    : means_(means),
+      job_(job),
       plan_(std::move(plan)),
       first_(plan_.first.begin(), plan_.first.end()),
       known_(CountKnown(plan_)),
-      recorder_(context.shop.store, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
+      recorder_(&means.code.store(), [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
-          AheadOptions(context, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
+          AheadOptions(means, job, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
 
 TrialPhase::~TrialPhase() = default;
 
-absl::Status TrialPhase::Run(DeviceSession& session) {
-  const std::stop_token stop = context_.operation.stop_token();
+absl::Status TrialPhase::Run(DeviceUse& use) {
+  const std::stop_token stop = job_.stop;
   const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
-  const absl::Duration begin = context_.shop.clock();
-  const absl::Duration busy = session.busy();
-  const absl::Duration waited = session.waited();
+  const absl::Duration begin = means_.clock();
+  const absl::Duration busy = use.busy();
+  const absl::Duration waited = use.waited();
   absl::Status status;
   while (status.ok() && !stop.stop_requested()) {
     std::optional<CompileAhead::Ready> ready = ahead_.Take();
     if (!ready.has_value()) break;
-    status = Try(ready->candidate, ready->code, session);
+    status = Try(ready->candidate, ready->code, use);
     const std::lock_guard<std::mutex> lock(mutex_);
-    busy_ = session.busy() - busy;
-    device_time_ = context_.shop.clock() - begin - (session.waited() - waited);
+    busy_ = use.busy() - busy;
+    device_time_ = means_.clock() - begin - (use.waited() - waited);
   }
   ahead_.Stop();
   absl::Status recorded = recorder_.Flush();
@@ -112,12 +114,12 @@ std::optional<size_t> TrialPhase::AskLocked() {
 
 std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   const search::Candidate& candidate = plan_.candidates->all[index];
-  if (candidate.known.has_value() && (!plan_.retry_known || candidate.known->job() == context_.operation.name())) {
+  if (candidate.known.has_value() && (!plan_.retry_known || candidate.known->job() == job_.name)) {
     return candidate.known;
   }
   if (plan_.retry_known) return std::nullopt;
   // Another job may have tried it since this one began.
-  absl::StatusOr<v1::Trial> trial = context_.shop.store->FindTrial(KeyOf(candidate, *plan_.subject));
+  absl::StatusOr<v1::Trial> trial = means_.code.store().FindTrial(KeyOf(candidate, *plan_.subject));
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
 }
@@ -140,11 +142,11 @@ void TrialPhase::Compiled() {
   UpdateProgress(nullptr, false);
 }
 
-absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session) {
+absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use) {
   if (absl::Status status = recorder_.status(); !status.ok()) return status;
-  const search::Subject& subject = *plan_.subject;
+  const catalog::Subject& subject = *plan_.subject;
   const search::Candidate& candidate = plan_.candidates->all[index];
-  v1::Trial trial = search::NewTrial(subject, candidate.variant, context_.operation.name());
+  v1::Trial trial = NewTrial(subject, candidate.variant, job_.name);
   if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
   if (!code.ok()) {
     trial.set_verdict(v1::VERDICT_LOST);
@@ -174,14 +176,14 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
   if (Foreseen(**code, trial, twin)) return FinishUnrun(index, std::move(trial), twin);
   TrialClaims::Claim claim;
   std::optional<v1::Trial> known;
-  if (absl::Status status = OnDevice(index, **code, trial, session, claim, known); !status.ok()) return status;
+  if (absl::Status status = OnDevice(index, **code, trial, use, claim, known); !status.ok()) return status;
   if (!known.has_value()) return Finish(index, std::move(trial), std::nullopt, std::move(claim));
   Reuse(index, *std::move(known));
   return absl::OkStatus();
 }
 
 std::optional<v1::Trial> TrialPhase::Claimed(size_t index, TrialClaims::Claim& claim) {
-  claim = context_.shop.claims->Take(KeyOf(plan_.candidates->all[index], *plan_.subject));
+  claim = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.subject));
   return Known(index);
 }
 
@@ -223,7 +225,7 @@ std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
   const auto it = by_artifact_.find(trial.artifact_sha256());
   if (it == by_artifact_.end()) return std::nullopt;
   for (size_t other : it->second) {
-    const search::Subject& subject = *plan_.subject;
+    const catalog::Subject& subject = *plan_.subject;
     absl::StatusOr<v1::LaunchRecipe> same =
         space::RecipeFor(plan_.candidates->all[other].variant, subject.problem, subject.device);
     if (same.ok() && same->SerializeAsString() == recipe) return other;
@@ -231,7 +233,7 @@ std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
   return std::nullopt;
 }
 
-absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
+absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use,
                                   TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
   worker::v1::TrialRequest request;
   request.mutable_candidate()->set_artifact(code.artifact);
@@ -245,7 +247,7 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
     // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
     claim = TrialClaims::Claim();
-    absl::StatusOr<worker::v1::TrialResponse> response = session.Trial(request, [&] {
+    absl::StatusOr<worker::v1::TrialResponse> response = use.Trial(request, [&] {
       known = Claimed(index, claim);
       return !known.has_value();
     });
@@ -288,7 +290,7 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
 void TrialPhase::NoteLocked(size_t index, const v1::Trial& trial) {
   outcomes_[index] = trial;
   if (trial.verdict() == v1::VERDICT_LOST) return;
-  if (promotion::Timed(trial) &&
+  if (Timed(trial) &&
       (!leader_.has_value() || trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
     leader_ = index;
   }
@@ -310,8 +312,7 @@ void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
 
 void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  context_.operation.Update([&](v1::Operation& operation) {
-    v1::OperationProgress& progress = *operation.mutable_progress();
+  job_.progress.Change([&](v1::OperationProgress& progress) {
     progress.set_compiles_done(compiles_);
     progress.set_compiles_total(std::max(progress.compiles_total(), compiles_));
     if (trial == nullptr) return;
@@ -327,8 +328,8 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
       count->set_verdict(trial->verdict());
     }
     count->set_count(count->count() + 1);
-    if (promotion::Timed(*trial) &&
-        (!promotion::Timed(progress.best()) || trial->timing().median_us() < progress.best().timing().median_us())) {
+    if (Timed(*trial) &&
+        (!Timed(progress.best()) || trial->timing().median_us() < progress.best().timing().median_us())) {
       *progress.mutable_best() = *trial;
       progress.mutable_best()->clear_recipe();
     }
@@ -341,10 +342,8 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
 
 void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) const {
   const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
-  const std::optional<absl::Duration> left =
-      context_.sweep != nullptr ? context_.sweep->TimeLeft(context_.shop.clock())
-                                : TimeLeft({run_, busy_, compiling_, context_.shop.compiler->size()},
-                                           progress.trials_total() - progress.trials_done() - known_left);
+  const std::optional<absl::Duration> left = TimeLeft({run_, busy_, compiling_, means_.code.pool().size()},
+                                                      progress.trials_total() - progress.trials_done() - known_left);
   if (left.has_value()) {
     SetDuration(*left, progress.mutable_eta());
   } else {

@@ -19,30 +19,43 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/jobs/job.h"
+#include "server/base/clock.h"
+#include "server/catalog/subject.h"
 #include "server/search/candidates.h"
 #include "server/search/strategy.h"
+#include "server/trials/code.h"
 #include "server/trials/compile_ahead.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
 #include "server/trials/recorder.h"
+#include "server/trials/trial_claims.h"
 
 namespace attune::trials {
 
 class TrialPhase {
  public:
   struct Plan {
-    const search::Subject* subject = nullptr;
+    const catalog::Subject* subject = nullptr;
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
     std::vector<size_t> first;  // tried before the strategy is asked, outside its budget
     bool retry_known = false;   // tries again what another job has tried
   };
 
-  // Compiling begins at once. Context and plan outlive the phase.
-  TrialPhase(jobs::JobContext& context, Plan plan);
+  // What the phases of all jobs share.
+  struct Means {
+    const CodeSource& code;
+    TrialClaims& claims;
+    int compile_ahead = 1;  // artifacts compiled, or being so, ahead of the device
+    Clock clock = SteadyNow;
+  };
+
+  // Compiling begins at once. All but the plan itself outlive the phase.
+  TrialPhase(const Means& means, const Job& job, Plan plan);
   ~TrialPhase();
 
   // Runs all on the device. Cancelled when the operation was asked to stop; what was tried by then is recorded.
-  absl::Status Run(DeviceSession& session);
+  absl::Status Run(DeviceUse& use);
 
   // After Run: the trials by candidate, those reused from the store included; without recipes.
   const std::map<size_t, v1::Trial>& trials() const { return outcomes_; }
@@ -58,14 +71,14 @@ class TrialPhase {
   void Compiled();
 
   // On the device's thread.
-  absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceSession& session);
+  absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use);
   // Takes the claim and looks whether another job has tried it meanwhile.
   std::optional<v1::Trial> Claimed(size_t index, TrialClaims::Claim& claim);
   // The verdict without running it, if the compiler's report or a twin has it already.
   bool Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin);
   // Runs it; nothing when another job was faster, whose trial is `known` then.
-  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceSession& session,
-                        TrialClaims::Claim& claim, std::optional<v1::Trial>& known);
+  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use, TrialClaims::Claim& claim,
+                        std::optional<v1::Trial>& known);
   // For a trial that needed no run: records it unless another job has.
   absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin = std::nullopt);
   absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim);
@@ -78,7 +91,8 @@ class TrialPhase {
   void UpdateProgress(const v1::Trial* trial, bool reused);
   void UpdateEtaLocked(v1::OperationProgress& progress) const;
 
-  jobs::JobContext& context_;
+  const Means& means_;
+  const Job& job_;
   const Plan plan_;
   std::mutex mutex_;
   std::deque<size_t> first_;

@@ -1,5 +1,5 @@
 // attune-worker: one process that compiles, or holds a device, or looks what the host has, for the daemon that started
-// it (DESIGN: processes). Not meant to be started by hand.
+// it (docs/design.md, Processes). Not meant to be started by hand.
 #include <stdlib.h>
 
 #include <iostream>

@@ -22,7 +22,9 @@
 #include "proto/attune/problem.h"
 #include "server/base/device_profile.h"
 #include "server/space/space.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/compile_pool.h"
+#include "server/supervisor/probe.h"
+#include "server/supervisor/worker_options.h"
 
 ABSL_FLAG(std::string, profile, "l4", "the device's limits");
 ABSL_FLAG(std::string, kernels_dir, ATTUNE_SOURCE_DIR "/kernels_src", "kernel families");

@@ -1,9 +1,8 @@
-// A whole tuner over fakes: one device, a family of three compile-time by two launch-time values, reference and floor.
+// A whole tuner, wired as the daemon wires it, over fakes: store, compile pool, device worker and host.
 #ifndef ATTUNE_SERVER_JOBS_TESTING_TUNER_FIXTURE_H_
 #define ATTUNE_SERVER_JOBS_TESTING_TUNER_FIXTURE_H_
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -19,68 +18,19 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/catalog/results.h"
+#include "server/catalog/testing/fake_host.h"
+#include "server/daemon/tuning.h"
 #include "server/jobs/tuner.h"
 #include "server/store/testing/fake_store.h"
 #include "server/supervisor/testing/fake_workers.h"
 
 namespace attune::jobs {
 
-inline std::shared_ptr<const space::Family> MakeFamily(const std::string& manifest, const std::string& hash) {
-  auto family = std::make_shared<space::Family>();
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(manifest, &family->manifest));
-  family->sources = {{"kernel.cu", "// nothing"}};
-  family->source_hash = hash;
-  return family;
-}
-
-// Variants BLOCK 16, 32, 64 by SPLITS 1, 2; only for seq_q up to 1024.
-inline std::shared_ptr<const space::Family> SearchFamily(const std::string& hash = "source one",
-                                                         const std::string& blocks = "16, 32, 64") {
-  return MakeFamily(absl::StrCat(R"(
-    name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    parameters { name: "BLOCK" values: [)",
-                                 blocks, R"(] binding: BINDING_COMPILE_TIME guess: 32 }
-    parameters { name: "SPLITS" values: [1, 2] binding: BINDING_LAUNCH_TIME guess: 1 }
-    problem_limits { expr: "seq_q <= 1024" reason: "seq_q at most 1024" }
-    launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK) * SPLITS" block_x: "128" main: true }
-    deterministic: true)"),
-                    hash);
-}
-
-inline std::vector<std::shared_ptr<const space::Family>> Families(std::shared_ptr<const space::Family> search) {
-  return {std::move(search),
-          MakeFamily(R"(
-    name: "reference" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    parameters { name: "PLAIN" values: [0, 1] binding: BINDING_COMPILE_TIME }
-    launches { entry: "reference" grid_x: "seq_q" block_x: "128" main: true } role: ROLE_REFERENCE)",
-                     "reference"),
-          MakeFamily(R"(
-    name: "floor" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    launches { entry: "empty" grid_x: "1" block_x: "32" main: true } role: ROLE_FLOOR)",
-                     "floor")};
-}
-
-inline v1::Device FakeDevice() {
-  v1::Device device;
-  device.set_id("cuda:0");
-  device.set_backend(v1::BACKEND_CUDA);
-  device.set_driver("580.1");
-  device.set_target("sm_89");
-  device.set_fingerprint("an L4");
-  device.set_compute_units(58);
-  device.set_warp_size(32);
-  device.set_max_threads_per_block(1024);
-  device.set_max_warps_per_sm(48);
-  device.set_max_blocks_per_sm(24);
-  device.set_registers_per_sm(65536);
-  device.set_max_registers_per_thread(255);
-  device.set_shared_bytes_per_block(101376);
-  device.set_shared_bytes_per_sm(102400);
-  device.set_l2_bytes(48 << 20);
-  device.set_memory_bytes(int64_t{24} << 30);
-  device.set_compute_capability(89);
-  return device;
-}
+using catalog::FakeDevice;
+using catalog::Families;
+using catalog::MakeFamily;
+using catalog::SearchFamily;
 
 // "BLOCK/grid" of a candidate: its variant, seen from the device.
 inline std::string Seen(const worker::v1::Candidate& candidate) {
@@ -105,29 +55,37 @@ class TunerTest : public ::testing::Test {
     });
   }
 
-  Tuner& Start(std::vector<std::shared_ptr<const space::Family>> families = Families(SearchFamily())) {
-    TunerOptions options;
-    options.store = &store_;
-    options.compiler = &pool_;
-    options.devices = {{"cuda:0", &device_}};
-    options.families = std::move(families);
-    options.compile_ahead = 2;
-    options.idle_release = absl::Hours(1);
-    options.clock = clock_;
-    options.promoted = [this](const v1::Incumbent& incumbent) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      promoted_.push_back(incumbent);
-    };
-    tuner_.reset();
-    absl::StatusOr<std::unique_ptr<Tuner>> tuner = Tuner::Create(options);
-    EXPECT_TRUE(tuner.ok()) << tuner.status();
-    tuner_ = *std::move(tuner);
+  Tuner& Start(std::vector<std::shared_ptr<const space::Family>> families = Families(SearchFamily()),
+               absl::Duration idle_release = absl::Hours(1)) {
+    tuner_ = nullptr;
+    tuning_.reset();
+    host_ = catalog::FakeHost(std::move(families));
+    host_.devices = {device_.device()};
+    absl::StatusOr<std::unique_ptr<catalog::Results>> results = catalog::Results::Load(store_, host_);
+    EXPECT_TRUE(results.ok()) << results.status();
+    results_ = *std::move(results);
+    loaded_ = results_->version();
+    absl::StatusOr<std::unique_ptr<Tuning>> tuning = Tuning::Create({.host = host_,
+                                                                     .store = store_,
+                                                                     .results = *results_,
+                                                                     .compiler = pool_,
+                                                                     .devices = {{"cuda:0", &device_}},
+                                                                     .compile_ahead = 2,
+                                                                     .idle_release = idle_release,
+                                                                     .clock = clock_});
+    EXPECT_TRUE(tuning.ok()) << tuning.status();
+    tuning_ = *std::move(tuning);
+    tuner_ = &tuning_->tuner();
     return *tuner_;
   }
 
   static v1::TuneRequest TuneRequest(const std::string& problem = kProblem) {
     v1::TuneRequest request;
     *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    // As the service normalises it.
+    request.set_device_id("cuda:0");
+    request.set_policy(v1::POLICY_HOT);
+    request.mutable_strategy()->set_kind(v1::Strategy::KIND_EXHAUSTIVE);
     return request;
   }
 
@@ -171,10 +129,8 @@ class TunerTest : public ::testing::Test {
     for (const v1::Trial& trial : store_.trials()) ++verdicts[trial.verdict()];
     return verdicts;
   }
-  size_t promoted() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return promoted_.size();
-  }
+  // How often answers have changed since Start.
+  uint64_t changes() const { return results_->version() - loaded_; }
 
   // Blocks until the operation has come so far.
   void AwaitPhase(const std::string& name, v1::OperationProgress::Phase phase) {
@@ -197,9 +153,11 @@ class TunerTest : public ::testing::Test {
   store::FakeStore store_;
   supervisor::FakeCompilePool pool_;
   supervisor::FakeDeviceWorker device_{FakeDevice()};
-  std::mutex mutex_;
-  std::vector<v1::Incumbent> promoted_;
-  std::unique_ptr<Tuner> tuner_;  // ends before what it uses
+  catalog::Host host_;
+  std::unique_ptr<catalog::Results> results_;
+  uint64_t loaded_ = 0;
+  std::unique_ptr<Tuning> tuning_;  // ends before what it uses
+  Tuner* tuner_ = nullptr;          // its
 };
 
 }  // namespace attune::jobs

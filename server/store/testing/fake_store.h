@@ -26,6 +26,11 @@ class FakeStore : public store::Store {
     const std::lock_guard<std::mutex> lock(mutex_);
     append_ = std::move(status);
   }
+  // Of incumbents.
+  void FailReads(absl::Status status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    read_ = std::move(status);
+  }
   void LoseArtifactFiles() {
     const std::lock_guard<std::mutex> lock(mutex_);
     files_.clear();
@@ -150,6 +155,7 @@ class FakeStore : public store::Store {
   absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
                                              v1::Policy policy) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!read_.ok()) return read_;
     const auto it = incumbents_.find(Key(problem_text, device_id, policy));
     if (it == incumbents_.end() || it->second.empty()) return absl::NotFoundError("no incumbent");
     return it->second.back();
@@ -260,6 +266,7 @@ class FakeStore : public store::Store {
 
   mutable std::mutex mutex_;
   absl::Status append_;
+  absl::Status read_;
   std::vector<v1::Trial> trials_;
   std::map<std::string, std::vector<v1::Incumbent>> incumbents_;
   std::set<std::string> retry_;  // names of trials that are to be tried again

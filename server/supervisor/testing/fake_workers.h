@@ -17,7 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
-#include "server/supervisor/workers.h"
+#include "server/supervisor/compile_pool.h"
+#include "server/supervisor/device_worker.h"
 
 namespace attune::supervisor {
 

@@ -1,4 +1,4 @@
-// Evaluate and Sweep.
+// Sweeps over a whole tuner.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +6,10 @@
 #include <future>
 
 #include "server/jobs/testing/tuner_fixture.h"
+#include "server/sweep/plan_sweep.h"
+#include "server/sweep/sweep_job.h"
 
-namespace attune::jobs {
+namespace attune::sweep {
 namespace {
 
 using ::testing::Each;
@@ -15,199 +17,13 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-class EvaluateTest : public TunerTest {
- protected:
-  v1::EvaluateVariantRequest Request(const std::string& variant) {
-    v1::EvaluateVariantRequest request;
-    *request.mutable_problem() = ToProto(*ParseProblem(kProblem));
-    request.mutable_variant()->set_text(variant);
-    return request;
-  }
-  v1::EvaluateResult Evaluate(const std::string& variant) {
-    const v1::Operation done = AwaitStarted(tuner_->Evaluate(Request(variant)));
-    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
-    return done.evaluate();
-  }
-  v1::EvaluateResult Pin(const std::string& variant) {
-    v1::EvaluateVariantRequest request = Request(variant);
-    request.set_pin(true);
-    request.set_why("as last month");
-    const v1::Operation done = AwaitStarted(tuner_->Evaluate(request));
-    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
-    return done.evaluate();
-  }
-  v1::Incumbent Served() { return *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT); }
-};
-
-TEST_F(EvaluateTest, KeepsAndPromotesWhereThereIsNoIncumbent) {
-  Start();
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_KEEP);
-  EXPECT_THAT(store_.trials(), SizeIs(1));
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().variant().text(),
-            "tiles:BLOCK=32,SPLITS=2");
-}
-
-TEST_F(EvaluateTest, KeepsWhatIsTwoPercentFasterAndApart) {
-  SetTimes({{"32/8", 97}});
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_KEEP);
-  EXPECT_NEAR(result.speedup(), 100.0 / 97, 1e-9);
-  EXPECT_EQ(result.incumbent().variant().text(), "tiles:BLOCK=16,SPLITS=1");
-  EXPECT_EQ(result.trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
-}
-
-TEST_F(EvaluateTest, RevertsWhatIsFasterByLess) {
-  SetTimes({{"32/8", 98.5}});  // apart, but 1.5 %
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_GT(result.speedup(), 1.01);
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().variant().text(),
-            "tiles:BLOCK=16,SPLITS=1");
-}
-
-TEST_F(EvaluateTest, RevertsWhatIsMuchSlowerAndStillSaysByHowMuch) {
-  SetTimes({{"32/8", 400}});
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_DOUBLE_EQ(result.speedup(), 0.25);
-}
-
-TEST_F(EvaluateTest, RevertsWhatIsWrongWithItsVerdict) {
-  device_.ScriptTrial([](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
-    worker::v1::TrialResponse response;
-    response.set_verdict(v1::VERDICT_WRONG_RESULT);
-    response.set_detail("o[3] is 7");
-    return response;
-  });
-  Start();
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_EQ(result.reason(), "WRONG_RESULT: o[3] is 7");
-  EXPECT_EQ(promoted(), 0);
-}
-
-TEST_F(EvaluateTest, TheIncumbentItselfIsKept) {
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=16,SPLITS=1");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_KEEP);
-  EXPECT_THAT(result.reason(), HasSubstr("this already is the incumbent"));
-  EXPECT_FALSE(result.has_incumbent());
-  EXPECT_EQ(result.speedup(), 0);
-}
-
-TEST_F(EvaluateTest, APinServesASlowerVariantAndSaysSo) {
-  SetTimes({{"32/8", 400}});
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  const v1::EvaluateResult result = Pin("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_PINNED);
-  EXPECT_THAT(result.reason(), HasSubstr("pinned at 400 us"));
-  EXPECT_THAT(result.reason(), HasSubstr("slower than the incumbent before it at 100 us"));
-  EXPECT_THAT(result.reason(), HasSubstr(": as last month"));
-  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
-  EXPECT_TRUE(Served().pinned());
-  EXPECT_EQ(Served().timing().median_us(), 400);
-}
-
-TEST_F(EvaluateTest, APinnedIncumbentStaysUntilItIsUnpinned) {
-  SetTimes({{"32/8", 400}});
-  Start();
-  Pin("tiles:BLOCK=32,SPLITS=2");
-  const v1::Operation tuned = Tune();
-  EXPECT_FALSE(tuned.tune().promoted());
-  EXPECT_THAT(tuned.tune().decision(), HasSubstr("it is pinned, though the challenger at 100 us"));
-  EXPECT_EQ(Evaluate("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_TRUE(Served().pinned());
-  ASSERT_TRUE(store_.Unpin(kProblem, "cuda:0", v1::POLICY_HOT).ok());
-  EXPECT_TRUE(Tune().tune().promoted());
-  EXPECT_FALSE(Served().pinned());
-}
-
-TEST_F(EvaluateTest, APinIsKeptWhenItsVariantIsConfirmedUnderANewDriver) {
-  SetTimes({{"32/8", 400}});
-  Start();
-  Pin("tiles:BLOCK=32,SPLITS=2");
-  device_.set_driver("999.9");
-  Start();
-  EXPECT_TRUE(Tune().tune().promoted());
-  EXPECT_EQ(Served().trial().dependencies().driver(), "999.9");
-  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
-  EXPECT_TRUE(Served().pinned());
-}
-
-TEST_F(EvaluateTest, AWrongVariantIsNotPinned) {
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  // Right at first, wrong on fresh data.
-  device_.ScriptPlayOff(
-      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
-        for (int i = 0; i < request.candidates_size(); ++i) {
-          if (Seen(request.candidates(i)) != "32/8") continue;
-          response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
-          response.mutable_results(i)->set_detail("o[3] is 7");
-        }
-        return response;
-      });
-  const v1::EvaluateResult result = Pin("tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
-  EXPECT_THAT(result.reason(), HasSubstr("not pinned: second check, on fresh data: o[3] is 7"));
-  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=16,SPLITS=1");
-  EXPECT_FALSE(Served().pinned());
-}
-
-TEST_F(EvaluateTest, TheIncumbentItselfCanBePinned) {
-  Start();
-  Evaluate("tiles:BLOCK=16,SPLITS=1");
-  EXPECT_EQ(Pin("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_PINNED);
-  EXPECT_TRUE(Served().pinned());
-}
-
-TEST_F(EvaluateTest, TheIncumbentHasThePlayOffsTimeThatTheDecisionNames) {
-  device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-    worker::v1::TrialResponse response = device_.Good(request.candidate());
-    *response.mutable_timing() = supervisor::TimingOf(120);  // the play-off has 100
-    return response;
-  });
-  Start();
-  const v1::Operation tuned = Tune();
-  EXPECT_THAT(tuned.tune().decision(), HasSubstr("100 us"));
-  EXPECT_EQ(tuned.tune().incumbent().timing().median_us(), 100);
-  EXPECT_EQ(Served().timing().median_us(), 100);
-  EXPECT_EQ(Served().trial().timing().median_us(), 120);
-}
-
-TEST_F(EvaluateTest, TakesAVariantByItsParametersToo) {
-  Start();
-  v1::EvaluateVariantRequest request = Request("");
-  request.mutable_variant()->set_family("tiles");
-  for (const auto& [name, value] : {std::pair{"BLOCK", 64}, std::pair{"SPLITS", 2}}) {
-    v1::ParameterValue* parameter = request.mutable_variant()->add_parameters();
-    parameter->set_name(name);
-    parameter->set_value(value);
-  }
-  EXPECT_EQ(AwaitStarted(tuner_->Evaluate(request)).evaluate().trial().variant().text(), "tiles:BLOCK=64,SPLITS=2");
-}
-
-TEST_F(EvaluateTest, AnUnknownVariantIsRefusedAtOnce) {
-  Start();
-  EXPECT_TRUE(absl::IsNotFound(tuner_->Evaluate(Request("tails:BLOCK=1")).status()));
-  EXPECT_TRUE(absl::IsNotFound(tuner_->Evaluate(Request("reference:PLAIN=0")).status()));
-}
-
-class SweepTest : public TunerTest {
+class SweepTest : public jobs::TunerTest {
  protected:
   v1::SweepRequest Request() {
     v1::SweepRequest request;
     request.mutable_plan()->set_title("nightly");
+    request.mutable_plan()->set_device_id("cuda:0");
+    request.mutable_plan()->set_policy(v1::POLICY_HOT);
     request.mutable_plan()->add_shapes()->add_problem(kProblem);
     request.mutable_plan()->mutable_shapes(0)->add_problem("b1.h1.q256.d64.f16");
     return request;
@@ -308,9 +124,9 @@ TEST_F(SweepTest, ADriverThatSlowsThingsDownIsSeenThoughAllIsTunedAnew) {
 
 TEST_F(SweepTest, OnlyVariantsNeverTriedAreTried) {
   Scale(1);
-  Start(Families(SearchFamily("source one", "16, 64")));
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 64")));
   Sweep(Request());
-  Start(Families(SearchFamily("source one", "16, 32, 64")));  // as if the manifest did not count
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 32, 64")));  // as if the manifest did not count
   const v1::SweepReport report = Sweep(Request());
   EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_FASTER));
   EXPECT_EQ(report.trials(), 4);
@@ -406,7 +222,7 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   v1::SweepRequest request = Request();
   request.mutable_plan()->mutable_shapes(0)->add_problem("b1.h1.q4096.d64.f16");
   const int compiles = pool_.compiles();
-  const absl::StatusOr<v1::PlanSweepResponse> plan = tuner_->PlanSweep(request);
+  const absl::StatusOr<v1::PlanSweepResponse> plan = PlanSweep(request.plan(), host_, *results_, store_);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->device_id(), "cuda:0");
   ASSERT_EQ(plan->rows_size(), 3);
@@ -428,7 +244,7 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   EXPECT_EQ(store_.UnfinishedJobs()->size(), 0);
 
   request.mutable_plan()->mutable_budget()->set_trials_per_problem(2);
-  EXPECT_EQ(tuner_->PlanSweep(request)->trials(), 2) << "as the budget allows";
+  EXPECT_EQ(PlanSweep(request.plan(), host_, *results_, store_)->trials(), 2) << "as the budget allows";
   EXPECT_EQ(Sweep(Request()).trials(), 6) << "as planned";
 }
 
@@ -437,7 +253,7 @@ TEST_F(SweepTest, AProblemThatDoesNotFitIsItsRowsReasonInAPlan) {
   Start();
   v1::SweepRequest request = Request();
   request.mutable_plan()->mutable_shapes(0)->add_problem("b1000.h100.q1000.d64.f16");
-  const absl::StatusOr<v1::PlanSweepResponse> plan = tuner_->PlanSweep(request);
+  const absl::StatusOr<v1::PlanSweepResponse> plan = PlanSweep(request.plan(), host_, *results_, store_);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->rows_size(), 3);
   EXPECT_EQ(plan->rows(0).trials(), 6);
@@ -448,13 +264,14 @@ TEST_F(SweepTest, AProblemThatDoesNotFitIsItsRowsReasonInAPlan) {
 
 TEST_F(SweepTest, APlanThatNobodyWaitsForEnds) {
   Start();
-  EXPECT_TRUE(absl::IsCancelled(tuner_->PlanSweep(Request(), [] { return true; }).status()));
+  const auto plan = PlanSweep(Request().plan(), host_, *results_, store_, [] { return true; });
+  EXPECT_TRUE(absl::IsCancelled(plan.status()));
 }
 
 TEST_F(SweepTest, APlanThatTakesTooLongIsRefused) {
-  clock_ = [asked = std::make_shared<std::atomic<int>>(0)] { return absl::Seconds(31) * (*asked)++; };
   Start();
-  const absl::Status status = tuner_->PlanSweep(Request()).status();
+  const Clock slow = [asked = std::make_shared<std::atomic<int>>(0)] { return absl::Seconds(31) * (*asked)++; };
+  const absl::Status status = PlanSweep(Request().plan(), host_, *results_, store_, nullptr, slow).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("0 of 2 problems; plan fewer at once"));
 }
@@ -469,4 +286,4 @@ TEST_F(SweepTest, ABadPlanIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::jobs
+}  // namespace attune::sweep

@@ -1,10 +1,14 @@
-#include "server/catalog/lookup.h"
+#include "server/catalog/results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <list>
+#include <thread>
+
 #include "server/base/sha256.h"
 #include "server/catalog/nearest.h"
+#include "server/catalog/testing/fake_host.h"
 #include "server/jobs/testing/tuner_fixture.h"
 
 namespace attune::catalog {
@@ -12,23 +16,23 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class LookupTest : public jobs::TunerTest {
+class ResultsTest : public jobs::TunerTest {
  protected:
-  World Today() {
-    World world;
-    world.devices = {device_.device()};
-    world.toolchains = {{v1::BACKEND_CUDA, "fakec 1.0"}};
-    world.families = jobs::Families(jobs::SearchFamily());
-    return world;
+  Host Today() {
+    Host host = FakeHost();
+    host.devices = {device_.device()};
+    return host;
   }
-  std::unique_ptr<Lookup> Open(World world) {
-    absl::StatusOr<std::unique_ptr<Lookup>> lookup = Lookup::Create(&store_, std::move(world));
-    EXPECT_TRUE(lookup.ok()) << lookup.status();
-    return *std::move(lookup);
+  std::unique_ptr<Results> Open(Host host) {
+    absl::StatusOr<std::unique_ptr<Results>> results = Results::Load(store_, hosts_.emplace_back(std::move(host)));
+    EXPECT_TRUE(results.ok()) << results.status();
+    return *std::move(results);
   }
   static v1::GetBestRequest Ask(const std::string& problem) {
     v1::GetBestRequest request;
     *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    request.set_device_id("cuda:0");
+    request.set_policy(v1::POLICY_HOT);
     return request;
   }
   void TuneOne(std::map<std::string, double> times = {{"32/8", 40}}) {
@@ -36,9 +40,13 @@ class LookupTest : public jobs::TunerTest {
     Start();
     Tune();
   }
+
+  static ResultKey Key() { return {kProblem, "cuda:0", v1::POLICY_HOT}; }
+
+  std::list<Host> hosts_;  // of Open
 };
 
-TEST_F(LookupTest, WhatWasTunedIsExact) {
+TEST_F(ResultsTest, WhatWasTunedIsExact) {
   TuneOne();
   const auto best = Open(Today())->GetBest(Ask(kProblem));
   ASSERT_TRUE(best.ok()) << best.status();
@@ -52,23 +60,23 @@ TEST_F(LookupTest, WhatWasTunedIsExact) {
   EXPECT_FALSE(best->trial().empty());
 }
 
-TEST_F(LookupTest, HasThePlayOffsTimeAndItsDate) {
+TEST_F(ResultsTest, HasThePlayOffsTimeAndItsDate) {
   device_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
     worker::v1::TrialResponse response = device_.Good(request.candidate());
     *response.mutable_timing() = supervisor::TimingOf(120);
     return response;
   });
   TuneOne({});
-  const auto lookup = Open(Today());
-  const auto best = lookup->GetBest(Ask(kProblem));
+  const auto results = Open(Today());
+  const auto best = results->GetBest(Ask(kProblem));
   EXPECT_EQ(best->timing().median_us(), 100);
   EXPECT_EQ(best->measure_time().seconds(), best->promote_time().seconds());
   EXPECT_FALSE(best->pinned());
-  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->measure_time().seconds(), best->measure_time().seconds())
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->measure_time().seconds(), best->measure_time().seconds())
       << "of the problem it comes from";
 }
 
-TEST_F(LookupTest, VariantsThatCannotBeToldApartMakeATie) {
+TEST_F(ResultsTest, VariantsThatCannotBeToldApartMakeATie) {
   TuneOne({{"32/8", 40}, {"64/4", 40.1}});
   const auto best = Open(Today())->GetBest(Ask(kProblem));
   ASSERT_TRUE(best.ok());
@@ -78,13 +86,13 @@ TEST_F(LookupTest, VariantsThatCannotBeToldApartMakeATie) {
   EXPECT_NE(best->ties(0).text(), best->variant().text());
 }
 
-TEST_F(LookupTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
+TEST_F(ResultsTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
   TuneOne();
-  World world = Today();
-  world.families = jobs::Families(jobs::SearchFamily("source two"));
-  world.toolchains[v1::BACKEND_CUDA] = "fakec 2.0";
-  world.devices[0].set_driver("999.9");
-  const auto best = Open(world)->GetBest(Ask(kProblem));
+  Host host = Today();
+  host.families = Families(SearchFamily("source two"));
+  host.backends[0].set_compiler("fakec 2.0");
+  host.devices[0].set_driver("999.9");
+  const auto best = Open(host)->GetBest(Ask(kProblem));
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
   EXPECT_THAT(best->provenance_detail(), HasSubstr("source of tiles changed"));
@@ -93,46 +101,45 @@ TEST_F(LookupTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
   EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
 }
 
-TEST_F(LookupTest, AnAnswerWhoseFamilyHasOneMoreParameterNowIsGivenAsItWasMeasured) {
+TEST_F(ResultsTest, AnAnswerWhoseFamilyHasOneMoreParameterNowIsGivenAsItWasMeasured) {
   TuneOne();
-  World world = Today();
-  world.families = jobs::Families(jobs::MakeFamily(R"(
+  Host host = Today();
+  host.families = Families(MakeFamily(R"(
     name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     parameters { name: "BLOCK" values: [16, 32, 64] binding: BINDING_COMPILE_TIME guess: 32 }
     parameters { name: "SKIP" values: [0, 1] binding: BINDING_COMPILE_TIME guess: 0 }
     parameters { name: "SPLITS" values: [1, 2] binding: BINDING_LAUNCH_TIME guess: 1 }
     launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK) * SPLITS" block_x: "128" main: true })",
-                                                   "source two"));
-  const auto lookup = Open(world);
-  const auto best = lookup->GetBest(Ask(kProblem));
+                                      "source two"));
+  const auto results = Open(host);
+  const auto best = results->GetBest(Ask(kProblem));
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
   EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(best->recipe().launches(0).grid().x(), 8);
   EXPECT_FALSE(best->artifact_sha256().empty());
   // It is nobody's neighbour: today's family has no such variant.
-  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC);
 }
 
-TEST_F(LookupTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
+TEST_F(ResultsTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
   TuneOne();
-  World world = Today();
-  world.devices.clear();
+  Host host = Today();
+  host.devices.clear();
   v1::GetBestRequest request = Ask(kProblem);
-  request.set_device_id("cuda:0");
-  const auto best = Open(world)->GetBest(request);
+  const auto best = Open(host)->GetBest(request);
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
 }
 
-TEST_F(LookupTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsBytes) {
+TEST_F(ResultsTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsBytes) {
   TuneOne();
-  const auto lookup = Open(Today());
+  const auto results = Open(Today());
   v1::GetBestRequest request = Ask(kProblem);
   request.set_include_artifact(true);
-  const std::string lost = lookup->GetBest(request)->artifact_sha256();
+  const std::string lost = results->GetBest(request)->artifact_sha256();
   store_.LoseArtifact(lost);
-  const absl::Status status = lookup->GetBest(request).status();
+  const absl::Status status = results->GetBest(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("tune ") + kProblem + " again"));
 
@@ -142,39 +149,39 @@ TEST_F(LookupTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsB
     return response;
   });
   Tune();
-  const auto best = lookup->GetBest(request);
+  const auto best = results->GetBest(request);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->artifact(), "code -DBLOCK=32 compiled again");
   EXPECT_EQ(best->artifact_sha256(), Sha256(best->artifact()));
   EXPECT_NE(best->artifact_sha256(), lost);
 }
 
-TEST_F(LookupTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
+TEST_F(ResultsTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
   TuneOne();
   v1::GetBestRequest request = Ask(kProblem);
   request.set_include_artifact(true);
   store_.LoseArtifact(Open(Today())->GetBest(request)->artifact_sha256());
-  World world = Today();
-  world.families = jobs::Families(jobs::SearchFamily("source two"));
-  EXPECT_EQ(Open(world)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
+  Host host = Today();
+  host.families = Families(SearchFamily("source two"));
+  EXPECT_EQ(Open(host)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(LookupTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
+TEST_F(ResultsTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
   TuneOne();
   SetTimes({{"64/8", 30}});
   Tune(TuneRequest("b1.h1.q512.d64.f16"));
-  const auto lookup = Open(Today());
-  const auto best = lookup->GetBest(Ask("b1.h1.q160.d64.f16"));
+  const auto results = Open(Today());
+  const auto best = results->GetBest(Ask("b1.h1.q160.d64.f16"));
   ASSERT_TRUE(best.ok());
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
   EXPECT_EQ(best->provenance_detail(), "from b1.h1.q128.d64.f16");
   EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(best->recipe().launches(0).grid().x(), 10);
   EXPECT_EQ(best->problem().seq_q(), 160);
-  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q400.d64.f16"))->provenance_detail(), "from b1.h1.q512.d64.f16");
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q400.d64.f16"))->provenance_detail(), "from b1.h1.q512.d64.f16");
 }
 
-TEST_F(LookupTest, AnotherHeadDimIsNotNearAndIsGuessed) {
+TEST_F(ResultsTest, AnotherHeadDimIsNotNearAndIsGuessed) {
   TuneOne();
   const auto best = Open(Today())->GetBest(Ask("b1.h1.q128.d128.f16"));
   ASSERT_TRUE(best.ok());
@@ -184,40 +191,40 @@ TEST_F(LookupTest, AnotherHeadDimIsNotNearAndIsGuessed) {
   EXPECT_TRUE(best->trial().empty());
 }
 
-TEST_F(LookupTest, OnlyAcceptableAnswersAreGivenAndTheRefusalSaysWhatWasTried) {
+TEST_F(ResultsTest, OnlyAcceptableAnswersAreGivenAndTheRefusalSaysWhatWasTried) {
   TuneOne();
-  const auto lookup = Open(Today());
+  const auto results = Open(Today());
   v1::GetBestRequest request = Ask("b1.h1.q256.d64.f16");
   request.add_acceptable(v1::PROVENANCE_EXACT);
-  EXPECT_TRUE(absl::IsNotFound(lookup->GetBest(request).status()));
-  EXPECT_THAT(std::string(lookup->GetBest(request).status().message()), HasSubstr("never tuned"));
+  EXPECT_TRUE(absl::IsNotFound(results->GetBest(request).status()));
+  EXPECT_THAT(std::string(results->GetBest(request).status().message()), HasSubstr("never tuned"));
   request.add_acceptable(v1::PROVENANCE_HEURISTIC);
-  EXPECT_EQ(lookup->GetBest(request)->provenance(), v1::PROVENANCE_HEURISTIC);
+  EXPECT_EQ(results->GetBest(request)->provenance(), v1::PROVENANCE_HEURISTIC);
   v1::GetBestRequest stale_only = Ask(kProblem);
   stale_only.add_acceptable(v1::PROVENANCE_STALE);
-  EXPECT_THAT(std::string(lookup->GetBest(stale_only).status().message()), HasSubstr("its answer is EXACT"));
+  EXPECT_THAT(std::string(results->GetBest(stale_only).status().message()), HasSubstr("its answer is EXACT"));
 }
 
-TEST_F(LookupTest, NoFamilyThatAppliesIsNotFound) {
+TEST_F(ResultsTest, NoFamilyThatAppliesIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(Open(Today())->GetBest(Ask("b1.h1.q4096.d64.f16")).status()));
 }
 
-TEST_F(LookupTest, TheArtifactComesWhenAskedFor) {
+TEST_F(ResultsTest, TheArtifactComesWhenAskedFor) {
   TuneOne();
-  const auto lookup = Open(Today());
+  const auto results = Open(Today());
   v1::GetBestRequest request = Ask(kProblem);
   request.set_include_artifact(true);
-  EXPECT_EQ(lookup->GetBest(request)->artifact(), "code -DBLOCK=32");
+  EXPECT_EQ(results->GetBest(request)->artifact(), "code -DBLOCK=32");
   // The near problem's code is the same; the guess is in the cache from tuning.
   v1::GetBestRequest near = Ask("b1.h1.q160.d64.f16");
   near.set_include_artifact(true);
-  EXPECT_EQ(lookup->GetBest(near)->artifact(), "code -DBLOCK=32");
+  EXPECT_EQ(results->GetBest(near)->artifact(), "code -DBLOCK=32");
   v1::GetBestRequest guess = Ask("b1.h1.q128.d128.f16");
   guess.set_include_artifact(true);
-  EXPECT_EQ(lookup->GetBest(guess)->artifact(), "code -DBLOCK=32");
+  EXPECT_EQ(results->GetBest(guess)->artifact(), "code -DBLOCK=32");
 }
 
-TEST_F(LookupTest, AGuessThatWasNeverCompiledHasNoArtifact) {
+TEST_F(ResultsTest, AGuessThatWasNeverCompiledHasNoArtifact) {
   v1::GetBestRequest request = Ask(kProblem);
   request.set_include_artifact(true);
   const auto best = Open(Today())->GetBest(request);
@@ -226,26 +233,64 @@ TEST_F(LookupTest, AGuessThatWasNeverCompiledHasNoArtifact) {
   EXPECT_TRUE(best->artifact_sha256().empty());
 }
 
-TEST_F(LookupTest, ChangesAreServedOnceTold) {
-  const auto lookup = Open(Today());
-  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_HEURISTIC);
-  TuneOne();
-  const v1::Incumbent first = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
-  lookup->Changed(first);
-  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
-  EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+TEST_F(ResultsTest, WhatIsPromotedRolledBackAndRecordedIsServedAtOnce) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_HEURISTIC);
+  Tune();
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(results_->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
 
   SetTimes({{"64/4", 20}});
   v1::TuneRequest retry = TuneRequest();
   retry.set_retry_known(true);
   Tune(retry);
-  lookup->Changed(first);
-  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=64,SPLITS=2");
-  lookup->Changed(*store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "no", ""));
-  EXPECT_EQ(lookup->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=64,SPLITS=2");
+  ASSERT_TRUE(results_->RollBack(Key(), "no", "").ok());
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("torch-sdpa");
+  ASSERT_TRUE(results_->RecordBaseline(baseline).ok());
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->baselines_size(), 1);
 }
 
-TEST_F(LookupTest, BaselinesComeAlong) {
+TEST_F(ResultsTest, APinIsShownUntilItIsTakenOff) {
+  TuneOne();
+  v1::Incumbent pinned = **results_->Served(Key());
+  pinned.set_pinned(true);
+  ASSERT_TRUE(results_->Promote(pinned, *results_->Served(Key())).ok());
+  EXPECT_TRUE(results_->GetBest(Ask(kProblem))->pinned());
+  ASSERT_TRUE(results_->Unpin(Key()).ok());
+  EXPECT_FALSE(results_->GetBest(Ask(kProblem))->pinned());
+}
+
+TEST_F(ResultsTest, NothingIsPromotedOverWhatSomebodyElsePromotedMeanwhile) {
+  TuneOne();
+  EXPECT_TRUE(absl::IsAborted(results_->Promote(**results_->Served(Key()), std::nullopt).status()));
+}
+
+TEST_F(ResultsTest, AStoreThatCannotBeReadMakesAnAnswerDoubtfulUntilItCanBeReadAgain) {
+  TuneOne();
+  store_.FailReads(absl::UnavailableError("the disk is gone"));
+  ::testing::internal::CaptureStderr();
+  ASSERT_TRUE(results_->Unpin(Key()).ok()) << "the write itself was made";
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the disk is gone"));
+  const uint64_t doubted = results_->version();
+  auto best = results_->GetBest(Ask(kProblem));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_THAT(best->provenance_detail(), HasSubstr("may be outdated: the store cannot be read: the disk is gone"));
+  EXPECT_GT(results_->version(), doubted) << "what was answered meanwhile is not to be kept";
+
+  store_.FailReads(absl::OkStatus());
+  EXPECT_EQ(results_->GetBest(Ask(kProblem))->provenance_detail(), "");
+}
+
+TEST_F(ResultsTest, BaselinesComeAlong) {
   TuneOne();
   v1::Baseline baseline;
   baseline.set_problem_text(kProblem);
@@ -260,7 +305,7 @@ TEST_F(LookupTest, BaselinesComeAlong) {
   EXPECT_EQ(best->baselines(0).contender(), "torch-sdpa");
 }
 
-TEST_F(LookupTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
+TEST_F(ResultsTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
   TuneOne();
   v1::Incumbent odd = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
   odd.mutable_problem()->set_mask(v1::MASK_WINDOW);
@@ -270,7 +315,7 @@ TEST_F(LookupTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOther
   EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
 }
 
-TEST_F(LookupTest, BaselinesOfAnySizeInTheStoreLeaveAnAnswerSmall) {
+TEST_F(ResultsTest, BaselinesOfAnySizeInTheStoreLeaveAnAnswerSmall) {
   TuneOne();
   v1::Baseline baseline;
   baseline.set_problem_text(kProblem);
@@ -286,16 +331,15 @@ TEST_F(LookupTest, BaselinesOfAnySizeInTheStoreLeaveAnAnswerSmall) {
   EXPECT_LT(best->ByteSizeLong(), size_t{1} << 19);
 }
 
-TEST_F(LookupTest, AnswersWhileIncumbentsChange) {
+TEST_F(ResultsTest, AnswersWhileIncumbentsChange) {
   TuneOne();
-  const auto lookup = Open(Today());
-  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  const auto results = Open(Today());
   std::thread changing([&] {
-    for (int i = 0; i < 200; ++i) lookup->Changed(served);
+    for (int i = 0; i < 200; ++i) results->TrialsAdded(Key());
   });
   for (int i = 0; i < 500; ++i) {
-    EXPECT_EQ(lookup->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
-    EXPECT_EQ(lookup->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+    EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+    EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
   }
   changing.join();
 }
@@ -320,19 +364,19 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
 }
 
-TEST_F(LookupTest, TheFamilyOfHighestPrecedenceIsGuessed) {
-  auto families = jobs::Families(jobs::SearchFamily());
-  families.push_back(jobs::MakeFamily(R"(
+TEST_F(ResultsTest, TheFamilyOfHighestPrecedenceIsGuessed) {
+  auto families = Families(SearchFamily());
+  families.push_back(MakeFamily(R"(
     name: "zz_fast" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     guess_precedence: 1
     launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
-                                      "fast"));
-  const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), jobs::FakeDevice());
+                                "fast"));
+  const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), FakeDevice());
   ASSERT_TRUE(guess.ok());
   EXPECT_EQ(guess->family->name(), "zz_fast");
 }
 
-TEST_F(LookupTest, AProblemThatDiffersInLseAloneIsNearest) {
+TEST_F(ResultsTest, AProblemThatDiffersInLseAloneIsNearest) {
   TuneOne();
   const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));
   ASSERT_TRUE(best.ok());

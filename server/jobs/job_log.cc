@@ -1,4 +1,4 @@
-#include "server/jobs/journal.h"
+#include "server/jobs/job_log.h"
 
 #include <map>
 #include <string>
@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/base/log.h"
-#include "server/promotion/promotion.h"
 
 namespace attune::jobs {
 namespace {
@@ -33,10 +32,6 @@ std::string OutcomesOf(const v1::SweepReport& report) {
   });
 }
 
-std::string Microseconds(const v1::Timing& timing) { return absl::StrFormat("%.4g", timing.median_us()); }
-
-std::string PolicyOf(v1::Policy policy) { return Short(v1::Policy_Name(policy), "POLICY_"); }
-
 }  // namespace
 
 void LogJob(absl::string_view event, const v1::Operation& operation) {
@@ -59,40 +54,6 @@ void LogJobEnd(const v1::Operation& operation) {
   const bool failed = operation.state() == v1::Operation::STATE_FAILED;
   if (failed) fields.emplace_back("error", operation.error().message());
   Log(failed ? LogLevel::kError : LogLevel::kInfo, "job ended", fields);
-}
-
-void LogTrial(const v1::Trial& trial) {
-  LogDebug("trial", {{"trial", trial.name()},
-                     {"job", trial.job()},
-                     {"problem", trial.problem_text()},
-                     {"variant", trial.variant().text()},
-                     {"verdict", Short(v1::Verdict_Name(trial.verdict()), "VERDICT_")},
-                     {"us", Microseconds(trial.timing())},
-                     {"detail", absl::string_view(trial.detail()).substr(0, 200)}});
-}
-
-void LogPromotion(const std::optional<v1::Incumbent>& before, const v1::Incumbent& now) {
-  std::vector<LogField> fields = {{"problem", now.problem_text()},
-                                  {"device", now.device_id()},
-                                  {"policy", PolicyOf(now.policy())},
-                                  {"variant", now.trial().variant().text()},
-                                  {"us", Microseconds(promotion::ServedTiming(now))}};
-  if (before.has_value()) {
-    fields.emplace_back("before", before->trial().variant().text());
-    fields.emplace_back("before_us", Microseconds(promotion::ServedTiming(*before)));
-  }
-  fields.emplace_back("why", now.why());
-  fields.emplace_back("job", now.job());
-  Log(LogLevel::kInfo, "promoted", fields);
-}
-
-void LogRollBack(const v1::Incumbent& now, absl::string_view why) {
-  LogInfo("rolled back", {{"problem", now.problem_text()},
-                          {"device", now.device_id()},
-                          {"policy", PolicyOf(now.policy())},
-                          {"variant", now.trial().variant().text()},
-                          {"us", Microseconds(promotion::ServedTiming(now))},
-                          {"why", why}});
 }
 
 }  // namespace attune::jobs

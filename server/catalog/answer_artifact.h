@@ -1,0 +1,17 @@
+// An answer's artifact: the bytes that it was measured with, or those of the same code compiled again since.
+#ifndef ATTUNE_SERVER_CATALOG_ANSWER_ARTIFACT_H_
+#define ATTUNE_SERVER_CATALOG_ANSWER_ARTIFACT_H_
+
+#include "absl/status/status.h"
+#include "attune/v1/service.pb.h"
+#include "server/catalog/answer.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// Adds hash and bytes; neither where the answer was never compiled. DataLoss when the bytes are lost.
+absl::Status AddArtifact(const Answer& answer, store::Store& store, v1::GetBestResponse& response);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_ANSWER_ARTIFACT_H_

@@ -1,0 +1,87 @@
+#include "server/catalog/derived_answer.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/catalog/compiler_report.h"
+#include "server/catalog/nearest.h"
+
+namespace attune::catalog {
+
+namespace {
+
+// A variant for a problem it was not tuned for, but for where it comes from; null when it has no recipe there.
+std::shared_ptr<Answer> Derive(const space::Variant& variant, const Problem& problem, const v1::Device& device,
+                               v1::Policy policy, const Host& host) {
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(variant, problem, device);
+  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, problem, device);
+  if (!recipe.ok() || !spec.ok()) return nullptr;
+  auto answer = std::make_shared<Answer>();
+  answer->problem = problem;
+  answer->policy = policy;
+  answer->variant = variant;
+  answer->compile_key = spec->key;
+  answer->toolchain = Toolchain(host, device.backend()).value_or("");
+  v1::GetBestResponse& response = answer->response;
+  *response.mutable_problem() = ToProto(problem);
+  response.set_device_id(device.id());
+  *response.mutable_variant() = variant.ToProto();
+  *response.mutable_recipe() = *std::move(recipe);
+  return answer;
+}
+
+AnswerPtr DeriveFrom(const Answer& source, const Problem& problem, const v1::Device& device, v1::Policy policy,
+                     const Host& host) {
+  const std::shared_ptr<Answer> answer = Derive(*source.variant, problem, device, policy, host);
+  if (answer == nullptr) return nullptr;
+  v1::GetBestResponse& response = answer->response;
+  response.set_provenance(v1::PROVENANCE_NEAREST);
+  response.set_provenance_detail(absl::StrCat("from ", ToText(source.problem)));
+  *response.mutable_geometry() = space::GeometryOf(response.recipe(), source.resources, device);
+  *response.mutable_timing() = source.response.timing();
+  *response.mutable_measure_time() = source.response.measure_time();
+  *response.mutable_accuracy() = source.response.accuracy();
+  response.set_trial(source.response.trial());
+  if (source.compile_key == answer->compile_key) response.set_artifact_sha256(source.response.artifact_sha256());
+  return answer;
+}
+
+}  // namespace
+
+AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
+                      const Host& host) {
+  std::vector<std::pair<double, AnswerPtr>> near;
+  for (AnswerPtr& answer : known) {
+    if (!answer->variant.has_value() || answer->problem == problem) continue;
+    const std::optional<double> distance = Distance(problem, answer->problem);
+    if (distance.has_value()) near.emplace_back(*distance, std::move(answer));
+  }
+  // Equally near ones in the order of their texts, so that the answer is the same every time.
+  std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return ToText(a.second->problem) < ToText(b.second->problem);
+  });
+  for (const auto& [distance, source] : near) {
+    if (!space::Feasible(*source->variant, problem, device).ok()) continue;
+    if (AnswerPtr answer = DeriveFrom(*source, problem, device, policy, host); answer != nullptr) return answer;
+  }
+  return nullptr;
+}
+
+AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host) {
+  const absl::StatusOr<space::Variant> variant = HeuristicVariant(host.families, problem, device);
+  if (!variant.ok()) return nullptr;
+  const std::shared_ptr<Answer> answer = Derive(*variant, problem, device, policy, host);
+  if (answer == nullptr) return nullptr;
+  v1::GetBestResponse& response = answer->response;
+  response.set_provenance(v1::PROVENANCE_HEURISTIC);
+  response.set_provenance_detail("heuristic default from the device's limits, not benchmarked");
+  *response.mutable_geometry() =
+      space::GeometryOf(response.recipe(), ResourcesOf(store::CompiledArtifact(), response.recipe()), device);
+  return answer;
+}
+
+}  // namespace attune::catalog

@@ -1,0 +1,24 @@
+// Answers for problems that were never tuned: NEAREST and HEURISTIC.
+#ifndef ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_
+#define ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_
+
+#include <vector>
+
+#include "attune/v1/device.pb.h"
+#include "proto/attune/problem.h"
+#include "server/catalog/answer.h"
+#include "server/catalog/host.h"
+
+namespace attune::catalog {
+
+// The variant of the nearest of `known`, the device's and policy's answers, that is feasible for the problem; null when
+// none is.
+AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
+                      const Host& host);
+
+// A variant never timed; null when no family has a feasible one.
+AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_

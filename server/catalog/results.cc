@@ -1,0 +1,206 @@
+#include "server/catalog/results.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
+#include "server/base/log.h"
+#include "server/catalog/answer_artifact.h"
+#include "server/catalog/answers.h"
+#include "server/catalog/derived_answer.h"
+#include "server/catalog/result_log.h"
+#include "server/catalog/stored_answer.h"
+
+namespace attune::catalog {
+namespace {
+
+constexpr int kPageSize = 1000;
+
+bool Acceptable(const v1::GetBestRequest& request, v1::Provenance provenance) {
+  return request.acceptable().empty() ||
+         std::find(request.acceptable().begin(), request.acceptable().end(), provenance) != request.acceptable().end();
+}
+
+class StoredResults : public Results {
+ public:
+  StoredResults(store::Store& store, const Host& host) : store_(store), host_(host) {}
+
+  absl::Status Load() {
+    std::string token;
+    do {
+      absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, kPageSize, token);
+      if (!page.ok()) return page.status();
+      for (const v1::Incumbent& incumbent : page->items) {
+        absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
+        if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
+          LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", answer.status().message()}});
+          continue;
+        }
+        if (!answer.ok()) return answer.status();
+        answers_.Put(KeyOf(incumbent), *std::move(answer));
+      }
+      token = page->next_page_token;
+    } while (!token.empty());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
+    const absl::StatusOr<Problem> problem = FromProto(request.problem());
+    if (!problem.ok()) return problem.status();
+    const ResultKey key{ToText(*problem), request.device_id(), request.policy()};
+    const std::string doubt = Doubt(key);
+    std::vector<std::string> tried;
+    const AnswerPtr answer = Choose(request, *problem, key, tried);
+    if (!doubt.empty()) tried.push_back(doubt);
+    if (answer == nullptr) {
+      return absl::NotFoundError(absl::StrCat("no answer for ", key.problem_text, " on ", Quoted(key.device_id), ": ",
+                                              absl::StrJoin(tried, "; ")));
+    }
+    v1::GetBestResponse response = answer->response;
+    if (!doubt.empty()) {
+      const std::string& detail = response.provenance_detail();
+      response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", doubt));
+    }
+    if (!request.include_artifact()) return response;
+    if (absl::Status status = AddArtifact(*answer, store_, response); !status.ok()) return status;
+    return response;
+  }
+
+  uint64_t version() const override { return answers_.version(); }
+
+  absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {
+    absl::StatusOr<v1::Incumbent> incumbent = store_.GetIncumbent(key.problem_text, key.device_id, key.policy);
+    if (absl::IsNotFound(incumbent.status())) return std::nullopt;
+    if (!incumbent.ok()) return incumbent.status();
+    return *std::move(incumbent);
+  }
+
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next,
+                                        const std::optional<v1::Incumbent>& before) override {
+    absl::StatusOr<v1::Incumbent> promoted = store_.Promote(next, before.has_value() ? before->name() : "");
+    if (promoted.ok()) LogPromotion(before, *promoted);
+    return Changed(std::move(promoted));
+  }
+
+  absl::StatusOr<v1::Incumbent> RollBack(const ResultKey& key, absl::string_view why, absl::string_view to) override {
+    absl::StatusOr<v1::Incumbent> served = store_.RollBack(key.problem_text, key.device_id, key.policy, why, to);
+    if (served.ok()) LogRollBack(*served, why);
+    return Changed(std::move(served));
+  }
+
+  absl::StatusOr<v1::Incumbent> Unpin(const ResultKey& key) override {
+    return Changed(store_.Unpin(key.problem_text, key.device_id, key.policy));
+  }
+
+  absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
+    return Changed(store_.RecordBaseline(baseline));
+  }
+
+  void TrialsAdded(const ResultKey& key) override { Refresh(key); }
+
+ private:
+  // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.
+  AnswerPtr Choose(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
+                   std::vector<std::string>& tried) {
+    if (AnswerPtr answer = answers_.Find(key); answer == nullptr) {
+      tried.push_back("it was never tuned there");
+    } else if (Acceptable(request, answer->response.provenance())) {
+      return answer;
+    } else {
+      tried.push_back(absl::StrCat("its answer is ", Provenance_Name(answer->response.provenance()).substr(11),
+                                   ", which is not acceptable"));
+    }
+    const v1::Device* device = FindDevice(host_, key.device_id);
+    if (device == nullptr) {
+      tried.push_back("this host has no such device to answer for");
+      return nullptr;
+    }
+    if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
+      AnswerPtr answer = answers_.Derived(key, "nearest", [&] {
+        return MakeNearest(answers_.Of(device->id(), key.policy), problem, *device, key.policy, host_);
+      });
+      if (answer != nullptr) return answer;
+      tried.push_back("no variant tuned for a near problem is feasible");
+    }
+    if (Acceptable(request, v1::PROVENANCE_HEURISTIC)) {
+      AnswerPtr answer =
+          answers_.Derived(key, "heuristic", [&] { return MakeHeuristic(problem, *device, key.policy, host_); });
+      if (answer != nullptr) return answer;
+      tried.push_back("no kernel family has a variant for it");
+    }
+    return nullptr;
+  }
+
+  // Passes on what the store has answered to a write.
+  template <typename Result>
+  absl::StatusOr<Result> Changed(absl::StatusOr<Result> written) {
+    if (written.ok()) Refresh(KeyOf(*written));
+    return written;
+  }
+
+  // What the store serves counts, so that two changes at once cannot end in the older.
+  void Refresh(const ResultKey& key) {
+    const std::lock_guard<std::mutex> one(changing_);
+    RefreshLocked(key);
+  }
+
+  void RefreshLocked(const ResultKey& key) {
+    absl::StatusOr<AnswerPtr> answer = Read(key);
+    if (answer.ok()) {
+      answers_.Put(key, *std::move(answer));
+      if (outdated_.erase(ToText(key)) > 0) LogInfo("served as stored again", {{"problem", key.problem_text}});
+    } else {
+      const bool fresh = outdated_.insert_or_assign(ToText(key), std::string(answer.status().message())).second;
+      answers_.Touch();
+      if (fresh) {
+        LogError("the store cannot be read: what is served may be outdated",
+                 {{"problem", key.problem_text}, {"device", key.device_id}, {"error", answer.status().message()}});
+      }
+    }
+    some_are_outdated_ = !outdated_.empty();
+  }
+
+  // Null when nothing is served.
+  absl::StatusOr<AnswerPtr> Read(const ResultKey& key) {
+    absl::StatusOr<std::optional<v1::Incumbent>> served = Served(key);
+    if (!served.ok()) return served.status();
+    if (!served->has_value()) return nullptr;
+    return MakeStoredAnswer(**served, store_, host_);
+  }
+
+  // Why the answer for `key` may be outdated, after another try; empty when it is not.
+  std::string Doubt(const ResultKey& key) {
+    if (!some_are_outdated_) return "";
+    const std::lock_guard<std::mutex> one(changing_);
+    if (!outdated_.contains(ToText(key))) return "";
+    RefreshLocked(key);
+    const auto it = outdated_.find(ToText(key));
+    return it == outdated_.end() ? "" : absl::StrCat("it may be outdated: the store cannot be read: ", it->second);
+  }
+
+  store::Store& store_;
+  const Host& host_;
+  Answers answers_;
+  std::mutex changing_;
+  std::map<std::string, std::string> outdated_;  // text of the key to why; guarded by changing_
+  std::atomic<bool> some_are_outdated_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host) {
+  auto results = std::make_unique<StoredResults>(store, host);
+  if (absl::Status status = results->Load(); !status.ok()) return status;
+  return results;
+}
+
+}  // namespace attune::catalog

@@ -1,0 +1,50 @@
+// What is known of problems: incumbents and baselines, in the store and, ready to serve, in memory.
+//
+// The one owner of both. Nobody else writes incumbents or baselines into the store, so that what is served is what the
+// store has. When the store cannot be read after a change, the former answer stays: the log says so, the answer itself
+// says that it may be outdated, and every look-up of it tries again.
+#ifndef ATTUNE_SERVER_CATALOG_RESULTS_H_
+#define ATTUNE_SERVER_CATALOG_RESULTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attune/v1/service.pb.h"
+#include "server/catalog/host.h"
+#include "server/catalog/result_key.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// Thread-safe. Look-ups touch no disk unless the artifact is asked for.
+class Results {
+ public:
+  // Reads every incumbent. Store and host outlive it.
+  static absl::StatusOr<std::unique_ptr<Results>> Load(store::Store& store, const Host& host);
+  virtual ~Results() = default;
+
+  // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what
+  // was tried. The request is valid and normalised (the service has seen to it).
+  virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
+  // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
+  virtual uint64_t version() const = 0;
+
+  // The incumbent as the store has it; nullopt when there is none.
+  virtual absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) = 0;
+  // Serves `next.trial` from now on. Aborted when something else than `before` is served: someone was faster.
+  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next,
+                                                const std::optional<v1::Incumbent>& before) = 0;
+  // As Store::RollBack and Store::Unpin.
+  virtual absl::StatusOr<v1::Incumbent> RollBack(const ResultKey& key, absl::string_view why, absl::string_view to) = 0;
+  virtual absl::StatusOr<v1::Incumbent> Unpin(const ResultKey& key) = 0;
+  virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
+  // Trials of the problem were added: others than before may be tied with the incumbent.
+  virtual void TrialsAdded(const ResultKey& key) = 0;
+};
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_RESULTS_H_

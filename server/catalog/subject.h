@@ -1,0 +1,36 @@
+// A problem on a device of this host, as trials are made of it today.
+#ifndef ATTUNE_SERVER_CATALOG_SUBJECT_H_
+#define ATTUNE_SERVER_CATALOG_SUBJECT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/v1/device.pb.h"
+#include "attune/v1/trial.pb.h"
+#include "proto/attune/problem.h"
+#include "server/catalog/policy.h"
+#include "server/space/family.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+struct Subject {
+  Problem problem;
+  std::string problem_text;
+  v1::Device device;
+  v1::Policy policy = kDefaultPolicy;
+  std::string toolchain;
+};
+
+// What a trial of `family` depends on today.
+v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject);
+bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b);
+
+// What the store knows of a problem under today's toolchain, driver and device; source hashes are the caller's to
+// compare. Without LOST trials and recipes.
+absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_SUBJECT_H_

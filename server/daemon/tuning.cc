@@ -1,0 +1,35 @@
+#include "server/daemon/tuning.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune {
+
+Tuning::Tuning(const Options& options)
+    : code_(options.store, options.compiler),
+      means_{code_, claims_,
+             options.compile_ahead > 0 ? options.compile_ahead : 4 * std::max(1, options.compiler.size()),
+             options.clock},
+      contests_({options.results, options.host.families, means_}),
+      problem_tuner_({options.results, options.host.families, means_, contests_}),
+      tune_(options.host, problem_tuner_),
+      evaluate_({options.host, options.results, means_, contests_}),
+      sweep_({options.host, options.results, code_, problem_tuner_}, options.clock) {}
+
+absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
+  std::unique_ptr<Tuning> tuning(new Tuning(options));
+  jobs::TunerOptions tuner_options;
+  tuner_options.store = &options.store;
+  tuner_options.devices = options.devices;
+  tuner_options.kinds = {{store::JobKind::kTune, &tuning->tune_},
+                         {store::JobKind::kEvaluate, &tuning->evaluate_},
+                         {store::JobKind::kSweep, &tuning->sweep_}};
+  tuner_options.idle_release = options.idle_release;
+  tuner_options.clock = options.clock;
+  absl::StatusOr<std::unique_ptr<jobs::Tuner>> tuner = jobs::Tuner::Create(std::move(tuner_options));
+  if (!tuner.ok()) return tuner.status();
+  tuning->tuner_ = *std::move(tuner);
+  return tuning;
+}
+
+}  // namespace attune

@@ -1,0 +1,63 @@
+// What makes results known, put together: the tuner, its kinds of jobs, and what they work with.
+#ifndef ATTUNE_SERVER_DAEMON_TUNING_H_
+#define ATTUNE_SERVER_DAEMON_TUNING_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/catalog/host.h"
+#include "server/catalog/results.h"
+#include "server/jobs/evaluate_job.h"
+#include "server/jobs/tune_job.h"
+#include "server/jobs/tune_problem.h"
+#include "server/jobs/tuner.h"
+#include "server/promotion/contest.h"
+#include "server/store/store.h"
+#include "server/supervisor/compile_pool.h"
+#include "server/supervisor/device_worker.h"
+#include "server/sweep/sweep_job.h"
+#include "server/trials/code.h"
+#include "server/trials/trial_claims.h"
+#include "server/trials/trial_phase.h"
+
+namespace attune {
+
+class Tuning {
+ public:
+  struct Options {
+    // All live longer than the Tuning.
+    const catalog::Host& host;
+    store::Store& store;
+    catalog::Results& results;
+    supervisor::CompilePool& compiler;
+    std::map<std::string, supervisor::DeviceWorker*> devices = {};  // by id
+    int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
+    absl::Duration idle_release = absl::Seconds(60);
+    Clock clock = SteadyNow;  // of elapsed times and budgets
+  };
+  // InvalidArgument when a worker is not its device's.
+  static absl::StatusOr<std::unique_ptr<Tuning>> Create(const Options& options);
+
+  jobs::Tuner& tuner() { return *tuner_; }
+
+ private:
+  explicit Tuning(const Options& options);
+
+  trials::CodeSource code_;
+  trials::TrialClaims claims_;
+  const trials::TrialPhase::Means means_;
+  const promotion::Contests contests_;
+  const jobs::ProblemTuner problem_tuner_;
+  const jobs::TuneJob tune_;
+  const jobs::EvaluateJob evaluate_;
+  const sweep::SweepJob sweep_;
+  std::unique_ptr<jobs::Tuner> tuner_;  // last: its jobs use all of the above
+};
+
+}  // namespace attune
+
+#endif  // ATTUNE_SERVER_DAEMON_TUNING_H_

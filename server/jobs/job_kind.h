@@ -1,0 +1,101 @@
+// A kind of job: what its requests ask for, and how they are worked on. The tuner knows jobs only as this, so that a
+// kind may stand above this folder (server/sweep does).
+#ifndef ATTUNE_SERVER_JOBS_JOB_KIND_H_
+#define ATTUNE_SERVER_JOBS_JOB_KIND_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "attune/v1/service.pb.h"
+#include "server/store/store.h"
+#include "server/trials/device_slot.h"
+#include "server/trials/job.h"
+
+namespace attune::jobs {
+
+// What a request says of its job, whatever state the host is in.
+struct JobTerms {
+  std::string device_id;
+  std::string request_id;  // may be empty
+  std::string identity;    // equal for requests that ask for the same
+  trials::Priority priority = trials::Priority::kInteractive;
+};
+
+// How a job is called.
+struct JobTitle {
+  std::string title;
+  std::string problem_text = {};  // empty for a sweep
+};
+
+// A job that runs.
+struct JobRun {
+  trials::DeviceSlot& slot;
+  const trials::Job& job;
+  v1::Operation before;  // as an earlier process left it
+  // Changes what the operation has found so far, and stores that, so that the next process goes on behind it.
+  std::function<absl::Status(absl::FunctionRef<void(v1::Operation&)>)> save;
+};
+
+// Thread-safe. Requests are serialised messages, valid and normalised (the service has seen to it).
+class JobKind {
+ public:
+  // Sets the response of an operation that has succeeded.
+  using Fill = std::function<void(v1::Operation&)>;
+
+  virtual ~JobKind() = default;
+  // DataLoss when the request cannot be read.
+  virtual absl::StatusOr<JobTerms> Terms(const std::string& request) const = 0;
+  // FailedPrecondition, or another reason, when it cannot be worked on on `device`.
+  virtual absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const = 0;
+  // Cancelled when the job was asked to stop.
+  virtual absl::StatusOr<Fill> Run(const std::string& request, const JobRun& run) const = 0;
+};
+
+// A kind whose requests are one message, which is read in one place.
+template <typename Request>
+class JobKindOf : public JobKind {
+ public:
+  explicit JobKindOf(store::JobKind kind) : kind_(kind) {}
+
+  absl::StatusOr<JobTerms> Terms(const std::string& request) const final {
+    Request message;
+    if (!message.ParseFromString(request)) return absl::DataLossError("the stored request cannot be read");
+    JobTerms terms = TermsOf(message);
+    terms.request_id = message.request_id();
+    message.clear_request_id();
+    terms.identity = absl::StrCat(static_cast<int>(kind_), Canonical(std::move(message)).SerializeAsString());
+    return terms;
+  }
+  absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const final {
+    return AdmitRequest(Read(request), device);
+  }
+  absl::StatusOr<Fill> Run(const std::string& request, const JobRun& run) const final {
+    return RunRequest(Read(request), run);
+  }
+
+ private:
+  // The device and the priority.
+  virtual JobTerms TermsOf(const Request& request) const = 0;
+  // One of all the requests that ask for the same.
+  virtual Request Canonical(Request request) const { return request; }
+  virtual absl::StatusOr<JobTitle> AdmitRequest(const Request& request, const v1::Device& device) const = 0;
+  virtual absl::StatusOr<Fill> RunRequest(const Request& request, const JobRun& run) const = 0;
+
+  // One whose terms were read.
+  static Request Read(const std::string& request) {
+    Request message;
+    message.ParseFromString(request);
+    return message;
+  }
+
+  const store::JobKind kind_;
+};
+
+}  // namespace attune::jobs
+
+#endif  // ATTUNE_SERVER_JOBS_JOB_KIND_H_

@@ -1,0 +1,17 @@
+// What the daemon's log says of jobs.
+#ifndef ATTUNE_SERVER_JOBS_JOB_LOG_H_
+#define ATTUNE_SERVER_JOBS_JOB_LOG_H_
+
+#include "absl/strings/string_view.h"
+#include "attune/v1/service.pb.h"
+
+namespace attune::jobs {
+
+// `event`: what has happened to a job that goes on, as "job started".
+void LogJob(absl::string_view event, const v1::Operation& operation);
+// Its end: how long it took, how its trials ended, and why it failed if it did.
+void LogJobEnd(const v1::Operation& operation);
+
+}  // namespace attune::jobs
+
+#endif  // ATTUNE_SERVER_JOBS_JOB_LOG_H_

@@ -1,0 +1,41 @@
+#include "server/search/search_spec.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "server/catalog/families.h"
+#include "server/search/strategy.h"
+#include "server/search/todays_variant.h"
+
+namespace attune::search {
+
+absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
+                                           const std::vector<std::shared_ptr<const space::Family>>& families,
+                                           store::Store& store, const space::Stopped& stopped) {
+  std::vector<space::Variant> extra;
+  if (served.has_value()) {
+    absl::StatusOr<space::Variant> variant = TodaysVariant(served->trial(), spec.subject, families);
+    if (variant.ok()) extra.push_back(*std::move(variant));
+  }
+  Choice choice;
+  choice.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
+  choice.max_trials = spec.strategy.max_trials();
+  choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
+  return GatherCandidates(
+      store, catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
+      extra, spec.subject, choice, stopped);
+}
+
+int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {
+  v1::Strategy untimed = spec.strategy;
+  untimed.clear_max_time();
+  const std::unique_ptr<Strategy> strategy =
+      MakeStrategy(untimed, candidates.all.size(), candidates.guesses, spec.seed, [] { return absl::ZeroDuration(); });
+  int64_t untried = 0;
+  while (const std::optional<size_t> index = strategy->Ask()) {
+    if (!candidates.all[*index].known.has_value()) ++untried;
+  }
+  return untried;
+}
+
+}  // namespace attune::search

@@ -1,0 +1,38 @@
+// A search of one problem: what is searched, how, and which candidates that makes today.
+#ifndef ATTUNE_SERVER_SEARCH_SEARCH_SPEC_H_
+#define ATTUNE_SERVER_SEARCH_SEARCH_SPEC_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/v1/service.pb.h"
+#include "server/catalog/subject.h"
+#include "server/search/candidates.h"
+#include "server/space/space.h"
+#include "server/store/store.h"
+
+namespace attune::search {
+
+struct SearchSpec {
+  catalog::Subject subject;
+  std::vector<std::string> families;  // empty: all that apply
+  v1::Strategy strategy;
+  uint64_t seed = 1;  // where the strategy names none
+  bool retry_known = false;
+};
+
+// What would be tried now, the variant of `served` included when it is feasible today.
+absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
+                                           const std::vector<std::shared_ptr<const space::Family>>& families,
+                                           store::Store& store, const space::Stopped& stopped = nullptr);
+
+// How many of them the strategy would ask for that have no trial yet, time limits left out.
+int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec);
+
+}  // namespace attune::search
+
+#endif  // ATTUNE_SERVER_SEARCH_SEARCH_SPEC_H_

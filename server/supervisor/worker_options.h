@@ -1,0 +1,24 @@
+// How worker processes are started, and how long they may take.
+#ifndef ATTUNE_SERVER_SUPERVISOR_WORKER_OPTIONS_H_
+#define ATTUNE_SERVER_SUPERVISOR_WORKER_OPTIONS_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace attune::supervisor {
+
+struct WorkerOptions {
+  std::string executable;   // path of attune-worker
+  int compile_workers = 0;  // 0: one a core
+  absl::Duration compile_timeout = absl::Seconds(120);
+  absl::Duration trial_timeout = absl::Seconds(10);
+  absl::Duration prepare_timeout = absl::Seconds(120);
+  absl::Duration play_off_timeout = absl::Seconds(60);
+  std::string lock_dir;  // of the device locks; created when missing
+  std::string emulate;   // passed on as --emulate
+};
+
+}  // namespace attune::supervisor
+
+#endif  // ATTUNE_SERVER_SUPERVISOR_WORKER_OPTIONS_H_

@@ -1,0 +1,197 @@
+#include "server/sweep/sweep_problem.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "proto/attune/problem.h"
+#include "server/base/proto_time.h"
+#include "server/base/seed.h"
+#include "server/catalog/served_timing.h"
+#include "server/promotion/play_off.h"
+#include "server/sweep/sweep_outcome.h"
+#include "server/sweep/sweep_plan.h"
+#include "server/trials/reference.h"
+#include "server/trials/trial.h"
+
+namespace attune::sweep {
+namespace {
+
+using Row = v1::SweepReport::Row;
+
+// One problem's way to its row.
+class SweepProblem {
+ public:
+  SweepProblem(const SweepMeans& means, const v1::SweepPlan& plan, search::SearchSpec spec, trials::DeviceSlot& slot,
+               const trials::Job& job)
+      : means_(means), plan_(plan), spec_(std::move(spec)), slot_(slot), job_(job) {
+    row_.set_problem(spec_.subject.problem_text);
+  }
+
+  absl::StatusOr<Row> Run() {
+    absl::StatusOr<std::optional<v1::Incumbent>> before = means_.results.Served(catalog::KeyOf(spec_.subject));
+    if (!before.ok()) return before.status();
+    if (!before->has_value()) return TuneNew();
+    before_ = **before;
+    row_.set_before_us(catalog::ServedTiming(before_).median_us());
+    absl::StatusOr<search::CandidateSet> candidates =
+        search::CandidatesNow(spec_, *before, means_.host.families, store(), trials::StoppedWith(job_));
+    if (!candidates.ok()) return candidates.status();
+    const std::optional<size_t> index = candidates->Find(before_.trial().variant().text());
+    const bool changed =
+        !index.has_value() ||
+        !catalog::SameDependencies(before_.trial().dependencies(),
+                                   catalog::DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
+    const int64_t untried = search::CountUntried(*candidates, spec_);
+    if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
+    const search::Candidate& served = candidates->all[*index];
+    absl::Status status = Judge({served, served.known.value_or(before_.trial())}, std::nullopt);
+    if (!status.ok()) return status;
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster();
+    if (!status.ok()) return status;
+    return std::move(row_);
+  }
+
+ private:
+  absl::StatusOr<Row> TuneNew() {
+    absl::StatusOr<jobs::TuneOutcome> outcome = Tune();
+    if (!outcome.ok()) return outcome.status();
+    row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW : v1::SweepReport::OUTCOME_FAILED);
+    row_.set_detail(outcome->result.decision());
+    return std::move(row_);
+  }
+
+  absl::StatusOr<Row> TuneAgain(absl::string_view reason) {
+    absl::StatusOr<jobs::TuneOutcome> outcome = Tune();
+    if (!outcome.ok()) return outcome.status();
+    if (!outcome->result.has_winner()) {
+      row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+      row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
+      return std::move(row_);
+    }
+    const v1::Trial& winner = outcome->result.winner();
+    absl::StatusOr<space::Variant> variant = space::ParseVariant(winner.variant().text(), means_.host.families);
+    if (!variant.ok()) return variant.status();
+    absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), spec_.subject);
+    if (!candidate.ok()) return candidate.status();
+    if (absl::Status status = Judge({*std::move(candidate), winner}, winner.timing()); !status.ok()) return status;
+    const bool other = winner.variant().text() != before_.trial().variant().text();
+    if (outcome->result.promoted() && other && row_.outcome() != v1::SweepReport::OUTCOME_SLOWER) {
+      row_.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+    }
+    row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
+    return std::move(row_);
+  }
+
+  absl::StatusOr<jobs::TuneOutcome> Tune() {
+    absl::StatusOr<jobs::TuneOutcome> outcome = means_.tuner.Tune(spec_, slot_, job_);
+    if (!outcome.ok()) return outcome;
+    row_.set_trials(outcome->trials);
+    row_.set_compiles(outcome->compiles);
+    if (outcome->result.has_winner()) {
+      row_.set_after_us(outcome->result.winner().timing().median_us());
+      row_.set_variant(outcome->result.winner().variant().text());
+    }
+    return outcome;
+  }
+
+  // Times a variant in cycles against the incumbent's stored time until they say what has become of it.
+  absl::Status Judge(const promotion::Contestant& contestant, std::optional<v1::Timing> first) {
+    const v1::Timing& before = catalog::ServedTiming(before_);
+    std::vector<Reading> readings;
+    if (first.has_value()) {
+      readings.push_back(Read(before, *first, RegressionOf(plan_)));
+      if (const auto outcome = Settle(readings); outcome.has_value()) {
+        row_.set_outcome(*outcome);
+        return absl::OkStatus();
+      }
+    }
+    const auto use = trials::TakeDevice(slot_, spec_.subject, means_.host.families, means_.code, job_);
+    if (!use.ok()) return use.status();
+    uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.subject.problem_text));
+    while (true) {
+      job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
+                             absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
+      absl::StatusOr<std::vector<v1::Trial>> timed =
+          promotion::PlayOff(spec_.subject, {contestant}, fresh_seed, means_.code, job_, **use);
+      if (!timed.ok()) return timed.status();
+      latest_ = std::move(timed->front());
+      row_.set_variant(latest_.variant().text());
+      if (!trials::Timed(latest_)) {
+        row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+        row_.set_detail(
+            absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail()));
+        return absl::OkStatus();
+      }
+      fresh_seed = 0;  // one check a night
+      row_.set_after_us(latest_.timing().median_us());
+      readings.push_back(Read(before, latest_.timing(), RegressionOf(plan_)));
+      if (const auto outcome = Settle(readings); outcome.has_value()) {
+        row_.set_outcome(*outcome);
+        row_.set_detail(absl::StrCat("re-timed in ", readings.size(), readings.size() == 1 ? " cycle" : " cycles"));
+        return absl::OkStatus();
+      }
+    }
+  }
+
+  // The incumbent's own time has improved; what is served should say so.
+  absl::Status PromoteFaster() {
+    v1::Trial trial = latest_;
+    trial.set_job(job_.name);
+    trial.clear_identical_to();
+    trial.set_compile_ms(0);
+    SetTimestamp(absl::Now(), trial.mutable_finish_time());
+    absl::StatusOr<std::string> name = store().AppendTrial(trial);
+    if (!name.ok()) return name.status();
+    trial.set_name(*name);
+    v1::Incumbent incumbent = before_;
+    *incumbent.mutable_timing() = trial.timing();
+    incumbent.clear_ties();  // it was timed alone
+    *incumbent.mutable_trial() = std::move(trial);
+    incumbent.set_job(job_.name);
+    incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
+    SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
+    const absl::StatusOr<v1::Incumbent> promoted = means_.results.Promote(incumbent, before_);
+    if (absl::IsAborted(promoted.status())) return absl::OkStatus();  // another job has promoted since: that holds
+    return promoted.status();
+  }
+
+  store::Store& store() const { return means_.code.store(); }
+
+  const SweepMeans& means_;
+  const v1::SweepPlan& plan_;
+  const search::SearchSpec spec_;
+  trials::DeviceSlot& slot_;
+  const trials::Job& job_;
+  Row row_;
+  v1::Incumbent before_;
+  v1::Trial latest_;
+};
+
+}  // namespace
+
+search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::Subject subject) {
+  search::SearchSpec spec;
+  // The same from night to night: a budget then draws the variants that have their trials already.
+  spec.seed = SeedFrom(subject.problem_text);
+  spec.subject = std::move(subject);
+  spec.families = {plan.families().begin(), plan.families().end()};
+  if (plan.budget().trials_per_problem() > 0) {
+    spec.strategy.set_kind(v1::Strategy::KIND_RANDOM);
+    spec.strategy.set_max_trials(plan.budget().trials_per_problem());
+  }
+  if (plan.budget().has_time_per_problem()) *spec.strategy.mutable_max_time() = plan.budget().time_per_problem();
+  return spec;
+}
+
+absl::StatusOr<v1::SweepReport::Row> SweepOne(const SweepMeans& means, const v1::SweepPlan& plan,
+                                              search::SearchSpec spec, trials::DeviceSlot& slot,
+                                              const trials::Job& job) {
+  return SweepProblem(means, plan, std::move(spec), slot, job).Run();
+}
+
+}  // namespace attune::sweep

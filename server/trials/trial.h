@@ -1,0 +1,34 @@
+// A trial's message: as it begins, and what it has come to.
+#ifndef ATTUNE_SERVER_TRIALS_TRIAL_H_
+#define ATTUNE_SERVER_TRIALS_TRIAL_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "attune/v1/trial.pb.h"
+#include "server/catalog/subject.h"
+#include "server/space/space.h"
+
+namespace attune::trials {
+
+// Everything that is known before it runs.
+inline v1::Trial NewTrial(const catalog::Subject& subject, const space::Variant& variant, absl::string_view job) {
+  v1::Trial trial;
+  *trial.mutable_problem() = ToProto(subject.problem);
+  trial.set_problem_text(subject.problem_text);
+  trial.set_device_id(subject.device.id());
+  *trial.mutable_variant() = variant.ToProto();
+  trial.set_policy(subject.policy);
+  *trial.mutable_dependencies() = catalog::DependenciesOf(*variant.family, subject);
+  trial.set_job(std::string(job));
+  return trial;
+}
+
+// Right and timed.
+inline bool Timed(const v1::Trial& trial) {
+  return trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
+}
+
+}  // namespace attune::trials
+
+#endif  // ATTUNE_SERVER_TRIALS_TRIAL_H_
