@@ -31,7 +31,9 @@
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
+#include "server/store/backups.h"
 #include "server/store/files.h"
+#include "server/store/sqlite/restore.h"
 #include "server/store/store.h"
 #include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"
@@ -49,6 +51,12 @@ ABSL_FLAG(std::string, lock_dir, "",
           "directory of the device locks, which nobody but its owner and group may write to; name the same for all "
           "daemons of a host. Default: /run/attune/locks for root, else $XDG_RUNTIME_DIR/attune/locks, else "
           "DATA_DIR/locks");
+ABSL_FLAG(
+    std::string, backup_dir, "",
+    "directory that `attune backup` puts backups in, which no other daemon uses; without one there are no backups");
+ABSL_FLAG(std::string, restore, "",
+          "start nothing, but make the store in --data_dir, where there must be none yet, of the backup in this "
+          "directory; exit with 1 if that cannot be");
 ABSL_FLAG(int, compile_workers, 0, "compile worker processes; 0: one a core");
 ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that takes longer is TIMEOUT");
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
@@ -96,6 +104,7 @@ Settings SettingsOfFlags() {
   settings.worker = absl::GetFlag(FLAGS_worker);
   settings.lock_dir = absl::GetFlag(FLAGS_lock_dir);
   if (settings.lock_dir.empty()) settings.lock_dir = DefaultLockDir(settings.data_dir);
+  settings.backup_dir = absl::GetFlag(FLAGS_backup_dir);
   settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
   settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
   settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
@@ -205,7 +214,7 @@ struct Front {
 absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& addresses,
                                              supervisor::HostDescription host, const supervisor::WorkerOptions& options,
                                              const std::vector<std::shared_ptr<const space::Family>>& families,
-                                             store::Store* store) {
+                                             store::Store* store, store::Backups* backups) {
   auto front = std::make_unique<Front>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
@@ -216,6 +225,7 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
   front->service = std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
                                                                                         .results = front->results.get(),
                                                                                         .store = store,
+                                                                                        .backups = backups,
                                                                                         .host = &front->host,
                                                                                         .version = kVersion});
   auto server = service::Server::Start(addresses, front->service.get());
@@ -228,7 +238,7 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
 absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, const std::string& host_file,
                                                   const supervisor::WorkerOptions& options,
                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                  store::Store* store) {
+                                                  store::Store* store, store::Backups* backups) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
   absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
@@ -237,7 +247,7 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, cons
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(settings.listen, *std::move(remembered), options, families, store);
+  auto front = Serve(settings.listen, *std::move(remembered), options, families, store, backups);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -254,10 +264,11 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
 
   auto store = store::OpenSqliteStore({.directory = settings.data_dir});
   if (!store.ok()) return store.status();
+  store::Backups backups(store->get(), settings.backup_dir);
 
   const supervisor::WorkerOptions options = OptionsOfWorkers(settings);
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
-  auto front = ServeEarly(settings, host_file, options, *families, store->get());
+  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups);
   if (!front.ok()) return front.status();
   const absl::StatusOr<supervisor::HostDescription> probed = Probe(settings, options);
   if (!probed.ok()) {
@@ -275,7 +286,7 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
       (*front)->server->Shutdown(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(addresses, host, options, *families, store->get());
+    front = Serve(addresses, host, options, *families, store->get(), &backups);
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {
@@ -317,6 +328,22 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   return absl::OkStatus();
 }
 
+// `attuned --restore`; the exit code.
+int RestoreStore(const std::string& backup, const std::string& data_dir) {
+  const absl::StatusOr<store::Restored> restored = store::Restore(backup, data_dir);
+  if (!restored.ok()) {
+    std::cerr << "attuned: " << restored.status().message() << "\n";
+    return 1;
+  }
+  std::cout << "restored " << backup << " into " << data_dir << ": " << restored->trials << " trials, "
+            << restored->incumbents << " incumbents, " << restored->artifacts << " artifacts, " << restored->jobs
+            << " operations\n";
+  for (const std::string& why : restored->left_out) {
+    std::cout << "  left out, until a tuning compiles it again: " << why << "\n";
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace attune
 
@@ -325,6 +352,7 @@ int main(int argc, char** argv) {
       "finds, proves, keeps and serves the fastest attention kernel for a shape.\n"
       "  attuned --listen=localhost:7411 --data_dir=/var/lib/attune\n"
       "  attuned --check\n"
+      "  attuned --restore=/var/lib/attune-backup/20261122T073015Z --data_dir=/var/lib/attune\n"
       "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags. SIGTERM, SIGINT and SIGHUP drain and stop.");
   absl::FlagsUsageConfig usage;
   usage.version_string = [] { return absl::StrCat("attuned ", ATTUNE_VERSION, "\n"); };
@@ -347,6 +375,9 @@ int main(int argc, char** argv) {
     if (checks.ok()) return attune::Check(settings, *checks, std::cout) ? 0 : 1;
     std::cerr << "attuned: " << checks.status().message() << "\n";
     return 2;
+  }
+  if (const std::string backup = absl::GetFlag(FLAGS_restore); !backup.empty()) {
+    return attune::RestoreStore(backup, settings.data_dir);
   }
   const std::vector<std::string> mistakes = attune::MistakesIn(settings);
   for (const std::string& mistake : mistakes) std::cerr << "attuned: " << mistake << "\n";

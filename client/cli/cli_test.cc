@@ -180,6 +180,31 @@ TEST_F(CliTest, RollbackGoesToANamedIncumbent) {
   EXPECT_EQ(fake.last_roll_back().to(), "");
 }
 
+TEST_F(CliTest, BackupSaysWhereItIsAndWhatItHolds) {
+  EXPECT_EQ(Run({"backup", "before-upgrade"}), 0);
+  EXPECT_EQ(out, "/backups/before-upgrade: 2 KiB, 14 trials, 1 incumbent, 1 artifact, checked\n");
+  EXPECT_THAT(err, HasSubstr("lost 2 artifacts"));
+  EXPECT_EQ(Run({"backup", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["path"], "/backups/20261122T073015Z");
+  EXPECT_EQ(JsonLines()[0]["operations"], 3);
+}
+
+TEST_F(CliTest, BackupListsThemAll) {
+  EXPECT_EQ(Run({"backup", "--list"}), 0);
+  EXPECT_THAT(out, HasSubstr("backups/second"));
+  EXPECT_THAT(out, HasSubstr("backups/first"));
+  EXPECT_EQ(fake.calls("CreateBackup"), 0);
+  EXPECT_EQ(Run({"backup", "--list", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines().size(), 2u);
+  EXPECT_EQ(Run({"backup", "--list", "name"}), 2);
+}
+
+TEST_F(CliTest, ABackupIsNotAskedForTwice) {
+  fake.FailNext(1, attune::testing::RichError(grpc::StatusCode::UNAVAILABLE, "starting", "UNAVAILABLE"));
+  EXPECT_EQ(Run({"backup"}), 4);
+  EXPECT_EQ(fake.calls("CreateBackup"), 1);
+}
+
 TEST_F(CliTest, HistorySaysWhichOneIsServed) {
   EXPECT_EQ(Run({"history", problem}), 0);
   EXPECT_THAT(out, HasSubstr("  served "));

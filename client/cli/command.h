@@ -49,6 +49,7 @@ Action AddBaseline(CLI::App& app);
 Action AddSummary(CLI::App& app);
 Action AddExport(CLI::App& app);
 Action AddImport(CLI::App& app);
+Action AddBackup(CLI::App& app);
 Action AddCompletion(CLI::App& app);
 
 }  // namespace attune::cli

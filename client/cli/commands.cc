@@ -64,6 +64,8 @@ const std::vector<Command>& Commands() {
       {"export", "Save what the server serves as a snapshot file", "attune export l4.snapshot", AddExport},
       {"import", "Check a snapshot file and keep it to answer from without a server", "attune import l4.snapshot",
        AddImport},
+      {"backup", "Copy what the server has stored to a new directory on its host, or list such copies",
+       "attune backup\nattune backup before-upgrade\nattune backup --list", AddBackup},
       {"completion", "Print the completion script of a shell",
        "attune completion bash > ~/.local/share/bash-completion/completions/attune\n"
        "attune completion zsh > ~/.zfunc/_attune\n"

@@ -1,4 +1,4 @@
-// JSON of what the server has: devices, back ends, families, spaces.
+// JSON of what the server has: devices, back ends, families, spaces, backups.
 #include "client/cli/json.h"
 #include "client/cli/preflight_text.h"
 #include "client/cli/text.h"
@@ -63,6 +63,20 @@ Json FamilyJson(const v1::KernelFamily& family) {
   for (const auto& constraint : family.constraints()) json["constraints"].push_back(ConstraintJson(constraint));
   for (const auto& limit : family.problem_limits()) json["problem_limits"].push_back(ConstraintJson(limit));
   return json;
+}
+
+Json BackupJson(const v1::Backup& backup) {
+  return {{"type", "backup"},
+          {"backup", backup.name()},
+          {"path", backup.path()},
+          {"create_time", Iso(backup.create_time())},
+          {"bytes", backup.bytes()},
+          {"trials", backup.trials()},
+          {"incumbents", backup.incumbents()},
+          {"operations", backup.jobs()},
+          {"artifacts", backup.artifacts()},
+          {"missing_artifacts", backup.missing_artifacts()},
+          {"elapsed_s", absl::ToDoubleSeconds(FromProto(backup.elapsed()))}};
 }
 
 Json PreflightJson(const v1::PreflightResponse& preflight) {

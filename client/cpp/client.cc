@@ -1,5 +1,6 @@
 #include "client/cpp/client.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -118,6 +119,13 @@ absl::StatusOr<v1::ListDevicesResponse> Client::ListDevices() {
 }
 absl::StatusOr<v1::PreflightResponse> Client::Preflight(const v1::PreflightRequest& request) {
   return impl_->Call(&Stub::Preflight, request);
+}
+absl::StatusOr<v1::Backup> Client::CreateBackup(const v1::CreateBackupRequest& request) {
+  const absl::Duration deadline = std::max(kBackupDeadline, impl_->options.deadline);
+  return impl_->connection.Call(&Stub::CreateBackup, request, deadline, Retry::kNo);
+}
+absl::StatusOr<v1::ListBackupsResponse> Client::ListBackups(const v1::ListBackupsRequest& request) {
+  return impl_->Call(&Stub::ListBackups, request);
 }
 absl::Status Client::Ping() { return impl_->Call(&Stub::Ping, v1::PingRequest()).status(); }
 

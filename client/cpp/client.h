@@ -7,9 +7,9 @@
 // Threading: every method may be called from any thread at once. Ownership: the client owns its connection; answers
 // are shared and immutable, and outlive the client.
 // Errors: absl::Status with the server's code; client/cpp/status.h gives the server's reason.
-// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack and RecordBaseline
-// are not, because doing them twice is not doing them once; starts of work are, because their request_id makes them
-// idempotent (the client chooses one when the request has none).
+// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack, RecordBaseline
+// and CreateBackup are not, because doing them twice is not doing them once; starts of work are, because their
+// request_id makes them idempotent (the client chooses one when the request has none).
 #ifndef ATTUNE_CLIENT_CPP_CLIENT_H_
 #define ATTUNE_CLIENT_CPP_CLIENT_H_
 
@@ -107,6 +107,12 @@ class Client {
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::PreflightResponse> Preflight(const v1::PreflightRequest& request);
   absl::Status Ping();
+
+  // Makes a backup on the server's host; waits up to kBackupDeadline for it (or the options' deadline, when longer). A
+  // call that ran out of time leaves a backup all the same once it is made.
+  static constexpr absl::Duration kBackupDeadline = absl::Minutes(10);
+  absl::StatusOr<v1::Backup> CreateBackup(const v1::CreateBackupRequest& request);
+  absl::StatusOr<v1::ListBackupsResponse> ListBackups(const v1::ListBackupsRequest& request);
 
  private:
   struct Impl;

@@ -18,6 +18,20 @@ grpc::Status NotFound(const std::string& what) {
   return RichError(grpc::StatusCode::NOT_FOUND, what + " is not known", "NOT_FOUND");
 }
 
+v1::Backup BackupOf(const std::string& id) {
+  v1::Backup backup;
+  backup.set_name("backups/" + id);
+  backup.set_path("/backups/" + id);
+  backup.mutable_create_time()->set_seconds(1'790'000'000);
+  backup.set_bytes(2048);
+  backup.set_trials(14);
+  backup.set_incumbents(1);
+  backup.set_jobs(3);
+  backup.set_artifacts(1);
+  backup.set_missing_artifacts(2);
+  return backup;
+}
+
 v1::Baseline TheBaseline() {
   v1::Baseline baseline;
   baseline.set_problem_text(FakeAttune::kProblem);
@@ -335,6 +349,19 @@ grpc::Status FakeAttune::RecordBaseline(grpc::ServerContext*, const v1::RecordBa
   if (grpc::Status status = Enter("RecordBaseline"); !status.ok()) return status;
   *baseline = request->baseline();
   baseline->set_device_id("cuda:0");
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::CreateBackup(grpc::ServerContext*, const v1::CreateBackupRequest* request,
+                                      v1::Backup* backup) {
+  if (grpc::Status status = Enter("CreateBackup"); !status.ok()) return status;
+  *backup = BackupOf(request->id().empty() ? "20261122T073015Z" : request->id());
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::ListBackups(grpc::ServerContext*, const v1::ListBackupsRequest* request,
+                                     v1::ListBackupsResponse* response) {
+  if (grpc::Status status = Enter("ListBackups"); !status.ok()) return status;
+  *response->add_backups() = BackupOf(request->page_token().empty() ? "second" : "first");
+  if (request->page_token().empty()) response->set_next_page_token("2");
   return grpc::Status::OK;
 }
 grpc::Status FakeAttune::ListBaselines(grpc::ServerContext*, const v1::ListBaselinesRequest*,

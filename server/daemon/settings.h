@@ -16,6 +16,7 @@ struct Settings {
   std::vector<std::string> kernels_dir;
   std::string worker;
   std::string lock_dir;
+  std::string backup_dir;
   int compile_workers = 0;
   absl::Duration compile_timeout;
   absl::Duration trial_timeout;

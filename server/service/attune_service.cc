@@ -23,6 +23,8 @@ namespace {
 constexpr int kExecutorThreads = 4;
 // For calls that may compute for a second: the others do not wait behind them.
 constexpr int kHeavyThreads = 1;
+// For backups, which may take minutes: one at a time.
+constexpr int kCopyingThreads = 1;
 
 // Moves a StatusOr's value into a response.
 template <typename T>
@@ -85,10 +87,26 @@ v1::KernelFamily Translate(const space::Family& family) {
   return out;
 }
 
+v1::Backup Translate(const store::Backup& backup) {
+  const backup::v1::Manifest& manifest = backup.manifest;
+  v1::Backup out;
+  out.set_name(absl::StrCat("backups/", backup.id));
+  out.set_path(backup.path);
+  *out.mutable_create_time() = manifest.create_time();
+  out.set_bytes(manifest.bytes());
+  out.set_trials(manifest.trials());
+  out.set_incumbents(manifest.incumbents());
+  out.set_jobs(manifest.jobs());
+  out.set_artifacts(manifest.artifacts());
+  out.set_missing_artifacts(manifest.missing_artifacts());
+  *out.mutable_elapsed() = manifest.elapsed();
+  return out;
+}
+
 }  // namespace
 
 AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
-    : options_(std::move(options)), executor_(kExecutorThreads), heavy_(kHeavyThreads) {}
+    : options_(std::move(options)), executor_(kExecutorThreads), heavy_(kHeavyThreads), copying_(kCopyingThreads) {}
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
                                                    const google::protobuf::Message& request,
@@ -375,6 +393,34 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerConte
         return Fill(catalog::Preflight(valid, *options_.host, *options_.store, GoneWith(context)), response);
       },
       &heavy_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::CreateBackup(grpc::CallbackServerContext* context,
+                                                          const v1::CreateBackupRequest* request,
+                                                          v1::Backup* response) {
+  return Later(
+      context, "CreateBackup", *request,
+      [this, request, response]() -> absl::Status {
+        const absl::StatusOr<store::Backup> backup = options_.backups->Create(request->id());
+        if (!backup.ok()) return backup.status();
+        *response = Translate(*backup);
+        return absl::OkStatus();
+      },
+      &copying_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListBackups(grpc::CallbackServerContext* context,
+                                                         const v1::ListBackupsRequest* request,
+                                                         v1::ListBackupsResponse* response) {
+  return Later(context, "ListBackups", *request, [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    const auto page = options_.backups->List(*size, request->page_token());
+    if (!page.ok()) return page.status();
+    for (const store::Backup& backup : page->items) *response->add_backups() = Translate(backup);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Ping(grpc::CallbackServerContext* context, const v1::PingRequest*,

@@ -15,6 +15,7 @@
 #include "server/service/executor.h"
 #include "server/service/response_cache.h"
 #include "server/service/validate.h"
+#include "server/store/backups.h"
 #include "server/store/store.h"
 
 namespace attune::service {
@@ -24,6 +25,7 @@ struct ServiceOptions {
   jobs::Tuner* tuner = nullptr;
   catalog::Results* results = nullptr;
   store::Store* store = nullptr;
+  store::Backups* backups = nullptr;
   const catalog::Host* host = nullptr;
   std::string version;
 };
@@ -71,6 +73,10 @@ class AttuneServiceImpl final
                                         v1::ListDevicesResponse*) override;
   grpc::ServerUnaryReactor* Preflight(grpc::CallbackServerContext*, const v1::PreflightRequest*,
                                       v1::PreflightResponse*) override;
+  grpc::ServerUnaryReactor* CreateBackup(grpc::CallbackServerContext*, const v1::CreateBackupRequest*,
+                                         v1::Backup*) override;
+  grpc::ServerUnaryReactor* ListBackups(grpc::CallbackServerContext*, const v1::ListBackupsRequest*,
+                                        v1::ListBackupsResponse*) override;
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingResponse*) override;
 
  private:
@@ -87,6 +93,7 @@ class AttuneServiceImpl final
   ResponseCache answers_;
   Executor executor_;
   Executor heavy_;
+  Executor copying_;
 };
 
 }  // namespace attune::service

@@ -115,6 +115,7 @@ class ServerTest : public ::testing::Test {
     backend.set_compiler("fakec 1.0");
     options.host = &host_;
     options.store = &store_;
+    options.backups = &backups_;
     options.version = "test";
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
     auto server = Server::Start({"localhost:0"}, service_.get());
@@ -129,6 +130,7 @@ class ServerTest : public ::testing::Test {
   EchoResults results_;
   store::FakeStore store_;
   catalog::Host host_;
+  store::Backups backups_{nullptr, ""};
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::AttuneService::Stub> stub_;

@@ -35,6 +35,10 @@ absl::Status RemoveTemporaries(const std::string& directory) {
   return absl::OkStatus();
 }
 
+std::string PathOf(absl::string_view directory, absl::string_view sha256) {
+  return absl::StrCat(directory, "/", sha256.substr(0, 2), "/", sha256);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(std::string directory) {
@@ -43,13 +47,9 @@ absl::StatusOr<std::unique_ptr<ArtifactFiles>> ArtifactFiles::Open(std::string d
   return std::unique_ptr<ArtifactFiles>(new ArtifactFiles(std::move(directory)));  // the constructor is private
 }
 
-std::string ArtifactFiles::PathOf(absl::string_view sha256) const {
-  return absl::StrCat(directory_, "/", sha256.substr(0, 2), "/", sha256);
-}
-
 absl::Status ArtifactFiles::Put(absl::string_view sha256, absl::string_view bytes) {
   if (Read(sha256).ok()) return absl::OkStatus();
-  const std::string path = PathOf(sha256);
+  const std::string path = PathOf(directory_, sha256);
   const std::string parent = path.substr(0, path.rfind('/'));
   if (absl::Status status = MakeDirectories(parent); !status.ok()) return status;
   const std::string temporary =
@@ -66,11 +66,15 @@ absl::Status ArtifactFiles::Put(absl::string_view sha256, absl::string_view byte
 }
 
 absl::StatusOr<std::string> ArtifactFiles::Read(absl::string_view sha256) const {
+  return ReadArtifactFile(directory_, sha256);
+}
+
+absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::string_view sha256) {
   if (!IsSha256(sha256)) {
     return absl::NotFoundError(
         absl::StrCat("artifact '", sha256, "' does not exist; names are 64 lower-case hexadecimal digits"));
   }
-  const std::string path = PathOf(sha256);
+  const std::string path = PathOf(directory, sha256);
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (absl::IsNotFound(bytes.status())) return absl::NotFoundError(absl::StrCat("artifact ", path, " is gone"));
   if (bytes.ok() && Sha256(*bytes) != sha256) {

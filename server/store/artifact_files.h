@@ -28,11 +28,13 @@ class ArtifactFiles {
 
  private:
   explicit ArtifactFiles(std::string directory) : directory_(std::move(directory)) {}
-  std::string PathOf(absl::string_view sha256) const;
 
   const std::string directory_;
   std::atomic<uint64_t> next_temporary_{0};
 };
+
+// As ArtifactFiles::Read, of a directory that nobody writes to.
+absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::string_view sha256);
 
 }  // namespace attune::store
 

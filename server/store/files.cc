@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -29,7 +30,6 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (fsync(fd) != 0) return FileError(errno, "sync", path);
   return absl::OkStatus();
 }
 
@@ -80,6 +80,41 @@ absl::Status MakeDirectories(const std::string& path) {
   return Sync(parent);
 }
 
+absl::Status MakeNewDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) == 0) return Sync(Parent(path));
+  if (errno == EEXIST) return absl::AlreadyExistsError(absl::StrCat(path, " exists"));
+  return FileError(errno, "make directory", path);
+}
+
+absl::Status CheckSpace(const std::string& path, int64_t bytes) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(path, error);
+  if (error) return FileError(error.value(), "look at the free space of", path);
+  const uintmax_t spare = std::min<uintmax_t>(space.capacity / 50, uintmax_t{1} << 30);
+  const uintmax_t needed = static_cast<uintmax_t>(bytes) + spare;
+  if (space.available >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("disk full: ", path, " has ", space.available,
+                                                   " bytes free; needed are ", bytes, " and ", spare, " to spare"));
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to) {
+  const FileDescriptor source(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!source.valid()) return FileError(errno, "open", from);
+  const FileDescriptor target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!target.valid()) return FileError(errno, "create", to);
+  std::string block(1 << 20, '\0');
+  for (;;) {
+    const ssize_t got = read(source.get(), block.data(), block.size());
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(errno, "read", from);
+    absl::Status status = WriteAll(target.get(), absl::string_view(block.data(), static_cast<size_t>(got)), to);
+    if (!status.ok()) return status;
+  }
+  if (fsync(target.get()) != 0) return FileError(errno, "sync", to);
+  return absl::OkStatus();
+}
+
 absl::Status Sync(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return FileError(errno, "open", path);
@@ -91,6 +126,7 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view bytes) {
   const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.valid()) return FileError(errno, "create", path);
   absl::Status status = WriteAll(file.get(), bytes, path);
+  if (status.ok() && fsync(file.get()) != 0) status = FileError(errno, "sync", path);
   if (!status.ok()) unlink(path.c_str());
   return status;
 }

@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_STORE_FILES_H_
 #define ATTUNE_SERVER_STORE_FILES_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,6 +33,13 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 
 // Makes the directory and those above it that are missing.
 absl::Status MakeDirectories(const std::string& path);
+// Makes one directory; AlreadyExists when there is anything of its name.
+absl::Status MakeNewDirectory(const std::string& path);
+// ResourceExhausted ("disk full") unless the file system of the directory `path` has room for `bytes` more and keeps
+// some: a fiftieth of its size, at most 1 GiB.
+absl::Status CheckSpace(const std::string& path, int64_t bytes);
+// Copies a file to one that must not exist.
+absl::Status CopyFile(const std::string& from, const std::string& to);
 // fsync of a file or a directory (after a rename in it).
 absl::Status Sync(const std::string& path);
 // Fails when the file exists.

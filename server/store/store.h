@@ -79,6 +79,16 @@ struct Retried {
   std::vector<std::string> problems;  // their texts, each once
 };
 
+// What a backup holds.
+struct BackupContents {
+  int64_t trials = 0;
+  int64_t incumbents = 0;  // served
+  int64_t jobs = 0;
+  int64_t artifacts = 0;          // files
+  int64_t missing_artifacts = 0;  // that incumbents name, but the store has no longer
+  int64_t bytes = 0;              // of the database and the artifacts
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -152,9 +162,10 @@ class Store {
   virtual absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
                                                            int page_size, absl::string_view page_token) = 0;
 
-  // A consistent copy at `path` (replaced when it exists) while the store is in use, complete and on disk before it has
-  // that name. Of the database alone: artifacts are made again when they are missing.
-  virtual absl::Status Backup(const std::string& path) = 0;
+  // Copies the store as it is at one moment, while it is in use, into the new directory `directory`: the database,
+  // checked, and the artifacts that incumbents name (all others are made again when they are missing). On disk when it
+  // returns; after an error nothing of it stays. AlreadyExists when the directory does. backups.h keeps such copies.
+  virtual absl::StatusOr<BackupContents> Backup(const std::string& directory) = 0;
 };
 
 struct SqliteOptions {

@@ -56,9 +56,6 @@ TEST_P(ConcurrencyContract, EachWriterReadsItsOwnWritesWhileOthersReadAndWrite) 
       }
     });
   }
-  threads.emplace_back([this, &writing] {
-    while (writing > 0) EXPECT_TRUE(store().Backup(directory_.path() + "/copy.db").ok());
-  });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store().KnownTrials(kProblem, kDevice, v1::POLICY_HOT, SampleTrial().dependencies())->size(),
             static_cast<size_t>(kWriters * kTrials));

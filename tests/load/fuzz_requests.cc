@@ -60,6 +60,8 @@ std::string SeedOf(const std::string& method) {
       {"ListOperations", "page_size: 2"},
       {"ListIncumbents", "problem: 'b1.h1.q16.d64.f16' history: true"},
       {"ListBaselines", "problem: 'b1.h1.q16.d64.f16' page_size: 3"},
+      {"CreateBackup", "id: 'nightly'"},
+      {"ListBackups", "page_size: 2"},
       {"GetOperation", "name: 'operations/1'"},
       {"CancelOperation", "name: 'operations/1'"},
       {"GetTrial", "name: 'trials/1'"},

@@ -17,10 +17,6 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const std::string& file);
 // Reads beside the writer, which must be open already and stay open longer; never checkpoints.
 absl::StatusOr<std::unique_ptr<Connection>> OpenReader(const std::string& file);
 
-// A consistent copy of `source` at `path`, complete and on disk before it has that name. `source` may be a reader of a
-// database in use.
-absl::Status Copy(Connection& source, const std::string& path);
-
 }  // namespace attune::store::sqlite
 
 #endif  // ATTUNE_SERVER_STORE_SQLITE_DATABASE_H_

@@ -2,10 +2,8 @@
 // the picture.
 #include "server/store/store.h"
 
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include "server/store/sqlite/jobs.h"
 #include "server/store/sqlite/readers.h"
 #include "server/store/sqlite/trials.h"
+#include "server/store/sqlite/write_backup.h"
 #include "server/store/sqlite/writer.h"
 
 namespace attune::store {
@@ -143,12 +142,8 @@ class SqliteStore : public Store {
         [&](Connection& c) { return sqlite::ListBaselines(c, problem_text, device_id, page_size, page_token); });
   }
 
-  absl::Status Backup(const std::string& path) override {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(path, file_, ignored)) {
-      return absl::InvalidArgumentError(absl::StrCat("backup: path is ", path, ", the database in use; name another"));
-    }
-    return readers_.With([&](Connection& c) { return sqlite::Copy(c, path); });
+  absl::StatusOr<BackupContents> Backup(const std::string& directory) override {
+    return sqlite::WriteBackup(file_, readers_, *artifacts_, directory);
   }
 
  private:

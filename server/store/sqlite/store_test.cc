@@ -1,4 +1,4 @@
-// What SQLite's files add to the contract: locks, permissions, full disks, backups.
+// What SQLite's files add to the contract: locks, permissions, full disks.
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -239,40 +239,6 @@ TEST_F(SqliteStoreTest, CompilesAgainWhatWasDamagedOnDisk) {
   EXPECT_EQ(store->ReadArtifact(sha256).status().code(), absl::StatusCode::kDataLoss);
   ASSERT_TRUE(store->PutArtifact(CompiledFrom("cubin"), "cubin").ok());
   EXPECT_EQ(store->ReadArtifact(sha256).value(), "cubin");
-}
-
-TEST_F(SqliteStoreTest, BacksUpAWholeDatabaseWhileInUse) {
-  std::unique_ptr<Store> store = MustOpen();
-  const std::string name = store->AppendTrial(SampleTrial()).value();
-  const TestDirectory elsewhere;
-  const std::string copy = elsewhere.path() + "/attune.db";
-  std::ofstream(copy) << "an older copy";
-  const absl::Status status = store->Backup(copy);
-  ASSERT_TRUE(status.ok()) << status;
-  store->AppendTrial(SampleTrial()).IgnoreError();  // not in the copy
-  absl::StatusOr<std::unique_ptr<Store>> restored = OpenSqliteStore({.directory = elsewhere.path()});
-  ASSERT_TRUE(restored.ok()) << restored.status();
-  EXPECT_TRUE((*restored)->GetTrial(name).ok());
-  EXPECT_EQ((*restored)->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 1U);
-}
-
-TEST_F(SqliteStoreTest, LeavesNothingOfABackupThatFails) {
-  std::unique_ptr<Store> store = MustOpen();
-  const std::string directory = PathOf("copy");
-  ASSERT_TRUE(std::filesystem::create_directories(directory));
-  EXPECT_FALSE(store->Backup(directory).ok()) << "a directory is in the way";
-  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
-    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr(".tmp-")));
-  }
-  EXPECT_EQ(store->Backup(PathOf("missing/copy.db")).code(), absl::StatusCode::kPermissionDenied);
-}
-
-TEST_F(SqliteStoreTest, DoesNotBackUpOverItself) {
-  std::unique_ptr<Store> store = MustOpen();
-  EXPECT_EQ(
-      store->Backup(PathOf("../" + std::filesystem::path(directory_.path()).filename().string() + "/attune.db")).code(),
-      absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(store->AppendTrial(SampleTrial()).ok());
 }
 
 }  // namespace

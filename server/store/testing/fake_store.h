@@ -257,7 +257,9 @@ class FakeStore : public store::Store {
     }
     return page;
   }
-  absl::Status Backup(const std::string& path) override { return absl::UnimplementedError("in memory"); }
+  absl::StatusOr<store::BackupContents> Backup(const std::string& directory) override {
+    return absl::UnimplementedError("in memory");
+  }
 
  private:
   static std::string Key(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
