@@ -1,14 +1,19 @@
 #include "server/store/artifact_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/sha256.h"
 #include "server/store/files.h"
 
@@ -34,6 +39,15 @@ absl::Status RemoveTemporaries(const std::string& directory) {
   if (error) return FileError(error.value(), "list", directory);
   return absl::OkStatus();
 }
+
+std::optional<struct stat> StatOf(const std::string& path) {
+  struct stat file = {};
+  if (stat(path.c_str(), &file) != 0) return std::nullopt;
+  return file;
+}
+
+// A file's bytes never change, so that its time of modification is free to say when it was used.
+absl::Time UsedAt(const struct stat& file) { return absl::TimeFromTimespec(file.st_mtim); }
 
 std::string PathOf(absl::string_view directory, absl::string_view sha256) {
   return absl::StrCat(directory, "/", sha256.substr(0, 2), "/", sha256);
@@ -66,7 +80,37 @@ absl::Status ArtifactFiles::Put(absl::string_view sha256, absl::string_view byte
 }
 
 absl::StatusOr<std::string> ArtifactFiles::Read(absl::string_view sha256) const {
-  return ReadArtifactFile(directory_, sha256);
+  absl::StatusOr<std::string> bytes = ReadArtifactFile(directory_, sha256);
+  if (!bytes.ok()) return bytes;
+  const std::string path = PathOf(directory_, sha256);
+  const std::lock_guard<std::mutex> lock(using_);
+  const std::optional<struct stat> file = StatOf(path);
+  if (file.has_value() && absl::Now() - UsedAt(*file) > kUseResolution) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  return bytes;
+}
+
+absl::StatusOr<std::vector<ArtifactFile>> ArtifactFiles::List() const {
+  namespace fs = std::filesystem;
+  std::vector<ArtifactFile> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (!IsSha256(name)) continue;
+    const std::optional<struct stat> file = StatOf(entry->path().string());
+    if (file.has_value()) files.push_back({std::move(name), file->st_size, UsedAt(*file)});
+  }
+  if (error) return FileError(error.value(), "list", directory_);
+  std::sort(files.begin(), files.end(), [](const ArtifactFile& a, const ArtifactFile& b) { return a.used < b.used; });
+  return files;
+}
+
+absl::StatusOr<bool> ArtifactFiles::Remove(const ArtifactFile& file) {
+  const std::string path = PathOf(directory_, file.sha256);
+  const std::lock_guard<std::mutex> lock(using_);
+  const std::optional<struct stat> now = StatOf(path);
+  if (!now.has_value() || UsedAt(*now) != file.used) return false;
+  if (unlink(path.c_str()) != 0) return FileError(errno, "remove", path);
+  return true;
 }
 
 absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::string_view sha256) {

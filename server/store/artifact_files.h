@@ -8,13 +8,22 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace attune::store {
+
+struct ArtifactFile {
+  std::string sha256;
+  int64_t bytes = 0;
+  absl::Time used;
+};
 
 class ArtifactFiles {
  public:
@@ -23,13 +32,20 @@ class ArtifactFiles {
 
   // Returns once the bytes are on disk under their hash. An intact file stays; a damaged one is replaced.
   absl::Status Put(absl::string_view sha256, absl::string_view bytes);
-  // NotFound; DataLoss when the bytes no longer have the hash.
+  // NotFound; DataLoss when the bytes no longer have the hash. Marks the file as used.
   absl::StatusOr<std::string> Read(absl::string_view sha256) const;
+
+  // Every file, least recently used first. Uses within kUseResolution of each other count as one.
+  static constexpr absl::Duration kUseResolution = absl::Minutes(1);
+  absl::StatusOr<std::vector<ArtifactFile>> List() const;
+  // False when it was used since `file` was listed, or is gone already.
+  absl::StatusOr<bool> Remove(const ArtifactFile& file);
 
  private:
   explicit ArtifactFiles(std::string directory) : directory_(std::move(directory)) {}
 
   const std::string directory_;
+  mutable std::mutex using_;  // held while a file is marked as used, or removed because it was not
   std::atomic<uint64_t> next_temporary_{0};
 };
 

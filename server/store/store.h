@@ -10,6 +10,7 @@
 #define ATTUNE_SERVER_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
+#include "server/store/retention.h"
 
 namespace attune::store {
 
@@ -161,6 +163,10 @@ class Store {
   // The newest of each problem, device, policy and contender, newest first. Empty texts do not filter.
   virtual absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
                                                            int page_size, absl::string_view page_token) = 0;
+
+  // Brings the store within its limits, as far as what must stay allows: a little at a time, other writes in between.
+  // Returns when that is done, or soon after `stopped` says so.
+  virtual absl::StatusOr<Retained> Retain(const Retention& retention, const std::function<bool()>& stopped) = 0;
 
   // Copies the store as it is at one moment, while it is in use, into the new directory `directory`: the database,
   // checked, and the artifacts that incumbents name (all others are made again when they are missing). On disk when it

@@ -13,9 +13,9 @@ absl::Status PutArtifact(Connection& connection, const CompiledArtifact& artifac
   const std::string message = entries.SerializeAsString();
   return Statement(connection,
                    "INSERT OR REPLACE INTO artifacts (compile_key, toolchain, verdict, log, sha256, entries,"
-                   " compile_ms) VALUES (?, ?, ?, ?, ?, ?, ?)")
+                   " compile_ms, put_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(artifact.compile_key, artifact.toolchain, artifact.verdict, artifact.log, artifact.sha256, Blob{message},
-            artifact.compile_ms)
+            artifact.compile_ms, ToNanoseconds(Now()))
       .Run();
 }
 

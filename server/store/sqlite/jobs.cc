@@ -49,6 +49,11 @@ absl::StatusOr<std::optional<Job>> FindJob(Connection& connection, absl::string_
   return *std::move(job);
 }
 
+std::optional<int64_t> EndOf(const v1::Operation& operation) {
+  if (!operation.done()) return std::nullopt;
+  return ToNanoseconds(operation.has_end_time() ? operation.end_time() : Now());
+}
+
 absl::Status NoJob(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
 }
@@ -75,10 +80,10 @@ absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job) {
   }
   const std::string operation = job.operation.SerializeAsString();
   absl::Status status = Statement(connection,
-                                  "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id)"
-                                  " VALUES (?, ?, ?, ?, ?, ?, ?)")
+                                  "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id,"
+                                  " end_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
                             .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, request_id,
-                                  job.operation.done() ? 1 : 0, Blob{operation}, problem)
+                                  job.operation.done() ? 1 : 0, Blob{operation}, problem, EndOf(job.operation))
                             .Run();
   if (!status.ok()) return status;
   return job;
@@ -86,8 +91,8 @@ absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job) {
 
 absl::Status UpdateJob(Connection& connection, absl::string_view name, const v1::Operation& operation) {
   const std::string message = operation.SerializeAsString();
-  absl::Status status = Statement(connection, "UPDATE jobs SET operation = ?, done = ? WHERE name = ?")
-                            .Bind(Blob{message}, operation.done() ? 1 : 0, name)
+  absl::Status status = Statement(connection, "UPDATE jobs SET operation = ?, done = ?, end_ns = ? WHERE name = ?")
+                            .Bind(Blob{message}, operation.done() ? 1 : 0, EndOf(operation), name)
                             .Run();
   if (!status.ok()) return status;
   return connection.Changes() == 1 ? absl::OkStatus() : NoJob(name);

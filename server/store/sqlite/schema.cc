@@ -131,10 +131,31 @@ ALTER TABLE jobs ADD COLUMN problem_id INTEGER REFERENCES problems; -- null for 
 CREATE INDEX jobs_by_problem ON jobs (problem_id) WHERE problem_id IS NOT NULL;
 )sql";
 
+constexpr char kRetention[] = R"sql(
+-- When a job last asked for what is known of a problem under dependencies.
+CREATE TABLE trial_uses (
+  problem_id INTEGER NOT NULL REFERENCES problems,
+  dependencies_id INTEGER NOT NULL REFERENCES dependencies,
+  used_ns INTEGER NOT NULL,
+  PRIMARY KEY (problem_id, dependencies_id)
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE jobs ADD COLUMN end_ns INTEGER; -- null until it is done; of those before this step, when that was taken
+UPDATE jobs SET end_ns = CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 WHERE done = 1;
+
+ALTER TABLE artifacts ADD COLUMN put_ns INTEGER NOT NULL DEFAULT 0;
+UPDATE artifacts SET put_ns = CAST(strftime('%s', 'now') AS INTEGER) * 1000000000;
+
+-- For what is removed: what refers to it.
+CREATE INDEX artifacts_by_sha256 ON artifacts (sha256) WHERE sha256 <> '';
+CREATE INDEX incumbents_by_trial ON incumbents (trial_id);
+CREATE INDEX trials_by_variant ON trials (variant_id);
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations = *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs};
+  static const auto& migrations = *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention};
   return migrations;
 }
 

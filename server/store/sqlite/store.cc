@@ -3,11 +3,13 @@
 #include "server/store/store.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/sha256.h"
 #include "server/store/artifact_files.h"
 #include "server/store/files.h"
@@ -18,6 +20,9 @@
 #include "server/store/sqlite/incumbents.h"
 #include "server/store/sqlite/jobs.h"
 #include "server/store/sqlite/readers.h"
+#include "server/store/sqlite/retain_artifacts.h"
+#include "server/store/sqlite/retention_pass.h"
+#include "server/store/sqlite/trial_uses.h"
 #include "server/store/sqlite/trials.h"
 #include "server/store/sqlite/write_backup.h"
 #include "server/store/sqlite/writer.h"
@@ -63,6 +68,7 @@ class SqliteStore : public Store {
   }
   absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, absl::string_view device_id,
                                                      v1::Policy policy, const v1::Dependencies& dependencies) override {
+    uses_.Note(problem_text, dependencies, absl::Now());
     return readers_.With(
         [&](Connection& c) { return sqlite::KnownTrials(c, problem_text, device_id, policy, dependencies); });
   }
@@ -142,12 +148,25 @@ class SqliteStore : public Store {
         [&](Connection& c) { return sqlite::ListBaselines(c, problem_text, device_id, page_size, page_token); });
   }
 
+  absl::StatusOr<Retained> Retain(const Retention& retention, const std::function<bool()>& stopped) override {
+    const std::lock_guard<std::mutex> one_pass(retaining_);
+    Retained retained;
+    if (absl::Status status = sqlite::KeepUses(writer_, uses_); !status.ok()) return status;
+    absl::Status status = sqlite::RetainRows(file_, writer_, retention, stopped, retained);
+    if (!status.ok()) return status;
+    status = sqlite::RetainArtifacts(readers_, writer_, *artifacts_, retention, stopped, retained);
+    if (!status.ok()) return status;
+    return retained;
+  }
+
   absl::StatusOr<BackupContents> Backup(const std::string& directory) override {
     return sqlite::WriteBackup(file_, readers_, *artifacts_, directory);
   }
 
  private:
   const std::string file_;
+  TrialUses uses_;
+  std::mutex retaining_;
   // In this order, so that at the end readers close before the writer, and nobody else comes in before both have.
   const LockFile lock_;
   const std::unique_ptr<ArtifactFiles> artifacts_;
