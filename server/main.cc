@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
+#include "server/base/byte_size.h"
 #include "server/base/log.h"
 #include "server/catalog/host.h"
 #include "server/catalog/results.h"
@@ -33,6 +35,7 @@
 #include "server/space/family.h"
 #include "server/store/backups.h"
 #include "server/store/files.h"
+#include "server/store/retention_keeper.h"
 #include "server/store/sqlite/restore.h"
 #include "server/store/store.h"
 #include "server/supervisor/compile_pool.h"
@@ -57,6 +60,17 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, restore, "",
           "start nothing, but make the store in --data_dir, where there must be none yet, of the backup in this "
           "directory; exit with 1 if that cannot be");
+ABSL_FLAG(absl::Duration, trial_age, absl::InfiniteDuration(),
+          "forget trials that nobody has asked for in this long, such as 4320h; inf: never. What is served, and what "
+          "keeps bad variants from being tried again, stays");
+ABSL_FLAG(absl::Duration, job_age, absl::InfiniteDuration(), "forget operations that ended this long ago; inf: never");
+ABSL_FLAG(absl::Duration, artifact_age, absl::InfiniteDuration(),
+          "remove compiled code that was not used for this long and that no incumbent names; inf: never");
+ABSL_FLAG(attune::ByteSize, database_limit, attune::ByteSize{int64_t{10} << 30},
+          "forget the least recently used trials and operations when the database is larger than this, such as 512MiB; "
+          "0: no limit");
+ABSL_FLAG(attune::ByteSize, artifact_limit, attune::ByteSize{int64_t{10} << 30},
+          "remove the least recently used compiled code when there is more than this, such as 512MiB; 0: no limit");
 ABSL_FLAG(int, compile_workers, 0, "compile worker processes; 0: one a core");
 ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that takes longer is TIMEOUT");
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
@@ -105,6 +119,11 @@ Settings SettingsOfFlags() {
   settings.lock_dir = absl::GetFlag(FLAGS_lock_dir);
   if (settings.lock_dir.empty()) settings.lock_dir = DefaultLockDir(settings.data_dir);
   settings.backup_dir = absl::GetFlag(FLAGS_backup_dir);
+  settings.trial_age = absl::GetFlag(FLAGS_trial_age);
+  settings.job_age = absl::GetFlag(FLAGS_job_age);
+  settings.artifact_age = absl::GetFlag(FLAGS_artifact_age);
+  settings.database_limit = absl::GetFlag(FLAGS_database_limit).bytes;
+  settings.artifact_limit = absl::GetFlag(FLAGS_artifact_limit).bytes;
   settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
   settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
   settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
@@ -234,6 +253,29 @@ absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& add
   return front;
 }
 
+// The store's limits, and what of it is knowledge on this host today.
+store::Retention RetentionOf(const Settings& settings, const catalog::Host& host) {
+  store::Retention retention;
+  retention.trial_age = settings.trial_age;
+  retention.job_age = settings.job_age;
+  retention.artifact_age = settings.artifact_age;
+  retention.database_bytes = settings.database_limit;
+  retention.artifact_bytes = settings.artifact_limit;
+  for (const v1::Device& device : host.devices) {
+    const absl::StatusOr<std::string> toolchain = catalog::Toolchain(host, device.backend());
+    if (!toolchain.ok()) continue;
+    for (const auto& family : host.families) {
+      if (family->manifest.backend() != device.backend()) continue;
+      v1::Dependencies& today = retention.current.emplace_back();
+      today.set_source_hash(family->source_hash);
+      today.set_toolchain(*toolchain);
+      today.set_driver(device.driver());
+      today.set_device_fingerprint(device.fingerprint());
+    }
+  }
+  return retention;
+}
+
 // Serves on the description that the last start left, while the host is probed; null when there is none.
 absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, const std::string& host_file,
                                                   const supervisor::WorkerOptions& options,
@@ -311,6 +353,9 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   jobs::Tuner& tuner = (*tuning)->tuner();
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(&tuner);
+  // Without a probe nobody knows which bad verdicts are of today.
+  std::optional<store::RetentionKeeper> keeper;
+  if (probed.ok()) keeper.emplace(store->get(), RetentionOf(settings, (*front)->host));
   signals.Serving();
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
@@ -320,6 +365,7 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
 
   const std::string signal = signals.Wait();
   LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(settings.drain_timeout)}});
+  keeper.reset();
   tuner.Drain(settings.drain_timeout);
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();

@@ -86,6 +86,17 @@ TEST_F(ResultsTest, VariantsThatCannotBeToldApartMakeATie) {
   EXPECT_NE(best->ties(0).text(), best->variant().text());
 }
 
+TEST_F(ResultsTest, ATieIsFoundHoweverManySlowerTrialsAreNewer) {
+  TuneOne({{"32/8", 40}, {"64/4", 40.1}});
+  v1::Trial slow = store_.trials().front();
+  *slow.mutable_timing() = supervisor::TimingOf(500);
+  for (int i = 0; i < 100; ++i) {
+    slow.mutable_variant()->set_text(absl::StrCat("tiles:SLOW=", i));
+    ASSERT_TRUE(store_.AppendTrial(slow).ok());
+  }
+  EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_TIE);
+}
+
 TEST_F(ResultsTest, AChangeOfWhatItDependsOnMakesItStaleAndSaysWhy) {
   TuneOne();
   Host host = Today();

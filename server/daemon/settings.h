@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_DAEMON_SETTINGS_H_
 #define ATTUNE_SERVER_DAEMON_SETTINGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct Settings {
   std::string worker;
   std::string lock_dir;
   std::string backup_dir;
+  absl::Duration trial_age = absl::InfiniteDuration();
+  absl::Duration job_age = absl::InfiniteDuration();
+  absl::Duration artifact_age = absl::InfiniteDuration();
+  int64_t database_limit = 0;  // bytes
+  int64_t artifact_limit = 0;  // bytes
   int compile_workers = 0;
   absl::Duration compile_timeout;
   absl::Duration trial_timeout;

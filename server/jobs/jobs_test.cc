@@ -21,12 +21,12 @@ class Gate {
     std::unique_lock<std::mutex> lock(mutex_);
     ++arrived_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_ || passes_ > 0; });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [this] { return open_ || passes_ > 0; }));
     if (!open_) --passes_;
   }
   void AwaitArrival(int count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return arrived_ >= count; });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return arrived_ >= count; }));
   }
   void LetOnePass() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -350,6 +350,24 @@ TEST_F(JobsTest, OptionsThatCannotWorkAreRefused) {
       Tuning::Create(
           {.host = host_, .store = store_, .results = *results_, .compiler = pool_, .devices = {{"cuda:3", &device_}}})
           .status()));
+}
+
+TEST_F(JobsTest, WhatAnInteractiveJobWaitsForIsCompiledBeforeABackgroundJobs) {
+  Start();
+  pool_.Hold();
+  v1::TuneRequest background = TuneRequest("b1.h1.q256.d64.f16");
+  background.set_background(true);
+  const auto first = tuner_->Tune(background);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const int of_first = pool_.AwaitSubmitted(1);
+  const auto second = tuner_->Tune(TuneRequest());
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_EQ(pool_.AwaitSubmitted(of_first + 1), of_first + 1);
+  pool_.Go();
+  Await(first->name());
+  Await(second->name());
+  ASSERT_FALSE(pool_.order().empty());
+  EXPECT_EQ(pool_.order().front(), of_first);
 }
 
 }  // namespace

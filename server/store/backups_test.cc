@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/base/sha256.h"
+#include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/restore.h"
 #include "server/store/testing/store_contract.h"
 
@@ -205,16 +206,12 @@ TEST_F(BackupsTest, RemoveWhatACrashLeft) {
 
 TEST_F(BackupsTest, LeaveNothingWhenTheStoreIsDamaged) {
   store_->AppendTrial(SampleTrial()).value();
-  store_.reset();  // into the database with all of it
-  const auto size = std::filesystem::file_size(PathOf("data/attune.db"));
-  {
-    std::fstream file(PathOf("data/attune.db"), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(static_cast<std::streamoff>(size / 2));
-    file << std::string(size / 4, '\xee');
-  }
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = PathOf("data")});
-  ASSERT_TRUE(store.ok()) << store.status();
-  store_ = *std::move(store);
+  store_.reset();
+  ASSERT_TRUE(sqlite::Connection::Open(PathOf("data/attune.db"), sqlite::Connection::Access::kWrite)
+                  .value()
+                  ->Execute("INSERT INTO trial_bodies VALUES (999, x'00')")
+                  .ok());
+  store_ = OpenSqliteStore({.directory = PathOf("data")}).value();
   const absl::Status status = Backups(store_.get(), PathOf("b")).Create("a").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_THAT(Files(), IsEmpty());

@@ -3,9 +3,11 @@
 Environment: ATTUNE_BUILD is the build directory.
 """
 
+import ctypes
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import tempfile
@@ -120,6 +122,35 @@ def run_attune(*arguments, timeout=PATIENCE, env=None):
         timeout=timeout,
         env={**os.environ, **(env or {})},
     )
+
+
+class Writes:
+    """Writes to a file by whomever, as inotify(7) tells them: for what must happen in the middle of one."""
+
+    MODIFIED = 2  # IN_MODIFY
+
+    def __init__(self, path):
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0 or self._libc.inotify_add_watch(self._fd, os.fsencode(path), self.MODIFIED) < 0:
+            raise OSError(ctypes.get_errno(), f"cannot watch {path}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._fd)
+
+    def forget(self):
+        """Those so far are none to wait for."""
+        try:
+            os.read(self._fd, 1 << 16)
+        except BlockingIOError:
+            pass
+
+    def wait(self, seconds):
+        """Whether there was one in time."""
+        return bool(select.select([self._fd], [], [], seconds)[0])
 
 
 def wait_until(what, condition, seconds=PATIENCE):

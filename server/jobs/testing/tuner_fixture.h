@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -42,6 +43,7 @@ inline std::string Seen(const worker::v1::Candidate& candidate) {
 
 class TunerTest : public ::testing::Test {
  protected:
+  static constexpr std::chrono::seconds kPatience{60};  // with what takes milliseconds
   // At seq_q 128: grids of BLOCK 16: 8 and 16; 32: 4 and 8; 64: 2 and 4.
   static constexpr char kProblem[] = "b1.h1.q128.d64.f16";
 
@@ -105,10 +107,11 @@ class TunerTest : public ::testing::Test {
     EXPECT_TRUE(stop.ok()) << stop.status();
     {
       std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return last.has_value(); });
+      const bool in_time = changed.wait_for(lock, kPatience, [&] { return last.has_value(); });
+      EXPECT_TRUE(in_time) << name << " has not come so far";
     }
     (*stop)();
-    return *last;
+    return last.value_or(v1::Operation());
   }
   v1::Operation AwaitStarted(const absl::StatusOr<v1::Operation>& started) {
     EXPECT_TRUE(started.ok()) << started.status();
@@ -141,7 +144,8 @@ class TunerTest : public ::testing::Test {
       reached.set_value();
     });
     ASSERT_TRUE(stop.ok()) << stop.status();
-    reached.get_future().wait();
+    EXPECT_EQ(reached.get_future().wait_for(kPatience), std::future_status::ready)
+        << name << " has not come to phase " << v1::OperationProgress::Phase_Name(phase);
     (*stop)();
   }
   std::string Served(const std::string& problem = kProblem) {

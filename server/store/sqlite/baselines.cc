@@ -5,21 +5,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/checks.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 
 namespace attune::store::sqlite {
 namespace {
-
-absl::Status Check(const v1::Baseline& baseline) {
-  absl::string_view missing;
-  if (baseline.problem_text().empty()) missing = "problem_text";
-  if (baseline.device_id().empty()) missing = "device_id";
-  if (baseline.contender().empty()) missing = "contender";
-  if (baseline.policy() == v1::POLICY_UNSPECIFIED) missing = "policy";
-  if (missing.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("baseline: ", missing, " is not set; it must be"));
-}
 
 absl::StatusOr<v1::Baseline> ReadBaseline(const Statement& row) {
   v1::Baseline baseline;
@@ -30,7 +21,7 @@ absl::StatusOr<v1::Baseline> ReadBaseline(const Statement& row) {
 }  // namespace
 
 absl::StatusOr<v1::Baseline> RecordBaseline(Connection& connection, const v1::Baseline& baseline) {
-  if (absl::Status status = Check(baseline); !status.ok()) return status;
+  if (absl::Status status = CheckBaseline(baseline); !status.ok()) return status;
   absl::StatusOr<int64_t> problem = InternProblem(connection, baseline.problem_text());
   if (!problem.ok()) return problem.status();
   absl::StatusOr<int64_t> device = InternDevice(connection, baseline.device_id());

@@ -35,8 +35,6 @@ absl::Status UseWriteAheadLog(Connection& connection) {
 absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const std::string& file) {
   absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(file, Connection::Access::kWrite);
   if (!connection.ok()) return connection;
-  // Of a file that is yet to be made: retention gives its free pages back. Another one stays as it is.
-  if (absl::Status status = (*connection)->Execute("PRAGMA auto_vacuum = INCREMENTAL"); !status.ok()) return status;
   // First see whose file it is, then change it.
   if (absl::Status status = Migrate(**connection, Migrations()); !status.ok()) return status;
   if (absl::Status status = UseWriteAheadLog(**connection); !status.ok()) return status;

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "proto/attune/problem.h"
+#include "server/store/checks.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 #include "server/store/sqlite/trials.h"
@@ -24,10 +24,6 @@ constexpr absl::string_view kOfProblem =
     " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?";
 
 std::string NameOf(int64_t id) { return absl::StrCat(kIncumbents, id); }
-
-std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
-  return absl::StrCat(problem_text, " on ", device_id, " (", Word(policy), ")");
-}
 
 // The current row of a kIncumbentColumns statement, its trial read beside it.
 absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statement& row) {
@@ -84,21 +80,6 @@ absl::Status SetServed(Connection& connection, int64_t id, bool served) {
   return Statement(connection, "UPDATE incumbents SET served = ? WHERE id = ?").Bind(served ? 1 : 0, id).Run();
 }
 
-// Only what is proven is served, and what the caller says about its problem must be what the trial says.
-absl::Status CheckAgainstTrial(const v1::Incumbent& incumbent, const v1::Trial& trial) {
-  if (trial.verdict() != v1::VERDICT_OK) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("incumbent: ", trial.name(), " has the verdict ", Word(trial.verdict()), "; allowed is OK"));
-  }
-  const bool agrees = (incumbent.problem_text().empty() || incumbent.problem_text() == trial.problem_text()) &&
-                      (incumbent.device_id().empty() || incumbent.device_id() == trial.device_id()) &&
-                      (incumbent.policy() == v1::POLICY_UNSPECIFIED || incumbent.policy() == trial.policy());
-  if (agrees) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "incumbent: ", trial.name(), " is of ", WordsOf(trial.problem_text(), trial.device_id(), trial.policy()),
-      ", not of ", WordsOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy())));
-}
-
 absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incumbent, const v1::Trial& trial,
                                std::optional<int64_t> previous) {
   absl::StatusOr<int64_t> problem = InternProblem(connection, trial.problem_text());
@@ -129,7 +110,7 @@ absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumben
                                       absl::string_view expected_previous) {
   absl::StatusOr<v1::Trial> trial = GetTrial(connection, incumbent.trial().name());
   if (!trial.ok()) return trial.status();
-  if (absl::Status status = CheckAgainstTrial(incumbent, *trial); !status.ok()) return status;
+  if (absl::Status status = CheckIncumbent(incumbent, *trial); !status.ok()) return status;
   absl::StatusOr<std::optional<int64_t>> served =
       ServedId(connection, trial->problem_text(), trial->device_id(), trial->policy());
   if (!served.ok()) return served.status();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/attune/problem.h"
@@ -44,6 +45,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
   const std::vector<std::string> landed = {
       "78470c695d15a7a3b86e3fe442e78b1c81a27f7d448734fabd858baac3685142",
       "228338a5bb482f40e480d39c64af3cd39ee9a587b5119efcc60b1fc17a7597ca",
+      "f78f83a8bd0e455238b3a881e98f4bd341feaf486672d3ce497120c6cf50736a",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -186,6 +188,35 @@ TEST_F(MigrationsTest, FindJobsOfVersion1ByTheirProblem) {
     EXPECT_EQ(operation.problem(), "b2.h8.q512.d64.f16");
   }
   EXPECT_THAT(found, testing::ElementsAre("operations/3", "operations/2"));
+}
+
+// testdata/v2.sql is a store as version 2 had it.
+TEST_F(MigrationsTest, OpenAFileOfVersion2) {
+  absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v2.sql");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const absl::StatusOr<v1::Incumbent> incumbent =
+      (*store)->GetIncumbent("b2.h8.q512.d64.f16", "cuda:0", v1::POLICY_HOT);
+  ASSERT_TRUE(incumbent.ok()) << incumbent.status();
+  EXPECT_EQ(incumbent->timing().median_us(), 39);
+  EXPECT_TRUE(incumbent->pinned());
+  EXPECT_EQ((*store)->ListJobs({.problem_text = "b2.h8.q512.d64.f16"}, 10, "")->items.size(), 2U);
+  EXPECT_EQ((*store)->UnfinishedJobs()->size(), 1U);
+}
+
+// Nobody wrote down when they ended: that they are old is not known.
+TEST_F(MigrationsTest, CountTheAgeOfEarlierJobsFromTheMigration) {
+  absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v2.sql");
+  ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
+  const std::unique_ptr<Store> store = OpenSqliteStore({.directory = directory_.path()}).value();
+  Retention limits;
+  limits.job_age = absl::Hours(24);
+  limits.now = absl::Now() + absl::Hours(23);
+  EXPECT_EQ(store->Retain(limits, [] { return false; })->removed_jobs, 0);
+  limits.now += absl::Hours(2);
+  EXPECT_EQ(store->Retain(limits, [] { return false; })->removed_jobs, 1);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace attune::store::sqlite {
 namespace {
 
-constexpr size_t kBatch = 100;
+constexpr size_t kFilesABatch = 100;
 
 // Rows first: a crash between the two leaves files that the next pass finds, not rows that name nothing.
 absl::Status Remove(Writer& writer, ArtifactFiles& files, const std::vector<ArtifactFile>& batch, Retained& retained) {
@@ -50,7 +50,7 @@ absl::Status RetainArtifacts(Readers& readers, Writer& writer, ArtifactFiles& fi
     if (std::binary_search(served->begin(), served->end(), file.sha256)) continue;
     left -= file.bytes;
     batch.push_back(file);
-    if (batch.size() < kBatch) continue;
+    if (batch.size() < kFilesABatch) continue;
     if (absl::Status status = Remove(writer, files, batch, retained); !status.ok()) return status;
     batch.clear();
   }

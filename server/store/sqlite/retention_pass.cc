@@ -17,12 +17,11 @@ namespace attune::store::sqlite {
 namespace {
 
 // Rows that one request to the writer removes: a few milliseconds.
-constexpr int kBatch = 200;
-// Pages that one request gives back to the file system, and the share of the file that may stay free.
-constexpr int kVacuumedPages = 256;
-constexpr int64_t kFreeShare = 10;
-// What is over its size is brought to nine tenths of it, so that it is not over it again at once.
-int64_t Target(int64_t limit) { return limit - limit / 10; }
+constexpr int kRowsABatch = 200;
+// The file keeps the size that it once had, and uses its free pages again. It stays below its limit when pages are
+// freed in time: from nine tenths of the limit on, until eight are in use.
+int64_t Begin(int64_t limit) { return limit - limit / 10; }
+int64_t Target(int64_t limit) { return limit - limit / 5; }
 
 // What goes together, and when it was last used: one job, one failed compile, or the trials of a problem under
 // dependencies.
@@ -98,7 +97,6 @@ class Pass {
     if (!units.ok()) return units.status();
     if (absl::Status status = RemoveOld(*units); !status.ok()) return status;
     if (absl::Status status = RemoveForSize(*units); !status.ok()) return status;
-    if (absl::Status status = GiveBackPages(); !status.ok()) return status;
     absl::StatusOr<int64_t> bytes = UsedBytes();
     if (!bytes.ok()) return bytes.status();
     retained_.database_bytes = *bytes;
@@ -196,7 +194,7 @@ class Pass {
     if (retention_.database_bytes == 0) return absl::OkStatus();
     absl::StatusOr<int64_t> bytes = UsedBytes();
     if (!bytes.ok()) return bytes.status();
-    if (*bytes <= retention_.database_bytes) return absl::OkStatus();
+    if (*bytes <= Begin(retention_.database_bytes)) return absl::OkStatus();
     target_ = Target(retention_.database_bytes);
     for (size_t at = 0; at < units.size() && *bytes > *target_ && !stopped_();) {
       if (absl::Status status = RemoveSome(units, at); !status.ok()) return status;
@@ -214,7 +212,8 @@ class Pass {
       return RemoveTrials(first.id, first.dependencies);
     }
     std::vector<int64_t> ids;
-    for (; at < units.size() && units[at].kind == first.kind && ids.size() < kBatch; ++at) ids.push_back(units[at].id);
+    for (; at < units.size() && units[at].kind == first.kind && ids.size() < kRowsABatch; ++at)
+      ids.push_back(units[at].id);
     const bool jobs = first.kind == Unit::kJob;
     const absl::StatusOr<int64_t> removed = writer_.WriteAndReturn<int64_t>([&](Connection& connection) {
       return Delete(connection,
@@ -262,7 +261,7 @@ class Pass {
     if (!fastest.ok()) return fastest.status();
     Statement select(connection,
                      absl::StrCat("SELECT id", kMayGo, ButTodaysBadVerdicts(), " AND id > ?5 ORDER BY id LIMIT ?6"));
-    select.Bind(problem, dependencies, is_current ? 1 : 0, List(*fastest), after, kBatch);
+    select.Bind(problem, dependencies, is_current ? 1 : 0, List(*fastest), after, kRowsABatch);
     return Ids(select);
   }
 
@@ -316,26 +315,6 @@ class Pass {
     return (*pages - *free) * *size;
   }
 
-  // Files of earlier versions cannot shrink: what is free in them is used again.
-  absl::Status GiveBackPages() {
-    const absl::StatusOr<int64_t> vacuum = Pragma("auto_vacuum");
-    if (!vacuum.ok()) return vacuum.status();
-    constexpr int64_t kIncremental = 2;
-    for (int64_t last = -1; *vacuum == kIncremental && !stopped_();) {
-      const absl::StatusOr<int64_t> pages = Pragma("page_count");
-      if (!pages.ok()) return pages.status();
-      const absl::StatusOr<int64_t> free = Pragma("freelist_count");
-      if (!free.ok()) return free.status();
-      if (*free <= *pages / kFreeShare || *free == last) break;
-      last = *free;
-      absl::Status status = writer_.Write([](Connection& connection) {
-        return connection.Execute(absl::StrCat("PRAGMA incremental_vacuum(", kVacuumedPages, ")"));
-      });
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
   Connection& reader_;
   Writer& writer_;
   const Retention& retention_;
@@ -349,8 +328,8 @@ class Pass {
 
 absl::Status KeepUses(Writer& writer, TrialUses& uses) {
   const std::vector<TrialUse> noted = uses.Take();
-  for (size_t begin = 0; begin < noted.size(); begin += kBatch) {
-    const size_t end = std::min(noted.size(), begin + kBatch);
+  for (size_t begin = 0; begin < noted.size(); begin += kRowsABatch) {
+    const size_t end = std::min(noted.size(), begin + kRowsABatch);
     absl::Status status = writer.Write([&](Connection& connection) {
       for (size_t i = begin; i < end; ++i) {
         const TrialUse& use = noted[i];

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/base/sha256.h"
 #include "server/store/artifact_files.h"
+#include "server/store/checks.h"
 #include "server/store/files.h"
 #include "server/store/lock_file.h"
 #include "server/store/sqlite/artifacts.h"
@@ -31,21 +31,6 @@ namespace attune::store {
 namespace {
 
 using sqlite::Connection;
-
-absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
-  const bool ok = artifact.verdict == v1::VERDICT_OK;
-  if (artifact.compile_key.empty()) return absl::InvalidArgumentError("artifact: compile_key is empty; it must not be");
-  if (ok != !bytes.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("artifact: ", bytes.size(), " bytes with the verdict ",
-                                                   v1::Verdict_Name(artifact.verdict),
-                                                   "; there must be some with OK and none otherwise"));
-  }
-  if (ok && artifact.sha256 != Sha256(bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("artifact: sha256 is '", artifact.sha256, "'; the bytes' own is ", Sha256(bytes)));
-  }
-  return absl::OkStatus();
-}
 
 class SqliteStore : public Store {
  public:

@@ -97,17 +97,6 @@ void ReadColumns(const Statement& row, v1::Trial& trial) {
 
 }  // namespace
 
-absl::Status CheckTrial(const v1::Trial& trial) {
-  const std::pair<absl::string_view, bool> missing[] = {
-      {"problem_text", trial.problem_text().empty()},       {"device_id", trial.device_id().empty()},
-      {"variant.family", trial.variant().family().empty()}, {"variant.text", trial.variant().text().empty()},
-      {"policy", trial.policy() == v1::POLICY_UNSPECIFIED}, {"verdict", trial.verdict() == v1::VERDICT_UNSPECIFIED}};
-  for (const auto& [field, is_missing] : missing) {
-    if (is_missing) return absl::InvalidArgumentError(absl::StrCat("trial: ", field, " is not set; it must be"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& trial) {
   absl::StatusOr<int64_t> problem = InternProblem(connection, trial.problem_text());
   if (!problem.ok()) return problem;

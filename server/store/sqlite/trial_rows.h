@@ -13,8 +13,6 @@
 
 namespace attune::store::sqlite {
 
-// InvalidArgument names the field that a stored trial cannot be without.
-absl::Status CheckTrial(const v1::Trial& trial);
 // Returns the new row's id.
 absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& trial);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
+#include "server/store/checks.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 #include "server/store/sqlite/trial_rows.h"

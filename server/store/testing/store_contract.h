@@ -4,6 +4,7 @@
 #define ATTUNE_SERVER_STORE_TESTING_STORE_CONTRACT_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "server/store/store.h"
+#include "server/store/testing/fake_store.h"
 #include "server/store/testing/test_directory.h"
 
 namespace attune::store {
@@ -23,8 +25,20 @@ struct Implementation {
 
 inline void PrintTo(const Implementation& implementation, std::ostream* out) { *out << implementation.name; }
 
-inline std::vector<Implementation> Implementations() {
+// Those that keep files: for what a store in memory has no use for, retention and backups.
+inline std::vector<Implementation> DurableImplementations() {
   return {{"sqlite", [](const std::string& directory) { return OpenSqliteStore({.directory = directory}); }}};
+}
+
+inline std::vector<Implementation> Implementations() {
+  std::vector<Implementation> all = DurableImplementations();
+  auto states = std::make_shared<std::map<std::string, std::shared_ptr<FakeStore::State>>>();  // by directory
+  all.push_back({"fake", [states](const std::string& directory) -> absl::StatusOr<std::unique_ptr<Store>> {
+                   std::shared_ptr<FakeStore::State>& state = (*states)[directory];
+                   if (state == nullptr) state = FakeStore::MakeState();
+                   return std::make_unique<FakeStore>(state);
+                 }});
+  return all;
 }
 
 inline std::string ImplementationName(const testing::TestParamInfo<Implementation>& info) { return info.param.name; }

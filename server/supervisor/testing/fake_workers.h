@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -34,7 +35,7 @@ inline v1::Timing TimingOf(double us) {
   return timing;
 }
 
-// Compiles to the options' text, on one thread.
+// Compiles to the options' text, on one thread, in the order that CompilePool promises.
 class FakeCompilePool : public CompilePool {
  public:
   using Compile = std::function<absl::StatusOr<worker::v1::CompileResponse>(const worker::v1::CompileRequest&)>;
@@ -76,14 +77,20 @@ class FakeCompilePool : public CompilePool {
   // Blocks until so many have been submitted in all; returns how many have.
   int AwaitSubmitted(int count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return submitted_ >= count; });
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return submitted_ >= count; }))
+        << "only " << submitted_ << " compiles were submitted";
     return submitted_;
+  }
+  // What was compiled, in order, by its number in the order of submission, from 0.
+  std::vector<int> order() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return order_;
   }
   void set_toolchain(std::string toolchain) { toolchain_ = std::move(toolchain); }
 
   void Submit(worker::v1::CompileRequest request, int priority, Done done) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    queue_.emplace_back(std::move(request), std::move(done));
+    queue_.emplace(std::pair(-int64_t{priority}, submitted_), Job{std::move(request), std::move(done), submitted_});
     ++submitted_;
     changed_.notify_all();
   }
@@ -102,8 +109,9 @@ class FakeCompilePool : public CompilePool {
     while (true) {
       changed_.wait(lock, [this] { return ending_ || (!held_ && !queue_.empty()); });
       if (queue_.empty()) return;
-      auto [request, done] = std::move(queue_.front());
-      queue_.pop_front();
+      auto [request, done, number] = std::move(queue_.begin()->second);
+      queue_.erase(queue_.begin());
+      if (!ending_) order_.push_back(number);
       lock.unlock();
       if (ending_) {
         done(absl::CancelledError("the pool is shut down"));
@@ -117,9 +125,16 @@ class FakeCompilePool : public CompilePool {
 
   Compile compile_ = Plain;
   std::string toolchain_ = "fakec 1.0";
-  std::mutex mutex_;
+  struct Job {
+    worker::v1::CompileRequest request;
+    Done done;
+    int number = 0;
+  };
+
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::pair<worker::v1::CompileRequest, Done>> queue_;
+  std::map<std::pair<int64_t, int>, Job> queue_;  // by (negated priority, order of submission)
+  std::vector<int> order_;
   int submitted_ = 0;
   bool held_ = false;
   std::atomic<bool> ending_ = false;

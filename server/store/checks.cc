@@ -1,0 +1,65 @@
+#include "server/store/checks.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/attune/problem.h"
+#include "server/base/sha256.h"
+
+namespace attune::store {
+
+absl::Status CheckTrial(const v1::Trial& trial) {
+  const std::pair<absl::string_view, bool> missing[] = {
+      {"problem_text", trial.problem_text().empty()},       {"device_id", trial.device_id().empty()},
+      {"variant.family", trial.variant().family().empty()}, {"variant.text", trial.variant().text().empty()},
+      {"policy", trial.policy() == v1::POLICY_UNSPECIFIED}, {"verdict", trial.verdict() == v1::VERDICT_UNSPECIFIED}};
+  for (const auto& [field, is_missing] : missing) {
+    if (is_missing) return absl::InvalidArgumentError(absl::StrCat("trial: ", field, " is not set; it must be"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
+  const bool ok = artifact.verdict == v1::VERDICT_OK;
+  if (artifact.compile_key.empty()) return absl::InvalidArgumentError("artifact: compile_key is empty; it must not be");
+  if (ok != !bytes.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("artifact: ", bytes.size(), " bytes with the verdict ",
+                                                   v1::Verdict_Name(artifact.verdict),
+                                                   "; there must be some with OK and none otherwise"));
+  }
+  if (ok && artifact.sha256 != Sha256(bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("artifact: sha256 is '", artifact.sha256, "'; the bytes' own is ", Sha256(bytes)));
+  }
+  return absl::OkStatus();
+}
+
+std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
+  return absl::StrCat(problem_text, " on ", device_id, " (", Word(policy), ")");
+}
+
+absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& trial) {
+  if (trial.verdict() != v1::VERDICT_OK) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("incumbent: ", trial.name(), " has the verdict ", Word(trial.verdict()), "; allowed is OK"));
+  }
+  const bool agrees = (incumbent.problem_text().empty() || incumbent.problem_text() == trial.problem_text()) &&
+                      (incumbent.device_id().empty() || incumbent.device_id() == trial.device_id()) &&
+                      (incumbent.policy() == v1::POLICY_UNSPECIFIED || incumbent.policy() == trial.policy());
+  if (agrees) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "incumbent: ", trial.name(), " is of ", WordsOf(trial.problem_text(), trial.device_id(), trial.policy()),
+      ", not of ", WordsOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy())));
+}
+
+absl::Status CheckBaseline(const v1::Baseline& baseline) {
+  absl::string_view missing;
+  if (baseline.problem_text().empty()) missing = "problem_text";
+  if (baseline.device_id().empty()) missing = "device_id";
+  if (baseline.contender().empty()) missing = "contender";
+  if (baseline.policy() == v1::POLICY_UNSPECIFIED) missing = "policy";
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("baseline: ", missing, " is not set; it must be"));
+}
+
+}  // namespace attune::store

@@ -1,0 +1,28 @@
+// What every implementation of Store holds the writes to: InvalidArgument names the field, and what it must be.
+#ifndef ATTUNE_SERVER_STORE_CHECKS_H_
+#define ATTUNE_SERVER_STORE_CHECKS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "attune/v1/service.pb.h"
+#include "attune/v1/trial.pb.h"
+#include "server/store/store.h"
+
+namespace attune::store {
+
+// What a stored trial cannot be without.
+absl::Status CheckTrial(const v1::Trial& trial);
+// Bytes with OK and none otherwise, and the hash is theirs.
+absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view bytes);
+// Only what is proven is served, and what the caller says about its problem must be what its trial says.
+absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& trial);
+absl::Status CheckBaseline(const v1::Baseline& baseline);
+
+// For messages: "b2.h8.q512.d64.f16 on cuda:0 (HOT)".
+std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy);
+
+}  // namespace attune::store
+
+#endif  // ATTUNE_SERVER_STORE_CHECKS_H_

@@ -1,0 +1,491 @@
+#include "server/store/testing/fake_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/store/checks.h"
+#include "server/store/page_token.h"
+
+namespace attune::store {
+
+// What State is made of; not in the unnamed namespace, because State is not.
+namespace fake {
+
+struct StoredTrial {
+  int64_t id = 0;
+  v1::Trial trial;
+  bool retry = false;  // does not keep its variant from being tried again
+};
+
+struct StoredIncumbent {
+  int64_t id = 0;
+  v1::Incumbent incumbent;
+  bool served = true;
+};
+
+struct StoredJob {
+  Job job;
+  std::string problem;  // as it was created with
+};
+
+struct StoredBaseline {
+  int64_t id = 0;
+  v1::Baseline baseline;
+};
+
+}  // namespace fake
+
+namespace {
+
+using fake::StoredBaseline;
+using fake::StoredIncumbent;
+using fake::StoredJob;
+using fake::StoredTrial;
+
+template <typename T>
+bool FitsText(const std::string& wanted, const T& text) {
+  return wanted.empty() || wanted == text;
+}
+
+bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter) {
+  const auto& verdicts = filter.verdicts();
+  return FitsText(filter.problem(), trial.problem_text()) && FitsText(filter.device_id(), trial.device_id()) &&
+         FitsText(filter.family(), trial.variant().family()) && FitsText(filter.job(), trial.job()) &&
+         (filter.policy() == v1::POLICY_UNSPECIFIED || filter.policy() == trial.policy()) &&
+         (verdicts.empty() || std::find(verdicts.begin(), verdicts.end(), trial.verdict()) != verdicts.end());
+}
+
+bool Equal(const v1::Dependencies& a, const v1::Dependencies& b) {
+  return a.source_hash() == b.source_hash() && a.toolchain() == b.toolchain() && a.driver() == b.driver() &&
+         a.device_fingerprint() == b.device_fingerprint();
+}
+
+bool OfSubject(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_id,
+               v1::Policy policy) {
+  return incumbent.problem_text() == problem_text && incumbent.device_id() == device_id && incumbent.policy() == policy;
+}
+
+double RankOf(const v1::Trial& trial) {
+  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
+  return timed ? trial.timing().median_us() : std::numeric_limits<double>::infinity();
+}
+
+google::protobuf::Timestamp Now() {
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
+}
+
+// One row of a listing, in its order.
+template <typename T>
+struct Row {
+  PageKey key;
+  T item;
+};
+
+// Cuts a page out of the rows of a whole listing. `comes_after` says whether a row is behind the token's.
+template <typename T, typename ComesAfter>
+absl::StatusOr<Page<T>> Cut(std::vector<Row<T>> rows, const std::string& listing, int page_size,
+                            absl::string_view page_token, ComesAfter comes_after) {
+  const absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
+  if (!after.ok()) return after.status();
+  const size_t size = static_cast<size_t>(PageSize(page_size));
+  Page<T> page;
+  PageKey last;
+  for (Row<T>& row : rows) {
+    if (after->has_value() && !comes_after(row.key, **after)) continue;
+    if (page.items.size() == size) {
+      page.next_page_token = EncodePageToken(listing, last);
+      break;
+    }
+    last = row.key;
+    page.items.push_back(std::move(row.item));
+  }
+  return page;
+}
+
+bool IsOlder(const PageKey& row, const PageKey& last) { return row.id < last.id; }
+
+std::string NameOf(const StoredIncumbent& stored) { return absl::StrCat("incumbents/", stored.id); }
+
+}  // namespace
+
+struct FakeStore::State {
+  std::mutex mutex;
+  absl::Status append;
+  absl::Status read;
+  std::vector<StoredTrial> trials;
+  std::map<std::string, v1::Variant> variants;  // by text: as the first trial had it
+  std::vector<StoredIncumbent> incumbents;
+  std::map<std::pair<std::string, std::string>, CompiledArtifact> artifacts;
+  std::map<std::string, std::string> files;
+  std::vector<StoredJob> jobs;
+  std::vector<StoredBaseline> baselines;
+
+  const StoredTrial* Find(absl::string_view name) const {
+    for (const StoredTrial& stored : trials) {
+      if (stored.trial.name() == name) return &stored;
+    }
+    return nullptr;
+  }
+  StoredIncumbent* Served(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
+    for (StoredIncumbent& stored : incumbents) {
+      if (stored.served && OfSubject(stored.incumbent, problem_text, device_id, policy)) return &stored;
+    }
+    return nullptr;
+  }
+  StoredIncumbent* Named(absl::string_view name) {
+    for (StoredIncumbent& stored : incumbents) {
+      if (NameOf(stored) == name) return &stored;
+    }
+    return nullptr;
+  }
+};
+
+std::shared_ptr<FakeStore::State> FakeStore::MakeState() { return std::make_shared<State>(); }
+FakeStore::FakeStore() : FakeStore(MakeState()) {}
+
+std::vector<v1::Trial> FakeStore::trials() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  std::vector<v1::Trial> trials;
+  for (const StoredTrial& stored : state_->trials) trials.push_back(stored.trial);
+  return trials;
+}
+void FakeStore::FailAppends(absl::Status status) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->append = std::move(status);
+}
+
+void FakeStore::FailReads(absl::Status status) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->read = std::move(status);
+}
+void FakeStore::LoseArtifactFiles() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->files.clear();
+}
+void FakeStore::LoseArtifact(const std::string& sha256) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->files.erase(sha256);
+}
+
+absl::StatusOr<std::string> FakeStore::AppendTrial(const v1::Trial& trial) {
+  if (absl::Status status = CheckTrial(trial); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->append.ok()) return state_->append;
+  StoredTrial& stored = state_->trials.emplace_back();
+  stored.id = static_cast<int64_t>(state_->trials.size());
+  stored.trial = trial;
+  stored.trial.set_name(absl::StrCat("trials/", stored.id));
+  *stored.trial.mutable_variant() = state_->variants.emplace(trial.variant().text(), trial.variant()).first->second;
+  return stored.trial.name();
+}
+
+absl::StatusOr<v1::Trial> FakeStore::GetTrial(absl::string_view name) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (const StoredTrial* stored = state_->Find(name); stored != nullptr) return stored->trial;
+  return absl::NotFoundError(absl::StrCat("trial '", name, "' does not exist"));
+}
+
+absl::StatusOr<v1::Trial> FakeStore::FindTrial(const TrialKey& key) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (auto it = state_->trials.rbegin(); it != state_->trials.rend(); ++it) {
+    const v1::Trial& trial = it->trial;
+    if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != key.problem_text ||
+        trial.device_id() != key.device_id || trial.variant().text() != key.variant_text ||
+        trial.policy() != key.policy || !Equal(trial.dependencies(), key.dependencies)) {
+      continue;
+    }
+    if (it->retry) break;
+    return trial;
+  }
+  return absl::NotFoundError("no such trial");
+}
+
+absl::StatusOr<std::vector<v1::Trial>> FakeStore::KnownTrials(absl::string_view problem_text,
+                                                              absl::string_view device_id, v1::Policy policy,
+                                                              const v1::Dependencies& dependencies) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  std::map<std::string, const StoredTrial*> newest;
+  for (const StoredTrial& stored : state_->trials) {
+    const v1::Trial& trial = stored.trial;
+    v1::Dependencies own = trial.dependencies();
+    own.set_source_hash(dependencies.source_hash());
+    if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != problem_text || trial.device_id() != device_id ||
+        trial.policy() != policy || !Equal(own, dependencies)) {
+      continue;
+    }
+    newest[absl::StrCat(trial.variant().text(), "\n", trial.dependencies().source_hash())] = &stored;
+  }
+  std::map<int64_t, v1::Trial> known;
+  for (const auto& [key, stored] : newest) {
+    if (!stored->retry) known.emplace(stored->id, stored->trial);
+  }
+  std::vector<v1::Trial> trials;
+  for (auto& [id, trial] : known) {
+    trial.clear_recipe();
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
+absl::StatusOr<Page<v1::Trial>> FakeStore::ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
+                                                      int page_size, absl::string_view page_token) {
+  const bool fastest = order == v1::ListTrialsRequest::ORDER_FASTEST;
+  std::vector<Row<v1::Trial>> rows;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    for (auto it = state_->trials.rbegin(); it != state_->trials.rend(); ++it) {
+      if (!Fits(it->trial, filter)) continue;
+      Row<v1::Trial>& row = rows.emplace_back();
+      row.key = {it->id, RankOf(it->trial)};
+      row.item = it->trial;
+      row.item.clear_recipe();
+    }
+  }
+  const std::string listing = absl::StrCat(fastest ? "fastest trials " : "newest trials ", filter.SerializeAsString());
+  if (!fastest) return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+  const auto slower = [](const PageKey& row, const PageKey& last) {
+    return std::pair(row.rank, row.id) > std::pair(last.rank, last.id);
+  };
+  std::sort(rows.begin(), rows.end(),
+            [&slower](const Row<v1::Trial>& a, const Row<v1::Trial>& b) { return slower(b.key, a.key); });
+  return Cut(std::move(rows), listing, page_size, page_token, slower);
+}
+
+absl::StatusOr<Retried> FakeStore::RetryTrials(const v1::TrialFilter& filter) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  Retried retried;
+  std::set<std::string> problems;
+  for (StoredTrial& stored : state_->trials) {
+    if (stored.retry || !Fits(stored.trial, filter)) continue;
+    stored.retry = true;
+    ++retried.trials;
+    problems.insert(stored.trial.problem_text());
+  }
+  retried.problems.assign(problems.begin(), problems.end());
+  return retried;
+}
+
+absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const StoredTrial* stored = state_->Find(incumbent.trial().name());
+  if (stored == nullptr) return absl::NotFoundError("the incumbent's trial is not stored");
+  const v1::Trial& trial = stored->trial;
+  if (absl::Status status = CheckIncumbent(incumbent, trial); !status.ok()) return status;
+  StoredIncumbent* before = state_->Served(trial.problem_text(), trial.device_id(), trial.policy());
+  const std::string previous = before == nullptr ? "" : NameOf(*before);
+  if (previous != expected_previous) {
+    return absl::AbortedError(absl::StrCat("the incumbent is '", previous, "' by now, not '", expected_previous, "'"));
+  }
+  if (before != nullptr) before->served = false;
+  StoredIncumbent made;
+  made.id = static_cast<int64_t>(state_->incumbents.size()) + 1;
+  made.incumbent = incumbent;
+  v1::Incumbent& whole = made.incumbent;
+  whole.set_name(NameOf(made));
+  whole.clear_problem();
+  if (trial.has_problem()) *whole.mutable_problem() = trial.problem();
+  whole.set_problem_text(trial.problem_text());
+  whole.set_device_id(trial.device_id());
+  whole.set_policy(trial.policy());
+  *whole.mutable_trial() = trial;
+  if (!whole.has_promote_time()) *whole.mutable_promote_time() = Now();
+  whole.set_previous(previous);
+  whole.set_rolled_back(false);
+  state_->incumbents.push_back(std::move(made));
+  return state_->incumbents.back().incumbent;
+}
+
+absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text, absl::string_view device_id,
+                                                  v1::Policy policy, absl::string_view why, absl::string_view to) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  if (served == nullptr) return absl::FailedPreconditionError("there is no incumbent to roll back");
+  std::vector<StoredIncumbent*> taken_out;
+  std::vector<std::string> passed;
+  StoredIncumbent* at = served;
+  do {
+    taken_out.push_back(at);
+    at = state_->Named(at->incumbent.previous());
+    if (at == nullptr && passed.empty()) return absl::FailedPreconditionError("there is none before the first");
+    if (at == nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat("to is '", to, "'; allowed are ", absl::StrJoin(passed, ", ")));
+    }
+    passed.push_back(NameOf(*at));
+  } while (!to.empty() && passed.back() != to);
+  for (StoredIncumbent* stored : taken_out) {
+    stored->served = false;
+    stored->incumbent.set_rolled_back(true);
+    stored->incumbent.set_why(absl::StrCat(stored->incumbent.why(), "; rolled back: ", why));
+  }
+  at->served = true;
+  return at->incumbent;
+}
+
+absl::StatusOr<v1::Incumbent> FakeStore::Unpin(absl::string_view problem_text, absl::string_view device_id,
+                                               v1::Policy policy) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  if (served == nullptr) return absl::NotFoundError("no incumbent");
+  served->incumbent.set_pinned(false);
+  return served->incumbent;
+}
+
+absl::StatusOr<v1::Incumbent> FakeStore::GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+                                                      v1::Policy policy) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->read.ok()) return state_->read;
+  const StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  if (served == nullptr) return absl::NotFoundError("no incumbent");
+  return served->incumbent;
+}
+
+absl::StatusOr<Page<v1::Incumbent>> FakeStore::ListIncumbents(const IncumbentFilter& filter, int page_size,
+                                                              absl::string_view page_token) {
+  std::vector<Row<v1::Incumbent>> rows;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    for (auto it = state_->incumbents.rbegin(); it != state_->incumbents.rend(); ++it) {
+      const v1::Incumbent& incumbent = it->incumbent;
+      if ((it->served || filter.history) && FitsText(filter.problem_text, incumbent.problem_text()) &&
+          FitsText(filter.device_id, incumbent.device_id()) &&
+          filter.policy.value_or(incumbent.policy()) == incumbent.policy()) {
+        rows.push_back({{it->id}, incumbent});
+      }
+    }
+  }
+  const std::string listing =
+      absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_id, " ",
+                   static_cast<int>(filter.policy.value_or(v1::POLICY_UNSPECIFIED)), filter.history ? " all" : "");
+  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+}
+
+absl::Status FakeStore::PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
+  if (absl::Status status = CheckArtifact(artifact, bytes); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->artifacts[{artifact.compile_key, artifact.toolchain}] = artifact;
+  if (!bytes.empty()) state_->files[artifact.sha256] = std::string(bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompiledArtifact> FakeStore::FindArtifact(absl::string_view compile_key, absl::string_view toolchain) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto it = state_->artifacts.find({std::string(compile_key), std::string(toolchain)});
+  if (it == state_->artifacts.end()) return absl::NotFoundError("not compiled yet");
+  return it->second;
+}
+
+absl::StatusOr<int64_t> FakeStore::ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                                        absl::string_view toolchain) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return std::erase_if(state_->artifacts, [&](const auto& entry) {
+    return entry.first.second == toolchain && entry.second.verdict != v1::VERDICT_OK &&
+           std::find(compile_keys.begin(), compile_keys.end(), entry.first.first) != compile_keys.end();
+  });
+}
+
+absl::StatusOr<std::string> FakeStore::ReadArtifact(absl::string_view sha256) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto it = state_->files.find(std::string(sha256));
+  if (it == state_->files.end()) return absl::NotFoundError("no such artifact");
+  return it->second;
+}
+
+absl::StatusOr<Job> FakeStore::CreateJob(const Job& job) {
+  if (job.name.empty()) return absl::InvalidArgumentError("job: name is empty; it must be operations/<id>");
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (const StoredJob& other : state_->jobs) {
+    if (!job.request_id.empty() && other.job.request_id == job.request_id) return other.job;
+  }
+  for (const StoredJob& other : state_->jobs) {
+    if (other.job.name == job.name) return absl::AlreadyExistsError(absl::StrCat("job: name ", job.name, " is taken"));
+  }
+  state_->jobs.push_back({job, job.operation.problem()});
+  return job;
+}
+
+absl::Status FakeStore::UpdateJob(absl::string_view name, const v1::Operation& operation) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (StoredJob& stored : state_->jobs) {
+    if (stored.job.name != name) continue;
+    stored.job.operation = operation;
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("no operation ", name));
+}
+
+absl::StatusOr<Job> FakeStore::GetJob(absl::string_view name) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (const StoredJob& stored : state_->jobs) {
+    if (stored.job.name == name) return stored.job;
+  }
+  return absl::NotFoundError(absl::StrCat("no operation ", name));
+}
+
+absl::StatusOr<std::vector<Job>> FakeStore::UnfinishedJobs() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  std::vector<Job> unfinished;
+  for (const StoredJob& stored : state_->jobs) {
+    if (!stored.job.operation.done()) unfinished.push_back(stored.job);
+  }
+  return unfinished;
+}
+
+absl::StatusOr<Page<v1::Operation>> FakeStore::ListJobs(const JobFilter& filter, int page_size,
+                                                        absl::string_view page_token) {
+  std::vector<Row<v1::Operation>> rows;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    for (size_t i = state_->jobs.size(); i-- > 0;) {
+      const StoredJob& stored = state_->jobs[i];
+      const v1::Operation& operation = stored.job.operation;
+      if ((filter.active_only && operation.done()) || !FitsText(filter.problem_text, stored.problem)) continue;
+      rows.push_back({{static_cast<int64_t>(i) + 1}, operation});
+    }
+  }
+  const std::string listing = absl::StrCat(filter.active_only ? "active jobs " : "all jobs ", filter.problem_text);
+  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+}
+
+absl::StatusOr<v1::Baseline> FakeStore::RecordBaseline(const v1::Baseline& baseline) {
+  if (absl::Status status = CheckBaseline(baseline); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  StoredBaseline& stored = state_->baselines.emplace_back();
+  stored.id = static_cast<int64_t>(state_->baselines.size());
+  stored.baseline = baseline;
+  if (!baseline.has_record_time()) *stored.baseline.mutable_record_time() = Now();
+  return stored.baseline;
+}
+
+absl::StatusOr<Page<v1::Baseline>> FakeStore::ListBaselines(absl::string_view problem_text, absl::string_view device_id,
+                                                            int page_size, absl::string_view page_token) {
+  std::vector<Row<v1::Baseline>> rows;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    std::set<std::string> listed;
+    for (auto it = state_->baselines.rbegin(); it != state_->baselines.rend(); ++it) {
+      const v1::Baseline& baseline = it->baseline;
+      const std::string key = absl::StrCat(baseline.problem_text(), "\n", baseline.device_id(), "\n",
+                                           static_cast<int>(baseline.policy()), "\n", baseline.contender());
+      if (!FitsText(std::string(problem_text), baseline.problem_text()) ||
+          !FitsText(std::string(device_id), baseline.device_id()) || !listed.insert(key).second) {
+        continue;
+      }
+      rows.push_back({{it->id}, baseline});
+    }
+  }
+  const std::string listing = absl::StrCat("baselines ", problem_text, " ", device_id);
+  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+}
+
+absl::StatusOr<Retained> FakeStore::Retain(const Retention&, const std::function<bool()>&) { return Retained(); }
+
+absl::StatusOr<BackupContents> FakeStore::Backup(const std::string&) {
+  return absl::UnimplementedError("a store in memory has no files to copy");
+}
+
+}  // namespace attune::store
