@@ -54,6 +54,13 @@ std::string GridText(const v1::KernelLaunch& launch) {
   return absl::StrCat(Extent(launch.grid()), " in ", Extent(launch.cluster()));
 }
 
+// Nobody has timed this problem; how long the nearest one takes is a hint.
+std::string NearestTimeText(const v1::GetBestResponse& answer) {
+  const std::string problem = NearestProblem(answer);
+  return absl::StrCat("not measured here; measured at ", problem.empty() ? "the nearest problem" : problem, ": ",
+                      Micros(answer.timing().median_us()), " us");
+}
+
 void PrintRecipe(Session& session, const v1::LaunchRecipe& recipe) {
   session.Print("\nLaunches, in order on one stream:");
   Table launches(
@@ -86,11 +93,13 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
                ColorOf(answer.provenance())}});
   if (answer.pinned())
     fields.Row({"pinned", "served even when others are faster; to unpin: attune serve PROBLEM --unpin"});
-  if (answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
+  const bool own = !IsOfNearest(answer);
+  if (own && answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
+  if (!own && answer.has_timing()) fields.Row({"time", NearestTimeText(answer)});
   if (answer.has_geometry()) AddGeometry(answer.geometry(), &fields);
-  if (answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
+  if (own && answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
   for (const v1::Baseline& baseline : answer.baselines()) {
-    if (answer.timing().median_us() <= 0) break;
+    if (!own || answer.timing().median_us() <= 0) break;
     fields.Row({"against", absl::StrCat(Speedup(baseline.median_us() / answer.timing().median_us()), " ",
                                         baseline.contender(), " (", Micros(baseline.median_us()), " us)")});
   }

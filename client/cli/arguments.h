@@ -4,23 +4,28 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 
 namespace attune::cli {
 
 inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {
   return app.add_option("problem", *problem,
-                        "The problem: b<batch>.h<heads>[.kvh<kv heads>].q<length>[.kv<length>].d<head dim>.<f16|bf16>"
-                        "[.causal|.causal-br|.window<keys>][.softcap<x>][.sinks][.varlen|.bshd][.page<size>][.lse]");
+                        "The problem, as b2.h8.q512.d64.f16: batch, query heads, query length, head dimension, and f16 "
+                        "or bf16. Where they differ, .kvh<heads> follows .h and .kv<length> follows .q. Options come "
+                        "last, in this order: .causal, .causal-br or .window<keys>, .softcap<x>, .sinks, .varlen or "
+                        ".bshd, .page<size>, .lse");
 }
 
 // As AddProblemArgument, for commands that take several.
 inline CLI::Option* AddProblemsArgument(CLI::App& app, std::string* problem) {
   CLI::Option* option = AddProblemArgument(app, problem);
-  return option->description(option->get_description() + ", or - to read them from standard input, one per line");
+  return option->description(option->get_description() +
+                             ". With - problems are read from standard input, one per line");
 }
 
 // One of a few words. Shown in the help, and completed, as TEXT:{a,b}.
@@ -42,6 +47,14 @@ inline CLI::Option* AddRepeatable(CLI::App& app, const std::string& name, std::v
 inline CLI::Option* AddCount(CLI::App& app, const std::string& name, int64_t* count, const std::string& description) {
   return app.add_option(name, *count, description)->check([](const std::string& text) {
     return text.find('-') == std::string::npos ? "" : "is " + text + "; allowed are integers >= 0";
+  });
+}
+
+inline CLI::Option* AddMicros(CLI::App& app, const std::string& name, double* us, const std::string& description) {
+  return app.add_option(name, *us, description + ", microseconds")->check([](const std::string& text) {
+    double value = 0;
+    const bool allowed = absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0;
+    return allowed ? "" : "is " + text + "; allowed are numbers above 0";
   });
 }
 

@@ -1,12 +1,15 @@
 #include "client/cli/cli.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/arguments.h"
+#include "client/cli/styled_text.h"
 #include "client/cli/text.h"
 #include "client/cpp/status.h"
 #include "proto/attune/quote.h"
@@ -32,12 +35,50 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
       ->group(kGroup);
 }
 
+constexpr size_t kHelpWidth = 80;
+constexpr size_t kHelpNames = 28;  // columns of names, left of what they mean
+
+// Long command lines go on as a shell reads them.
 std::string Examples(absl::string_view examples) {
-  return absl::StrCat("Examples:\n  ", absl::StrJoin(absl::StrSplit(examples, '\n'), "\n  "));
+  std::string text = "Examples:";
+  for (const absl::string_view example : absl::StrSplit(examples, '\n')) {
+    absl::StrAppend(&text, "\n  ", absl::StrJoin(Wrap(example, kHelpWidth - 4, 4), " \\\n      "));
+  }
+  return text;
 }
 
+// CLI11's help in lines of at most kHelpWidth columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return Item(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return Item(command->get_display_name(true), command->get_description());
+  }
+  std::string make_description(const CLI::App* app) const override { return Lines(Formatter::make_description(app)); }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return Lines(Formatter::make_usage(app, std::move(name)));
+  }
+
+ private:
+  static std::string Item(const std::string& name, const std::string& description) {
+    std::string text = absl::StrCat("  ", name);
+    const std::string indent(kHelpNames, ' ');
+    absl::StrAppend(&text, text.size() < kHelpNames ? indent.substr(text.size()) : absl::StrCat("\n", indent));
+    return absl::StrCat(text, absl::StrJoin(Wrap(description, kHelpWidth - kHelpNames), absl::StrCat("\n", indent)),
+                        "\n");
+  }
+  static std::string Lines(const std::string& text) {
+    return absl::StrJoin(absl::StrSplit(text, '\n'), "\n", [](std::string* out, absl::string_view line) {
+      absl::StrAppend(out, absl::StrJoin(Wrap(line, kHelpWidth), "\n"));
+    });
+  }
+};
+
 int Fail(Environment& env, absl::string_view message, ExitCode code) {
-  env.err << "attune: " << OneLine(message) << "\n" << std::flush;
+  const size_t width = env.err_is_terminal ? static_cast<size_t>(env.width) : 0;
+  env.err << WrappedLine(absl::StrCat("attune: ", OneLine(message)), width) << "\n" << std::flush;
   return static_cast<int>(code);
 }
 
@@ -62,6 +103,7 @@ std::string UsageError(const std::vector<std::string>& arguments, const CLI::Err
 CommandLine::CommandLine()
     : app_("attune finds, proves and serves the fastest attention kernel for a shape on the device at hand.",
            "attune") {
+  app_.formatter(std::make_shared<HelpFormatter>());
   app_.require_subcommand(1);
   app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION));
   app_.footer(

@@ -2,6 +2,7 @@
 #include "client/cli/cli.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/testing/fake_world.h"
 #include "client/cpp/files.h"
@@ -20,6 +21,17 @@ TEST_F(CliTest, EveryCommandsHelpHasAnExampleOfItself) {
     EXPECT_THAT(out, HasSubstr(absl::StrCat("Examples:\n  attune"))) << command.name;
     EXPECT_THAT(std::string(command.examples), HasSubstr(absl::StrCat(" ", command.name))) << command.name;
     EXPECT_THAT(out, HasSubstr("--server")) << command.name;
+  }
+}
+
+TEST_F(CliTest, HelpFitsEightyColumns) {
+  std::vector<std::vector<std::string>> lines = {{"--help"}};
+  for (const Command& command : Commands()) lines.push_back({std::string(command.name), "--help"});
+  for (const std::vector<std::string>& line : lines) {
+    EXPECT_EQ(Run(line), 0);
+    for (const absl::string_view printed : absl::StrSplit(out, '\n')) {
+      EXPECT_LE(DisplayWidth(printed), 80u) << line.front() << ": " << printed;
+    }
   }
 }
 
@@ -163,7 +175,11 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   EXPECT_EQ(Run({"baseline", problem, "cudnn", "39.5"}), 0);
   EXPECT_EQ(out, absl::StrCat("recorded cudnn at 39.50 us for ", problem, " on cuda:0\n"));
   EXPECT_EQ(Run({"baseline", problem, "cudnn"}), 2);
-  EXPECT_EQ(Run({"baseline", problem, "cudnn", "-1"}), 2);
+  for (const char* wrong : {"-3", "0", "inf", "nan", "fast"}) {
+    EXPECT_EQ(Run({"baseline", problem, "cudnn", wrong}), 2);
+    EXPECT_EQ(err, absl::StrCat("attune: median_us is ", wrong,
+                                "; allowed are numbers above 0 (see attune baseline --help)\n"));
+  }
 }
 
 TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
@@ -237,6 +253,13 @@ TEST_F(CliTest, RetryNamesTheTrialsAndSaysWhatItDid) {
             absl::StrCat(R"({"type":"retry","trials":14,"codes":3,"problems":[")", problem, R"("]})"));
   EXPECT_EQ(Run({"retry"}), 2);
   EXPECT_EQ(Run({"retry", "--verdict", "SLOW"}), 2);
+  EXPECT_THAT(err, StartsWith("attune: --verdict is 'SLOW'; allowed are "));
+  const int calls = fake.calls("RetryTrials");
+  EXPECT_EQ(Run({"retry", "--verdict", "ok"}), 2);
+  EXPECT_THAT(err, HasSubstr("--verdict is OK; "));
+  EXPECT_THAT(err, HasSubstr("attune tune --retry-known"));
+  EXPECT_EQ(Run({"retry", "--verdict", "LOST"}), 2);
+  EXPECT_EQ(fake.calls("RetryTrials"), calls);
 }
 
 TEST_F(CliTest, CancelAllCancelsWhatIsActive) {
@@ -280,6 +303,8 @@ TEST_F(CliTest, ManyProblemsComeFromStandardInput) {
   EXPECT_THAT(out, HasSubstr("b1.h1.q1.d64.f16:\n"));
   EXPECT_EQ(Run({"preflight", "-", "--format=json"}), 3);
   EXPECT_EQ(JsonLines().size(), 2u);
+  EXPECT_EQ(Run({"preflight", "-"}), 3);
+  EXPECT_THAT(out, HasSubstr("already tried\n\nb1.h1.q1.d64.f16 on "));
   EXPECT_EQ(Run({"best", "-", "--artifact", "file"}), 2);
 }
 
@@ -299,7 +324,14 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
   const std::string file = ::testing::TempDir() + "/narrow.textproto";
   ASSERT_TRUE(ReplaceFile(file, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
   piped = absl::StrCat(problem, "\n", problem, "\n");
+  fake.EndsWith(attune::testing::SucceededTuning());
   const std::vector<std::vector<std::string>> lines = {{"trials"},
+                                                       {"tune", problem},
+                                                       {"explain", problem},
+                                                       {"explain", "trials/9"},
+                                                       {"rollback", problem},
+                                                       {"serve", problem, "--unpin"},
+                                                       {"tune", problem, "--strategy", "genetic"},
                                                        {"trials", problem},
                                                        {"trials", "trials/2"},
                                                        {"jobs"},
@@ -318,10 +350,63 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
     std::vector<std::string> plain = line;
     plain.push_back("--no-color");
     Run(plain);
-    EXPECT_NE(out, "");
-    if (line.back() == "--dry-run") out = out.substr(0, out.find("\n\n"));  // a sentence follows
-    for (const absl::string_view printed : absl::StrSplit(out, '\n')) EXPECT_LE(DisplayWidth(printed), 80u) << printed;
+    EXPECT_NE(out + err, "");
+    const std::string all = absl::StrReplaceAll(out + err, {{"\033[2K", ""}, {"\033[J", ""}, {"\033[3A", ""}});
+    for (const absl::string_view printed : absl::StrSplit(all, '\n')) EXPECT_LE(DisplayWidth(printed), 80u) << printed;
   }
+}
+
+TEST_F(CliTest, AWaitingJobSaysSoOnEightyColumns) {
+  v1::Operation waiting;
+  waiting.set_name("operations/12");
+  waiting.set_title("tune b1.h1.q205.d64.f16 on opencl:0");
+  waiting.set_state(v1::Operation::STATE_RUNNING);
+  waiting.mutable_progress()->set_phase(v1::OperationProgress::PHASE_TRIALS);
+  waiting.mutable_progress()->set_waits_for("operations/7");
+  waiting.mutable_progress()->set_waits_for_title("tune b1.h1.q61.d64.f16 on opencl:0");
+  waiting.mutable_progress()->set_queue_position(2);
+  fake.HasOperation(waiting);
+  terminal = true;
+  width = 80;
+  EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
+  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    waits for 7 "));
+  EXPECT_THAT(out, HasSubstr("2/2 trials")) << "of the one that has ended";
+  waiting.mutable_progress()->set_queue_position(0);
+  waiting.mutable_progress()->set_trials_total(56);
+  fake.HasOperation(waiting);
+  EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
+  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    0/56 trials"));
+  waiting.mutable_progress()->set_phase(v1::OperationProgress::PHASE_PLAY_OFF);
+  fake.HasOperation(waiting);
+  EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
+  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    play-off"));
+}
+
+TEST_F(CliTest, ANearestAnswerHasNoTimeOfItsOwn) {
+  fake.Answers(v1::PROVENANCE_NEAREST, "from b1.h1.q61.d64.f16");
+  EXPECT_EQ(Run({"best", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("measured at b1.h1.q61.d64.f16: 41.20 us"));
+  for (const char* own : {"interval", "max error", "1.31x"}) EXPECT_THAT(out, Not(HasSubstr(own)));
+  piped = absl::StrCat(problem, "\n", problem, "\n");
+  EXPECT_EQ(Run({"best", "-"}), 0);
+  EXPECT_THAT(out, HasSubstr("NEAREST           -  attention_wmma"));
+}
+
+TEST_F(CliTest, ExplainSaysWhichTimeItExplains) {
+  EXPECT_EQ(Run({"explain", problem}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("play-off"))) << "served with the trial's own time";
+  fake.Answers(v1::PROVENANCE_EXACT, "", 56.5);
+  EXPECT_EQ(Run({"explain", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("the trial's own time, not the 56.50 us of the play-off"));
+}
+
+TEST_F(CliTest, AnInfeasibleProblemsTuningIsNotFound) {
+  const std::string infeasible = "b1.h1.q1.d64.f16";
+  fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies"});
+  EXPECT_EQ(Run({"tune", infeasible}), 3);
+  EXPECT_THAT(err, HasSubstr("no kernel family applies"));
+  fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "device_id is 'cuda:9'"});
+  EXPECT_EQ(Run({"tune", problem}), 1) << "preflight finds variants";
 }
 
 TEST_F(CliTest, SummaryComparesWinnersWithTheirBaselines) {
@@ -335,6 +420,8 @@ TEST_F(CliTest, AnExportedSnapshotAnswersWithoutAServer) {
   const std::string file = ::testing::TempDir() + "/cli.snapshot";
   EXPECT_EQ(Run({"export", file}), 0);
   EXPECT_EQ(out, absl::StrCat("wrote 1 answer to ", file, "\n"));
+  EXPECT_EQ(Run({"export", "/nope/x"}), 3);
+  EXPECT_THAT(err, HasSubstr("'/nope/x'"));
   server.reset();
   EXPECT_EQ(Run({"best", problem, "--snapshot", file}), 0);
   EXPECT_THAT(out, HasSubstr("from the snapshot of"));

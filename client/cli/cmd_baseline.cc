@@ -92,11 +92,9 @@ Action AddBaseline(CLI::App& app) {
   auto arguments = std::make_shared<BaselineArguments>();
   AddProblemArgument(app, &arguments->problem);
   app.add_option("contender", arguments->contender, "Whose time it is: torch-sdpa-flash-2.11");
-  app.add_option("median_us", arguments->median_us, "Its median, microseconds")->check(CLI::PositiveNumber);
-  app.add_option("--low", arguments->low_us, "Lower end of the median's interval, microseconds")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--high", arguments->high_us, "Upper end of the median's interval, microseconds")
-      ->check(CLI::PositiveNumber);
+  AddMicros(app, "median_us", &arguments->median_us, "Its median");
+  AddMicros(app, "--low", &arguments->low_us, "Lower end of the median's interval");
+  AddMicros(app, "--high", &arguments->high_us, "Upper end of the median's interval");
   app.add_option("--note", arguments->note, "How it was measured");
   return [arguments](Session& session) { return RunBaseline(session, *arguments); };
 }

@@ -6,6 +6,7 @@
 #include "client/cli/json.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
+#include "client/cli/trial_text.h"
 #include "client/cpp/files.h"
 #include "client/cpp/status.h"
 
@@ -65,7 +66,8 @@ absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& argument
     if (session.json()) {
       session.Emit(AnswerJson(**answer, session.policy()));
     } else {
-      table.Row({ToText(problem), Word((*answer)->provenance()), Micros((*answer)->timing().median_us()),
+      table.Row({ToText(problem), Word((*answer)->provenance()),
+                 IsOfNearest(**answer) ? "-" : Micros((*answer)->timing().median_us()),
                  VariantText((*answer)->variant())});
     }
     return ExitCode::kOk;

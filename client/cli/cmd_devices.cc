@@ -10,13 +10,13 @@ namespace {
 void Print(Session& session, const v1::ListDevicesResponse& response) {
   Table devices({{"device"},
                  {"model", kFlexible},
-                 {"target"},
+                 {"target", kText, 1},
                  {"driver", kFlexible},
                  {"SMs", kNumber},
-                 {"shared/CTA", kNumber, 1},
-                 {"L2", kNumber, 3},
+                 {"shared/CTA", kNumber, 2},
+                 {"L2", kNumber, 4},
                  {"memory", kNumber},
-                 {"GB/s", kNumber, 2}});
+                 {"GB/s", kNumber, 3}});
   for (const v1::Device& device : response.devices()) {
     devices.Row({device.id(), device.model(), device.target(), device.driver(), absl::StrCat(device.compute_units()),
                  Bytes(device.shared_bytes_per_block()), Bytes(device.l2_bytes()), Bytes(device.memory_bytes()),
@@ -28,7 +28,7 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
     session.Print(devices);
   }
   session.Print("");
-  Table backends({{"back end"}, {"state"}, {"compiler or what is missing", kFlexible}});
+  Table backends({{"back end"}, {"state"}, {"compiler or what is missing", kWrapped}});
   for (const v1::BackendStatus& status : response.backends()) {
     backends.Row({Word(status.backend()),
                   status.available() ? Cell("in use", Color::kGreen) : Cell("missing", Color::kYellow),

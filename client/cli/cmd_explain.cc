@@ -1,5 +1,6 @@
 // attune explain: what bounds a trial, in words.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -28,8 +29,26 @@ absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const std::
   return request;
 }
 
-void Print(Session& session, const v1::ExplainResponse& explanation) {
-  session.Print(TrialFields(explanation.trial()));
+// What is served has the time of its play-off. nullopt where that is the trial's own, or nothing is served.
+std::optional<v1::Timing> PlayOffTiming(Client& client, const v1::ExplainRequest& request, const v1::Trial& trial) {
+  if (!request.has_best()) return std::nullopt;
+  BestQuery query;
+  query.problem = *attune::FromProto(request.best().problem());
+  query.device_id = request.best().device_id();
+  query.policy = request.best().policy();
+  const auto answer = client.GetBest(query);
+  if (!answer.ok() || (*answer)->trial() != trial.name() || IsOfNearest(**answer)) return std::nullopt;
+  if ((*answer)->timing().median_us() == trial.timing().median_us()) return std::nullopt;
+  return (*answer)->timing();
+}
+
+void PrintExplanation(Session& session, const v1::ExplainResponse& explanation,
+                      const std::optional<v1::Timing>& play_off) {
+  session.Print(TrialFields(explanation.trial(), explanation.trial().finish_time()));
+  if (play_off.has_value()) {
+    session.Print(absl::StrCat("explained    the trial's own time, not the ", Micros(play_off->median_us()),
+                               " us of the play-off it is served with"));
+  }
   std::string needs =
       absl::StrFormat("needs        %.3g GFLOP and %.3g MB", explanation.flops() / 1e9, explanation.bytes() / 1e6);
   if (explanation.tflops() > 0) {
@@ -55,7 +74,7 @@ absl::StatusOr<ExitCode> RunExplain(Session& session, const std::string& subject
   if (session.json()) {
     session.Emit(ExplanationJson(*explanation));
   } else {
-    Print(session, *explanation);
+    PrintExplanation(session, *explanation, PlayOffTiming(**client, *request, explanation->trial()));
   }
   return ExitCode::kOk;
 }

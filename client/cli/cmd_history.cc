@@ -30,13 +30,13 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
   request.set_device_id(session.options().device);
   request.set_history(true);
   Table table({{"incumbent"},
-               {"since"},
-               {"device", kText, 2},
-               {"policy", kText, 1},
+               {"since", kText, 1},
+               {"device", kText, 3},
+               {"policy", kText, 2},
                {"time us", kNumber},
                {"state"},
                {"variant", kFlexible},
-               {"why", kFlexible}});
+               {"why", kWrapped}});
   std::set<std::pair<std::string, v1::Policy>> served;  // devices and policies whose incumbent was seen
   const absl::Status status =
       ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,

@@ -1,5 +1,6 @@
 // attune jobs: operations, newest first.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -30,18 +31,25 @@ Color ColorOf(v1::Operation::State state) {
   }
 }
 
-// Of one that waits: how many are ahead.
-std::string PhaseText(const v1::OperationProgress& progress) {
-  if (progress.queue_position() > 0) return absl::StrCat(progress.queue_position(), " ahead");
-  return Word(progress.phase());
-}
-
 // Of a sweep, its problems.
 std::string DoneText(const v1::OperationProgress& progress) {
   if (progress.problems_total() > 0) {
     return absl::StrCat(progress.problems_done(), "/", progress.problems_total(), " problems");
   }
-  return progress.trials_total() > 0 ? absl::StrCat(progress.trials_done(), "/", progress.trials_total()) : "-";
+  return progress.trials_total() > 0 ? absl::StrCat(progress.trials_done(), "/", progress.trials_total(), " trials")
+                                     : "";
+}
+
+// "3/5 problems", "play-off", "12/56 trials"; of one that waits the number of the one that goes first.
+std::string ProgressText(const v1::Operation& operation) {
+  const v1::OperationProgress& progress = operation.progress();
+  if (operation.done()) return DoneText(progress);
+  if (progress.queue_position() > 0) {
+    return absl::StrCat("waits for ", absl::StripPrefix(progress.waits_for(), "operations/"));
+  }
+  const bool counts = progress.problems_total() > 0 || progress.phase() == v1::OperationProgress::PHASE_TRIALS;
+  const std::string done = counts ? DoneText(progress) : "";
+  return done.empty() ? Word(progress.phase()) : done;
 }
 
 std::string What(const v1::Operation& operation) {
@@ -54,8 +62,7 @@ void AddRow(const v1::Operation& operation, Table* table) {
   const v1::OperationProgress& progress = operation.progress();
   table->Row({operation.name(),
               {Word(operation.state()), ColorOf(operation.state())},
-              operation.done() ? "" : PhaseText(progress),
-              DoneText(progress),
+              ProgressText(operation),
               Micros(progress.best().timing().median_us()),
               LocalTime(operation.create_time()),
               What(operation)});
@@ -69,13 +76,8 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   const auto problem = CanonicalText(arguments.problem);
   if (!problem.ok()) return problem.status();
   request.set_problem(*problem);
-  Table table({{"operation"},
-               {"state"},
-               {"phase", kText, 1},
-               {"trials", kNumber, 2},
-               {"best us", kNumber, 3},
-               {"created", kText, 4},
-               {"what", kFlexible}});
+  Table table(
+      {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
                                         if (session.json()) {

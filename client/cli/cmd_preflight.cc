@@ -26,7 +26,7 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
                {"of", kNumber},
                {"compiles", kNumber},
                {"known", kNumber},
-               {"why not", kFlexible}});
+               {"why not", kWrapped}});
   int64_t variants = 0;
   int64_t known = 0;
   bool lower_bound = false;
@@ -67,8 +67,12 @@ absl::StatusOr<ExitCode> RunPreflight(Session& session, const PreflightArguments
   if (!problems.ok()) return problems.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
-  return ForEachProblem(session, *problems,
-                        [&](const Problem& problem) { return RunPreflightOn(session, **client, arguments, problem); });
+  bool first = true;
+  return ForEachProblem(session, *problems, [&](const Problem& problem) {
+    if (!first && !session.json()) session.Print("");
+    first = false;
+    return RunPreflightOn(session, **client, arguments, problem);
+  });
 }
 
 }  // namespace

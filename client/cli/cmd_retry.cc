@@ -1,5 +1,6 @@
 // attune retry: trials that did not end OK, to be tried again.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -15,11 +16,25 @@ struct RetryArguments {
   std::string family;
 };
 
+// A trial that is OK is not tried again here, one that was LOST always is.
+absl::StatusOr<v1::Verdict> ParseRetried(const std::string& text) {
+  absl::StatusOr<v1::Verdict> verdict = ParseVerdict(text);
+  if (!verdict.ok() || (*verdict != v1::VERDICT_OK && *verdict != v1::VERDICT_LOST)) return verdict;
+  const absl::string_view why =
+      *verdict == v1::VERDICT_OK ? "attune tune --retry-known tries those again" : "those are always tried again";
+  std::vector<absl::string_view> allowed;
+  for (int value = v1::VERDICT_OK + 1; value < v1::VERDICT_LOST; ++value) {
+    allowed.push_back(attune::Word(static_cast<v1::Verdict>(value)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict), "; allowed are ",
+                                                 absl::StrJoin(allowed, ", "), " (", why, ")"));
+}
+
 absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& arguments) {
   v1::RetryTrialsRequest request;
   v1::TrialFilter& filter = *request.mutable_filter();
   for (const std::string& text : arguments.verdicts) {
-    const auto verdict = ParseVerdict(text);
+    const auto verdict = ParseRetried(text);
     if (!verdict.ok()) return verdict.status();
     filter.add_verdicts(*verdict);
   }

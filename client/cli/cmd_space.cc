@@ -17,7 +17,7 @@ struct SpaceArguments {
 };
 
 void PrintCounts(Session& session, const v1::PreflightResponse& space) {
-  Table table({{"family"}, {"variants", kNumber}, {"removed by", kFlexible}, {"because", kFlexible}});
+  Table table({{"family"}, {"variants", kNumber}, {"removed by", kFlexible}, {"because", kWrapped}});
   for (const auto& family : space.families()) {
     table.Row({family.name(), absl::StrCat(family.product()), "", "every combination of the parameters' values"});
     for (const auto& removed : family.removed()) {
@@ -42,7 +42,7 @@ absl::StatusOr<ExitCode> RunSpaceOn(Session& session, Client& client, const Spac
       if (session.json()) {
         session.Emit(VariantJson(variant));
       } else {
-        session.Print(VariantText(variant));
+        session.PrintWhole(VariantText(variant));
       }
     }
   } else if (session.json()) {

@@ -29,7 +29,7 @@ absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
   if (session.json()) {
     session.Emit(TrialJson(*trial));
   } else {
-    session.Print(TrialFields(*trial));
+    session.Print(TrialFields(*trial, trial->finish_time()));
   }
   return ExitCode::kOk;
 }

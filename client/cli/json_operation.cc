@@ -15,15 +15,23 @@ Json VerdictsJson(const v1::OperationProgress& progress) {
   return json;
 }
 
+// What has ended waits for none, whatever it waited for when it was cancelled.
+Json WaitsForJson(const v1::Operation& operation) {
+  return operation.done() ? Json() : TextOrNull(operation.progress().waits_for());
+}
+Json QueuePositionJson(const v1::Operation& operation) {
+  return operation.done() ? Json() : PositiveOrNull(operation.progress().queue_position());
+}
+
 }  // namespace
 
 Json OperationJson(const v1::Operation& operation) {
   return {{"type", "operation"},
           {"operation", operation.name()},
-          {"title", operation.title()},
+          {"title", TextOrNull(operation.title())},
           {"state", Word(operation.state())},
           {"done", operation.done()},
-          {"phase", Word(operation.progress().phase())},
+          {"phase", TextOrNull(Word(operation.progress().phase()))},
           {"trials_done", operation.progress().trials_done()},
           {"trials_total", operation.progress().trials_total()},
           {"request_id", TextOrNull(operation.request_id())},
@@ -31,8 +39,8 @@ Json OperationJson(const v1::Operation& operation) {
           {"end_time", TextOrNull(Iso(operation.end_time()))},
           {"error", operation.has_error() ? Json(operation.error().message()) : Json()},
           {"problem", TextOrNull(operation.problem())},
-          {"waits_for", TextOrNull(operation.progress().waits_for())},
-          {"queue_position", PositiveOrNull(operation.progress().queue_position())}};
+          {"waits_for", WaitsForJson(operation)},
+          {"queue_position", QueuePositionJson(operation)}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {
@@ -40,7 +48,7 @@ Json ProgressJson(const v1::Operation& operation) {
   return {{"type", "progress"},
           {"operation", operation.name()},
           {"state", Word(operation.state())},
-          {"phase", Word(progress.phase())},
+          {"phase", TextOrNull(Word(progress.phase()))},
           {"trials_done", progress.trials_done()},
           {"trials_total", progress.trials_total()},
           {"trials_reused", progress.trials_reused()},
@@ -53,9 +61,9 @@ Json ProgressJson(const v1::Operation& operation) {
           {"device_busy", PositiveOrNull(progress.device_busy())},
           {"elapsed_s", SecondsOrNull(progress.has_elapsed(), progress.elapsed())},
           {"eta_s", SecondsOrNull(progress.has_eta(), progress.eta())},
-          {"message", progress.message()},
-          {"waits_for", TextOrNull(progress.waits_for())},
-          {"queue_position", PositiveOrNull(progress.queue_position())},
+          {"message", TextOrNull(progress.message())},
+          {"waits_for", WaitsForJson(operation)},
+          {"queue_position", QueuePositionJson(operation)},
           {"problems_done", progress.problems_total() > 0 ? Json(progress.problems_done()) : Json()},
           {"problems_total", PositiveOrNull(progress.problems_total())}};
 }
@@ -70,7 +78,8 @@ Json TuningJson(const v1::Operation& operation) {
                {"verdicts", VerdictsJson(operation.progress())},
                {"incumbent", result.has_incumbent() ? IncumbentJson(result.incumbent()) : Json()},
                {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
-               {"play_off", Json::array()}};
+               {"play_off", Json::array()},
+               {"measure_time", TextOrNull(Iso(operation.end_time()))}};
   for (const v1::Trial& trial : result.play_off()) json["play_off"].push_back(TrialJson(trial));
   return json;
 }
@@ -80,15 +89,16 @@ Json EvaluationJson(const v1::Operation& operation) {
   return {{"type", "evaluation"},
           {"operation", operation.name()},
           {"decision", Word(result.decision())},
-          {"reason", result.reason()},
+          {"reason", TextOrNull(result.reason())},
           {"speedup", PositiveOrNull(result.speedup())},
           {"trial", TrialJson(result.trial())},
-          {"incumbent", result.has_incumbent() ? TrialJson(result.incumbent()) : Json()}};
+          {"incumbent", result.has_incumbent() ? TrialJson(result.incumbent()) : Json()},
+          {"measure_time", TextOrNull(Iso(operation.end_time()))}};
 }
 
 Json SweepJson(const v1::SweepReport& report) {
   Json json = {{"type", "sweep"},
-               {"title", report.title()},
+               {"title", TextOrNull(report.title())},
                {"device", report.device_id()},
                {"regression", report.regression()},
                {"trials", report.trials()},
@@ -100,7 +110,7 @@ Json SweepJson(const v1::SweepReport& report) {
                             {"before_ms", MillisOrNull(row.before_us())},
                             {"after_ms", MillisOrNull(row.after_us())},
                             {"variant", TextOrNull(row.variant())},
-                            {"detail", row.detail()},
+                            {"detail", TextOrNull(row.detail())},
                             {"trials", row.trials()},
                             {"compiles", row.compiles()}});
   }

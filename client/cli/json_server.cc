@@ -16,11 +16,11 @@ Json DeviceJson(const v1::Device& device) {
   return {{"type", "device"},
           {"device", device.id()},
           {"backend", Word(device.backend())},
-          {"model", device.model()},
-          {"uuid", device.uuid()},
-          {"driver", device.driver()},
-          {"target", device.target()},
-          {"fingerprint", device.fingerprint()},
+          {"model", TextOrNull(device.model())},
+          {"uuid", TextOrNull(device.uuid())},
+          {"driver", TextOrNull(device.driver())},
+          {"target", TextOrNull(device.target())},
+          {"fingerprint", TextOrNull(device.fingerprint())},
           {"sm_count", PositiveOrNull(device.compute_units())},
           {"warp_size", PositiveOrNull(device.warp_size())},
           {"max_threads_per_block", PositiveOrNull(device.max_threads_per_block())},
@@ -41,8 +41,8 @@ Json BackendJson(const v1::BackendStatus& status) {
   return {{"type", "backend"},
           {"backend", Word(status.backend())},
           {"available", status.available()},
-          {"compiler", status.compiler()},
-          {"reason", status.reason()}};
+          {"compiler", TextOrNull(status.compiler())},
+          {"reason", TextOrNull(status.reason())}};
 }
 
 Json FamilyJson(const v1::KernelFamily& family) {
@@ -95,7 +95,7 @@ Json PreflightJson(const v1::PreflightResponse& preflight) {
     }
     json["families"].push_back({{"family", family.name()},
                                 {"feasible", family.feasible()},
-                                {"reason", family.reason()},
+                                {"reason", TextOrNull(family.reason())},
                                 {"product", family.product()},
                                 {"variants", family.variants()},
                                 {"lower_bound", family.lower_bound()},

@@ -56,10 +56,18 @@ TEST(TrialJson, HasTheFigures) {
 TEST(TrialJson, WhatIsNotKnownIsNullAndStillThere) {
   const Json empty = TrialJson(v1::Trial());
   EXPECT_EQ(Keys(empty), Keys(TrialJson(attune::testing::CannedTrial(1))));
-  for (const char* key : {"latency_ms", "ctas", "registers", "max_abs_error", "job", "finish_time"}) {
+  for (const char* key : {"latency_ms", "ctas", "registers", "max_abs_error", "job", "finish_time", "detail"}) {
     EXPECT_TRUE(empty[key].is_null()) << key;
   }
   EXPECT_TRUE(TrialJson(attune::testing::CannedTrial(2))["latency_ms"].is_null());
+}
+
+TEST(TrialJson, ACompilerThatReportsNoRegistersReportsNoSpills) {
+  v1::Trial trial = attune::testing::CannedTrial(1);
+  trial.mutable_resources()->set_registers(0);  // as OpenCL's on a CPU
+  const Json json = TrialJson(trial);
+  for (const char* key : {"registers", "spill_bytes", "stack_bytes"}) EXPECT_TRUE(json[key].is_null()) << key;
+  EXPECT_EQ(json["shared_bytes"], 49152);
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
@@ -69,7 +77,26 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
                   "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
                   "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                   "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
-                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned"));
+                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned", "nearest"));
+}
+
+TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {
+  v1::GetBestResponse answer;
+  answer.set_provenance(v1::PROVENANCE_EXACT);
+  *answer.mutable_timing() = attune::testing::CannedTrial(1).timing();
+  *answer.mutable_accuracy() = attune::testing::CannedTrial(1).accuracy();
+  answer.mutable_measure_time()->set_seconds(1790000000);
+  EXPECT_TRUE(AnswerJson(answer, v1::POLICY_HOT)["nearest"].is_null());
+  answer.set_provenance(v1::PROVENANCE_NEAREST);
+  answer.set_provenance_detail("from b1.h1.q61.d64.f16; from the snapshot of 2026-11-20");
+  const Json json = AnswerJson(answer, v1::POLICY_HOT);
+  for (const char* key : {"latency_ms", "latency_low_ms", "samples", "max_abs_error", "measure_time"}) {
+    EXPECT_TRUE(json[key].is_null()) << key;
+  }
+  EXPECT_THAT(Keys(json["nearest"]),
+              ElementsAre("problem", "latency_ms", "latency_low_ms", "latency_high_ms", "measure_time"));
+  EXPECT_EQ(json["nearest"]["problem"], "b1.h1.q61.d64.f16");
+  EXPECT_DOUBLE_EQ(json["nearest"]["latency_ms"], 0.0412);
 }
 
 TEST(PreflightJson, HasNoCompilesOfASpaceTooLargeToList) {
@@ -147,6 +174,19 @@ TEST(OperationJson, HasTheseKeysInThisOrder) {
                           "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position"));
 }
 
+TEST(OperationJson, WhatHasEndedWaitsForNone) {
+  v1::Operation operation;
+  operation.mutable_progress()->set_waits_for("operations/3");
+  operation.mutable_progress()->set_queue_position(2);
+  EXPECT_EQ(OperationJson(operation)["waits_for"], "operations/3");
+  EXPECT_EQ(ProgressJson(operation)["queue_position"], 2);
+  operation.set_done(true);
+  for (const Json& json : {OperationJson(operation), ProgressJson(operation)}) {
+    EXPECT_TRUE(json["waits_for"].is_null());
+    EXPECT_TRUE(json["queue_position"].is_null());
+  }
+}
+
 TEST(IncumbentJson, HasThePlayOffsTime) {
   v1::Incumbent incumbent;
   *incumbent.mutable_trial() = attune::testing::CannedTrial(1);
@@ -160,14 +200,19 @@ TEST(ResultJson, WhatIsNotKnownIsNull) {
   EXPECT_TRUE(TuningJson(v1::Operation())["floor_ms"].is_null());
   const Json explanation = ExplanationJson(v1::ExplainResponse());
   for (const char* key : {"flops", "bytes", "tflops", "gbs"}) EXPECT_TRUE(explanation[key].is_null()) << key;
-  EXPECT_TRUE(DeviceJson(v1::Device())["sm_clock_mhz"].is_null());
+  for (const char* key : {"sm_clock_mhz", "uuid", "driver"}) EXPECT_TRUE(DeviceJson(v1::Device())[key].is_null());
+  EXPECT_TRUE(BackendJson(v1::BackendStatus())["reason"].is_null());
+  EXPECT_TRUE(BaselineJson(v1::Baseline())["note"].is_null());
+  EXPECT_TRUE(IncumbentJson(v1::Incumbent())["why"].is_null());
+  EXPECT_TRUE(EvaluationJson(v1::Operation())["reason"].is_null());
 }
 
 TEST(ResultJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(TuningJson(v1::Operation())), ElementsAre("type", "operation", "promoted", "decision", "floor_ms",
-                                                             "verdicts", "incumbent", "winner", "play_off"));
+  EXPECT_THAT(Keys(TuningJson(v1::Operation())),
+              ElementsAre("type", "operation", "promoted", "decision", "floor_ms", "verdicts", "incumbent", "winner",
+                          "play_off", "measure_time"));
   EXPECT_THAT(Keys(EvaluationJson(v1::Operation())),
-              ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent"));
+              ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent", "measure_time"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());
   EXPECT_THAT(Keys(sweep), ElementsAre("type", "title", "device", "regression", "trials", "compiles", "rows"));
   EXPECT_THAT(Keys(sweep["rows"][0]),

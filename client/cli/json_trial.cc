@@ -17,9 +17,9 @@ void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["samples"] = present ? Json(timing.samples()) : Json();
   (*json)["settled"] = present ? Json(timing.settled()) : Json();
   (*json)["contended"] = present ? Json(timing.contended()) : Json();
-  (*json)["sm_clock_mhz"] = PositiveOrNull(timing.sm_clock_mhz());
-  (*json)["power_w"] = PositiveOrNull(timing.power_w());
-  (*json)["temperature_c"] = PositiveOrNull(timing.temperature_c());
+  (*json)["sm_clock_mhz"] = present ? PositiveOrNull(timing.sm_clock_mhz()) : Json();
+  (*json)["power_w"] = present ? PositiveOrNull(timing.power_w()) : Json();
+  (*json)["temperature_c"] = present ? PositiveOrNull(timing.temperature_c()) : Json();
 }
 
 void AddGeometry(Json* json, bool present, const v1::Geometry& geometry) {
@@ -127,17 +127,17 @@ Json TrialJson(const v1::Trial& trial) {
                {"device", trial.device_id()},
                {"policy", attune::Word(trial.policy())},
                {"verdict", attune::Word(trial.verdict())},
-               {"detail", trial.detail()},
+               {"detail", TextOrNull(trial.detail())},
                {"variant", VariantText(trial.variant())},
                {"family", trial.variant().family()},
                {"parameters", ParametersJson(trial.variant())}};
   AddTiming(&json, trial.has_timing(), trial.timing());
   AddGeometry(&json, trial.has_geometry(), trial.geometry());
-  const bool compiled = trial.has_resources();
-  json["registers"] = compiled ? Json(trial.resources().registers()) : Json();
-  json["spill_bytes"] = compiled ? Json(trial.resources().spill_bytes()) : Json();
-  json["shared_bytes"] = compiled ? Json(trial.resources().shared_bytes()) : Json();
-  json["stack_bytes"] = compiled ? Json(trial.resources().stack_bytes()) : Json();
+  const bool reported = RegistersKnown(trial.resources());
+  json["registers"] = reported ? Json(trial.resources().registers()) : Json();
+  json["spill_bytes"] = reported ? Json(trial.resources().spill_bytes()) : Json();
+  json["shared_bytes"] = trial.has_resources() ? Json(trial.resources().shared_bytes()) : Json();
+  json["stack_bytes"] = reported ? Json(trial.resources().stack_bytes()) : Json();
   AddAccuracy(&json, trial.has_accuracy(), trial.accuracy());
   json["compile_ms"] = PositiveOrNull(trial.compile_ms());
   json["artifact_sha256"] = TextOrNull(trial.artifact_sha256());
@@ -156,13 +156,14 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
                {"device", answer.device_id()},
                {"policy", attune::Word(policy)},
                {"provenance", Word(answer.provenance())},
-               {"provenance_detail", answer.provenance_detail()},
+               {"provenance_detail", TextOrNull(answer.provenance_detail())},
                {"variant", VariantText(answer.variant())},
                {"family", answer.variant().family()},
                {"parameters", ParametersJson(answer.variant())}};
-  AddTiming(&json, answer.has_timing(), answer.timing());
+  const bool own = !IsOfNearest(answer);
+  AddTiming(&json, own && answer.has_timing(), answer.timing());
   AddGeometry(&json, answer.has_geometry(), answer.geometry());
-  AddAccuracy(&json, answer.has_accuracy(), answer.accuracy());
+  AddAccuracy(&json, own && answer.has_accuracy(), answer.accuracy());
   json["artifact_sha256"] = TextOrNull(answer.artifact_sha256());
   json["trial"] = TextOrNull(answer.trial());
   json["promote_time"] = TextOrNull(Iso(answer.promote_time()));
@@ -170,13 +171,21 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
   for (const v1::Variant& tie : answer.ties()) json["ties"].push_back(VariantText(tie));
   json["speedups"] = Json::object();
   for (const v1::Baseline& baseline : answer.baselines()) {
-    if (answer.timing().median_us() > 0) {
+    if (own && answer.timing().median_us() > 0) {
       json["speedups"][baseline.contender()] = baseline.median_us() / answer.timing().median_us();
     }
   }
   json["recipe"] = answer.has_recipe() ? RecipeJson(answer.recipe()) : Json();
-  json["measure_time"] = TextOrNull(Iso(answer.measure_time()));
+  json["measure_time"] = own ? TextOrNull(Iso(answer.measure_time())) : Json();
   json["pinned"] = answer.pinned();
+  json["nearest"] = Json();
+  if (!own) {
+    json["nearest"] = {{"problem", TextOrNull(NearestProblem(answer))},
+                       {"latency_ms", MillisOrNull(answer.timing().median_us())},
+                       {"latency_low_ms", MillisOrNull(answer.timing().low_us())},
+                       {"latency_high_ms", MillisOrNull(answer.timing().high_us())},
+                       {"measure_time", TextOrNull(Iso(answer.measure_time()))}};
+  }
   return json;
 }
 
@@ -192,7 +201,7 @@ Json IncumbentJson(const v1::Incumbent& incumbent) {
                {"promote_time", TextOrNull(Iso(incumbent.promote_time()))},
                {"job", TextOrNull(incumbent.job())},
                {"previous", TextOrNull(incumbent.previous())},
-               {"why", incumbent.why()},
+               {"why", TextOrNull(incumbent.why())},
                {"rolled_back", incumbent.rolled_back()},
                {"ties", Json::array()}};
   for (const v1::Variant& tie : incumbent.ties()) json["ties"].push_back(VariantText(tie));
@@ -216,14 +225,14 @@ Json BaselineJson(const v1::Baseline& baseline) {
           {"latency_low_ms", MillisOrNull(baseline.low_us())},
           {"latency_high_ms", MillisOrNull(baseline.high_us())},
           {"record_time", TextOrNull(Iso(baseline.record_time()))},
-          {"note", baseline.note()}};
+          {"note", TextOrNull(baseline.note())}};
 }
 
 Json ExplanationJson(const v1::ExplainResponse& explanation) {
   Json json = {{"type", "explanation"}, {"findings", Json::array()}};
   for (const auto& finding : explanation.findings()) {
     json["findings"].push_back(
-        {{"bound", Word(finding.bound())}, {"text", finding.text()}, {"advice", finding.advice()}});
+        {{"bound", Word(finding.bound())}, {"text", finding.text()}, {"advice", TextOrNull(finding.advice())}});
   }
   json["flops"] = PositiveOrNull(explanation.flops());
   json["bytes"] = PositiveOrNull(explanation.bytes());

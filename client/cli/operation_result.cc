@@ -25,7 +25,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
     session.Print(table);
     session.Print("");
   }
-  if (result.has_winner()) session.Print(TrialFields(result.winner()));
+  if (result.has_winner()) session.Print(TrialFields(result.winner(), operation.end_time()));  // the play-off's
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));

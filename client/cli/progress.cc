@@ -7,6 +7,7 @@
 #include "client/cli/styled_text.h"
 #include "client/cli/text.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -90,8 +91,9 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
   const v1::OperationProgress& progress = operation.progress();
   std::vector<std::string> lines;
   StyledLine title;
-  title.Add(operation.title().empty() ? operation.name() : operation.title(), Color::kBold);
-  title.Add(absl::StrCat("  ", Word(progress.phase())), Color::kCyan);
+  const std::string phase = absl::StrCat("  ", Word(progress.phase()));
+  const std::string what = Printable(operation.title().empty() ? operation.name() : operation.title());
+  title.Add(width > phase.size() ? Clip(what, width - phase.size()) : what, Color::kBold).Add(phase, Color::kCyan);
   const std::string waits = WaitText(progress);
   if (waits.empty() && !progress.message().empty()) title.Add(absl::StrCat("  ", progress.message()), Color::kDim);
   lines.push_back(title.Render(width, colored));

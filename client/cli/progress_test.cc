@@ -49,6 +49,12 @@ TEST(RenderProgress, KeepsToTheTerminalsWidth) {
   }
 }
 
+TEST(RenderProgress, ShowsThePhaseBehindATitleThatIsTooLong) {
+  v1::Operation operation = Running();
+  operation.set_title("evaluate b2.h8.q512.d64.f16 on cuda:0: attention_wmma:BLOCK_M=64,BLOCK_N=32,KV_SPLITS=4");
+  EXPECT_EQ(RenderProgress(operation, 60, false)[0], "evaluate b2.h8.q512.d64.f16 on cuda:0: attention_...  trials");
+}
+
 TEST(RenderProgress, HasEveryFigureOnEightyColumns) {
   v1::Operation operation = Running();
   operation.mutable_progress()->set_compiles_done(40);

@@ -50,15 +50,26 @@ absl::StatusOr<Client*> Session::client() {
 
 void Session::Emit(const Json& json) { env_.out << JsonText(json) << "\n" << std::flush; }
 
-void Session::Print(const Table& table) {
-  const size_t width = options_.wide || !env_.out_is_terminal ? 0 : static_cast<size_t>(env_.width);
-  env_.out << table.Render(width, colored_out()) << std::flush;
+size_t Session::Width(bool is_terminal) const {
+  return options_.wide || !is_terminal ? 0 : static_cast<size_t>(env_.width);
 }
 
-void Session::Print(absl::string_view line) { env_.out << PrintableLine(line) << "\n" << std::flush; }
+void Session::Print(const Table& table) {
+  env_.out << table.Render(Width(env_.out_is_terminal), colored_out()) << std::flush;
+}
 
-void Session::Print(const StyledLine& line) { env_.out << line.Render(0, colored_out()) << "\n" << std::flush; }
+void Session::Print(absl::string_view line) {
+  env_.out << WrappedLine(line, Width(env_.out_is_terminal)) << "\n" << std::flush;
+}
 
-void Session::Note(absl::string_view line) { env_.err << PrintableLine(line) << "\n" << std::flush; }
+void Session::Print(const StyledLine& line) {
+  env_.out << line.RenderWrapped(Width(env_.out_is_terminal), colored_out()) << "\n" << std::flush;
+}
+
+void Session::PrintWhole(absl::string_view line) { env_.out << PrintableLine(line) << "\n" << std::flush; }
+
+void Session::Note(absl::string_view line) {
+  env_.err << WrappedLine(line, Width(env_.err_is_terminal)) << "\n" << std::flush;
+}
 
 }  // namespace attune::cli

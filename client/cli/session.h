@@ -45,13 +45,19 @@ class Session {
   // One JSON line.
   void Emit(const Json& json);
   void Print(const Table& table);
+  // On a terminal, what is longer than its width goes on in further lines, unless --wide is given.
   void Print(const StyledLine& line);
   // Text of others may be in it: control characters but newlines around it are escaped.
   void Print(absl::string_view line);
-  // A remark for people, on stderr; escaped likewise.
+  // One line whatever the width, to be copied or read by a program; escaped likewise.
+  void PrintWhole(absl::string_view line);
+  // A remark for people, on stderr; escaped and wrapped likewise.
   void Note(absl::string_view line);
 
  private:
+  // Columns of a line on stdout or stderr; 0: no limit.
+  size_t Width(bool is_terminal) const;
+
   const CommonOptions options_;
   Environment& env_;
   std::unique_ptr<Client> client_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
 
 namespace attune::cli {
@@ -42,6 +43,24 @@ absl::string_view FirstColumns(absl::string_view text, size_t columns) {
   return text.substr(0, bytes);
 }
 
+// Where the first line of `text` ends, which is longer than `width`: at its last space, after its last comma, or where
+// its only word does.
+size_t LineEnd(absl::string_view text, size_t width) {
+  size_t space = 0;
+  size_t comma = 0;
+  size_t columns = 0;
+  bool leads = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (columns > width && space + comma > 0) break;
+    leads = leads && text[i] == ' ';
+    if (text[i] == ' ' && !leads) space = i;
+    if (text[i] == ',' && columns < width) comma = i + 1;
+    columns += StartsCodePoint(text[i]) ? 1 : 0;
+  }
+  if (space > 0) return space;
+  return comma > 0 ? comma : text.size();
+}
+
 }  // namespace
 
 size_t DisplayWidth(absl::string_view text) {
@@ -56,6 +75,18 @@ std::string Clip(absl::string_view text, size_t width) {
   return absl::StrCat(FirstColumns(text, width - kEllipsis.size()), kEllipsis);
 }
 
+std::vector<absl::string_view> Wrap(absl::string_view text, size_t width, size_t indent) {
+  std::vector<absl::string_view> lines;
+  while (width > 0 && DisplayWidth(text) > width) {
+    const size_t end = LineEnd(text, width);
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
+    if (lines.size() == 1) width -= std::min(indent, width - 1);
+  }
+  if (!text.empty() || lines.empty()) lines.push_back(text);
+  return lines;
+}
+
 std::string Paint(absl::string_view text, Color color, bool colored) {
   if (!colored || color == Color::kPlain || text.empty()) return std::string(text);
   return absl::StrCat(Escape(color), text, "\033[0m");
@@ -65,6 +96,15 @@ std::string PrintableLine(absl::string_view line) {
   const size_t first = std::min(line.find_first_not_of('\n'), line.size());
   const size_t end = std::max(first, line.find_last_not_of('\n') + 1);
   return absl::StrCat(line.substr(0, first), Printable(line.substr(first, end - first)), line.substr(end));
+}
+
+std::string WrappedLine(absl::string_view line, size_t width) {
+  const std::string printable = PrintableLine(line);
+  const size_t first = std::min(printable.find_first_not_of('\n'), printable.size());
+  const absl::string_view text = absl::string_view(printable).substr(first);
+  const size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  return absl::StrCat(printable.substr(0, first),
+                      absl::StrJoin(Wrap(text, width, indent), absl::StrCat("\n", std::string(indent, ' '))));
 }
 
 StyledLine& StyledLine::Add(absl::string_view text, Color color) {
@@ -89,6 +129,24 @@ std::string StyledLine::Render(size_t width, bool colored) const {
     if (used == kept) break;
   }
   return kept < width ? absl::StrCat(line, kEllipsis) : line;
+}
+
+std::string StyledLine::RenderWrapped(size_t width, bool colored) const {
+  std::string whole;
+  for (const Piece& piece : pieces_) absl::StrAppend(&whole, piece.text);
+  std::string lines;
+  for (const absl::string_view line : Wrap(whole, width)) {
+    absl::StrAppend(&lines, lines.empty() ? "" : "\n");
+    const size_t begin = line.data() - whole.data();
+    size_t at = 0;  // where the piece begins in `whole`
+    for (const Piece& piece : pieces_) {
+      const size_t from = std::max(begin, at);
+      const size_t to = std::min(begin + line.size(), at + piece.text.size());
+      if (from < to) absl::StrAppend(&lines, Paint(whole.substr(from, to - from), piece.color, colored));
+      at += piece.text.size();
+    }
+  }
+  return lines;
 }
 
 Color ColorOf(v1::Verdict verdict) {

@@ -17,9 +17,14 @@ enum class Color { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 size_t DisplayWidth(absl::string_view text);
 // The first `width` columns, the last of them "..." when something was left out.
 std::string Clip(absl::string_view text, size_t width);
+// Lines of at most `width` columns, those behind the first `indent` narrower, as views into `text`. Broken at spaces,
+// which go; a word that has no room is broken after a comma, else it stays whole. 0: no limit.
+std::vector<absl::string_view> Wrap(absl::string_view text, size_t width, size_t indent = 0);
 std::string Paint(absl::string_view text, Color color, bool colored);
 // `line` as a terminal may be sent it: printable (proto/attune/quote.h) but for the newlines before and after it.
 std::string PrintableLine(absl::string_view line);
+// As PrintableLine, in lines of at most `width` columns, indented as the first one is; 0: no limit.
+std::string WrappedLine(absl::string_view line, size_t width);
 
 // A line of pieces. What a piece says is made printable: colours come from here alone.
 class StyledLine {
@@ -27,6 +32,8 @@ class StyledLine {
   StyledLine& Add(absl::string_view text, Color color = Color::kPlain);
   // At most `width` columns; 0: no limit.
   std::string Render(size_t width, bool colored) const;
+  // Whole, in lines of at most `width` columns; 0: no limit.
+  std::string RenderWrapped(size_t width, bool colored) const;
 
  private:
   struct Piece {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace attune::cli {
@@ -21,20 +20,6 @@ std::string Padded(const Cell& cell, const Column& column, size_t width, bool co
   const std::string painted = Paint(text, cell.color, colored);
   if (column.kind == kNumber) return absl::StrCat(space, painted);
   return last ? painted : absl::StrCat(painted, space);
-}
-
-// Lines of at most `width` columns, broken at spaces. A longer word stays whole, so that it can be copied.
-std::vector<std::string> Wrap(absl::string_view text, size_t width) {
-  std::vector<std::string> lines = {""};
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    std::string& line = lines.back();
-    if (!line.empty() && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
-      lines.emplace_back(word);
-    } else {
-      absl::StrAppend(&line, line.empty() ? "" : " ", word);
-    }
-  }
-  return lines;
 }
 
 }  // namespace
@@ -97,23 +82,24 @@ std::string Table::Render(size_t width, bool colored) const {
   std::string text;
   const auto add_line = [&](const std::vector<Cell>& cells) {
     std::string line;
-    std::vector<std::string> rest;  // of the wrapped column
+    std::string rest;  // further lines, of the wrapped column
     size_t indent = 0;
     for (const Shown& column : shown) {
       const bool last = &column == &shown.back();
       Cell cell = cells[column.column];
       if (&column != &shown.front()) line.append(kGap, ' ');
+      indent += (last ? 0 : column.width) + (&column == &shown.front() ? 0 : kGap);
       if (columns_[column.column].kind == kWrapped && width > 0) {
-        rest = Wrap(cell.text, column.width);
-        cell.text = rest.front();
-        indent = DisplayWidth(line);
-        line += Paint(cell.text, cell.color, colored);
+        const std::vector<absl::string_view> lines = Wrap(cell.text, column.width);
+        for (size_t i = 1; i < lines.size(); ++i) {
+          absl::StrAppend(&rest, std::string(indent, ' '), Paint(lines[i], cell.color, colored), "\n");
+        }
+        line += Paint(lines.front(), cell.color, colored);
         continue;
       }
       line += Padded(cell, columns_[column.column], column.width, colored, last);
     }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
-    for (size_t i = 1; i < rest.size(); ++i) absl::StrAppend(&text, std::string(indent, ' '), rest[i], "\n");
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n", rest);
   };
   std::vector<Cell> header;
   for (const Column& column : columns_) header.emplace_back(column.header, Color::kBold);

@@ -108,6 +108,35 @@ TEST(StyledLine, ItsColoursAreItsOwn) {
   EXPECT_EQ(StyledLine().Add("\x1b[31mred", Color::kGreen).Render(0, true), "\x1b[32m\\x1b[31mred\x1b[0m");
 }
 
+TEST(Wrap, BreaksAtSpacesElseAfterCommas) {
+  using Lines = std::vector<absl::string_view>;
+  EXPECT_EQ(Wrap("one two three", 0), Lines({"one two three"}));
+  EXPECT_EQ(Wrap("one two three", 13), Lines({"one two three"}));
+  EXPECT_EQ(Wrap("one two three", 8), Lines({"one two", "three"}));
+  EXPECT_EQ(Wrap("one two three", 7), Lines({"one two", "three"}));
+  EXPECT_EQ(Wrap("one two three", 9, 4), Lines({"one two", "three"}));
+  EXPECT_EQ(Wrap("f:A=1,B=2,C=3", 9), Lines({"f:A=1,", "B=2,C=3"}));
+  EXPECT_EQ(Wrap("an f:A=1,B=2", 8), Lines({"an", "f:A=1,", "B=2"}));
+  EXPECT_EQ(Wrap("unbroken word", 4), Lines({"unbroken", "word"})) << "a word without a comma stays whole";
+  EXPECT_EQ(Wrap("  two indents", 6), Lines({"  two", "indents"}));
+  EXPECT_EQ(Wrap("\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9", 5), Lines({"\xc3\xa9\xc3\xa9 \xc3\xa9\xc3\xa9"}));
+  EXPECT_EQ(Wrap("", 5), Lines({""}));
+}
+
+TEST(WrappedLine, IndentsAsTheFirstLineIs) {
+  EXPECT_EQ(WrappedLine("\n  Try: a smaller tile", 12), "\n  Try: a\n  smaller\n  tile");
+  EXPECT_EQ(WrappedLine("\x1b[31m red", 9), "\\x1b[31m\nred");
+  EXPECT_EQ(WrappedLine("as long as it is", 0), "as long as it is");
+}
+
+TEST(StyledLine, WrapsWithItsColours) {
+  StyledLine line;
+  line.Add("1. ").Add("GRID", Color::kBold).Add(": few CTAs");
+  EXPECT_EQ(line.RenderWrapped(0, false), "1. GRID: few CTAs");
+  EXPECT_EQ(line.RenderWrapped(12, true), "1. \033[1mGRID\033[0m: few\nCTAs");
+  EXPECT_EQ(line.RenderWrapped(4, true), "1.\n\033[1mGRID\033[0m:\nfew\nCTAs");
+}
+
 TEST(Clip, MarksWhatItLeftOut) {
   EXPECT_EQ(Clip("abcdef", 6), "abcdef");
   EXPECT_EQ(Clip("abcdef", 5), "ab...");

@@ -142,7 +142,7 @@ absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text) {
     allowed.push_back(attune::Word(verdict));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("verdict is ", Quoted(text), "; allowed are ", absl::StrJoin(allowed, ", ")));
+      absl::StrCat("--verdict is ", Quoted(text), "; allowed are ", absl::StrJoin(allowed, ", ")));
 }
 
 std::string ResourceName(absl::string_view collection, absl::string_view text) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/cli/text.h"
 #include "proto/attune/problem.h"
 
@@ -21,7 +22,7 @@ Table TrialTable(TrialsOf whose) {
 
 void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table) {
   const bool placed = trial.has_geometry();
-  const bool compiled = trial.has_resources();
+  const bool reported = RegistersKnown(trial.resources());
   std::vector<Cell> cells = {trial.name(),
                              {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())},
                              Micros(trial.timing().median_us()),
@@ -29,9 +30,9 @@ void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table) {
                              placed ? absl::StrCat(trial.geometry().sm_count()) : "-",
                              placed ? absl::StrFormat("%.2f", trial.geometry().waves()) : "-",
                              placed ? Share(trial.geometry().occupancy()) : "-",
-                             compiled ? absl::StrCat(trial.resources().registers()) : "-",
-                             compiled ? absl::StrCat(trial.resources().spill_bytes()) : "-",
-                             compiled ? absl::StrCat(trial.resources().shared_bytes()) : "-",
+                             reported ? absl::StrCat(trial.resources().registers()) : "-",
+                             reported ? absl::StrCat(trial.resources().spill_bytes()) : "-",
+                             trial.has_resources() ? absl::StrCat(trial.resources().shared_bytes()) : "-",
                              trial.has_accuracy() ? absl::StrFormat("%.1e", trial.accuracy().max_abs_error()) : "-",
                              VariantText(trial.variant())};
   if (whose == TrialsOf::kProblems) cells.insert(cells.begin() + 1, trial.problem_text());
@@ -71,7 +72,19 @@ void AddAccuracy(const v1::Accuracy& accuracy, Table* fields) {
                                     accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
 }
 
-Table TrialFields(const v1::Trial& trial) {
+bool RegistersKnown(const v1::Resources& resources) { return resources.registers() > 0; }
+
+bool IsOfNearest(const v1::GetBestResponse& answer) { return answer.provenance() == v1::PROVENANCE_NEAREST; }
+
+// The detail is "from b2.h8.q512.d64.f16", and goes on after a comma where the answer is not the server's own.
+std::string NearestProblem(const v1::GetBestResponse& answer) {
+  absl::string_view detail = answer.provenance_detail();
+  if (!absl::ConsumePrefix(&detail, "from ")) return "";
+  const absl::StatusOr<Problem> problem = ParseProblem(detail.substr(0, detail.find_first_of(" ,;")));
+  return problem.ok() ? ToText(*problem) : "";
+}
+
+Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured) {
   Table fields = FieldTable();
   fields.Row({"trial", trial.name()});
   fields.Row(
@@ -79,12 +92,15 @@ Table TrialFields(const v1::Trial& trial) {
   fields.Row({"variant", VariantText(trial.variant())});
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
   if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
-  if (trial.has_timing()) AddTiming(trial.timing(), trial.finish_time(), &fields);
+  if (trial.has_timing()) AddTiming(trial.timing(), measured, &fields);
   if (trial.has_geometry()) AddGeometry(trial.geometry(), &fields);
   if (trial.has_resources()) {
     const v1::Resources& resources = trial.resources();
-    fields.Row({"resources", absl::StrFormat("%s, %d B spilled, %s shared", Counted(resources.registers(), "register"),
-                                             resources.spill_bytes(), Bytes(resources.shared_bytes()))});
+    const std::string shared = absl::StrCat(Bytes(resources.shared_bytes()), " shared");
+    fields.Row({"resources", RegistersKnown(resources)
+                                 ? absl::StrFormat("%s, %d B spilled, %s", Counted(resources.registers(), "register"),
+                                                   resources.spill_bytes(), shared)
+                                 : shared});
   }
   if (trial.has_accuracy()) AddAccuracy(trial.accuracy(), &fields);
   if (!trial.identical_to().empty()) fields.Row({"identical to", trial.identical_to()});

@@ -12,8 +12,16 @@ enum class TrialsOf { kOneProblem, kProblems };
 Table TrialTable(TrialsOf whose);
 void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table);
 
-// One trial, a line for each of its figures.
-Table TrialFields(const v1::Trial& trial);
+// One trial, a line for each of its figures. `measured` is when its time was taken: in a play-off after the trial.
+Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured);
+
+// Whether the compiler reported on the kernel (OpenCL's reports shared memory alone): every kernel has registers.
+bool RegistersKnown(const v1::Resources& resources);
+
+// Whether an answer's timing, accuracy and trial are those of another, the nearest, problem.
+bool IsOfNearest(const v1::GetBestResponse& answer);
+// That problem's text; empty when the server did not say.
+std::string NearestProblem(const v1::GetBestResponse& answer);
 
 // Of the play-off that promoted the incumbent; of its trial in those of earlier servers.
 const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::Status ReplaceFile(const std::string& path, absl::string_view contents) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return Failed("create", temporary);
+  if (fd < 0) return Failed("create a file beside", path);
   absl::Cleanup discard = [&] { unlink(temporary.c_str()); };
   {
     const absl::Cleanup close_it = [fd] { close(fd); };

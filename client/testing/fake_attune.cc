@@ -109,6 +109,16 @@ void FakeAttune::EndsWith(v1::Operation done) {
   const std::lock_guard lock(mutex_);
   ends_with_ = std::move(done);
 }
+void FakeAttune::HasOperation(v1::Operation operation) {
+  const std::lock_guard lock(mutex_);
+  operation_ = std::move(operation);
+}
+void FakeAttune::Answers(v1::Provenance provenance, const std::string& detail, double median_us) {
+  const std::lock_guard lock(mutex_);
+  provenance_ = provenance;
+  provenance_detail_ = detail;
+  median_us_ = median_us;
+}
 void FakeAttune::BreakWatches(int streams) {
   const std::lock_guard lock(mutex_);
   broken_watches_ = streams;
@@ -147,9 +157,14 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
   const v1::Trial trial = CannedTrial(1);
   *response->mutable_problem() = trial.problem();
   response->set_device_id("cuda:0");
-  response->set_provenance(v1::PROVENANCE_EXACT);
   *response->mutable_variant() = trial.variant();
   *response->mutable_timing() = trial.timing();
+  {
+    const std::lock_guard lock(mutex_);
+    response->set_provenance(provenance_);
+    response->set_provenance_detail(provenance_detail_);
+    if (median_us_ > 0) response->mutable_timing()->set_median_us(median_us_);
+  }
   *response->mutable_geometry() = trial.geometry();
   *response->mutable_accuracy() = trial.accuracy();
   response->set_trial(trial.name());

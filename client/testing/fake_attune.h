@@ -39,6 +39,10 @@ class FakeAttune : public v1::AttuneService::Service {
 
   // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
   void EndsWith(v1::Operation done);
+  // The one operation there is, beside the tuning that has ended.
+  void HasOperation(v1::Operation operation);
+  // Of GetBest from now on; `median_us` 0: the canned trial's.
+  void Answers(v1::Provenance provenance, const std::string& detail, double median_us = 0);
   // The next watch streams break with UNAVAILABLE after their first message.
   void BreakWatches(int streams);
   // Watches send the running state, call `on_watch` and then wait until the operation is cancelled or the call is.
@@ -93,6 +97,9 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::Operation operation_;          // the one there is
   std::condition_variable changed_;  // of operation_
   v1::Operation ends_with_;
+  v1::Provenance provenance_ = v1::PROVENANCE_EXACT;
+  std::string provenance_detail_;
+  double median_us_ = 0;  // 0: the canned trial's
   int broken_watches_ = 0;
   std::function<void()> on_watch_;
 };

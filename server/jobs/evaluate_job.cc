@@ -143,8 +143,8 @@ absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequ
                                                    const v1::Device& device) const {
   const absl::StatusOr<Question> question = QuestionOf(request, device, options_.host);
   if (!question.ok()) return question.status();
-  return JobTitle{absl::StrCat(request.pin() ? "serve " : "evaluate ", question->variant.ToText(), " for ",
-                               question->subject.problem_text, " on ", device.id()),
+  return JobTitle{absl::StrCat(request.pin() ? "serve " : "evaluate ", question->subject.problem_text, " on ",
+                               device.id(), ": ", question->variant.ToText()),
                   question->subject.problem_text};
 }
 

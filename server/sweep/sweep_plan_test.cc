@@ -177,5 +177,21 @@ TEST(SweepReportPage, SaysTotalsRowsAndRegressions) {
   EXPECT_THAT(report.markdown(), HasSubstr("| b2.h8.q512.d64.f16 | NEW | - | 12.8 | - |"));
 }
 
+TEST(SweepReportPage, HasNoControlCharacterOfOthersAndCountsOneAsOne) {
+  v1::SweepReport report;
+  report.set_title("n\x1b[31m2");
+  report.set_device_id("cuda:0");
+  v1::SweepReport::Row& row = *report.add_rows();
+  row.set_problem("b1.h1.q128.d64.f16");
+  row.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+  row.set_detail("one\ntwo\x07");
+  row.set_trials(1);
+  row.set_compiles(1);
+  Complete(report);
+  EXPECT_THAT(report.markdown(), HasSubstr("# n\\x1b[31m2\n"));
+  EXPECT_THAT(report.markdown(), HasSubstr("1 problem on cuda:0: 1 FAILED. 1 trial, 1 compile.\n"));
+  EXPECT_THAT(report.markdown(), HasSubstr("| one two\\x07 |\n"));
+}
+
 }  // namespace
 }  // namespace attune::sweep

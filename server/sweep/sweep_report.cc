@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "proto/attune/quote.h"
 
 namespace attune::sweep {
 namespace {
@@ -19,8 +20,12 @@ std::string Change(const v1::SweepReport::Row& row) {
   return absl::StrFormat("%+.1f %%", (row.after_us() / row.before_us() - 1) * 100);
 }
 
-// One cell: a bar or a line break would end it.
-std::string Cell(absl::string_view text) { return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}}); }
+// One cell: a bar or a line break would end it, and what others wrote may hold control characters.
+std::string Cell(absl::string_view text) { return Printable(absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}})); }
+
+std::string Counted(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
 
 }  // namespace
 
@@ -65,12 +70,12 @@ void Complete(v1::SweepReport& report) {
       absl::StrJoin(counts, ", ", [](std::string* out, const std::pair<const v1::SweepReport::Outcome, int>& count) {
         absl::StrAppend(out, count.second, " ", Word(count.first));
       });
-  report.set_markdown(
-      absl::StrCat("# ", report.title().empty() ? "Sweep" : report.title(), "\n\n", report.rows_size(), " problems on ",
-                   report.device_id(), ": ", summary.empty() ? "none done" : summary, ". ", trials, " trials, ",
-                   compiles, " compiles.\n\n",
-                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
-                   "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
+  report.set_markdown(absl::StrCat(
+      "# ", report.title().empty() ? "Sweep" : Printable(report.title()), "\n\n",
+      Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ", summary.empty() ? "none done" : summary,
+      ". ", Counted(trials, "trial"), ", ", Counted(compiles, "compile"), ".\n\n",
+      "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
+      "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
 }
 
 }  // namespace attune::sweep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from attune.values import (
     Incumbent,
     KernelFamily,
     Operation,
+    Provenance,
     Timing,
     Trial,
     Verdict,
@@ -126,7 +128,7 @@ def answer_html(answer: Answer) -> str:
         ("variant", answer.variant.text),
     ]
     if answer.timing:
-        fields.append(("time", _time(answer.timing)))
+        fields.append(("time", _answer_time(answer, answer.timing)))
     if answer.geometry:
         grid = answer.geometry
         fields.append(("grid", f"{grid.ctas} CTAs of {grid.threads_per_cta} threads, {grid.waves:.2f} waves"))
@@ -160,6 +162,14 @@ def host_html(host: Host) -> str:
         for status in host.backends
     ]
     return table_html(host.devices) + _table(("backend", f"attuned {host.server_version}"), states)
+
+
+def _answer_time(answer: Answer, timing: Timing) -> str:
+    if answer.provenance is not Provenance.NEAREST:
+        return _time(timing)
+    # "from b2.h8.q512.d64.f16", and more where the answer was kept
+    where = re.match(r"from (\S+?)(?=[;,\s]|$)", answer.provenance_detail)
+    return f"measured at {where[1] if where else 'the nearest problem'}: {timing.median_us:.2f} us"
 
 
 def _time(timing: Timing) -> str:

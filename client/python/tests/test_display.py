@@ -30,6 +30,13 @@ def test_an_answer_says_what_is_served_and_against_whom():
     assert "torch-sdpa-flash 82.40 us (2.00x)" in shown
 
 
+def test_the_nearest_problems_time_is_not_shown_as_the_answers():
+    nearest = answer(provenance=4, provenance_detail="from b1.h1.q61.d64.f16; the server's answer of noon")
+    shown = text(values.Answer.from_message(nearest)._repr_html_())
+    assert "measured at b1.h1.q61.d64.f16: 41.20 us" in shown
+    assert "interval" not in shown
+
+
 def test_an_answer_never_timed_shows_no_time():
     heuristic = message("GetBestResponse", problem=problem(), provenance=5, variant=VARIANT)
     assert " us" not in text(values.Answer.from_message(heuristic)._repr_html_())

@@ -12,6 +12,7 @@ from attune.cuda.device import Device
 from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
 from attune.cuda.launch import MORE_AT, PACK_TENSORS, Bound
+from attune.cuda.module import check_is_cudas
 from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
@@ -198,6 +199,7 @@ def load(answer: Answer, device: Any = None) -> Kernel:
     Raises FailedPrecondition: no CUDA driver or no cuda-bindings; InvalidArgument: no such device, no artifact, or an
     artifact that is not CUDA's; DataLoss: a damaged artifact; CudaError: code for another GPU.
     """
+    check_is_cudas(answer)
     return Kernel(answer, device_of(_device_index(device, driver())))
 
 

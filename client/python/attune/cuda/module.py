@@ -62,13 +62,18 @@ class Modules:
             )
 
 
-def _image(answer: Answer) -> bytes:
-    """The artifact as the driver takes it: a cubin, or PTX that ends in a zero byte."""
-    artifact = answer.artifact
+def check_is_cudas(answer: Answer) -> None:
+    """InvalidArgument for an answer of another back end, whatever is installed here."""
     if answer.device_id.startswith("opencl"):
         raise InvalidArgument(
             f"answer: device_id is '{answer.device_id}'; attune.load runs the artifacts of CUDA devices"
         )
+
+
+def _image(answer: Answer) -> bytes:
+    """The artifact as the driver takes it: a cubin, or PTX that ends in a zero byte."""
+    artifact = answer.artifact
+    check_is_cudas(answer)
     if not artifact:
         raise InvalidArgument(
             f"answer: artifact is missing (artifact_sha256 is '{answer.artifact_sha256}'); ask for it: "

@@ -36,7 +36,7 @@ class Answer(Value):
     provenance_detail: str  # "source of attention_wmma changed", "from b2.h8.q512.d64.f16"
     variant: Variant
     recipe: LaunchRecipe  # for the problem asked for
-    timing: Timing | None  # of the play-off it was promoted in; None with HEURISTIC
+    timing: Timing | None  # of the play-off it was promoted in; with NEAREST the near problem's; None with HEURISTIC
     geometry: Geometry | None
     accuracy: Accuracy | None
     artifact_sha256: str
