@@ -124,7 +124,8 @@ class Store {
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
                                                 absl::string_view expected_previous) = 0;
   // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
-  // the previous ones, with all in between taken out too. FailedPrecondition when it is none of them. `why` is told
+  // the previous ones, with all in between taken out too. NotFound when `to` is no incumbent of the problem,
+  // FailedPrecondition when it is the served one or was taken out before, or when there is none before. `why` is told
   // after the reason of those taken out.
   virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
                                                  v1::Policy policy, absl::string_view why, absl::string_view to) = 0;

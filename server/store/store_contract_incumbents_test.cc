@@ -182,13 +182,39 @@ TEST_P(IncumbentContract, RollsBackOnlyToOneThatWasServedBefore) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
   const std::string third = MustPromote(SampleTrial(32), second);
-  for (const std::string& to : {third, std::string("incumbents/99"), std::string("1")}) {
+  v1::Trial elsewhere = SampleTrial(64);
+  elsewhere.set_problem_text("b1.h1.q128.d64.f16");
+  const std::string others = MustPromote(elsewhere, "");
+  for (const std::string& to : {third, std::string("incumbents/99"), std::string("1"), others}) {
     const absl::Status status = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", to).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << to;
+    EXPECT_EQ(status.code(), to == third ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kNotFound) << to;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("to is '" + to + "'"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("allowed are " + second + ", " + first));
     EXPECT_EQ(Served()->name(), third);
     EXPECT_FALSE(Served()->rolled_back());
   }
+}
+
+TEST_P(IncumbentContract, SaysWhatIsWrongWithTheNamedOneAlsoWhenTheFirstIsServed) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const auto back_to = [this](const std::string& to) {
+    return store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", to).status();
+  };
+  EXPECT_EQ(back_to("incumbents/99").code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(back_to("incumbents/99").message()), HasSubstr("to is 'incumbents/99', which is no"));
+  EXPECT_EQ(back_to(first).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(back_to(first).message()), HasSubstr("to is '" + first + "', which is served already"));
+}
+
+TEST_P(IncumbentContract, OneThatWasRolledBackIsNotServedAgain) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string second = MustPromote(SampleTrial(128), first);
+  ASSERT_TRUE(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "wrong", "").ok());
+  const absl::Status status = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", second).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("was rolled back"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("`attune serve` pins its variant, "));
+  EXPECT_EQ(Served()->name(), first);
 }
 
 TEST_P(IncumbentContract, KeepsThePlayOffsTimingAndThePin) {

@@ -1,5 +1,6 @@
 #include "server/store/sqlite/incumbents.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 #include "server/store/checks.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
@@ -144,6 +147,40 @@ absl::StatusOr<int64_t> PreviousOf(Connection& connection, int64_t id, absl::str
       absl::StrCat(NameOf(id), " of ", whose, " is the first: there is none before it to go back to"));
 }
 
+// Those served before `id`, newest first.
+absl::StatusOr<std::vector<int64_t>> AllBefore(Connection& connection, int64_t id, absl::string_view whose) {
+  std::vector<int64_t> before;
+  while (true) {
+    const absl::StatusOr<int64_t> previous = PreviousOf(connection, before.empty() ? id : before.back(), whose);
+    if (absl::IsFailedPrecondition(previous.status())) return before;
+    if (!previous.ok()) return previous.status();
+    before.push_back(*previous);
+  }
+}
+
+// Why nothing goes back to `to`, which is none of `before`, the ones before `served`.
+absl::Status NoWayBack(Connection& connection, absl::string_view to, int64_t served, const std::vector<int64_t>& before,
+                       absl::string_view whose) {
+  const std::string allowed =
+      before.empty()
+          ? "there is none before it"
+          : absl::StrCat("allowed are ",
+                         absl::StrJoin(before, ", ", [](std::string* out, int64_t id) { out->append(NameOf(id)); }));
+  if (to == NameOf(served)) {
+    return absl::FailedPreconditionError(absl::StrCat("to is ", Quoted(to), ", which is served already; ", allowed));
+  }
+  const std::optional<int64_t> id = IdOf(kIncumbents, to);
+  const absl::StatusOr<v1::Incumbent> named = id.has_value() ? ById(connection, *id) : absl::NotFoundError("");
+  if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
+  if (!named.ok() || WordsOf(named->problem_text(), named->device_id(), named->policy()) != whose) {
+    return absl::NotFoundError(absl::StrCat("to is ", Quoted(to), ", which is no incumbent of ", whose, "; ",
+                                            NameOf(served), " is served, ", allowed));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("to is ", Quoted(to), ", which was rolled back and is not served again (", allowed,
+                   "); `attune serve` pins its variant, ", named->trial().variant().text()));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view problem_text,
@@ -155,22 +192,21 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
     return absl::FailedPreconditionError(
         absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent to roll back"));
   }
-  int64_t id = **served;
-  std::vector<std::string> passed;
-  do {
-    absl::StatusOr<int64_t> previous = PreviousOf(connection, id, WordsOf(problem_text, device_id, policy));
-    if (!previous.ok() && !passed.empty()) {  // then `to` is none of them
-      return absl::FailedPreconditionError(
-          absl::StrCat("to is '", to, "', which was not served before ", NameOf(**served), " of ",
-                       WordsOf(problem_text, device_id, policy), "; allowed are ", absl::StrJoin(passed, ", ")));
-    }
-    if (!previous.ok()) return previous.status();
+  const std::string whose = WordsOf(problem_text, device_id, policy);
+  const absl::StatusOr<std::vector<int64_t>> before = AllBefore(connection, **served, whose);
+  if (!before.ok()) return before.status();
+  if (to.empty() && before->empty()) return PreviousOf(connection, **served, whose).status();
+  const auto is_meant = [to](int64_t id) { return to.empty() || NameOf(id) == to; };
+  const auto target = std::find_if(before->begin(), before->end(), is_meant);
+  if (target == before->end()) return NoWayBack(connection, to, **served, *before, whose);
+  std::vector<int64_t> passed(before->begin(), target);
+  passed.push_back(**served);
+  for (const int64_t id : passed) {
     absl::Status status =
         Statement(connection, "UPDATE incumbents SET served = 0, rolled_back_why = ? WHERE id = ?").Bind(why, id).Run();
     if (!status.ok()) return status;
-    id = *previous;
-    passed.push_back(NameOf(id));
-  } while (!to.empty() && NameOf(id) != to);
+  }
+  const int64_t id = *target;
   if (absl::Status status = SetServed(connection, id, true); !status.ok()) return status;
   return ById(connection, id);
 }
