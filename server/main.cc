@@ -3,11 +3,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -195,18 +197,19 @@ supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {
   return options;
 }
 
-// What this host has, of the devices that --devices names.
-absl::StatusOr<supervisor::HostDescription> Probe(const Settings& settings, const supervisor::WorkerOptions& options) {
-  absl::StatusOr<supervisor::HostDescription> host = supervisor::ProbeHost(options);
-  if (!host.ok() || settings.devices.empty()) return host;
-  const auto is_here = [&host](const std::string& id) {
-    return std::any_of(host->devices.begin(), host->devices.end(),
-                       [&id](const v1::Device& device) { return device.id() == id; });
-  };
-  for (const std::string& id : settings.devices) {
-    if (!is_here(id)) LogWarning("--devices names one that this host does not have", {{"device", id}});
+// Warns of devices that --devices names and this host does not have.
+void WarnOfUnknownDevices(const Settings& settings, const supervisor::HostDescription& host) {
+  std::set<std::string> here;
+  for (const v1::Device& device : host.devices) here.insert(device.id());
+  for (const std::string& id : UnknownDevices(settings, here)) {
+    LogWarning("--devices names one that this host does not have", {{"device", id}});
   }
-  std::erase_if(host->devices, [&settings](const v1::Device& device) {
+}
+
+// `host` with those of its devices that --devices names.
+supervisor::HostDescription Chosen(const Settings& settings, supervisor::HostDescription host) {
+  if (settings.devices.empty()) return host;
+  std::erase_if(host.devices, [&settings](const v1::Device& device) {
     return std::find(settings.devices.begin(), settings.devices.end(), device.id()) == settings.devices.end();
   });
   return host;
@@ -289,7 +292,7 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, cons
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(settings.listen, *std::move(remembered), options, families, store, backups);
+  auto front = Serve(settings.listen, Chosen(settings, *std::move(remembered)), options, families, store, backups);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -312,12 +315,13 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups);
   if (!front.ok()) return front.status();
-  const absl::StatusOr<supervisor::HostDescription> probed = Probe(settings, options);
+  const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
   }
   // Without a probe there is no device to work on; look-ups go on as they were.
-  const supervisor::HostDescription host = probed.ok() ? *probed : supervisor::HostDescription();
+  if (probed.ok()) WarnOfUnknownDevices(settings, *probed);
+  const supervisor::HostDescription host = probed.ok() ? Chosen(settings, *probed) : supervisor::HostDescription();
   LogHost(host);
   if (*front == nullptr || (probed.ok() && !supervisor::SameHost((*front)->described, host))) {
     std::vector<std::string> addresses = settings.listen;
@@ -332,7 +336,7 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {
-    if (absl::Status kept = store::ReplaceFile(host_file, supervisor::WriteHost(host)); !kept.ok()) {
+    if (absl::Status kept = store::ReplaceFile(host_file, supervisor::WriteHost(*probed)); !kept.ok()) {
       LogWarning("the next start may probe before it serves", {{"reason", kept.message()}});
     }
   }
@@ -390,6 +394,22 @@ int RestoreStore(const std::string& backup, const std::string& data_dir) {
   return 0;
 }
 
+bool CheckAll(const Settings& settings, const Checks& checks) {
+  const auto probe = [&settings] {
+    SetLogLevel(LogLevel::kError);  // the report is what is asked for
+    return supervisor::ProbeHost(OptionsOfWorkers(settings));
+  };
+  return Check(settings, checks, probe, std::cout);
+}
+
+// abseil names every flag that it cannot parse and then ends the process: --check still says what else is wrong.
+bool flags_parsed = false;
+void CheckWhatWasParsed() {
+  const std::string what = absl::GetFlag(FLAGS_check);
+  if (flags_parsed || what.empty()) return;
+  if (const absl::StatusOr<Checks> checks = ParseChecks(what); checks.ok()) CheckAll(SettingsOfFlags(), *checks);
+}
+
 }  // namespace
 }  // namespace attune
 
@@ -410,7 +430,9 @@ int main(int argc, char** argv) {
   for (char*& argument : arguments) {
     if (absl::string_view(argument) == "--check") argument = check_all.data();
   }
+  std::atexit(attune::CheckWhatWasParsed);
   const std::vector<char*> rest = absl::ParseCommandLine(argc, arguments.data());
+  attune::flags_parsed = true;
   if (rest.size() > 1) {
     std::cerr << "attuned: unexpected argument " << attune::Quoted(rest[1]) << "; `attuned --help` lists the flags\n";
     return 2;
@@ -418,7 +440,7 @@ int main(int argc, char** argv) {
   const attune::Settings settings = attune::SettingsOfFlags();
   if (const std::string what = absl::GetFlag(FLAGS_check); !what.empty()) {
     const absl::StatusOr<attune::Checks> checks = attune::ParseChecks(what);
-    if (checks.ok()) return attune::Check(settings, *checks, std::cout) ? 0 : 1;
+    if (checks.ok()) return attune::CheckAll(settings, *checks) ? 0 : 1;
     std::cerr << "attuned: " << checks.status().message() << "\n";
     return 2;
   }

@@ -1,6 +1,14 @@
 #include "server/daemon/check.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +32,40 @@ bool Report(std::ostream& report, absl::string_view part, const std::string& sum
   return mistakes.empty();
 }
 
+// Empty when a daemon could make the directory and write to it. Leaves nothing behind.
+std::string WhyNotMade(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path nearest = std::filesystem::absolute(path, error).lexically_normal();
+  while (!std::filesystem::exists(nearest, error) && nearest.has_relative_path()) nearest = nearest.parent_path();
+  std::string probe = (nearest / ".attune-check-XXXXXX").string();
+  if (mkdtemp(probe.data()) != nullptr) {
+    rmdir(probe.c_str());
+    return "";
+  }
+  return absl::StrCat("cannot make directory ", Quoted(path), ": nothing can be made in ", Quoted(nearest.string()),
+                      ", ", std::strerror(errno));
+}
+
+std::vector<std::string> MistakesInFlags(const Settings& settings, const ProbeForCheck& probe) {
+  std::vector<std::string> mistakes = MistakesIn(settings);
+  if (const std::string why = WhyNotMade(settings.lock_dir); !why.empty()) {
+    mistakes.push_back(absl::StrCat("--lock_dir: ", why));
+  }
+  if (settings.devices.empty()) return mistakes;
+  const absl::StatusOr<supervisor::HostDescription> host = probe();
+  if (!host.ok()) {
+    mistakes.push_back(absl::StrCat("--devices: the host could not be probed: ", host.status().message()));
+    return mistakes;
+  }
+  std::set<std::string> here;
+  for (const v1::Device& device : host->devices) here.insert(device.id());
+  for (const std::string& id : UnknownDevices(settings, here)) {
+    mistakes.push_back(absl::StrCat("--devices has ", Quoted(id), "; this host has ",
+                                    here.empty() ? "none" : absl::StrJoin(here, ", ")));
+  }
+  return mistakes;
+}
+
 bool CheckManifests(const Settings& settings, std::ostream& report) {
   const space::LoadedFamilies loaded = space::LoadEveryFamily(settings.kernels_dir);
   std::vector<std::string> mistakes;
@@ -43,6 +85,8 @@ bool CheckTheStore(const Settings& settings, std::ostream& report) {
   if (!found.ok()) return Report(report, "store", settings.data_dir, {std::string(found.status().message())});
   std::string summary = absl::StrCat(settings.data_dir, ", ");
   if (!found->exists) {
+    const std::string impediment = WhyNotMade(settings.data_dir);
+    if (!impediment.empty()) return Report(report, "store", settings.data_dir, {impediment});
     absl::StrAppend(&summary, "to be made");
   } else if (!found->in_use.empty()) {
     absl::StrAppend(&summary, "not looked into: ", found->in_use);
@@ -74,9 +118,9 @@ absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
   return checks;
 }
 
-bool Check(const Settings& settings, const Checks& checks, std::ostream& report) {
+bool Check(const Settings& settings, const Checks& checks, const ProbeForCheck& probe, std::ostream& report) {
   bool good = true;
-  if (checks.flags) good = Report(report, "flags", "", MistakesIn(settings)) && good;
+  if (checks.flags) good = Report(report, "flags", "", MistakesInFlags(settings, probe)) && good;
   if (checks.manifests) good = CheckManifests(settings, report) && good;
   if (checks.store) good = CheckTheStore(settings, report) && good;
   return good;

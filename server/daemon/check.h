@@ -2,11 +2,13 @@
 #ifndef ATTUNE_SERVER_DAEMON_CHECK_H_
 #define ATTUNE_SERVER_DAEMON_CHECK_H_
 
+#include <functional>
 #include <ostream>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/daemon/settings.h"
+#include "server/supervisor/probe.h"
 
 namespace attune {
 
@@ -20,8 +22,10 @@ struct Checks {
 absl::StatusOr<Checks> ParseChecks(absl::string_view text);
 
 // Writes a report, each finding on a line of its own: all of them, not the first. Whether nothing is wrong. Changes
-// nothing. `settings` as the daemon would run with, defaults included.
-bool Check(const Settings& settings, const Checks& checks, std::ostream& report);
+// nothing. `settings` as the daemon would run with, defaults included. `probe` says what this host has; it is asked
+// only when --devices names something.
+using ProbeForCheck = std::function<absl::StatusOr<supervisor::HostDescription>()>;
+bool Check(const Settings& settings, const Checks& checks, const ProbeForCheck& probe, std::ostream& report);
 
 }  // namespace attune
 

@@ -26,18 +26,26 @@ class CheckTest : public ::testing::Test {
     settings_.data_dir = families_.root() + "/data";
     settings_.kernels_dir = {families_.root()};
     settings_.compile_timeout = settings_.trial_timeout = absl::Seconds(10);
+    settings_.lock_dir = families_.root() + "/locks";
     settings_.log_format = "text";
     settings_.log_level = "info";
   }
   bool Passes(const char* what = "all") {
     std::ostringstream report;
-    const bool good = Check(settings_, *ParseChecks(what), report);
+    const auto probe = [this]() -> absl::StatusOr<supervisor::HostDescription> {
+      if (!probed_.ok()) return probed_;
+      supervisor::HostDescription host;
+      host.devices.emplace_back().set_id("cuda:0");
+      return host;
+    };
+    const bool good = Check(settings_, *ParseChecks(what), probe, report);
     report_ = report.str();
     return good;
   }
 
   space::TestingFamilies families_;
   Settings settings_;
+  absl::Status probed_;
   std::string report_;
 };
 
@@ -60,6 +68,33 @@ TEST_F(CheckTest, NamesEveryMistakeOfEveryPart) {
         "store      ok: "}) {
     EXPECT_THAT(report_, HasSubstr(mistake));
   }
+}
+
+TEST_F(CheckTest, NamesADeviceThatTheHostDoesNotHave) {
+  settings_.devices = {"cuda:0"};
+  EXPECT_TRUE(Passes("flags"));
+  settings_.devices = {"cuda:0", "foo:0"};
+  EXPECT_FALSE(Passes("flags"));
+  EXPECT_THAT(report_, HasSubstr("  --devices has 'foo:0'; this host has cuda:0\n"));
+  probed_ = absl::UnavailableError("no worker");
+  EXPECT_FALSE(Passes("flags"));
+  EXPECT_THAT(report_, HasSubstr("  --devices: the host could not be probed: no worker\n"));
+}
+
+TEST_F(CheckTest, NamesALockDirectoryThatEveryUserMayWriteTo) {
+  std::filesystem::create_directories(settings_.lock_dir);
+  std::filesystem::permissions(settings_.lock_dir, std::filesystem::perms(0777));
+  EXPECT_FALSE(Passes("flags"));
+  EXPECT_THAT(report_, HasSubstr("  --lock_dir '" + settings_.lock_dir + "' may be written to by every user"));
+}
+
+TEST_F(CheckTest, NamesDirectoriesThatCannotBeMade) {
+  families_.Write("file", "");
+  settings_.data_dir = families_.root() + "/file/data";
+  settings_.lock_dir = "/proc/attune/locks";
+  EXPECT_FALSE(Passes());
+  EXPECT_THAT(report_, HasSubstr("  --lock_dir: cannot make directory '/proc/attune/locks': nothing can be made in"));
+  EXPECT_THAT(report_, HasSubstr("store      WRONG: " + settings_.data_dir + "\n  "));
 }
 
 TEST_F(CheckTest, LooksOnlyAtWhatItIsAskedTo) {

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/attune/quote.h"
 #include "server/base/device_profile.h"
+#include "server/base/lock_directory.h"
 #include "server/service/listen_address.h"
 
 namespace attune {
@@ -27,6 +28,8 @@ class Mistakes {
   void Add(absl::string_view flag, const What&... what) {
     all_.push_back(absl::StrCat("--", flag, what...));
   }
+  // One that begins with the flag's name.
+  void AddText(absl::string_view text) { all_.push_back(absl::StrCat("--", text)); }
   void Duration(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most) {
     if (value >= least && value <= most) return;
     Add(flag, " is ", absl::FormatDuration(value), "; allowed are ", absl::FormatDuration(least), " to ",
@@ -59,6 +62,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   for (const std::string& device : settings.devices) {
     if (device.empty()) mistakes.Add("devices", " has an empty name; give ids such as cuda:0, comma-separated");
   }
+  if (absl::Status status = CheckLockDirectory(settings.lock_dir); !status.ok()) mistakes.AddText(status.message());
   if (!settings.worker.empty() && access(settings.worker.c_str(), X_OK) != 0) {
     mistakes.Add("worker", " is ", Quoted(settings.worker), ", which is no executable file");
   }
@@ -77,6 +81,14 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();
+}
+
+std::vector<std::string> UnknownDevices(const Settings& settings, const std::set<std::string>& here) {
+  std::vector<std::string> unknown;
+  for (const std::string& id : settings.devices) {
+    if (!here.contains(id)) unknown.push_back(id);
+  }
+  return unknown;
 }
 
 std::string DefaultLockDir(const std::string& data_dir) {

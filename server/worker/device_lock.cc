@@ -12,6 +12,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/lock_directory.h"
 
 namespace attune::worker {
 namespace {
@@ -44,16 +45,11 @@ absl::StatusOr<int> OpenDirectory(const std::string& path) {
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open lock_dir '", path, "'"));
   struct stat info = {};
   fstat(fd, &info);
-  const bool ours = info.st_uid == geteuid() || info.st_uid == 0;
-  if (ours && (info.st_mode & S_IWOTH) == 0) return fd;
-  close(fd);
-  if (!ours) {
-    return absl::FailedPreconditionError(absl::StrCat("lock_dir '", path, "' belongs to user ", info.st_uid,
-                                                      "; it must belong to user ", geteuid(), " or to root"));
+  if (absl::Status status = JudgeLockDirectory(path, info); !status.ok()) {
+    close(fd);
+    return status;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("lock_dir '", path, "' may be written to by every user, each of whom could block the device; ",
-                   "name one that only its owner and group may write to"));
+  return fd;
 }
 
 // "process 12", or what can be said of one that this process cannot see; empty when nobody holds it any more.
