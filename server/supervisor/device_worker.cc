@@ -36,6 +36,10 @@ class DeviceWorkerImpl : public DeviceWorker {
 
   const v1::Device& device() const override { return device_; }
 
+  absl::Status Open() override {
+    return InTurn([&]() -> absl::Status { return Connect(); });
+  }
+
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& prepare) override {
     return InTurn([&]() -> absl::StatusOr<worker::v1::PrepareResponse> {
       // Until this one succeeds there is nothing that a trial could rightly run on.

@@ -21,6 +21,8 @@ class DeviceWorker {
  public:
   virtual ~DeviceWorker() = default;
   virtual const v1::Device& device() const = 0;
+  // Starts the worker if there is none. FailedPrecondition when another process holds the device.
+  virtual absl::Status Open() = 0;
   virtual absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) = 0;

@@ -53,6 +53,17 @@ auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call cal
   return result;
 }
 
+absl::Status DeviceUse::OpenIfFree() {
+  if (!ticket_.TryBegin()) return absl::OkStatus();
+  const absl::Status open = slot_.worker_->Open();
+  ticket_.End();
+  return open;
+}
+
+absl::Status DeviceUse::Await() {
+  return InTurn(false, Always, [] { return absl::OkStatus(); });
+}
+
 absl::Status DeviceUse::Prepare() {
   return InTurn(true, Always, [] { return absl::OkStatus(); });
 }

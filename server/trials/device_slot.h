@@ -43,6 +43,11 @@ class DeviceUse {
   // What Trial and PlayOff need to hold; prepares at the next of them.
   void Use(worker::v1::PrepareRequest request);
 
+  // What keeps the device from this daemon altogether, such as another daemon that holds it. OK, and nothing is done,
+  // while another job uses it. Waits for nobody.
+  absl::Status OpenIfFree();
+  // Waits for the turn and does nothing with it.
+  absl::Status Await();
   // Waits for the turn and prepares now, so that what it costs is seen apart.
   absl::Status Prepare();
   // `wanted` is asked once the job's turn has come; Aborted, with nothing run, when it says no.

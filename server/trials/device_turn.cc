@@ -28,10 +28,21 @@ bool DeviceTurn::Ticket::Begin(const std::stop_token& stop) {
     return !turn_.busy_ && place.position == 0;
   });
   if (stop.stop_requested()) return false;
+  BeginLocked();
+  return true;
+}
+
+bool DeviceTurn::Ticket::TryBegin() {
+  const std::lock_guard<std::mutex> lock(turn_.mutex_);
+  if (turn_.busy_ || PlaceLocked().position > 0) return false;
+  BeginLocked();
+  return true;
+}
+
+void DeviceTurn::Ticket::BeginLocked() {
   turn_.busy_ = true;
   turn_.used_ = true;
   turn_.calling_ = rank_;
-  return true;
 }
 
 QueuePlace DeviceTurn::Ticket::PlaceLocked() const {

@@ -39,9 +39,12 @@ class DeviceTurn {
     // Blocks until it is this ticket's turn and the device is free. False when `stop` was requested first; then there
     // is nothing to End.
     bool Begin(const std::stop_token& stop);
+    // Only if that is so now.
+    bool TryBegin();
     void End();
 
    private:
+    void BeginLocked();
     QueuePlace PlaceLocked() const;
 
     DeviceTurn& turn_;

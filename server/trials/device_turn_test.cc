@@ -121,6 +121,18 @@ TEST(DeviceTurn, AStopEndsTheWait) {
   EXPECT_FALSE(waiting.get());
 }
 
+TEST(DeviceTurn, TryBeginWaitsForNobody) {
+  DeviceTurn turn;
+  DeviceTurn::Ticket first(turn, Priority::kBackground);
+  DeviceTurn::Ticket second(turn, Priority::kBackground);
+  EXPECT_FALSE(second.TryBegin()) << "the first goes before it";
+  EXPECT_TRUE(first.TryBegin());
+  EXPECT_FALSE(first.TryBegin()) << "it is on the device";
+  first.End();
+  EXPECT_TRUE(first.TryBegin());
+  first.End();
+}
+
 TEST(DeviceTurn, IdleBeginsOnceNobodyHoldsATicketAfterUse) {
   DeviceTurn turn;
   auto idle = std::async(std::launch::async, [&] { return turn.BeginIdle(absl::Milliseconds(1), kNever); });

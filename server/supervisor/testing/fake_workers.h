@@ -181,7 +181,13 @@ class FakeDeviceWorker : public DeviceWorker {
     return count;
   }
 
+  void set_open(absl::Status open) { open_ = std::move(open); }
+
   const v1::Device& device() const override { return device_; }
+  absl::Status Open() override {
+    const Call call(this);
+    return open_;
+  }
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request) override {
     const Call call(this);
     absl::StatusOr<Problem> problem = FromProto(request.problem());
@@ -227,6 +233,7 @@ class FakeDeviceWorker : public DeviceWorker {
   }
 
   v1::Device device_;
+  absl::Status open_;
   Us us_ = [](const worker::v1::Candidate&) { return 100.0; };
   Trying trial_;
   Playing play_off_;
