@@ -83,7 +83,8 @@ class Explainer {
     if (geometry.ctas() < sms) {
       const double idle = 1 - static_cast<double>(geometry.ctas()) / static_cast<double>(sms);
       Add(idle, Response::BOUND_GRID,
-          absl::StrFormat("%d CTAs on %d SMs: %.0f %% of the chip idle", geometry.ctas(), sms, idle * 100),
+          absl::StrFormat("%d CTA%s on %d SMs: %.0f %% of the chip idle", geometry.ctas(),
+                          geometry.ctas() == 1 ? "" : "s", sms, idle * 100),
           GridAdvice(sms));
     } else if (geometry.waves() > 1) {
       const double rounds = std::ceil(geometry.waves());

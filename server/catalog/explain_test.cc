@@ -58,6 +58,12 @@ TEST(Explain, AGridSmallerThanTheChipWeighsMost) {
   EXPECT_EQ(response.findings(0).advice(), "raise KV_SPLITS from 1 towards 17");
 }
 
+TEST(Explain, OneCtaIsNotMany) {
+  const Response response = Explain(Trial("b1.h1.q64.d64.f16", 10, 1), H200(), 1.5);
+  ASSERT_NE(Find(response, Response::BOUND_GRID), nullptr);
+  EXPECT_EQ(Find(response, Response::BOUND_GRID)->text(), "1 CTA on 132 SMs: 99 % of the chip idle");
+}
+
 TEST(Explain, SmallRatesHaveAFigureToo) {
   v1::Device cpu = H200();
   cpu.set_compute_capability(0);
