@@ -287,7 +287,7 @@ TEST_F(CliTest, ADryRunSaysWhatASweepWouldDo) {
   EXPECT_EQ(Run({"sweep", file, "--dry-run"}), 0);
   EXPECT_THAT(out, HasSubstr("tune again"));
   EXPECT_THAT(out, HasSubstr("1 problem on cuda:0: 56 trials to run, at most 14 compiles, 0 incumbents to time again; "
-                             "the trials take about 1 min 11 s\n"));
+                             "together about 1 min 11 s\n"));
   EXPECT_EQ(fake.calls("Sweep"), 0);
   EXPECT_EQ(Run({"sweep", file, "--dry-run", "--format=json"}), 0);
   EXPECT_EQ(JsonLines()[0]["estimate_s"], 71);

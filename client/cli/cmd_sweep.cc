@@ -51,12 +51,12 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
                absl::StrCat(row.compiles()), row.reason().empty() ? Cell(what) : Cell(row.reason(), Color::kYellow)});
   }
   session.Print(table);
-  session.Print(absl::StrCat(
-      "\n", Counted(plan->rows_size(), "problem"), " on ", plan->device_id(), ": ", Counted(plan->trials(), "trial"),
-      " to run, at most ", Counted(plan->compiles(), "compile"), ", ", Counted(retimed, "incumbent"),
-      " to time again; ",
-      plan->has_estimate() ? absl::StrCat("the trials take about ", DurationText(FromProto(plan->estimate())))
-                           : "no estimate, as nothing has been tried on this device yet"));
+  session.Print(
+      absl::StrCat("\n", Counted(plan->rows_size(), "problem"), " on ", plan->device_id(), ": ",
+                   Counted(plan->trials(), "trial"), " to run, at most ", Counted(plan->compiles(), "compile"), ", ",
+                   Counted(retimed, "incumbent"), " to time again; ",
+                   plan->has_estimate() ? absl::StrCat("together about ", DurationText(FromProto(plan->estimate())))
+                                        : "no estimate, as nothing has been tried on this device yet"));
   return ExitCode::kOk;
 }
 

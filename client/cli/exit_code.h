@@ -14,6 +14,7 @@ enum class ExitCode {
   kUnreachable = 4,      // no server answered in time
   kRegression = 5,       // a sweep found one, or evaluate says REVERT
   kOperationFailed = 6,  // the operation failed or was cancelled, or a row of a sweep failed
+  kOutOfTime = 7,        // a sweep's total time ended before most of its problems
   kInterrupted = 130,    // Ctrl-C; the operation goes on
 };
 

@@ -150,6 +150,27 @@ TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {
   EXPECT_EQ(Run({"sweep", ::testing::TempDir() + "/f.textproto"}), 6);
 }
 
+TEST_F(FollowTest, ASweepThatSkippedMostIsNoSuccess) {
+  ASSERT_TRUE(ReplaceFile(::testing::TempDir() + "/s.textproto", "shapes { problem: \"b1.h1.q1.d64.f16\" }").ok());
+  v1::Operation sweep = attune::testing::EndedSweep(false);
+  const v1::SweepReport::Row done = sweep.sweep().rows(0);
+  v1::SweepReport& report = *sweep.mutable_sweep();
+  report.clear_rows();
+  for (const auto outcome : {v1::SweepReport::OUTCOME_SAME, v1::SweepReport::OUTCOME_SKIPPED}) {
+    v1::SweepReport::Row& row = *report.add_rows() = done;
+    row.set_outcome(outcome);
+  }
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"sweep", ::testing::TempDir() + "/s.textproto"}), 0) << "half of them";
+  EXPECT_THAT(err, HasSubstr("1 of 2 problems SKIPPED: the sweep's total time was spent"));
+  report.mutable_rows(0)->set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"watch", "7"}), 7);
+  report.mutable_rows(0)->set_outcome(v1::SweepReport::OUTCOME_FAILED);
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"watch", "7"}), 6);
+}
+
 TEST_F(FollowTest, CtrlCAwayFromATerminalDetaches) {
   PressWhenWatching();
   EXPECT_EQ(Run({"tune", problem}), 130);

@@ -69,6 +69,11 @@ Color ColorOf(v1::SweepReport::Outcome outcome) {
   }
 }
 
+int64_t CountOf(v1::SweepReport::Outcome outcome, const v1::SweepReport& report) {
+  return std::count_if(report.rows().begin(), report.rows().end(),
+                       [outcome](const auto& row) { return row.outcome() == outcome; });
+}
+
 std::string Change(const v1::SweepReport::Row& row) {
   return row.before_us() > 0 && row.after_us() > 0 ? Speedup(row.before_us() / row.after_us()) : "";
 }
@@ -106,10 +111,14 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                                Counted(report.trials(), "trial"), ", ", Counted(report.compiles(), "compile"), "; ",
                                report.regression() ? "REGRESSION" : "no regression"));
   }
+  const int64_t skipped = CountOf(v1::SweepReport::OUTCOME_SKIPPED, report);
+  if (skipped > 0) {
+    session.Note(absl::StrCat("attune: ", skipped, " of ", Counted(report.rows_size(), "problem"),
+                              " SKIPPED: the sweep's total time was spent; raise budget.total_time or sweep fewer"));
+  }
   if (report.regression()) return ExitCode::kRegression;
-  const bool failed = std::any_of(report.rows().begin(), report.rows().end(),
-                                  [](const auto& row) { return row.outcome() == v1::SweepReport::OUTCOME_FAILED; });
-  return failed ? ExitCode::kOperationFailed : ExitCode::kOk;
+  if (CountOf(v1::SweepReport::OUTCOME_FAILED, report) > 0) return ExitCode::kOperationFailed;
+  return 2 * skipped > report.rows_size() ? ExitCode::kOutOfTime : ExitCode::kOk;
 }
 
 std::string Name(const v1::Operation& operation) {

@@ -1,6 +1,7 @@
 #include "server/sweep/plan_sweep.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -70,6 +71,7 @@ absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const
   if (!problems.ok()) return problems.status();
   v1::PlanSweepResponse response;
   response.set_device_id(device->id());
+  int64_t retimed = 0;  // incumbents, each checked and timed as in a trial
   const absl::Duration begin = clock();
   for (const Problem& problem : *problems) {
     if (stopped && stopped()) return absl::CancelledError("stopped");
@@ -84,11 +86,12 @@ absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const
     response.set_known(response.known() + row->known());
     response.set_trials(response.trials() + row->trials());
     response.set_compiles(response.compiles() + row->compiles());
+    if (row->tuned() && row->trials() == 0 && row->reason().empty()) ++retimed;
     *response.add_rows() = *row;
   }
   const absl::StatusOr<absl::Duration> each = catalog::RecentTrialTime(*device, store);
   if (!each.ok()) return each.status();
-  if (*each > absl::ZeroDuration()) SetDuration(*each * response.trials(), response.mutable_estimate());
+  if (*each > absl::ZeroDuration()) SetDuration(*each * (response.trials() + retimed), response.mutable_estimate());
   return response;
 }
 

@@ -72,17 +72,23 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
   report.set_device_id(run.slot.device().id());
   std::set<std::string> done;
   for (const Row& row : report.rows()) done.insert(row.problem());
+  const absl::Duration most = TotalTime(plan);
   SweepProgress progress(run.job.progress, static_cast<int64_t>(problems->size()), report.rows_size(), clock_);
   const trials::Job job{run.job.name, run.job.priority, run.job.stop, run.job.waiter, progress};
 
+  // What it waits for jobs ahead of it is none of its time.
+  const absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await();
+  if (!turn.ok()) return turn;
   const absl::Duration begin = clock_();
   for (const Problem& problem : *problems) {
     const std::string text = ToText(problem);
     if (done.contains(text)) continue;
     if (job.stop.stop_requested()) return absl::CancelledError("stopped");
     progress.Begin(text);
-    absl::StatusOr<Row> row = RowOf(text, v1::SweepReport::OUTCOME_SKIPPED, "the sweep's total time was spent");
-    if (clock_() - begin < TotalTime(plan)) row = RowFor(problem, plan, means_, run.slot, job);
+    absl::StatusOr<Row> row =
+        RowOf(text, v1::SweepReport::OUTCOME_SKIPPED,
+              absl::StrCat("the sweep's total time, ", absl::FormatDuration(most), ", was spent"));
+    if (clock_() - begin < most) row = RowFor(problem, plan, means_, run.slot, job);
     if (!row.ok()) return row.status();
     *report.add_rows() = *std::move(row);
     progress.End();
@@ -91,7 +97,11 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
     if (!saved.ok()) return saved;
   }
   progress.Change([](v1::OperationProgress& now) { now.Clear(); });
-  return [report](v1::Operation& operation) { *operation.mutable_sweep() = report; };
+  return [report](v1::Operation& operation) {
+    *operation.mutable_sweep() = report;
+    const std::string skipped = WordsOfSkipped(report);
+    if (!skipped.empty()) operation.mutable_progress()->set_message(skipped);
+  };
 }
 
 }  // namespace attune::sweep

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
@@ -51,7 +52,8 @@ class SweepProblem {
     const search::Candidate& served = candidates->all[*index];
     absl::Status status = Judge({served, served.known.value_or(before_.trial())}, std::nullopt);
     if (!status.ok()) return status;
-    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster();
+    row_.set_detail(judged_);
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster(before_);
     if (!status.ok()) return status;
     return std::move(row_);
   }
@@ -74,16 +76,26 @@ class SweepProblem {
       return std::move(row_);
     }
     const v1::Trial& winner = outcome->result.winner();
+    const std::string why = absl::StrCat(reason, "; ", outcome->result.decision());
+    row_.set_detail(why);
+    const bool other = winner.variant().text() != before_.trial().variant().text();
+    if (outcome->result.promoted() && other && row_.after_us() < row_.before_us()) {
+      row_.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+      return std::move(row_);
+    }
     absl::StatusOr<space::Variant> variant = space::ParseVariant(winner.variant().text(), means_.host.families);
     if (!variant.ok()) return variant.status();
     absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), spec_.subject);
     if (!candidate.ok()) return candidate.status();
-    if (absl::Status status = Judge({*std::move(candidate), winner}, winner.timing()); !status.ok()) return status;
-    const bool other = winner.variant().text() != before_.trial().variant().text();
-    if (outcome->result.promoted() && other && row_.outcome() != v1::SweepReport::OUTCOME_SLOWER) {
-      row_.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+    absl::Status status = Judge({*std::move(candidate), winner}, winner.timing());
+    if (!status.ok()) return status;
+    row_.set_detail(judged_.empty() ? why : absl::StrCat(why, "; ", judged_));
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) {
+      status = PromoteFaster(outcome->result.incumbent());
+    } else if (row_.outcome() == v1::SweepReport::OUTCOME_AMBIGUOUS) {
+      row_.set_after_us(winner.timing().median_us());  // as decided: the cycles have settled nothing
     }
-    row_.set_detail(absl::StrCat(reason, "; ", outcome->result.decision()));
+    if (!status.ok()) return status;
     return std::move(row_);
   }
 
@@ -99,7 +111,8 @@ class SweepProblem {
     return outcome;
   }
 
-  // Times a variant in cycles against the incumbent's stored time until they say what has become of it.
+  // Times a variant in cycles against the incumbent's stored time until they say what has become of it: the row's
+  // outcome and time, and judged_.
   absl::Status Judge(const promotion::Contestant& contestant, std::optional<v1::Timing> first) {
     const v1::Timing& before = catalog::ServedTiming(before_);
     std::vector<Reading> readings;
@@ -123,8 +136,7 @@ class SweepProblem {
       row_.set_variant(latest_.variant().text());
       if (!trials::Timed(latest_)) {
         row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
-        row_.set_detail(
-            absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail()));
+        judged_ = absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail());
         return absl::OkStatus();
       }
       fresh_seed = 0;  // one check a night
@@ -132,14 +144,15 @@ class SweepProblem {
       readings.push_back(Read(before, latest_.timing(), RegressionOf(plan_)));
       if (const auto outcome = Settle(readings); outcome.has_value()) {
         row_.set_outcome(*outcome);
-        row_.set_detail(absl::StrCat("re-timed in ", readings.size(), readings.size() == 1 ? " cycle" : " cycles"));
+        judged_ = absl::StrFormat("re-timed in %d cycle%s, the last %.4g us", readings.size(),
+                                  readings.size() == 1 ? "" : "s", latest_.timing().median_us());
         return absl::OkStatus();
       }
     }
   }
 
-  // The incumbent's own time has improved; what is served should say so.
-  absl::Status PromoteFaster() {
+  // The time of `served`, the incumbent, has improved; what is served should say so.
+  absl::Status PromoteFaster(const v1::Incumbent& served) {
     v1::Trial trial = latest_;
     trial.set_job(job_.name);
     trial.clear_identical_to();
@@ -148,16 +161,19 @@ class SweepProblem {
     absl::StatusOr<std::string> name = store().AppendTrial(trial);
     if (!name.ok()) return name.status();
     trial.set_name(*name);
-    v1::Incumbent incumbent = before_;
+    v1::Incumbent incumbent = served;
     *incumbent.mutable_timing() = trial.timing();
     incumbent.clear_ties();  // it was timed alone
     *incumbent.mutable_trial() = std::move(trial);
     incumbent.set_job(job_.name);
     incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
-    const absl::StatusOr<v1::Incumbent> promoted = means_.results.Promote(incumbent, before_);
-    if (absl::IsAborted(promoted.status())) return absl::OkStatus();  // another job has promoted since: that holds
-    return promoted.status();
+    const absl::StatusOr<v1::Incumbent> promoted = means_.results.Promote(incumbent, served);
+    if (promoted.ok()) row_.set_detail(absl::StrCat(row_.detail(), "; served with this time from now on"));
+    if (!absl::IsAborted(promoted.status())) return promoted.status();
+    row_.set_outcome(v1::SweepReport::OUTCOME_AMBIGUOUS);
+    row_.set_detail(absl::StrCat(row_.detail(), "; another job has promoted since, and that holds"));
+    return absl::OkStatus();
   }
 
   store::Store& store() const { return means_.code.store(); }
@@ -170,6 +186,7 @@ class SweepProblem {
   Row row_;
   v1::Incumbent before_;
   v1::Trial latest_;
+  std::string judged_;  // how; empty: by the tuning's own play-off
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // Without incumbent it is tuned (NEW). When a source, the toolchain or the driver has changed since the incumbent's
 // trial, or variants have never been tried, what has no trial is tried. Otherwise the incumbent alone is timed against
 // its stored time; that compiles nothing. One that got slower stays served and is reported until its time comes back or
-// something else is promoted; one that got faster is promoted anew with today's time.
+// something else is promoted; one that got faster is promoted anew with today's time. FASTER is said of nothing else
+// than what is served from then on.
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 

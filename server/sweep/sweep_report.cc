@@ -1,5 +1,6 @@
 #include "server/sweep/sweep_report.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -28,6 +29,14 @@ std::string Counted(int64_t count, absl::string_view noun) {
 }
 
 }  // namespace
+
+std::string WordsOfSkipped(const v1::SweepReport& report) {
+  const auto skipped = std::count_if(report.rows().begin(), report.rows().end(),
+                                     [](const auto& row) { return row.outcome() == v1::SweepReport::OUTCOME_SKIPPED; });
+  if (skipped == 0) return "";
+  return absl::StrCat(skipped, " of ", report.rows_size(), report.rows_size() == 1 ? " problem" : " problems",
+                      " SKIPPED: the sweep's total time was spent; raise budget.total_time or sweep fewer problems");
+}
 
 absl::string_view Word(v1::SweepReport::Outcome outcome) {
   switch (outcome) {
@@ -70,12 +79,14 @@ void Complete(v1::SweepReport& report) {
       absl::StrJoin(counts, ", ", [](std::string* out, const std::pair<const v1::SweepReport::Outcome, int>& count) {
         absl::StrAppend(out, count.second, " ", Word(count.first));
       });
-  report.set_markdown(absl::StrCat(
-      "# ", report.title().empty() ? "Sweep" : Printable(report.title()), "\n\n",
-      Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ", summary.empty() ? "none done" : summary,
-      ". ", Counted(trials, "trial"), ", ", Counted(compiles, "compile"), ".\n\n",
-      "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
-      "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
+  const std::string skipped = WordsOfSkipped(report);
+  report.set_markdown(
+      absl::StrCat("# ", report.title().empty() ? "Sweep" : Printable(report.title()), "\n\n",
+                   Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ",
+                   summary.empty() ? "none done" : summary, ". ", Counted(trials, "trial"), ", ",
+                   Counted(compiles, "compile"), ".\n\n", skipped.empty() ? "" : absl::StrCat("**", skipped, ".**\n\n"),
+                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
+                   "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
 }
 
 }  // namespace attune::sweep

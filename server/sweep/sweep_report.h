@@ -2,12 +2,17 @@
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_REPORT_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_REPORT_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 #include "attune/v1/sweep.pb.h"
 
 namespace attune::sweep {
 
 absl::string_view Word(v1::SweepReport::Outcome outcome);
+
+// How many problems the total time did not reach, and what to do about it; empty when it reached all.
+std::string WordsOfSkipped(const v1::SweepReport& report);
 
 // Fills everything that follows from the rows: totals, `regression`, `markdown`.
 void Complete(v1::SweepReport& report);

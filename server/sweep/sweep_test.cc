@@ -107,6 +107,42 @@ TEST_F(SweepTest, AFasterIncumbentIsServedWithItsNewTime) {
   EXPECT_THAT(Outcomes(Sweep(Request())), Each(v1::SweepReport::OUTCOME_SAME));
 }
 
+TEST_F(SweepTest, AFasterTimeOfARetainedIncumbentIsTheOneThatIsServed) {
+  device_.ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 64")));
+  Sweep(Request());
+  device_.ScriptUs([](const worker::v1::Candidate&) { return 50.0; });
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 32, 64")));
+  const v1::SweepReport report = Sweep(Request());
+  EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_FASTER));
+  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  EXPECT_EQ(report.rows(0).variant(), served->trial().variant().text());
+  EXPECT_EQ(report.rows(0).after_us(), 50);
+  EXPECT_EQ(served->timing().median_us(), 50);
+  EXPECT_THAT(report.rows(0).detail(), HasSubstr("served with this time from now on"));
+}
+
+TEST_F(SweepTest, WhatCyclesDoNotSettleHasTheTimeOfTheDecision) {
+  device_.ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 64")));
+  Sweep(Request());
+  device_.ScriptUs([](const worker::v1::Candidate&) { return 90.0; });
+  Start(catalog::Families(catalog::SearchFamily("source one", "16, 32, 64")));
+  // Alone, in cycles, another process is on the device each time.
+  device_.ScriptPlayOff([&](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+    if (request.candidates_size() > 1) return response;
+    *response.mutable_results(0)->mutable_timing() = supervisor::TimingOf(70);
+    response.mutable_results(0)->mutable_timing()->set_contended(true);
+    return response;
+  });
+  const v1::SweepReport report = Sweep(Request());
+  EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_AMBIGUOUS));
+  EXPECT_EQ(report.rows(0).after_us(), 90);
+  EXPECT_THAT(report.rows(0).detail(), HasSubstr("retained at 90 us"));
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->timing().median_us(), 100);
+}
+
 TEST_F(SweepTest, ADriverThatSlowsThingsDownIsSeenThoughAllIsTunedAnew) {
   Scale(1);
   Start();
@@ -158,7 +194,39 @@ TEST_F(SweepTest, WhatTheTimeDoesNotReachIsSkipped) {
   Start();
   v1::SweepRequest request = Request();
   request.mutable_plan()->mutable_budget()->mutable_total_time()->set_seconds(0);
-  EXPECT_THAT(Outcomes(Sweep(request)), Each(v1::SweepReport::OUTCOME_SKIPPED));
+  const v1::Operation done = AwaitStarted(tuner_->Sweep(request));
+  EXPECT_THAT(Outcomes(done.sweep()), Each(v1::SweepReport::OUTCOME_SKIPPED));
+  EXPECT_THAT(done.progress().message(), HasSubstr("2 of 2 problems SKIPPED: the sweep's total time was spent"));
+  EXPECT_THAT(done.sweep().markdown(), HasSubstr("2 of 2 problems SKIPPED"));
+}
+
+TEST_F(SweepTest, WhatItReachesNeedsNoWordOfSkipping) {
+  Start();
+  const v1::Operation done = AwaitStarted(tuner_->Sweep(Request()));
+  EXPECT_EQ(done.progress().message(), "done");
+  EXPECT_FALSE(absl::StrContains(done.sweep().markdown(), "SKIPPED"));
+}
+
+TEST_F(SweepTest, TheTotalTimeBeginsWhenItGetsTheDevice) {
+  std::atomic<int> hours = 0;
+  clock_ = [&] { return absl::Hours(hours.load()); };
+  std::promise<void> waiting;
+  std::shared_future<void> released = waiting.get_future().share();
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    released.wait();
+    return device_.Good(request.candidate());
+  });
+  Start();
+  const std::string tune = tuner_->Tune(TuneRequest("b1.h1.q512.d64.f16"))->name();
+  AwaitPhase(tune, v1::OperationProgress::PHASE_TRIALS);
+  v1::SweepRequest request = Request();
+  request.mutable_plan()->mutable_budget()->mutable_total_time()->set_seconds(3600);
+  const std::string sweep = tuner_->Sweep(request)->name();
+  Await(sweep, [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; });
+  hours = 5;
+  waiting.set_value();
+  EXPECT_THAT(Outcomes(Await(sweep).sweep()), Each(v1::SweepReport::OUTCOME_NEW));
+  Await(tune);
 }
 
 TEST_F(SweepTest, TheTotalTimeIsOfAClockThatNobodySets) {
@@ -246,6 +314,11 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   request.mutable_plan()->mutable_budget()->set_trials_per_problem(2);
   EXPECT_EQ(PlanSweep(request.plan(), host_, *results_, store_)->trials(), 2) << "as the budget allows";
   EXPECT_EQ(Sweep(Request()).trials(), 6) << "as planned";
+
+  request.mutable_plan()->clear_budget();
+  const absl::StatusOr<v1::PlanSweepResponse> again = PlanSweep(request.plan(), host_, *results_, store_);
+  EXPECT_EQ(again->trials(), 0);
+  EXPECT_GT(again->estimate().seconds() * 1e9 + again->estimate().nanos(), 0) << "for timing two incumbents again";
 }
 
 TEST_F(SweepTest, AProblemThatDoesNotFitIsItsRowsReasonInAPlan) {
