@@ -97,6 +97,31 @@ class CheckTest(DaemonTest):
         self.assertEqual(refused.returncode, 1)
         self.assertRegex(refused.stderr, r"a/family\.textproto.*and \d+ more: attuned --check=manifests names them")
 
+    def test_every_flag_that_cannot_work_is_named(self):
+        locks = self.directory / "everybodys"
+        locks.mkdir()
+        locks.chmod(0o1777)
+        flags = ("--data_dir=/proc/attune", f"--lock_dir={locks}", "--devices=foo:0", f"--kernels_dir={KERNELS}")
+        result = run_attuned("--check", *flags, "--drain_timeout=abc", "--bogus=1")
+        self.assertEqual(result.returncode, 1)
+        for mistake in ("drain_timeout", "bogus"):
+            self.assertIn(mistake, result.stderr)
+        for mistake in (
+            f"--lock_dir '{locks}' may be written to by every user",
+            "--devices has 'foo:0'; this host has opencl:0",
+            "cannot make directory '/proc/attune'",
+        ):
+            self.assertIn(mistake, result.stdout)
+
+    def test_a_lock_directory_of_everybody_is_refused_at_the_start(self):
+        locks = self.directory / "everybodys"
+        locks.mkdir()
+        locks.chmod(0o1777)
+        result = run_attuned(f"--lock_dir={locks}", f"--data_dir={self.directory}/data", "--listen=localhost:0")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("may be written to by every user", result.stderr)
+        self.assertFalse((self.directory / "data").exists())
+
     def test_a_store_in_use_is_left_alone_and_a_damaged_one_found(self):
         daemon = self.daemon()
         self.assertIn("in use by process", run_attuned("--check=store", f"--data_dir={daemon.data}").stdout)
@@ -106,6 +131,22 @@ class CheckTest(DaemonTest):
         result = run_attuned("--check=store", f"--data_dir={daemon.data}")
         self.assertEqual(result.returncode, 1)
         self.assertIn("damaged or not a database", result.stdout)
+
+
+class DeviceLockTest(DaemonTest):
+    def test_nothing_is_compiled_for_a_device_that_another_daemon_holds(self):
+        holder = self.daemon()
+        holder.attune("tune", PROBLEM, *TWO_TRIALS)
+        (self.directory / "other").mkdir()
+        other = Daemon(self.directory / "other", flags=[f"--lock_dir={self.directory}/locks"])
+        self.addCleanup(lambda: other.process and other.process.poll() is None and other.kill())
+        other.start()
+        refused = other.attune("tune", PROBLEM, *TWO_TRIALS, check=False)
+        self.assertEqual(refused.returncode, 6)
+        self.assertIn("is in use by process", refused.stderr)
+        self.assertNotIn("worker started worker=compile", other.log)
+        other.stop()
+        holder.stop()
 
 
 class SignalsTest(DaemonTest):
