@@ -57,17 +57,14 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   const absl::StatusOr<search::CandidateSet> candidates =
       search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
   if (!candidates.ok()) return candidates.status();
-  std::set<size_t> left_out = search::LeftOut(*candidates, spec, job.name);
-  const bool only_new = !left_out.empty();
-  const std::unique_ptr<search::Strategy> strategy = search::MakeStrategy(
-      spec.strategy, candidates->all.size(), candidates->guesses, spec.seed, means.clock, std::move(left_out));
+  const std::unique_ptr<search::Strategy> strategy =
+      search::MakeStrategy(spec.strategy, candidates->all.size(), candidates->guesses, spec.seed, means.clock);
 
   trials::TrialPhase::Plan plan;
   plan.subject = &subject;
   plan.candidates = &*candidates;
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
-  plan.only_new = only_new;
   if (incumbent->has_value()) {
     // First, whatever the strategy asks: it takes part in the play-off, and a good leader makes racing short.
     const std::optional<size_t> index = candidates->Find((*incumbent)->trial().variant().text());

@@ -14,15 +14,12 @@ std::optional<size_t> BudgetedStrategy::Ask() {
   if (asked_ == 0) start_ = now;
   if (now - start_ >= budget_.max_time) return std::nullopt;
   ++asked_;
-  std::optional<size_t> next = strategy_->Ask();
-  while (next.has_value() && budget_.left_out.contains(*next)) next = strategy_->Ask();
-  return next;
+  return strategy_->Ask();
 }
 
 size_t BudgetedStrategy::Total() const {
-  const size_t left = strategy_->Total() - std::min(strategy_->Total(), budget_.left_out.size());
-  if (budget_.max_trials == 0) return left;
-  return std::min(left, static_cast<size_t>(budget_.max_trials));
+  if (budget_.max_trials == 0) return strategy_->Total();
+  return std::min(strategy_->Total(), static_cast<size_t>(budget_.max_trials));
 }
 
 }  // namespace attune::search

@@ -2,11 +2,7 @@
 #ifndef ATTUNE_SERVER_SEARCH_BUDGET_H_
 #define ATTUNE_SERVER_SEARCH_BUDGET_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <set>
 
 #include "absl/time/time.h"
 #include "server/search/strategy.h"
@@ -16,7 +12,6 @@ namespace attune::search {
 struct Budget {
   int64_t max_trials = 0;                              // 0: no limit
   absl::Duration max_time = absl::InfiniteDuration();  // from the first Ask
-  std::set<size_t> left_out = {};                      // candidates that are not asked for and cost nothing
 };
 
 class BudgetedStrategy : public Strategy {

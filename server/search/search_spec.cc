@@ -20,25 +20,10 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   Choice choice;
   choice.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
   choice.max_trials = spec.strategy.max_trials();
-  if (choice.random && choice.max_trials > 0 && spec.count_new) {
-    const absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, spec.subject);
-    if (!known.ok()) return known.status();
-    choice.max_trials += static_cast<int64_t>(known->size());
-  }
   choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
   return GatherCandidates(
       store, catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
       extra, spec.subject, choice, stopped);
-}
-
-std::set<size_t> LeftOut(const CandidateSet& candidates, const SearchSpec& spec, absl::string_view job) {
-  std::set<size_t> left_out;
-  if (!spec.count_new || spec.retry_known || spec.strategy.max_trials() == 0) return left_out;
-  for (size_t i = 0; i < candidates.all.size(); ++i) {
-    const std::optional<v1::Trial>& known = candidates.all[i].known;
-    if (known.has_value() && known->job() != job) left_out.insert(i);
-  }
-  return left_out;
 }
 
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {

@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/subject.h"
 #include "server/search/candidates.h"
@@ -25,17 +23,12 @@ struct SearchSpec {
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
-  // max_trials counts what has no trial yet. Otherwise it counts all, so that the same seed draws the same every time.
-  bool count_new = false;
 };
 
 // What would be tried now, the variant of `served` included when it is feasible today.
 absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
                                            store::Store& store, const space::Stopped& stopped = nullptr);
-
-// Those that `job` need not ask for: a trial of another job has settled them, and max_trials counts new ones.
-std::set<size_t> LeftOut(const CandidateSet& candidates, const SearchSpec& spec, absl::string_view job);
 
 // How many of them the strategy would ask for that have no trial yet, time limits left out.
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec);

@@ -9,8 +9,7 @@
 namespace attune::search {
 
 std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
-                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock,
-                                       std::set<size_t> left_out) {
+                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock) {
   std::unique_ptr<Strategy> strategy;
   if (description.kind() == v1::Strategy::KIND_RANDOM) {
     const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
@@ -20,7 +19,6 @@ std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t c
   }
   Budget budget;
   budget.max_trials = description.max_trials();
-  budget.left_out = std::move(left_out);
   if (description.has_max_time()) {
     budget.max_time =
         absl::Seconds(description.max_time().seconds()) + absl::Nanoseconds(description.max_time().nanos());

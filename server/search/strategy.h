@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "attune/v1/service.pb.h"
@@ -31,10 +30,9 @@ class Strategy {
 
 // The strategy that a request describes, its budget included. `first` are different candidates that are likely to be
 // good: RANDOM begins with them. `default_seed` stands in for a seed of 0: a value that is the same when the job is
-// resumed. Those `left_out` are not asked for.
+// resumed.
 std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
-                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock,
-                                       std::set<size_t> left_out = {});
+                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock);
 
 }  // namespace attune::search
 

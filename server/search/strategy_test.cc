@@ -72,15 +72,6 @@ TEST(Strategy, ABudgetOfTimeCountsFromTheFirstAsk) {
   EXPECT_FALSE(strategy->Ask().has_value());
 }
 
-TEST(Strategy, WhatIsLeftOutIsNotAskedForAndCostsNothing) {
-  v1::Strategy exhaustive;
-  exhaustive.set_max_trials(3);
-  const auto strategy = MakeStrategy(exhaustive, 8, {}, 1, StandingStill, {0, 2, 3});
-  EXPECT_EQ(strategy->Total(), 3);
-  EXPECT_EQ(AskAll(*strategy), (std::vector<size_t>{1, 4, 5}));
-  EXPECT_EQ(MakeStrategy(exhaustive, 4, {}, 1, StandingStill, {0, 2, 3})->Total(), 1);
-}
-
 TEST(Strategy, NothingToTryIsNoTrial) {
   EXPECT_FALSE(MakeStrategy(Random(7, 0), 0, {}, 1, StandingStill)->Ask().has_value());
 }

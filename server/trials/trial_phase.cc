@@ -34,7 +34,7 @@ store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::Subject
 
 // How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
 int64_t CountKnown(const TrialPhase::Plan& plan) {
-  if (plan.retry_known || plan.only_new) return 0;
+  if (plan.retry_known) return 0;
   const std::vector<search::Candidate>& all = plan.candidates->all;
   const auto known = std::count_if(all.begin(), all.end(),
                                    [](const search::Candidate& candidate) { return candidate.known.has_value(); });

@@ -40,7 +40,6 @@ class TrialPhase {
     search::Strategy* strategy = nullptr;
     std::vector<size_t> first;  // tried before the strategy is asked, outside its budget
     bool retry_known = false;   // tries again what another job has tried
-    bool only_new = false;      // the strategy asks for nothing that another job has tried
   };
 
   // What the phases of all jobs share.
