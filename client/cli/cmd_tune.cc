@@ -96,7 +96,8 @@ Action AddTune(CLI::App& app) {
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
       ->check(OneOf({"exhaustive", "random"}));
-  AddCount(app, "--max-trials", &arguments->max_trials, "Stop after this many trials; 0: no limit");
+  AddCount(app, "--max-trials", &arguments->max_trials,
+           "Stop after this many trials, reused ones included; 0: no limit");
   app.add_option("--max-time", arguments->max_time, "Stop after this long: 30s, 5m, 1h30m");
   app.add_option("--seed", arguments->seed, "Seed of --strategy random; 0: chosen by the server");
   app.add_flag("--retry-known", arguments->retry_known,

@@ -322,6 +322,10 @@ TEST_F(ResultsTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthe
   odd.mutable_problem()->set_mask(v1::MASK_WINDOW);
   odd.mutable_problem()->set_window(int64_t{1} << 62);
   odd.set_problem_text("b1.h1.q128.d64.f16.window4611686018427387904");
+  v1::Trial trial = *store_.GetTrial(odd.trial().name());
+  *trial.mutable_problem() = odd.problem();
+  trial.set_problem_text(odd.problem_text());
+  odd.mutable_trial()->set_name(*store_.AppendTrial(trial));
   ASSERT_TRUE(store_.Promote(odd, "").ok());
   EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
 }

@@ -145,7 +145,11 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   EXPECT_EQ(plan.device_id(), "cuda:0");
   v1::Trial crashed;
   crashed.set_problem_text("b1.h1.q8.d64.f16");
+  crashed.set_device_id("cuda:0");
+  crashed.set_policy(v1::POLICY_HOT);
   crashed.set_verdict(v1::VERDICT_CRASHED);
+  crashed.mutable_variant()->set_family("tiles");
+  crashed.mutable_variant()->set_text("tiles:BLOCK=16");
   ASSERT_TRUE(store_.AppendTrial(crashed).ok());
   v1::RetryTrialsRequest retry;
   retry.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
+#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
 
 namespace attune::store {
@@ -32,6 +34,22 @@ absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view b
         absl::StrCat("artifact: sha256 is '", artifact.sha256, "'; the bytes' own is ", Sha256(bytes)));
   }
   return absl::OkStatus();
+}
+
+absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std::vector<std::string>& before,
+                       const std::optional<v1::Incumbent>& named, absl::string_view whose) {
+  const std::string allowed =
+      before.empty() ? "there is none before it" : absl::StrCat("allowed are ", absl::StrJoin(before, ", "));
+  if (to == served) {
+    return absl::FailedPreconditionError(absl::StrCat("to is ", Quoted(to), ", which is served already; ", allowed));
+  }
+  if (!named.has_value() || WordsOf(named->problem_text(), named->device_id(), named->policy()) != whose) {
+    return absl::NotFoundError(absl::StrCat("to is ", Quoted(to), ", which is no incumbent of ", whose, "; ", served,
+                                            " is served, ", allowed));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("to is ", Quoted(to), ", which was rolled back and is not served again (", allowed,
+                   "); `attune serve` pins its variant, ", named->trial().variant().text()));
 }
 
 std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {

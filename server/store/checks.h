@@ -2,7 +2,9 @@
 #ifndef ATTUNE_SERVER_STORE_CHECKS_H_
 #define ATTUNE_SERVER_STORE_CHECKS_H_
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -19,6 +21,12 @@ absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view b
 // Only what is proven is served, and what the caller says about its problem must be what its trial says.
 absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& trial);
 absl::Status CheckBaseline(const v1::Baseline& baseline);
+
+// Why nothing goes back to the incumbent `to`: it is `served` itself, or none of those `before` it, newest first.
+// `named` is the incumbent of that name, if there is one; `whose` is WordsOf. NotFound when it is none of these
+// incumbents.
+absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std::vector<std::string>& before,
+                       const std::optional<v1::Incumbent>& named, absl::string_view whose);
 
 // For messages: "b2.h8.q512.d64.f16 on cuda:0 (HOT)".
 std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy);

@@ -159,26 +159,17 @@ absl::StatusOr<std::vector<int64_t>> AllBefore(Connection& connection, int64_t i
 }
 
 // Why nothing goes back to `to`, which is none of `before`, the ones before `served`.
-absl::Status NoWayBack(Connection& connection, absl::string_view to, int64_t served, const std::vector<int64_t>& before,
-                       absl::string_view whose) {
-  const std::string allowed =
-      before.empty()
-          ? "there is none before it"
-          : absl::StrCat("allowed are ",
-                         absl::StrJoin(before, ", ", [](std::string* out, int64_t id) { out->append(NameOf(id)); }));
-  if (to == NameOf(served)) {
-    return absl::FailedPreconditionError(absl::StrCat("to is ", Quoted(to), ", which is served already; ", allowed));
+absl::Status NoWayBackTo(Connection& connection, absl::string_view to, int64_t served,
+                         const std::vector<int64_t>& before, absl::string_view whose) {
+  std::vector<std::string> names;
+  for (const int64_t id : before) names.push_back(NameOf(id));
+  std::optional<v1::Incumbent> named;
+  if (const std::optional<int64_t> id = IdOf(kIncumbents, to); id.has_value()) {
+    absl::StatusOr<v1::Incumbent> found = ById(connection, *id);
+    if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+    if (found.ok()) named = *std::move(found);
   }
-  const std::optional<int64_t> id = IdOf(kIncumbents, to);
-  const absl::StatusOr<v1::Incumbent> named = id.has_value() ? ById(connection, *id) : absl::NotFoundError("");
-  if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
-  if (!named.ok() || WordsOf(named->problem_text(), named->device_id(), named->policy()) != whose) {
-    return absl::NotFoundError(absl::StrCat("to is ", Quoted(to), ", which is no incumbent of ", whose, "; ",
-                                            NameOf(served), " is served, ", allowed));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("to is ", Quoted(to), ", which was rolled back and is not served again (", allowed,
-                   "); `attune serve` pins its variant, ", named->trial().variant().text()));
+  return NoWayBack(to, NameOf(served), names, named, whose);
 }
 
 }  // namespace
@@ -198,7 +189,7 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
   if (to.empty() && before->empty()) return PreviousOf(connection, **served, whose).status();
   const auto is_meant = [to](int64_t id) { return to.empty() || NameOf(id) == to; };
   const auto target = std::find_if(before->begin(), before->end(), is_meant);
-  if (target == before->end()) return NoWayBack(connection, to, **served, *before, whose);
+  if (target == before->end()) return NoWayBackTo(connection, to, **served, *before, whose);
   std::vector<int64_t> passed(before->begin(), target);
   passed.push_back(**served);
   for (const int64_t id : passed) {

@@ -305,18 +305,21 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   const std::lock_guard<std::mutex> lock(state_->mutex);
   StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
   if (served == nullptr) return absl::FailedPreconditionError("there is no incumbent to roll back");
-  std::vector<StoredIncumbent*> taken_out;
-  std::vector<std::string> passed;
-  StoredIncumbent* at = served;
-  do {
-    taken_out.push_back(at);
-    at = state_->Named(at->incumbent.previous());
-    if (at == nullptr && passed.empty()) return absl::FailedPreconditionError("there is none before the first");
-    if (at == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat("to is '", to, "'; allowed are ", absl::StrJoin(passed, ", ")));
-    }
-    passed.push_back(NameOf(*at));
-  } while (!to.empty() && passed.back() != to);
+  std::vector<StoredIncumbent*> taken_out = {served};
+  std::vector<std::string> before;
+  StoredIncumbent* at = nullptr;
+  for (StoredIncumbent* one = state_->Named(served->incumbent.previous()); one != nullptr;
+       one = state_->Named(one->incumbent.previous())) {
+    before.push_back(NameOf(*one));
+    if (at == nullptr && (to.empty() || before.back() == to)) at = one;
+    if (at == nullptr) taken_out.push_back(one);
+  }
+  if (to.empty() && before.empty()) return absl::FailedPreconditionError("there is none before the first");
+  if (at == nullptr) {
+    const StoredIncumbent* const named = state_->Named(to);
+    return NoWayBack(to, NameOf(*served), before, named == nullptr ? std::nullopt : std::optional(named->incumbent),
+                     WordsOf(problem_text, device_id, policy));
+  }
   for (StoredIncumbent* stored : taken_out) {
     stored->served = false;
     stored->incumbent.set_rolled_back(true);
