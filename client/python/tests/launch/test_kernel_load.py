@@ -6,7 +6,7 @@ import pytest
 from fake_driver import FakeDriver, answer, device, kernel, launch, recipe
 
 from attune.cuda import Kernel
-from attune.cuda.kernel import _device_index, stream_handle
+from attune.cuda.kernel import _device_index, load, stream_handle
 from attune.errors import DataLoss, InvalidArgument
 from attune.values import KernelArg
 
@@ -40,6 +40,11 @@ def test_a_missing_artifact_is_named_with_what_to_do(driver: FakeDriver) -> None
 def test_an_opencl_answer_is_refused(driver: FakeDriver) -> None:
     with pytest.raises(InvalidArgument, match="device_id is 'opencl:0'"):
         kernel(answer(PROBLEM, ONE, device_id="opencl:0"), driver)
+
+
+def test_an_opencl_answer_is_refused_before_cuda_is_looked_for() -> None:
+    with pytest.raises(InvalidArgument, match="device_id is 'opencl:0'"):
+        load(answer(PROBLEM, ONE, device_id="opencl:0"))
 
 
 def test_a_damaged_artifact_is_refused(driver: FakeDriver) -> None:
