@@ -134,22 +134,6 @@ TEST_F(TuneTest, NothingIsCompiledForADeviceThatAnotherProcessHolds) {
   EXPECT_EQ(pool_.compiles(), 0);
 }
 
-TEST_F(TuneTest, ABudgetCountsNewTrials) {
-  Start();
-  v1::TuneRequest request = TuneRequest();
-  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
-  request.mutable_strategy()->set_max_trials(2);
-  request.mutable_strategy()->set_seed(5);
-  Tune(request);
-  EXPECT_THAT(Tries(), SizeIs(2));
-  Tune(request);
-  EXPECT_THAT(Tries(), SizeIs(4));
-  Tune(request);
-  EXPECT_THAT(Tries(), SizeIs(6));
-  EXPECT_EQ(Tune(request).state(), v1::Operation::STATE_SUCCEEDED) << "with nothing left to try";
-  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
-}
-
 TEST_F(TuneTest, ARandomSearchTriesTheFamilysGuessFirst) {
   Start();
   for (const char* problem : {"b1.h1.q128.d64.f16", "b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16"}) {

@@ -37,7 +37,7 @@ TEST(Recorder, ATwinIsNamedByTheStoredNameOfItsFirst) {
   store::FakeStore store;
   Recorder recorder(&store, [](size_t, const v1::Trial&) {});
   recorder.Add(7, SomeTrial(), std::nullopt);
-  recorder.Add(8, v1::Trial(), 7);
+  recorder.Add(8, SomeTrial(), 7);
   EXPECT_TRUE(recorder.Flush().ok());
   EXPECT_EQ(store.trials()[1].identical_to(), "trials/1");
 }

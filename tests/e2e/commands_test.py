@@ -201,7 +201,7 @@ class TerminalTest(DaemonTest):
             ("trials", "trials/1"), ("jobs",), ("history", PROBLEM), ("summary",), ("space", PROBLEM),
             ("preflight", PROBLEM), ("best", PROBLEM), ("best", "-"), ("explain", PROBLEM), ("devices",), ("families",),
             ("families", "attention_opencl"), ("baseline",), ("sweep", str(path), "--dry-run"), ("--help",),
-            ("tune", "--help"), ("retry", "--verdict", "OK"), ("jobs", "--active"), ("preflight", "-"),
+            ("tune", "--help"), ("retry", "--verdict", "OK"), ("preflight", "-"),
         ):
             lines = self.lines(daemon, *arguments, piped=f"{PROBLEM}\n{LONG}\n")
             self.assertGreater(len(lines), 2, arguments)
