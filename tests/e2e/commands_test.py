@@ -63,7 +63,10 @@ class ServeTest(DaemonTest):
         self.assertEqual(back["incumbent"], first["incumbent"])
         self.assertEqual([row["rolled_back"] for row in daemon.json("history", PROBLEM)], [True, True, False])
         wrong = daemon.attune("rollback", PROBLEM, "--to", "incumbents/999", check=False)
-        self.assertEqual(wrong.returncode, 1)
+        self.assertEqual(wrong.returncode, 3)
+        self.assertIn("to is 'incumbents/999'", wrong.stderr)
+        out = daemon.json("history", PROBLEM)[0]["incumbent"]
+        self.assertIn("`attune serve` pins", daemon.attune("rollback", PROBLEM, "--to", out, check=False).stderr)
         self.assertEqual(daemon.json("best", PROBLEM)[0]["variant"], first["variant"])
         daemon.stop()
 

@@ -144,7 +144,8 @@ class DeviceLockTest(DaemonTest):
         refused = other.attune("tune", PROBLEM, *TWO_TRIALS, check=False)
         self.assertEqual(refused.returncode, 6)
         self.assertIn("is in use by process", refused.stderr)
-        self.assertNotIn("worker started worker=compile", other.log)
+        compiled = [path for path in (other.data / "artifacts").rglob("*") if path.is_file()]
+        self.assertEqual(compiled, [])
         other.stop()
         holder.stop()
 

@@ -41,7 +41,7 @@ class KillTest(DaemonTest):
         name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
         total = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
         seen = set()
-        kills = 0
+        kills = in_commits = 0
         log = daemon.data / "attune.db-wal"
         # Else nothing might be reported before the last kill, and nothing could be lost.
         wait_until("a first trial", lambda: daemon.trials(PROBLEM))
@@ -55,25 +55,26 @@ class KillTest(DaemonTest):
             with Writes(log) as writes:
                 time.sleep(random.uniform(0.0, 2.0))
                 writes.forget()
-                in_commit = writes.wait(10)
+                in_commits += writes.wait(10)
                 time.sleep(random.uniform(0.0, 0.002))
                 daemon.process.kill()
             daemon.kill()
             killed.set()
             asking.join()
-            kills += in_commit
+            kills += 1
             self.assertEqual(self.integrity(daemon), "ok", f"after kill {kills}")
             daemon.start()
             stored = {t["trial"] for t in daemon.trials(PROBLEM)}
             self.assertLessEqual(seen, stored, f"lost after kill {kills}")
         self.assertTrue(seen)
+        self.assertTrue(in_commits)
         daemon.attune("watch", name)
         first_job = [t for t in daemon.trials(PROBLEM) if t["job"] == name]
         variants = [t["variant"] for t in first_job if t["verdict"] != "LOST"]
         self.assertEqual(len(variants), len(set(variants)))
         tried = {t["variant"] for t in daemon.trials(PROBLEM) if t["verdict"] != "LOST"}
         self.assertEqual(len(tried), total)
-        print(f"{kills} kills in commits, {len(seen)} trials seen while alive, {total} variants", flush=True)
+        print(f"{kills} kills, {in_commits} of them in commits, {len(seen)} trials seen while alive, {total} variants", flush=True)
         daemon.stop()
 
     def test_workers_do_not_outlive_a_killed_daemon(self):

@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "server/store/retention.h"
-#include "server/store/sqlite/writer.h"
 #include "server/store/sqlite/trial_uses.h"
+#include "server/store/sqlite/writer.h"
 
 namespace attune::store::sqlite {
 
