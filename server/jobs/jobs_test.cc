@@ -353,23 +353,5 @@ TEST_F(JobsTest, OptionsThatCannotWorkAreRefused) {
           .status()));
 }
 
-TEST_F(JobsTest, WhatAnInteractiveJobWaitsForIsCompiledBeforeABackgroundJobs) {
-  Start();
-  pool_.Hold();
-  v1::TuneRequest background = TuneRequest("b1.h1.q256.d64.f16");
-  background.set_background(true);
-  const auto first = tuner_->Tune(background);
-  ASSERT_TRUE(first.ok()) << first.status();
-  const int of_first = pool_.AwaitSubmitted(1);
-  const auto second = tuner_->Tune(TuneRequest());
-  ASSERT_TRUE(second.ok()) << second.status();
-  ASSERT_EQ(pool_.AwaitSubmitted(of_first + 1), of_first + 1);
-  pool_.Go();
-  Await(first->name());
-  Await(second->name());
-  ASSERT_FALSE(pool_.order().empty());
-  EXPECT_GE(pool_.order().front(), of_first) << "one of the background job's went first";
-}
-
 }  // namespace
 }  // namespace attune::jobs
