@@ -98,6 +98,7 @@ promotion::ContestRules RulesOf(const v1::EvaluateVariantRequest& request, const
 absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& request, const Question& question,
                                             const EvaluateJob::Options& options, const JobRun& run) {
   const trials::Job& job = run.job;
+  if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
   const absl::StatusOr<search::CandidateSet> candidates = CandidatesOf(question, options);
   if (!candidates.ok()) return candidates.status();
   search::ExhaustiveStrategy strategy(candidates->all.size());

@@ -49,6 +49,7 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
                                                const trials::Job& job) const {
+  if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::Subject& subject = spec.subject;
   job.progress.SetPhase(v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", subject.problem_text));

@@ -123,6 +123,7 @@ class SweepProblem {
         return absl::OkStatus();
       }
     }
+    if (absl::Status open = trials::OpenDevice(slot_, job_); !open.ok()) return open;
     const auto use = trials::TakeDevice(slot_, spec_.subject, means_.host.families, means_.code, job_);
     if (!use.ok()) return use.status();
     uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.subject.problem_text));

@@ -62,11 +62,13 @@ absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const catalog::Sub
 
 }  // namespace
 
+absl::Status OpenDevice(DeviceSlot& slot, const Job& job) {
+  return DeviceUse(slot, job.priority, job.stop).OpenIfFree();
+}
+
 absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
                                                       const Families& families, const CodeSource& code,
                                                       const Job& job) {
-  // Nothing is compiled for a device that another daemon holds.
-  if (absl::Status open = DeviceUse(slot, job.priority, job.stop).OpenIfFree(); !open.ok()) return open;
   job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
   absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(subject, families, code, job);
   if (!prepare.ok()) return prepare.status();

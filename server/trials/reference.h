@@ -16,6 +16,10 @@ namespace attune::trials {
 
 using Families = std::vector<std::shared_ptr<const space::Family>>;
 
+// What keeps the device from this daemon altogether, such as another daemon that holds it. Asked before a job compiles
+// anything for the device. OK while another job uses it.
+absl::Status OpenDevice(DeviceSlot& slot, const Job& job);
+
 // Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the subject;
 // the inputs' seed follows from the problem. FailedPrecondition when the back end has no reference family or it does
 // not apply.

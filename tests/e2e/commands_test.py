@@ -12,6 +12,7 @@ from harness import ATTUNE, KERNELS, PATIENCE, TEST_FAMILIES, DaemonTest, wait_u
 
 PROBLEM = "b1.h1.q64.d64.f16"
 OTHER = "b1.h1.q48.d64.f16"
+SLOW = "b2.h4.q512.d64.f16"  # its trials take so long that a job behind them waits, however busy the machine
 LONG = "b2.h4.kvh2.q30.kv50.d64.f16.causal-br.sinks.varlen.lse"
 SAMPLE = ("--strategy=random", "--max-trials=4", "--seed=7")
 
@@ -122,7 +123,7 @@ class AnswerTest(DaemonTest):
 class QueueTest(DaemonTest):
     def test_jobs_say_whom_they_wait_for_and_all_are_cancelled(self):
         daemon = self.daemon()
-        first = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
+        first = daemon.json("tune", SLOW, "--detach")[0]["operation"]
         wait_until("the first job's turn", lambda: daemon.json("jobs")[0]["trials_total"] > 0)
         second = daemon.json("tune", OTHER, "--detach")[0]["operation"]
         wait_until("the second to wait", lambda: daemon.json("jobs", "--problem", OTHER)[0]["queue_position"])
