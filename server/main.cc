@@ -2,14 +2,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "server/catalog/host.h"
 #include "server/catalog/results.h"
 #include "server/daemon/check.h"
+#include "server/daemon/chosen_devices.h"
 #include "server/daemon/ending_signals.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/settings.h"
@@ -82,7 +81,8 @@ ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
 ABSL_FLAG(std::string, emulate, "", "run CUDA devices under the limits of this device profile, e.g. l4");
-ABSL_FLAG(std::vector<std::string>, devices, {}, "use only these devices, comma-separated; default: all");
+ABSL_FLAG(std::vector<std::string>, devices, {},
+          "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
 ABSL_FLAG(std::string, log_format, "text", "text or json");
 ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
 ABSL_FLAG(std::string, check, "",
@@ -197,24 +197,6 @@ supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {
   return options;
 }
 
-// Warns of devices that --devices names and this host does not have.
-void WarnOfUnknownDevices(const Settings& settings, const supervisor::HostDescription& host) {
-  std::set<std::string> here;
-  for (const v1::Device& device : host.devices) here.insert(device.id());
-  for (const std::string& id : UnknownDevices(settings, here)) {
-    LogWarning("--devices names one that this host does not have", {{"device", id}});
-  }
-}
-
-// `host` with those of its devices that --devices names.
-supervisor::HostDescription Chosen(const Settings& settings, supervisor::HostDescription host) {
-  if (settings.devices.empty()) return host;
-  std::erase_if(host.devices, [&settings](const v1::Device& device) {
-    return std::find(settings.devices.begin(), settings.devices.end(), device.id()) == settings.devices.end();
-  });
-  return host;
-}
-
 std::string DevicesOf(const supervisor::HostDescription& host) {
   return absl::StrJoin(host.devices, ", ", [](std::string* out, const v1::Device& device) {
     absl::StrAppend(out, device.id(), " ", device.model(), " ", device.driver());
@@ -292,7 +274,8 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, cons
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(settings.listen, Chosen(settings, *std::move(remembered)), options, families, store, backups);
+  auto front = Serve(settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options, families,
+                     store, backups);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -320,8 +303,12 @@ absl::Status Run(const Settings& settings, EndingSignals& signals) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
   }
   // Without a probe there is no device to work on; look-ups go on as they were.
-  if (probed.ok()) WarnOfUnknownDevices(settings, *probed);
-  const supervisor::HostDescription host = probed.ok() ? Chosen(settings, *probed) : supervisor::HostDescription();
+  const ChosenDevices chosen = ChooseDevices(settings.devices, probed.ok() ? *probed : supervisor::HostDescription());
+  for (const std::string& name : chosen.unknown) {
+    if (!probed.ok()) break;  // nobody knows
+    LogWarning("--devices names one that this host does not have", {{"device", name}, {"here", chosen.here}});
+  }
+  const supervisor::HostDescription& host = chosen.host;
   LogHost(host);
   if (*front == nullptr || (probed.ok() && !supervisor::SameHost((*front)->described, host))) {
     std::vector<std::string> addresses = settings.listen;

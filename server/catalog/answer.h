@@ -10,11 +10,19 @@
 #include "proto/attune/problem.h"
 #include "server/catalog/policy.h"
 #include "server/space/space.h"
+#include "server/store/store.h"
 
 namespace attune::catalog {
 
 struct Answer {
   v1::GetBestResponse response;
+  std::string device_class;  // of the cards it is for; empty when no card of it is here
+  // The card that the timing is of, and its class then; nothing when nothing was timed.
+  struct TimedBy {
+    store::Instance card;
+    std::string device_class;
+  };
+  std::optional<TimedBy> timed_by;
   Problem problem;
   v1::Policy policy = kDefaultPolicy;
   std::optional<space::Variant> variant;  // as today's families have it

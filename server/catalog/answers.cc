@@ -46,11 +46,11 @@ AnswerPtr Answers::Derived(const ResultKey& key, absl::string_view name, absl::F
   return derived_[text] = std::move(answer);
 }
 
-std::vector<AnswerPtr> Answers::Of(absl::string_view device_id, v1::Policy policy) const {
+std::vector<AnswerPtr> Answers::Of(absl::string_view device_class, v1::Policy policy) const {
   std::vector<AnswerPtr> some;
   const std::shared_lock<std::shared_mutex> lock(mutex_);
   for (const auto& [key, answer] : answers_) {
-    if (answer->response.device_id() == device_id && answer->policy == policy) some.push_back(answer);
+    if (answer->device_class == device_class && answer->policy == policy) some.push_back(answer);
   }
   return some;
 }

@@ -24,8 +24,8 @@ class Answers {
   void Put(const ResultKey& key, AnswerPtr answer);
   // What `make` gives, made once and kept until the next Put; null too. `name` tells answers for one key apart.
   AnswerPtr Derived(const ResultKey& key, absl::string_view name, absl::FunctionRef<AnswerPtr()> make);
-  // Those of incumbents for a device and a policy.
-  std::vector<AnswerPtr> Of(absl::string_view device_id, v1::Policy policy) const;
+  // Those of incumbents for a class and a policy.
+  std::vector<AnswerPtr> Of(absl::string_view device_class, v1::Policy policy) const;
 
   // Grows whenever an answer may have changed.
   uint64_t version() const { return version_; }

@@ -22,6 +22,7 @@ std::shared_ptr<Answer> Derive(const space::Variant& variant, const Problem& pro
   auto answer = std::make_shared<Answer>();
   answer->problem = problem;
   answer->policy = policy;
+  answer->device_class = device.fingerprint();
   answer->variant = variant;
   answer->compile_key = spec->key;
   answer->toolchain = Toolchain(host, device.backend()).value_or("");
@@ -45,6 +46,7 @@ AnswerPtr DeriveFrom(const Answer& source, const Problem& problem, const v1::Dev
   *response.mutable_measure_time() = source.response.measure_time();
   *response.mutable_accuracy() = source.response.accuracy();
   response.set_trial(source.response.trial());
+  answer->timed_by = source.timed_by;
   if (source.compile_key == answer->compile_key) response.set_artifact_sha256(source.response.artifact_sha256());
   return answer;
 }

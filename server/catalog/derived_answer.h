@@ -11,8 +11,8 @@
 
 namespace attune::catalog {
 
-// The variant of the nearest of `known`, the device's and policy's answers, that is feasible for the problem; null when
-// none is.
+// The variant of the nearest of `known`, the answers for the device's class and the policy, that is feasible for the
+// problem; null when none is.
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
                       const Host& host);
 

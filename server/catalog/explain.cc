@@ -197,7 +197,7 @@ class Explainer {
 
 // The device a trial ran on, or as much of it as the trial itself carries when it is not on this host.
 v1::Device DeviceOf(const v1::Trial& trial, const Host& host) {
-  if (const v1::Device* here = FindDevice(host, trial.device_id()); here != nullptr) return *here;
+  if (const v1::Device* here = DeviceFor(trial, host); here != nullptr) return *here;
   v1::Device device;
   device.set_id(trial.device_id());
   device.set_compute_units(trial.geometry().sm_count());

@@ -6,18 +6,53 @@
 
 namespace attune::catalog {
 
-const v1::Device* FindDevice(const Host& host, absl::string_view id) {
+std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name) {
+  std::vector<const v1::Device*> named;
+  if (name.empty()) return named;
   for (const v1::Device& device : host.devices) {
-    if (device.id() == id) return &device;
+    if (device.id() == name || device.uuid() == name) return {&device};
+    if (device.class_alias() == name) named.push_back(&device);
+  }
+  return named;
+}
+
+const v1::Device* FindDevice(const Host& host, absl::string_view name) {
+  const std::vector<const v1::Device*> named = DevicesNamed(host, name);
+  return named.empty() ? nullptr : named.front();
+}
+
+bool IsOf(const store::Instance& card, const v1::Device& device) {
+  return card.uuid.empty() ? card.id == device.id() : card.uuid == device.uuid();
+}
+
+const v1::Device* FindCard(const Host& host, const store::Instance& card) {
+  for (const v1::Device& device : host.devices) {
+    if (IsOf(card, device)) return &device;
+  }
+  return nullptr;
+}
+
+const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host) {
+  const v1::Device* const card = FindCard(host, InstanceOf(trial));
+  const std::string& device_class = trial.dependencies().device_fingerprint();
+  if (card != nullptr && card->fingerprint() == device_class) return card;
+  for (const v1::Device& device : host.devices) {
+    if (device.fingerprint() == device_class) return &device;
+  }
+  if (card != nullptr) return card;
+  for (const v1::Device& device : host.devices) {
+    if (device.id() == trial.device_id()) return &device;
   }
   return nullptr;
 }
 
 const v1::Device* DefaultDevice(const Host& host) { return host.devices.empty() ? nullptr : &host.devices.front(); }
 
-std::string DeviceIds(const Host& host) {
-  return absl::StrJoin(host.devices, ", ",
-                       [](std::string* out, const v1::Device& device) { absl::StrAppend(out, device.id()); });
+std::string DeviceNames(const Host& host) {
+  return absl::StrJoin(host.devices, ", ", [](std::string* out, const v1::Device& device) {
+    absl::StrAppend(out, device.id());
+    if (!device.class_alias().empty()) absl::StrAppend(out, " (", device.class_alias(), ")");
+  });
 }
 
 absl::StatusOr<std::string> Toolchain(const Host& host, v1::Backend backend) {

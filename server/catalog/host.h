@@ -9,24 +9,43 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/device.pb.h"
+#include "attune/v1/trial.pb.h"
 #include "server/space/family.h"
+#include "server/store/store.h"
 
 namespace attune::catalog {
 
 struct Host {
-  std::vector<v1::Device> devices;  // as the probe found them
+  std::vector<v1::Device> devices;  // as the probe found them, their classes named (class_alias.h)
   std::vector<v1::BackendStatus> backends;
   std::vector<std::shared_ptr<const space::Family>> families;  // of every role
 };
 
-// Null when the host has no such device.
-const v1::Device* FindDevice(const Host& host, absl::string_view id);
+// What a request's name of a device stands for, in the host's order: one device by its id or UUID, every card of a
+// class by the class's alias. Empty when nothing here has that name.
+std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name);
+
+// The first of DevicesNamed; null when there is none.
+const v1::Device* FindDevice(const Host& host, absl::string_view name);
+
+// The device that a trial's card is. Null when it is no longer here.
+const v1::Device* FindCard(const Host& host, const store::Instance& card);
+
+// The device that says what a trial found: its card, another card of its class, or else the device that has its card's
+// UUID or id now, whose class is another. Null when none is here.
+const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host);
+
+// Whether `card`, as a trial names it, is this device. A trial without a UUID is of the device that has its device_id.
+bool IsOf(const store::Instance& card, const v1::Device& device);
+
+inline store::Instance InstanceOf(const v1::Device& device) { return {device.id(), device.uuid()}; }
+inline store::Instance InstanceOf(const v1::Trial& trial) { return {trial.device_id(), trial.device_uuid()}; }
 
 // The device of a request that names none. Null on a host without one.
 const v1::Device* DefaultDevice(const Host& host);
 
-// "cuda:0, opencl:0"; empty without a device.
-std::string DeviceIds(const Host& host);
+// "cuda:0 (l4), cuda:1 (l4), opencl:0 (pthread)": ids and their classes' aliases; empty without a device.
+std::string DeviceNames(const Host& host);
 
 // "nvrtc 13.0"; Unavailable with the reason when the back end has no compiler here.
 absl::StatusOr<std::string> Toolchain(const Host& host, v1::Backend backend);

@@ -28,8 +28,9 @@ absl::StatusOr<v1::Device> DeviceOf(absl::string_view id, const Host& host) {
   if (id.empty()) return DeviceProfile(kProfileWithoutDevice);
   if (absl::StartsWith(id, kProfilePrefix)) return DeviceProfile(absl::StripPrefix(id, kProfilePrefix));
   if (const v1::Device* device = FindDevice(host, id); device != nullptr) return *device;
-  return absl::NotFoundError(absl::StrCat(
-      "device_id is ", Quoted(id), ", which is not on this host; profile:<name> stands for one that is not here"));
+  return absl::NotFoundError(absl::StrCat("device_id is ", Quoted(id), ", which is not on this host",
+                                          host.devices.empty() ? "" : "; available devices: ", DeviceNames(host),
+                                          "; profile:<name> stands for one that is not here"));
 }
 
 // Most variants that an answer lists: some 3 MB.

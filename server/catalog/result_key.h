@@ -1,31 +1,44 @@
-// What an incumbent or a baseline is for.
+// What an answer is for.
 #ifndef ATTUNE_SERVER_CATALOG_RESULT_KEY_H_
 #define ATTUNE_SERVER_CATALOG_RESULT_KEY_H_
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
+#include "server/catalog/host.h"
 #include "server/catalog/subject.h"
 
 namespace attune::catalog {
 
 struct ResultKey {
   std::string problem_text;
-  std::string device_id;
+  // v1::Device.fingerprint. Of answers for devices that are not here, of whose class nothing is known: their id.
+  std::string device_class;
   v1::Policy policy = kDefaultPolicy;
 };
 
-// Of an Incumbent or a Baseline.
-template <typename Result>
-ResultKey KeyOf(const Result& result) {
-  return {result.problem_text(), result.device_id(), result.policy()};
+inline ResultKey KeyOf(const Subject& subject) {
+  return {subject.problem_text, subject.device.fingerprint(), subject.policy};
 }
-inline ResultKey KeyOf(const Subject& subject) { return {subject.problem_text, subject.device.id(), subject.policy}; }
+
+// The class of what a request names, or that name when nothing here has it.
+inline std::string ClassNamed(absl::string_view device, const Host& host) {
+  const v1::Device* here = FindDevice(host, device);
+  return here != nullptr ? here->fingerprint() : std::string(device);
+}
+
+// For whom an incumbent is the answer: its class; where no card of that is here, the class that the card which timed it
+// is of now; else the device by its id.
+inline ResultKey KeyFor(const v1::Incumbent& incumbent, const Host& host) {
+  const v1::Device* here = DeviceFor(incumbent.trial(), host);
+  return {incumbent.problem_text(), here != nullptr ? here->fingerprint() : incumbent.device_id(), incumbent.policy()};
+}
 
 // Equal for equal keys alone.
 inline std::string ToText(const ResultKey& key) {
-  return absl::StrCat(key.problem_text, "\n", key.device_id, "\n", static_cast<int>(key.policy));
+  return absl::StrCat(key.problem_text, "\n", key.device_class, "\n", static_cast<int>(key.policy));
 }
 
 }  // namespace attune::catalog

@@ -17,6 +17,7 @@
 #include "server/catalog/answer_artifact.h"
 #include "server/catalog/answers.h"
 #include "server/catalog/derived_answer.h"
+#include "server/catalog/given_answer.h"
 #include "server/catalog/result_log.h"
 #include "server/catalog/stored_answer.h"
 
@@ -46,7 +47,7 @@ class StoredResults : public Results {
           continue;
         }
         if (!answer.ok()) return answer.status();
-        answers_.Put(KeyOf(incumbent), *std::move(answer));
+        Add(incumbent, *std::move(answer));
       }
       token = page->next_page_token;
     } while (!token.empty());
@@ -56,16 +57,17 @@ class StoredResults : public Results {
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
     const absl::StatusOr<Problem> problem = FromProto(request.problem());
     if (!problem.ok()) return problem.status();
-    const ResultKey key{ToText(*problem), request.device_id(), request.policy()};
+    const std::vector<const v1::Device*> cards = DevicesNamed(host_, request.device_id());
+    const ResultKey key{ToText(*problem), ClassNamed(request.device_id(), host_), request.policy()};
     const std::string doubt = Doubt(key);
     std::vector<std::string> tried;
-    const AnswerPtr answer = Choose(request, *problem, key, tried);
+    const AnswerPtr answer = Choose(request, *problem, key, cards, tried);
     if (!doubt.empty()) tried.push_back(doubt);
     if (answer == nullptr) {
-      return absl::NotFoundError(absl::StrCat("no answer for ", key.problem_text, " on ", Quoted(key.device_id), ": ",
-                                              absl::StrJoin(tried, "; ")));
+      return absl::NotFoundError(absl::StrCat("no answer for ", key.problem_text, " on ", Quoted(request.device_id()),
+                                              ": ", absl::StrJoin(tried, "; ")));
     }
-    v1::GetBestResponse response = answer->response;
+    v1::GetBestResponse response = GiveTo(cards, *answer, host_);
     if (!doubt.empty()) {
       const std::string& detail = response.provenance_detail();
       response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", doubt));
@@ -78,7 +80,7 @@ class StoredResults : public Results {
   uint64_t version() const override { return answers_.version(); }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {
-    absl::StatusOr<v1::Incumbent> incumbent = store_.GetIncumbent(key.problem_text, key.device_id, key.policy);
+    absl::StatusOr<v1::Incumbent> incumbent = store_.GetIncumbent(key.problem_text, key.device_class, key.policy);
     if (absl::IsNotFound(incumbent.status())) return std::nullopt;
     if (!incumbent.ok()) return incumbent.status();
     return *std::move(incumbent);
@@ -92,13 +94,13 @@ class StoredResults : public Results {
   }
 
   absl::StatusOr<v1::Incumbent> RollBack(const ResultKey& key, absl::string_view why, absl::string_view to) override {
-    absl::StatusOr<v1::Incumbent> served = store_.RollBack(key.problem_text, key.device_id, key.policy, why, to);
+    absl::StatusOr<v1::Incumbent> served = store_.RollBack(key.problem_text, ClassServed(key), key.policy, why, to);
     if (served.ok()) LogRollBack(*served, why);
     return Changed(std::move(served));
   }
 
   absl::StatusOr<v1::Incumbent> Unpin(const ResultKey& key) override {
-    return Changed(store_.Unpin(key.problem_text, key.device_id, key.policy));
+    return Changed(store_.Unpin(key.problem_text, ClassServed(key), key.policy));
   }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
@@ -110,7 +112,7 @@ class StoredResults : public Results {
  private:
   // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.
   AnswerPtr Choose(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
-                   std::vector<std::string>& tried) {
+                   const std::vector<const v1::Device*>& cards, std::vector<std::string>& tried) {
     if (AnswerPtr answer = answers_.Find(key); answer == nullptr) {
       tried.push_back("it was never tuned there");
     } else if (Acceptable(request, answer->response.provenance())) {
@@ -119,14 +121,16 @@ class StoredResults : public Results {
       tried.push_back(absl::StrCat("its answer is ", Provenance_Name(answer->response.provenance()).substr(11),
                                    ", which is not acceptable"));
     }
-    const v1::Device* device = FindDevice(host_, key.device_id);
-    if (device == nullptr) {
-      tried.push_back("this host has no such device to answer for");
+    if (cards.empty()) {
+      tried.push_back(
+          absl::StrCat("this host has no such device to answer for",
+                       host_.devices.empty() ? "" : absl::StrCat("; available devices: ", DeviceNames(host_))));
       return nullptr;
     }
+    const v1::Device* const device = cards.front();
     if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
       AnswerPtr answer = answers_.Derived(key, "nearest", [&] {
-        return MakeNearest(answers_.Of(device->id(), key.policy), problem, *device, key.policy, host_);
+        return MakeNearest(answers_.Of(key.device_class, key.policy), problem, *device, key.policy, host_);
       });
       if (answer != nullptr) return answer;
       tried.push_back("no variant tuned for a near problem is feasible");
@@ -146,6 +150,19 @@ class StoredResults : public Results {
     if (written.ok()) Refresh(KeyOf(*written));
     return written;
   }
+  ResultKey KeyOf(const v1::Incumbent& incumbent) const { return KeyFor(incumbent, host_); }
+  ResultKey KeyOf(const v1::Baseline& baseline) const {
+    return {baseline.problem_text(), ClassNamed(baseline.device_id(), host_), baseline.policy()};
+  }
+
+  // An incumbent read at the start, newest first. What a class has of its own goes before what a card of it was given
+  // when it was of another.
+  void Add(const v1::Incumbent& incumbent, AnswerPtr answer) {
+    const ResultKey key = KeyOf(incumbent);
+    if (incumbent.device_class() == key.device_class || answers_.Find(key) == nullptr) {
+      answers_.Put(key, std::move(answer));
+    }
+  }
 
   // What the store serves counts, so that two changes at once cannot end in the older.
   void Refresh(const ResultKey& key) {
@@ -162,8 +179,9 @@ class StoredResults : public Results {
       const bool fresh = outdated_.insert_or_assign(ToText(key), std::string(answer.status().message())).second;
       answers_.Touch();
       if (fresh) {
-        LogError("the store cannot be read: what is served may be outdated",
-                 {{"problem", key.problem_text}, {"device", key.device_id}, {"error", answer.status().message()}});
+        LogError(
+            "the store cannot be read: what is served may be outdated",
+            {{"problem", key.problem_text}, {"device class", key.device_class}, {"error", answer.status().message()}});
       }
     }
     some_are_outdated_ = !outdated_.empty();
@@ -171,10 +189,30 @@ class StoredResults : public Results {
 
   // Null when nothing is served.
   absl::StatusOr<AnswerPtr> Read(const ResultKey& key) {
-    absl::StatusOr<std::optional<v1::Incumbent>> served = Served(key);
+    absl::StatusOr<std::optional<v1::Incumbent>> served = Answering(key);
     if (!served.ok()) return served.status();
     if (!served->has_value()) return nullptr;
     return MakeStoredAnswer(**served, store_, host_);
+  }
+
+  // The incumbent that is the answer for `key`: the class's own, or else one that KeyFor gives to it; nullopt when
+  // there is none.
+  absl::StatusOr<std::optional<v1::Incumbent>> Answering(const ResultKey& key) {
+    absl::StatusOr<std::optional<v1::Incumbent>> own = Served(key);
+    if (!own.ok() || own->has_value()) return own;
+    absl::StatusOr<store::Page<v1::Incumbent>> of_problem =
+        store_.ListIncumbents({.problem_text = key.problem_text, .policy = key.policy}, kPageSize, "");
+    if (!of_problem.ok()) return of_problem.status();
+    for (v1::Incumbent& incumbent : of_problem->items) {
+      if (ToText(KeyOf(incumbent)) == ToText(key)) return std::move(incumbent);
+    }
+    return std::nullopt;
+  }
+
+  // The class that the answer for `key` is stored for; that of `key` when no answer can be read.
+  std::string ClassServed(const ResultKey& key) {
+    const absl::StatusOr<std::optional<v1::Incumbent>> answering = Answering(key);
+    return answering.ok() && answering->has_value() ? (*answering)->device_class() : key.device_class;
   }
 
   // Why the answer for `key` may be outdated, after another try; empty when it is not.

@@ -1,8 +1,9 @@
 // What is known of problems: incumbents and baselines, in the store and, ready to serve, in memory.
 //
 // The one owner of both. Nobody else writes incumbents or baselines into the store, so that what is served is what the
-// store has. When the store cannot be read after a change, the former answer stays: the log says so, the answer itself
-// says that it may be outdated, and every look-up of it tries again.
+// store has. An incumbent is served on every card of its class. When the store cannot be read after a change, the
+// former answer stays: the log says so, the answer itself says that it may be outdated, and every look-up of it tries
+// again.
 #ifndef ATTUNE_SERVER_CATALOG_RESULTS_H_
 #define ATTUNE_SERVER_CATALOG_RESULTS_H_
 
@@ -32,7 +33,7 @@ class Results {
   // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
   virtual uint64_t version() const = 0;
 
-  // The incumbent as the store has it; nullopt when there is none.
+  // The class's own incumbent as the store has it; nullopt when there is none.
   virtual absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) = 0;
   // Serves `next.trial` from now on. Aborted when something else than `before` is served: someone was faster.
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next,

@@ -41,7 +41,7 @@ class ResultsTest : public jobs::TunerTest {
     Tune();
   }
 
-  static ResultKey Key() { return {kProblem, "cuda:0", v1::POLICY_HOT}; }
+  static ResultKey Key() { return {kProblem, "an L4", v1::POLICY_HOT}; }
 
   std::list<Host> hosts_;  // of Open
 };
@@ -131,6 +131,125 @@ TEST_F(ResultsTest, AnAnswerWhoseFamilyHasOneMoreParameterNowIsGivenAsItWasMeasu
   EXPECT_FALSE(best->artifact_sha256().empty());
   // It is nobody's neighbour: today's family has no such variant.
   EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC);
+}
+
+// A second card; of the class of the first unless told otherwise.
+v1::Device Second(const std::string& fingerprint = "an L4") {
+  v1::Device device = FakeDevice();
+  device.set_id("cuda:1");
+  device.set_uuid("GPU-1");
+  device.set_fingerprint(fingerprint);
+  return device;
+}
+
+v1::GetBestRequest On(const std::string& device, v1::GetBestRequest request) {
+  request.set_device_id(device);
+  return request;
+}
+
+TEST_F(ResultsTest, EveryCardOfAClassHasItsAnswers) {
+  TuneOne();
+  Host host = Today();
+  host.devices.push_back(Second());
+  const auto results = Open(host);
+  const auto best = results->GetBest(On("cuda:1", Ask(kProblem)));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(best->device_id(), "cuda:1");
+  EXPECT_EQ(best->provenance_detail(), "timed on cuda:0, another NVIDIA L4");
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance_detail(), "");
+  const auto near = results->GetBest(On("cuda:1", Ask("b1.h1.q160.d64.f16")));
+  EXPECT_EQ(near->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(near->device_id(), "cuda:1");
+  EXPECT_EQ(near->provenance_detail(), "from b1.h1.q128.d64.f16; timed on cuda:0, another NVIDIA L4");
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->device_id(), "cuda:0");
+}
+
+TEST_F(ResultsTest, ADeviceIsNamedByIdUuidOrClass) {
+  TuneOne();
+  Host host = Today();
+  host.devices.insert(host.devices.begin(), Second());
+  for (v1::Device& device : host.devices) device.set_class_alias("l4");
+  const auto results = Open(host);
+  const auto by_uuid = results->GetBest(On("GPU-1", Ask(kProblem)));
+  ASSERT_TRUE(by_uuid.ok()) << by_uuid.status();
+  EXPECT_EQ(by_uuid->device_id(), "cuda:1");
+  const auto by_class = results->GetBest(On("l4", Ask(kProblem)));
+  ASSERT_TRUE(by_class.ok()) << by_class.status();
+  EXPECT_EQ(by_class->device_id(), "cuda:0") << "the one of them that timed it";
+  EXPECT_EQ(by_class->provenance_detail(), "");
+  EXPECT_THAT(std::string(results->GetBest(On("b200", Ask(kProblem))).status().message()),
+              HasSubstr("available devices: cuda:1 (l4), cuda:0 (l4)"));
+}
+
+TEST_F(ResultsTest, AnotherClassHasNoneOfTheAnswers) {
+  TuneOne();
+  Host host = Today();
+  host.devices.push_back(Second("an H200"));
+  const auto results = Open(host);
+  for (const char* problem : {kProblem, "b1.h1.q160.d64.f16"}) {
+    EXPECT_EQ(results->GetBest(On("cuda:1", Ask(problem)))->provenance(), v1::PROVENANCE_HEURISTIC) << problem;
+  }
+}
+
+TEST_F(ResultsTest, ASisterAnswersForACardThatIsGone) {
+  TuneOne();
+  Host host = Today();
+  host.devices = {Second()};
+  const auto best = Open(host)->GetBest(On("cuda:1", Ask(kProblem)));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(best->provenance_detail(), "timed on another NVIDIA L4, which is no longer here");
+}
+
+TEST_F(ResultsTest, ACardWhoseClassHasChangedKeepsItsAnswersAsStaleUntilItHasNewOnes) {
+  TuneOne();
+  Host host = Today();
+  host.devices[0].set_fingerprint("an L4 with more shared memory");
+  const auto results = Open(host);
+  const auto stale = results->GetBest(Ask(kProblem));
+  ASSERT_TRUE(stale.ok()) << stale.status();
+  EXPECT_EQ(stale->provenance(), v1::PROVENANCE_STALE);
+  EXPECT_EQ(stale->provenance_detail(), "cuda:0 is another device or has other limits");
+  const ResultKey key{kProblem, "an L4 with more shared memory", v1::POLICY_HOT};
+  EXPECT_FALSE(results->Served(key)->has_value()) << "the class has none of its own";
+  EXPECT_TRUE(results->Unpin(key).ok()) << "what is served can be named";
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_STALE);
+
+  v1::Trial trial = store_.trials().front();
+  trial.mutable_dependencies()->set_device_fingerprint(key.device_class);
+  v1::Incumbent own;
+  own.set_problem_text(kProblem);
+  *own.mutable_problem() = trial.problem();
+  own.set_policy(v1::POLICY_HOT);
+  own.mutable_trial()->set_name(*store_.AppendTrial(trial));
+  ASSERT_TRUE(results->Promote(own, std::nullopt).ok());
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(Open(host)->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2")
+      << "the former class has its own still";
+}
+
+TEST_F(ResultsTest, BaselinesOfEveryCardOfTheClassComeAlong) {
+  TuneOne();
+  Host host = Today();
+  host.devices.push_back(Second());
+  host.devices.push_back(Second("an H200"));
+  host.devices.back().set_id("cuda:2");
+  const auto results = Open(host);
+  for (const char* device : {"cuda:0", "cuda:1", "cuda:2"}) {
+    v1::Baseline baseline;
+    baseline.set_problem_text(kProblem);
+    baseline.set_device_id(device);
+    baseline.set_policy(v1::POLICY_HOT);
+    baseline.set_contender("torch-sdpa");
+    ASSERT_TRUE(results->RecordBaseline(baseline).ok());
+  }
+  const auto best = results->GetBest(Ask(kProblem));
+  ASSERT_EQ(best->baselines_size(), 2);
+  // Newest first.
+  EXPECT_EQ(best->baselines(0).device_id(), "cuda:1");
+  EXPECT_EQ(best->baselines(1).device_id(), "cuda:0");
 }
 
 TEST_F(ResultsTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
@@ -318,7 +437,7 @@ TEST_F(ResultsTest, BaselinesComeAlong) {
 
 TEST_F(ResultsTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
   TuneOne();
-  v1::Incumbent odd = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  v1::Incumbent odd = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
   odd.mutable_problem()->set_mask(v1::MASK_WINDOW);
   odd.mutable_problem()->set_window(int64_t{1} << 62);
   odd.set_problem_text("b1.h1.q128.d64.f16.window4611686018427387904");

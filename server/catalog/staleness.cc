@@ -9,7 +9,7 @@
 namespace attune::catalog {
 
 std::string WhatChanged(const v1::Trial& trial, const Host& host) {
-  const v1::Device* device = FindDevice(host, trial.device_id());
+  const v1::Device* device = DeviceFor(trial, host);
   if (device == nullptr) return absl::StrCat("this host has no ", trial.device_id(), " to compare with");
   const v1::Dependencies& then = trial.dependencies();
   std::vector<std::string> changes;
@@ -29,7 +29,7 @@ std::string WhatChanged(const v1::Trial& trial, const Host& host) {
     changes.push_back(absl::StrCat("driver was ", then.driver(), ", is ", device->driver()));
   }
   if (device->fingerprint() != then.device_fingerprint()) {
-    changes.push_back(absl::StrCat(trial.device_id(), " is another device or has other limits"));
+    changes.push_back(absl::StrCat(device->id(), " is another device or has other limits"));
   }
   return absl::StrJoin(changes, "; ");
 }

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/catalog/result_key.h"
 #include "server/catalog/served_timing.h"
 #include "server/catalog/staleness.h"
 #include "server/measure/measure.h"
@@ -32,7 +33,7 @@ absl::StatusOr<v1::Trial> WholeTrial(const v1::Incumbent& incumbent, store::Stor
   return store.GetTrial(incumbent.trial().name());
 }
 
-// Good trials under the same dependencies whose intervals overlap the incumbent's.
+// Good trials of the same card under the same dependencies whose intervals overlap the incumbent's.
 absl::Status AddTies(const v1::Trial& trial, store::Store& store, v1::GetBestResponse& response) {
   v1::TrialFilter filter;
   filter.set_problem(trial.problem_text());
@@ -44,7 +45,8 @@ absl::Status AddTies(const v1::Trial& trial, store::Store& store, v1::GetBestRes
   if (!fastest.ok()) return fastest.status();
   std::vector<std::string> texts = {trial.variant().text()};
   for (const v1::Trial& other : fastest->items) {
-    if (other.timing().contended() || !SameButForSources(other.dependencies(), trial.dependencies()) ||
+    if (other.timing().contended() || other.device_uuid() != trial.device_uuid() ||
+        !SameButForSources(other.dependencies(), trial.dependencies()) ||
         measure::Compare(other.timing(), trial.timing()) != measure::Comparison::kTie ||
         std::find(texts.begin(), texts.end(), other.variant().text()) != texts.end()) {
       continue;
@@ -55,14 +57,23 @@ absl::Status AddTies(const v1::Trial& trial, store::Store& store, v1::GetBestRes
   return absl::OkStatus();
 }
 
-absl::Status AddBaselines(const v1::Incumbent& incumbent, store::Store& store, v1::GetBestResponse& response) {
+// Whether the baseline is one of a card that the incumbent is served on, or of the one that timed it.
+bool IsFor(const v1::Incumbent& incumbent, const v1::Baseline& baseline, const Host& host) {
+  if (baseline.policy() != incumbent.policy()) return false;
+  if (baseline.device_id() == incumbent.device_id()) return true;
+  return FindDevice(host, baseline.device_id()) != nullptr &&
+         ClassNamed(baseline.device_id(), host) == KeyFor(incumbent, host).device_class;
+}
+
+absl::Status AddBaselines(const v1::Incumbent& incumbent, const Host& host, store::Store& store,
+                          v1::GetBestResponse& response) {
   absl::StatusOr<store::Page<v1::Baseline>> baselines =
-      store.ListBaselines(incumbent.problem_text(), incumbent.device_id(), kBaselinePage, "");
+      store.ListBaselines(incumbent.problem_text(), /*device_id=*/"", kBaselinePage, "");
   if (!baselines.ok()) return baselines.status();
   size_t room = kMostBaselineBytes;
   for (v1::Baseline& baseline : baselines->items) {
     if (response.baselines_size() == kMostBaselines) break;
-    if (baseline.policy() != incumbent.policy() || baseline.ByteSizeLong() > room) continue;
+    if (!IsFor(incumbent, baseline, host) || baseline.ByteSizeLong() > room) continue;
     room -= baseline.ByteSizeLong();
     *response.add_baselines() = std::move(baseline);
   }
@@ -83,10 +94,12 @@ void SetProvenance(const v1::Trial& trial, const Host& host, v1::GetBestResponse
   }
 }
 
-// What serves other problems and finds the code again: the variant as today's families have it.
+// For which cards it is, and what serves other problems and finds the code again: the variant as today's families have
+// it.
 void SetVariant(const v1::Trial& trial, const Host& host, Answer& answer) {
-  const v1::Device* device = FindDevice(host, trial.device_id());
+  const v1::Device* device = DeviceFor(trial, host);
   if (device == nullptr) return;
+  answer.device_class = device->fingerprint();
   absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), host.families);
   if (!variant.ok()) return;
   absl::StatusOr<space::CompileSpec> spec = space::SpecFor(*variant, answer.problem, *device);
@@ -123,9 +136,10 @@ absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store
   answer->problem = *problem;
   answer->policy = incumbent.policy();
   answer->resources = trial->resources();
+  answer->timed_by = {InstanceOf(*trial), trial->dependencies().device_fingerprint()};
   Fill(incumbent, *trial, answer->response);
   if (absl::Status status = AddTies(*trial, store, answer->response); !status.ok()) return status;
-  if (absl::Status status = AddBaselines(incumbent, store, answer->response); !status.ok()) return status;
+  if (absl::Status status = AddBaselines(incumbent, host, store, answer->response); !status.ok()) return status;
   SetProvenance(*trial, host, answer->response);
   SetVariant(*trial, host, *answer);
   return answer;

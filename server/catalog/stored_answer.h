@@ -10,7 +10,8 @@
 
 namespace attune::catalog {
 
-// With its ties and baselines. InvalidArgument for a problem that only earlier versions took.
+// With its ties, and the baselines of every card that it is for. InvalidArgument for a problem that only earlier
+// versions took.
 absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host);
 
 }  // namespace attune::catalog

@@ -1,13 +1,23 @@
 #include "server/catalog/subject.h"
 
-namespace attune::catalog {
+#include "server/catalog/host.h"
 
-v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject) {
+namespace attune::catalog {
+namespace {
+
+v1::Dependencies ButForSources(const Subject& subject) {
   v1::Dependencies dependencies;
-  dependencies.set_source_hash(family.source_hash);
   dependencies.set_toolchain(subject.toolchain);
   dependencies.set_driver(subject.device.driver());
   dependencies.set_device_fingerprint(subject.device.fingerprint());
+  return dependencies;
+}
+
+}  // namespace
+
+v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject) {
+  v1::Dependencies dependencies = ButForSources(subject);
+  dependencies.set_source_hash(family.source_hash);
   return dependencies;
 }
 
@@ -17,11 +27,12 @@ bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b) {
 }
 
 absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject) {
-  v1::Dependencies today;
-  today.set_toolchain(subject.toolchain);
-  today.set_driver(subject.device.driver());
-  today.set_device_fingerprint(subject.device.fingerprint());
-  return store.KnownTrials(subject.problem_text, subject.device.id(), subject.policy, today);
+  return store.KnownTrials(subject.problem_text, InstanceOf(subject.device), subject.policy, ButForSources(subject));
+}
+
+absl::StatusOr<std::vector<v1::Trial>> PriorsToday(store::Store& store, const Subject& subject, int most) {
+  return store.PriorTrials(subject.problem_text, InstanceOf(subject.device), subject.policy, ButForSources(subject),
+                           most);
 }
 
 }  // namespace attune::catalog

@@ -27,9 +27,11 @@ struct Subject {
 v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject);
 bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b);
 
-// What the store knows of a problem under today's toolchain, driver and device; source hashes are the caller's to
-// compare. Without LOST trials and recipes.
+// What the store knows of a problem on the device under today's toolchain and driver, verdicts of the device's class
+// included; source hashes are the caller's to compare. Without LOST trials and recipes.
 absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject);
+// What other cards of the device's class have timed, fastest first, at most `most`; source hashes are the caller's too.
+absl::StatusOr<std::vector<v1::Trial>> PriorsToday(store::Store& store, const Subject& subject, int most);
 
 }  // namespace attune::catalog
 

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "proto/attune/quote.h"
+#include "server/daemon/chosen_devices.h"
 #include "server/space/family.h"
 #include "server/store/sqlite/check_store.h"
 
@@ -57,11 +57,10 @@ std::vector<std::string> MistakesInFlags(const Settings& settings, const ProbeFo
     mistakes.push_back(absl::StrCat("--devices: the host could not be probed: ", host.status().message()));
     return mistakes;
   }
-  std::set<std::string> here;
-  for (const v1::Device& device : host->devices) here.insert(device.id());
-  for (const std::string& id : UnknownDevices(settings, here)) {
-    mistakes.push_back(absl::StrCat("--devices has ", Quoted(id), "; this host has ",
-                                    here.empty() ? "none" : absl::StrJoin(here, ", ")));
+  const ChosenDevices chosen = ChooseDevices(settings.devices, *host);
+  for (const std::string& name : chosen.unknown) {
+    mistakes.push_back(
+        absl::StrCat("--devices has ", Quoted(name), "; this host has ", chosen.here.empty() ? "none" : chosen.here));
   }
   return mistakes;
 }

@@ -35,7 +35,9 @@ class CheckTest : public ::testing::Test {
     const auto probe = [this]() -> absl::StatusOr<supervisor::HostDescription> {
       if (!probed_.ok()) return probed_;
       supervisor::HostDescription host;
-      host.devices.emplace_back().set_id("cuda:0");
+      v1::Device& device = host.devices.emplace_back();
+      device.set_id("cuda:0");
+      device.set_model("NVIDIA L4");
       return host;
     };
     const bool good = Check(settings_, *ParseChecks(what), probe, report);
@@ -71,11 +73,11 @@ TEST_F(CheckTest, NamesEveryMistakeOfEveryPart) {
 }
 
 TEST_F(CheckTest, NamesADeviceThatTheHostDoesNotHave) {
-  settings_.devices = {"cuda:0"};
+  settings_.devices = {"cuda:0", "l4"};
   EXPECT_TRUE(Passes("flags"));
   settings_.devices = {"cuda:0", "foo:0"};
   EXPECT_FALSE(Passes("flags"));
-  EXPECT_THAT(report_, HasSubstr("  --devices has 'foo:0'; this host has cuda:0\n"));
+  EXPECT_THAT(report_, HasSubstr("  --devices has 'foo:0'; this host has cuda:0 (l4)\n"));
   probed_ = absl::UnavailableError("no worker");
   EXPECT_FALSE(Passes("flags"));
   EXPECT_THAT(report_, HasSubstr("  --devices: the host could not be probed: no worker\n"));

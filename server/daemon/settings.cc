@@ -60,7 +60,8 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     if (directory.empty()) mistakes.Add("kernels_dir", " has an empty name; give directories, comma-separated");
   }
   for (const std::string& device : settings.devices) {
-    if (device.empty()) mistakes.Add("devices", " has an empty name; give ids such as cuda:0, comma-separated");
+    if (device.empty())
+      mistakes.Add("devices", " has an empty name; give ids such as cuda:0 or classes such as l4, comma-separated");
   }
   if (absl::Status status = CheckLockDirectory(settings.lock_dir); !status.ok()) mistakes.AddText(status.message());
   if (!settings.worker.empty() && access(settings.worker.c_str(), X_OK) != 0) {
@@ -81,14 +82,6 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();
-}
-
-std::vector<std::string> UnknownDevices(const Settings& settings, const std::set<std::string>& here) {
-  std::vector<std::string> unknown;
-  for (const std::string& id : settings.devices) {
-    if (!here.contains(id)) unknown.push_back(id);
-  }
-  return unknown;
 }
 
 std::string DefaultLockDir(const std::string& data_dir) {

@@ -3,7 +3,6 @@
 #define ATTUNE_SERVER_DAEMON_SETTINGS_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,9 +36,6 @@ struct Settings {
 
 // Every mistake there is, each in one line that names flag, value and what is allowed; empty when there is none.
 std::vector<std::string> MistakesIn(const Settings& settings);
-
-// Those of --devices that are not among `here`, the ids of this host's devices.
-std::vector<std::string> UnknownDevices(const Settings& settings, const std::set<std::string>& here);
 
 // Where device locks are unless --lock_dir says: in a directory that only this user, or root, can write to, and the
 // same one for all daemons of the user where there is such a place. /run/attune/locks for root, else below

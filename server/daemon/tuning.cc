@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   std::unique_ptr<Tuning> tuning(new Tuning(options));
   jobs::TunerOptions tuner_options;
   tuner_options.store = &options.store;
+  tuner_options.host = &options.host;
   tuner_options.devices = options.devices;
   tuner_options.kinds = {{store::JobKind::kTune, &tuning->tune_},
                          {store::JobKind::kEvaluate, &tuning->evaluate_},

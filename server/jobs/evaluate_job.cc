@@ -136,8 +136,12 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
 
 JobTerms EvaluateJob::TermsOf(const v1::EvaluateVariantRequest& request) const {
   JobTerms terms;
-  terms.device_id = request.device_id();
+  terms.device = request.device_id();
   return terms;
+}
+
+void EvaluateJob::SetDevice(const std::string& device_id, v1::EvaluateVariantRequest& request) const {
+  request.set_device_id(device_id);
 }
 
 absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequest& request,

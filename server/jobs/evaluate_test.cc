@@ -33,7 +33,7 @@ class EvaluateTest : public TunerTest {
     EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
     return done.evaluate();
   }
-  v1::Incumbent Served() { return *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT); }
+  v1::Incumbent Served() { return *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT); }
 };
 
 TEST_F(EvaluateTest, KeepsAndPromotesWhereThereIsNoIncumbent) {
@@ -41,7 +41,7 @@ TEST_F(EvaluateTest, KeepsAndPromotesWhereThereIsNoIncumbent) {
   const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_KEEP);
   EXPECT_THAT(store_.trials(), SizeIs(1));
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().variant().text(),
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().variant().text(),
             "tiles:BLOCK=32,SPLITS=2");
 }
 
@@ -63,7 +63,7 @@ TEST_F(EvaluateTest, RevertsWhatIsFasterByLess) {
   const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_REVERT);
   EXPECT_GT(result.speedup(), 1.01);
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().variant().text(),
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().variant().text(),
             "tiles:BLOCK=16,SPLITS=1");
 }
 
@@ -123,7 +123,7 @@ TEST_F(EvaluateTest, APinnedIncumbentStaysUntilItIsUnpinned) {
   EXPECT_THAT(tuned.tune().decision(), HasSubstr("it is pinned, though the challenger at 100 us"));
   EXPECT_EQ(Evaluate("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_REVERT);
   EXPECT_TRUE(Served().pinned());
-  ASSERT_TRUE(store_.Unpin(kProblem, "cuda:0", v1::POLICY_HOT).ok());
+  ASSERT_TRUE(store_.Unpin(kProblem, "an L4", v1::POLICY_HOT).ok());
   EXPECT_TRUE(Tune().tune().promoted());
   EXPECT_FALSE(Served().pinned());
 }

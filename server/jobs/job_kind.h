@@ -20,7 +20,7 @@ namespace attune::jobs {
 
 // What a request says of its job, whatever state the host is in.
 struct JobTerms {
-  std::string device_id;
+  std::string device;      // as the request names it
   std::string request_id;  // may be empty
   std::string identity;    // equal for requests that ask for the same
   trials::Priority priority = trials::Priority::kInteractive;
@@ -50,6 +50,8 @@ class JobKind {
   virtual ~JobKind() = default;
   // DataLoss when the request cannot be read.
   virtual absl::StatusOr<JobTerms> Terms(const std::string& request) const = 0;
+  // The request as one for `device_id`, whatever name it had for the device.
+  virtual std::string On(const std::string& request, const std::string& device_id) const = 0;
   // FailedPrecondition, or another reason, when it cannot be worked on on `device`.
   virtual absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const = 0;
   // Cancelled when the job was asked to stop.
@@ -71,6 +73,11 @@ class JobKindOf : public JobKind {
     terms.identity = absl::StrCat(static_cast<int>(kind_), Canonical(std::move(message)).SerializeAsString());
     return terms;
   }
+  std::string On(const std::string& request, const std::string& device_id) const final {
+    Request message = Read(request);
+    SetDevice(device_id, message);
+    return message.SerializeAsString();
+  }
   absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const final {
     return AdmitRequest(Read(request), device);
   }
@@ -81,6 +88,7 @@ class JobKindOf : public JobKind {
  private:
   // The device and the priority.
   virtual JobTerms TermsOf(const Request& request) const = 0;
+  virtual void SetDevice(const std::string& device_id, Request& request) const = 0;
   // One of all the requests that ask for the same.
   virtual Request Canonical(Request request) const { return request; }
   virtual absl::StatusOr<JobTitle> AdmitRequest(const Request& request, const v1::Device& device) const = 0;

@@ -1,5 +1,7 @@
 #include "server/jobs/job_lanes.h"
 
+#include <algorithm>
+
 namespace attune::jobs {
 namespace {
 
@@ -39,6 +41,18 @@ void JobLanes::TellPlace(const Lane& lane, size_t index) {
   if (ahead < kJobsALane || !waiter.moved) return;  // begins at once
   const trials::Waiter& first = lane.running.empty() ? lane.queue.front().waiter : lane.running.front();
   waiter.moved({first.name, first.title, static_cast<int64_t>(ahead)});
+}
+
+size_t JobLanes::Load(const std::string& device) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  size_t jobs = 0;
+  for (const auto& [key, lane] : lanes_) {
+    if (key.first != device) continue;
+    jobs += lane.running.size();
+    jobs += static_cast<size_t>(
+        std::count_if(lane.queue.begin(), lane.queue.end(), [](const Job& job) { return !job.gone(); }));
+  }
+  return jobs;
 }
 
 void JobLanes::Stop() {

@@ -35,6 +35,9 @@ class JobLanes {
   // Dropped after Stop.
   void Add(const std::string& device, trials::Priority priority, Job job);
 
+  // How many jobs of the device run or wait.
+  size_t Load(const std::string& device);
+
   // No further job begins.
   void Stop();
   // Whether no job runs, waiting for that at most `timeout`.

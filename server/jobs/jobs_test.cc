@@ -345,6 +345,7 @@ TEST_F(JobsTest, OptionsThatCannotWorkAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(TunerOptions()).status()));
   TunerOptions without_kinds;
   without_kinds.store = &store_;
+  without_kinds.host = &host_;
   EXPECT_TRUE(absl::IsInvalidArgument(Tuner::Create(without_kinds).status()));
   Start();
   EXPECT_TRUE(absl::IsInvalidArgument(

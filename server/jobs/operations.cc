@@ -22,15 +22,23 @@ absl::Status TakenRequestId(const std::string& request_id, const std::string& na
 }  // namespace
 
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
+  std::vector<Wanted::Same> all = wanted.elsewhere;
+  all.insert(all.begin(), Wanted::Same{wanted.request, wanted.identity});
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string joined;
   if (const auto it = by_request_id_.find(wanted.request_id);
       !wanted.request_id.empty() && it != by_request_id_.end()) {
-    if (it->second.identity_hash != Sha256(wanted.identity)) return TakenRequestId(wanted.request_id, it->second.name);
+    const auto is_it = [&](const Wanted::Same& same) { return it->second.identity_hash == Sha256(same.identity); };
+    if (std::none_of(all.begin(), all.end(), is_it)) return TakenRequestId(wanted.request_id, it->second.name);
     joined = it->second.name;
-  } else if (const auto same = by_identity_.find(wanted.identity); same != by_identity_.end()) {
-    joined = same->second;
-    RememberLocked(wanted.request_id, wanted.identity, joined);
+  } else {
+    for (const Wanted::Same& same : all) {
+      const auto in_flight = by_identity_.find(same.identity);
+      if (in_flight == by_identity_.end()) continue;
+      joined = in_flight->second;
+      RememberLocked(wanted.request_id, same.identity, joined);
+      break;
+    }
   }
   if (!joined.empty()) {
     if (const auto it = in_flight_.find(joined); it != in_flight_.end()) {
@@ -61,10 +69,10 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   if (!stored.ok()) return stored.status();
   // Of an earlier process, or long ago; were it unfinished, it would be in flight.
   if (stored->name != job.name) {
-    if (stored->kind != wanted.kind || stored->request != wanted.request) {
-      return TakenRequestId(wanted.request_id, stored->name);
-    }
-    RememberLocked(wanted.request_id, wanted.identity, stored->name);
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const Wanted::Same& other) { return other.request == stored->request; });
+    if (stored->kind != wanted.kind || same == all.end()) return TakenRequestId(wanted.request_id, stored->name);
+    RememberLocked(wanted.request_id, same->identity, stored->name);
     return Started{nullptr, std::move(stored->operation), false};
   }
   RememberLocked(wanted.request_id, wanted.identity, job.name);

@@ -35,13 +35,20 @@ class Operations {
     std::string identity;    // equal for requests that ask for the same
     std::string title;
     std::string problem_text = {};  // empty for a sweep
+    // The same on other cards of the class that was asked for: one of these is as good, if there is one already.
+    struct Same {
+      std::string request;
+      std::string identity;
+    };
+    std::vector<Same> elsewhere = {};
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when it was finished before
     v1::Operation operation;
     bool fresh = false;  // to be run by the caller
   };
-  // The operation with this request_id, or the identical one in flight, or a new one, which is stored first.
+  // The operation with this request_id, or the identical one in flight, `elsewhere` too, or a new one, which is stored
+  // first.
   // AlreadyExists when the request_id was given to a request that asked for something else, ResourceExhausted when
   // kMostInFlight are queued or running.
   absl::StatusOr<Started> Start(const Wanted& wanted);

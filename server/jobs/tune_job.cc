@@ -43,9 +43,13 @@ absl::Status CheckFamilies(const std::vector<std::string>& wanted, const Problem
 
 JobTerms TuneJob::TermsOf(const v1::TuneRequest& request) const {
   JobTerms terms;
-  terms.device_id = request.device_id();
+  terms.device = request.device_id();
   terms.priority = request.background() ? trials::Priority::kBackground : trials::Priority::kInteractive;
   return terms;
+}
+
+void TuneJob::SetDevice(const std::string& device_id, v1::TuneRequest& request) const {
+  request.set_device_id(device_id);
 }
 
 v1::TuneRequest TuneJob::Canonical(v1::TuneRequest request) const {

@@ -16,6 +16,7 @@ class TuneJob final : public JobKindOf<v1::TuneRequest> {
 
  private:
   JobTerms TermsOf(const v1::TuneRequest& request) const override;
+  void SetDevice(const std::string& device_id, v1::TuneRequest& request) const override;
   v1::TuneRequest Canonical(v1::TuneRequest request) const override;
   absl::StatusOr<JobTitle> AdmitRequest(const v1::TuneRequest& request, const v1::Device& device) const override;
   absl::StatusOr<Fill> RunRequest(const v1::TuneRequest& request, const JobRun& run) const override;

@@ -32,7 +32,7 @@ TEST_F(TuneTest, TriesEveryVariantOnceAndServesTheFastest) {
   EXPECT_EQ(done.progress().trials_done(), 6);
   EXPECT_EQ(done.progress().trials_total(), 6);
   EXPECT_EQ(done.progress().best().variant().text(), "tiles:BLOCK=32,SPLITS=2");
-  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
   ASSERT_TRUE(served.ok());
   EXPECT_EQ(served->trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(served->job(), done.name());

@@ -1,12 +1,12 @@
 #include "server/jobs/tuner.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
@@ -22,6 +22,7 @@ class JobTuner : public Tuner {
  public:
   JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
       : store_(*options.store),
+        host_(*options.host),
         kinds_(std::move(options.kinds)),
         operations_(options.store, options.clock),
         lanes_(device_ids) {
@@ -70,38 +71,69 @@ class JobTuner : public Tuner {
   }
 
  private:
-  absl::StatusOr<trials::DeviceSlot*> SlotFor(const std::string& device_id) {
-    if (const auto it = slots_.find(device_id); it != slots_.end()) return it->second.get();
-    const std::string here =
-        absl::StrJoin(slots_, ", ", [](std::string* out, const auto& slot) { absl::StrAppend(out, slot.first); });
-    return absl::FailedPreconditionError(
-        absl::StrCat("device_id is ", Quoted(device_id), "; this host has ", here.empty() ? "no device" : here));
+  // Of the devices that `name` stands for, never none; those with fewer jobs first, equals in the host's order.
+  absl::StatusOr<std::vector<trials::DeviceSlot*>> SlotsFor(const std::string& name) {
+    std::vector<std::pair<size_t, trials::DeviceSlot*>> by_load;
+    for (const v1::Device* device : catalog::DevicesNamed(host_, name)) {
+      const auto it = slots_.find(device->id());
+      if (it != slots_.end()) by_load.emplace_back(lanes_.Load(device->id()), it->second.get());
+    }
+    if (by_load.empty()) {
+      const std::string here = catalog::DeviceNames(host_);
+      return absl::FailedPreconditionError(
+          absl::StrCat("device_id is ", Quoted(name), "; this host has ", here.empty() ? "no device" : here));
+    }
+    std::stable_sort(by_load.begin(), by_load.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<trials::DeviceSlot*> slots;
+    slots.reserve(by_load.size());
+    for (const auto& [load, slot] : by_load) slots.push_back(slot);
+    return slots;
+  }
+
+  // The request as one for each of the slots' devices.
+  static absl::StatusOr<std::vector<Operations::Wanted::Same>> OnEach(const std::vector<trials::DeviceSlot*>& slots,
+                                                                      const JobKind& kind, const std::string& request) {
+    std::vector<Operations::Wanted::Same> requests;
+    for (const trials::DeviceSlot* slot : slots) {
+      std::string on = kind.On(request, slot->device().id());
+      absl::StatusOr<JobTerms> terms = kind.Terms(on);
+      if (!terms.ok()) return terms.status();
+      requests.push_back({std::move(on), std::move(terms->identity)});
+    }
+    return requests;
   }
 
   absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request) {
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
-    const absl::StatusOr<trials::DeviceSlot*> slot = SlotFor(terms->device_id);
-    if (!slot.ok()) return slot.status();
-    absl::StatusOr<JobTitle> title = kind.Admit(request, (*slot)->device());
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
+    if (!slots.ok()) return slots.status();
+    absl::StatusOr<std::vector<Operations::Wanted::Same>> requests = OnEach(*slots, kind, request);
+    if (!requests.ok()) return requests.status();
+    const Operations::Wanted::Same chosen = std::move(requests->front());
+    requests->erase(requests->begin());
+    trials::DeviceSlot& slot = *slots->front();
+    absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, slot.device());
     if (!title.ok()) return title.status();
     if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
     absl::StatusOr<Operations::Started> started =
-        operations_.Start({id, request, terms->request_id, terms->identity, title->title, title->problem_text});
+        operations_.Start({id, chosen.request, terms->request_id, chosen.identity, title->title, title->problem_text,
+                           *std::move(requests)});
     if (!started.ok()) return started.status();
-    if (started->fresh) Enqueue(started->live, kind, request, terms->priority, **slot);
+    if (started->fresh) Enqueue(started->live, kind, chosen.request, terms->priority, slot);
     return std::move(started->operation);
   }
 
   void Requeue(const store::Job& job) {
     const JobKind& kind = *kinds_.at(job.kind);
     const absl::StatusOr<JobTerms> terms = kind.Terms(job.request);
-    const absl::StatusOr<trials::DeviceSlot*> slot = terms.ok() ? SlotFor(terms->device_id) : terms.status();
-    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, slot.ok() ? terms->identity : job.name);
-    if (slot.ok()) return Enqueue(live, kind, job.request, terms->priority, **slot);
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots =
+        terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
+    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, slots.ok() ? terms->identity : job.name);
+    if (slots.ok()) return Enqueue(live, kind, job.request, terms->priority, *slots->front());
     live->Withdraw();
-    End(live, v1::Operation::STATE_FAILED, slot.status());
+    End(live, v1::Operation::STATE_FAILED, slots.status());
   }
 
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
@@ -147,6 +179,7 @@ class JobTuner : public Tuner {
   }
 
   store::Store& store_;
+  const catalog::Host& host_;
   const std::map<store::JobKind, const JobKind*> kinds_;
   std::map<std::string, std::unique_ptr<trials::DeviceSlot>> slots_;
   Operations operations_;
@@ -158,6 +191,7 @@ class JobTuner : public Tuner {
 
 absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(TunerOptions options) {
   if (options.store == nullptr) return absl::InvalidArgumentError("TunerOptions.store is null; it is needed");
+  if (options.host == nullptr) return absl::InvalidArgumentError("TunerOptions.host is null; it is needed");
   for (const store::JobKind kind : {store::JobKind::kTune, store::JobKind::kSweep, store::JobKind::kEvaluate}) {
     if (options.kinds[kind] == nullptr) {
       return absl::InvalidArgumentError(

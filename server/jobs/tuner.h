@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
+#include "server/catalog/host.h"
 #include "server/jobs/job_kind.h"
 #include "server/store/store.h"
 #include "server/supervisor/device_worker.h"
@@ -25,6 +26,7 @@ namespace attune::jobs {
 struct TunerOptions {
   // All live longer than the tuner.
   store::Store* store = nullptr;
+  const catalog::Host* host = nullptr;
   std::map<std::string, supervisor::DeviceWorker*> devices;  // by id
   std::map<store::JobKind, const JobKind*> kinds;
   absl::Duration idle_release = absl::Seconds(60);
@@ -40,7 +42,8 @@ class Tuner {
   virtual absl::Status Resume() = 0;
 
   // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one with
-  // the same request_id. FailedPrecondition when the device is not here or the kind of job refuses the request;
+  // the same request_id. One that names a class of device goes to the card of it with the fewest jobs, and from then on
+  // is one for that card. FailedPrecondition when the device is not here or the kind of job refuses the request;
   // Unavailable after Drain.
   virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) = 0;
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
+#include "server/catalog/host.h"
 #include "server/promotion/play_off.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
@@ -104,7 +105,7 @@ class Contest {
     const v1::Dependencies today = catalog::DependenciesOf(*variant->family, subject_);
     standing.stale = !catalog::SameDependencies(incumbent->trial().dependencies(), today);
     absl::StatusOr<v1::Trial> trial =
-        store().FindTrial({subject_.problem_text, subject_.device.id(), text, subject_.policy, today});
+        store().FindTrial({subject_.problem_text, catalog::InstanceOf(subject_.device), text, subject_.policy, today});
     if (absl::IsNotFound(trial.status())) trial = TryNow(*std::move(variant));
     if (!trial.ok()) return trial.status();
     // Times that would not settle say nothing against the trial that it was promoted with.
@@ -257,7 +258,7 @@ class Contest {
     v1::Incumbent incumbent;
     *incumbent.mutable_problem() = ToProto(subject_.problem);
     incumbent.set_problem_text(subject_.problem_text);
-    incumbent.set_device_id(subject_.device.id());
+    incumbent.set_device_class(subject_.device.fingerprint());
     incumbent.set_policy(subject_.policy);
     *incumbent.mutable_trial() = winner;
     *incumbent.mutable_timing() = winner.timing();

@@ -29,7 +29,7 @@ class ContestTest : public jobs::TunerTest {
   }
   // As another job would.
   void Promote(const std::string& variant) {
-    const absl::StatusOr<v1::Incumbent> before = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+    const absl::StatusOr<v1::Incumbent> before = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
     v1::Incumbent incumbent;
     incumbent.set_problem_text(kProblem);
     incumbent.set_device_id("cuda:0");
@@ -72,7 +72,7 @@ TEST_F(ContestTest, AnIncumbentRemembersWhomItsPlayOffCouldNotTellApartFromIt) {
   SetTimes({{"32/8", 40}, {"32/4", 40.1}, {"16/8", 40.2}});
   Start();
   const v1::Operation done = Tune();
-  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
   EXPECT_EQ(served.trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
   std::set<std::string> ties;
   for (const v1::Variant& tie : served.ties()) ties.insert(tie.text());
@@ -119,7 +119,7 @@ TEST_F(ContestTest, AnIncumbentNeverMeasuredWithTodaysSourcesIsMeasuredAndCompar
   Promote("tiles:BLOCK=16,SPLITS=1");
   Start(catalog::Families(catalog::SearchFamily("source two")));
   // While the job plays off, a roll-back serves what it has not tried.
-  DuringPlayOffs(1, [this] { EXPECT_TRUE(store_.RollBack(kProblem, "cuda:0", v1::POLICY_HOT, "", "").ok()); });
+  DuringPlayOffs(1, [this] { EXPECT_TRUE(store_.RollBack(kProblem, "an L4", v1::POLICY_HOT, "", "").ok()); });
   const v1::Operation done = Tune(OfOneTrial());
   ASSERT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
   EXPECT_EQ(Served(), "tiles:BLOCK=64,SPLITS=2");

@@ -54,6 +54,8 @@ absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::Subject& subject,
     absl::StatusOr<worker::v1::Candidate> ready = Ready(contestant.candidate, subject, code, job);
     if (!ready.ok()) return ready.status();
     v1::Trial& trial = results.emplace_back(contestant.trial);
+    trial.set_device_id(subject.device.id());  // another card of the class may have run what the contestant is known by
+    trial.set_device_uuid(subject.device.uuid());
     *trial.mutable_recipe() = ready->recipe();
     *request.add_candidates() = *std::move(ready);
   }

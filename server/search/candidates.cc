@@ -40,6 +40,16 @@ absl::Status Add(std::vector<space::Variant> variants, const catalog::Subject& s
   return absl::OkStatus();
 }
 
+constexpr int kMostPriors = 16;  // enough for every play-off's field; the rest is searched as if there were none
+
+// `trial`'s candidate; nullopt when there is none, or its sources were others.
+std::optional<size_t> CandidateOf(const v1::Trial& trial, const CandidateSet& set) {
+  const std::optional<size_t> index = set.Find(trial.variant().text());
+  if (!index.has_value()) return std::nullopt;
+  if (trial.dependencies().source_hash() != set.all[*index].variant.family->source_hash) return std::nullopt;
+  return index;
+}
+
 // Puts candidates of one compile key next to each other, in the order of their first, and finds what is known of each.
 absl::Status Complete(store::Store& store, const catalog::Subject& subject, CandidateSet& set) {
   std::map<std::string, size_t> first;
@@ -52,10 +62,14 @@ absl::Status Complete(store::Store& store, const catalog::Subject& subject, Cand
   absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, subject);
   if (!known.ok()) return known.status();
   for (v1::Trial& trial : *known) {
-    const std::optional<size_t> index = set.Find(trial.variant().text());
-    if (!index.has_value() || trial.verdict() == v1::VERDICT_LOST) continue;
-    Candidate& candidate = set.all[*index];
-    if (trial.dependencies().source_hash() == candidate.variant.family->source_hash) candidate.known = std::move(trial);
+    const std::optional<size_t> index = CandidateOf(trial, set);
+    if (index.has_value()) set.all[*index].known = std::move(trial);
+  }
+  const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, subject, kMostPriors);
+  if (!priors.ok()) return priors.status();
+  for (const v1::Trial& trial : *priors) {
+    const std::optional<size_t> index = CandidateOf(trial, set);
+    if (index.has_value()) set.priors.push_back(*index);
   }
   return absl::OkStatus();
 }

@@ -21,7 +21,8 @@ struct Candidate {
   space::Variant variant;
   std::string text;
   space::CompileSpec spec;
-  std::optional<v1::Trial> known;  // its newest trial under today's dependencies, LOST excepted; without recipe
+  // What is known of it under today's dependencies: a trial of this card, or a verdict of its class; without recipe.
+  std::optional<v1::Trial> known;
 };
 
 struct CandidateSet {
@@ -29,6 +30,9 @@ struct CandidateSet {
   std::vector<v1::RemovedByConstraint> removed;
   int64_t compile_keys = 0;
 
+  // What other cards of the device's class found fastest, fastest first. Their times are not this card's: they say
+  // where to begin.
+  std::vector<size_t> priors;
   std::vector<size_t> guesses;  // each family's (space::Guess), in the families' order
 
   std::optional<size_t> Find(absl::string_view variant_text) const;

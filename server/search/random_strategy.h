@@ -1,9 +1,10 @@
-// First what is guessed to be good, then candidates drawn without replacement; the seed decides the order, so that a
-// resumed job draws the same ones.
+// First what is likely to be good, then candidates drawn without replacement. The seed decides the order in which they
+// are drawn, whatever came first: a resumed job draws the same ones, and so does one that has other priors.
 #ifndef ATTUNE_SERVER_SEARCH_RANDOM_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_RANDOM_STRATEGY_H_
 
 #include <random>
+#include <set>
 #include <vector>
 
 #include "server/search/strategy.h"
@@ -12,18 +13,23 @@ namespace attune::search {
 
 class RandomStrategy : public Strategy {
  public:
-  // `first` are different candidates.
-  RandomStrategy(size_t candidates, const std::vector<size_t>& first, uint64_t seed);
+  // Of `first`, each candidate counts once.
+  RandomStrategy(size_t candidates, std::vector<size_t> first, uint64_t seed);
 
   std::optional<size_t> Ask() override;
   void Tell(size_t candidate, const v1::Trial& trial) override {}
   size_t Total() const override { return order_.size(); }
 
  private:
+  // The next in the seed's order, those of first_ included.
+  std::optional<size_t> Draw();
+
   std::mt19937_64 random_;
-  std::vector<size_t> order_;  // the first next_ have been asked for
-  size_t given_;               // so many of them are not drawn
-  size_t next_ = 0;
+  const std::vector<size_t> first_;
+  std::set<size_t> asked_;  // of first_
+  size_t first_asked_ = 0;
+  std::vector<size_t> order_;  // the first drawn_ have been drawn
+  size_t drawn_ = 0;
 };
 
 }  // namespace attune::search

@@ -28,11 +28,16 @@ class Strategy {
   virtual size_t Total() const = 0;
 };
 
-// The strategy that a request describes, its budget included. `first` are different candidates that are likely to be
-// good: RANDOM begins with them. `default_seed` stands in for a seed of 0: a value that is the same when the job is
-// resumed.
-std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates,
-                                       const std::vector<size_t>& first, uint64_t default_seed, Clock clock);
+// Candidates that are likely to be good, best first.
+struct Likely {
+  std::vector<size_t> priors;   // timed on other cards: every strategy begins with them
+  std::vector<size_t> guesses;  // never timed: RANDOM goes on with them
+};
+
+// The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that is
+// the same when the job is resumed.
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, const Likely& likely,
+                                       uint64_t default_seed, Clock clock);
 
 }  // namespace attune::search
 

@@ -77,9 +77,32 @@ TEST(Strategy, NothingToTryIsNoTrial) {
 }
 
 TEST(Strategy, RandomBeginsWithWhatIsGuessed) {
-  const std::vector<size_t> asked = AskAll(*MakeStrategy(Random(7, 0), 100, {40, 0, 41}, 1, StandingStill));
+  const std::vector<size_t> asked = AskAll(*MakeStrategy(Random(7, 0), 100, {{}, {40, 0, 41}}, 1, StandingStill));
   EXPECT_EQ(std::vector<size_t>(asked.begin(), asked.begin() + 3), (std::vector<size_t>{40, 0, 41}));
   EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
+}
+
+TEST(Strategy, BothBeginWithPriorsAndAskForEachOnce) {
+  const Likely likely{.priors = {50, 3}, .guesses = {3, 7}};
+  const std::vector<size_t> random = AskAll(*MakeStrategy(Random(7, 0), 100, likely, 1, StandingStill));
+  EXPECT_EQ(std::vector<size_t>(random.begin(), random.begin() + 3), (std::vector<size_t>{50, 3, 7}));
+  EXPECT_EQ(random.size(), 100);
+  EXPECT_EQ(std::set<size_t>(random.begin(), random.end()).size(), 100);
+  EXPECT_EQ(AskAll(*MakeStrategy(v1::Strategy(), 5, {.priors = {4, 2}, .guesses = {3}}, 1, StandingStill)),
+            (std::vector<size_t>{4, 2, 0, 1, 3}));
+}
+
+TEST(Strategy, PriorsCostTheBudget) {
+  EXPECT_EQ(AskAll(*MakeStrategy(Random(7, 10), 100, {.priors = {1, 2, 3}, .guesses = {}}, 1, StandingStill)).size(),
+            10);
+}
+
+TEST(Strategy, RandomDrawsTheSameWhateverItBeginsWith) {
+  const std::vector<size_t> plain = AskAll(*MakeStrategy(Random(7, 20), 100, {}, 1, StandingStill));
+  const std::vector<size_t> with =
+      AskAll(*MakeStrategy(Random(7, 20), 100, {.priors = {1, 2, 3}, .guesses = {}}, 1, StandingStill));
+  const std::set<size_t> drawn(plain.begin(), plain.end());
+  for (size_t i = 3; i < with.size(); ++i) EXPECT_TRUE(drawn.contains(with[i])) << with[i];
 }
 
 }  // namespace

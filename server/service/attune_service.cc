@@ -60,8 +60,8 @@ absl::Status Work(grpc::CallbackServerContext* context, const google::protobuf::
 
 // Of a request that is valid and normalised.
 template <typename Request>
-catalog::ResultKey KeyOf(const Request& request) {
-  return {ToText(*FromProto(request.problem())), request.device_id(), request.policy()};
+catalog::ResultKey KeyOf(const Request& request, const catalog::Host& host) {
+  return {ToText(*FromProto(request.problem())), catalog::ClassNamed(request.device_id(), host), request.policy()};
 }
 
 v1::KernelFamily Translate(const space::Family& family) {
@@ -221,7 +221,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
     if (!size.ok()) return size.status();
     v1::TrialFilter text;
     text.set_problem(request->problem());
-    if (absl::Status status = Validate(text); !status.ok()) return status;
+    if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
     auto page = options_.store->ListJobs({request->active_only(), text.problem()}, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Operation& operation : page->items) {
@@ -256,7 +256,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrials(grpc::CallbackServerCont
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
     v1::TrialFilter filter = request->filter();
-    if (absl::Status status = Validate(filter); !status.ok()) return status;
+    if (absl::Status status = Validate(filter, *options_.host); !status.ok()) return status;
     auto page = options_.store->ListTrials(filter, request->order(), *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Trial& trial : page->items) *response->add_trials() = std::move(trial);
@@ -273,8 +273,13 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
     if (!size.ok()) return size.status();
     v1::TrialFilter text;
     text.set_problem(request->problem());
-    if (absl::Status status = Validate(text); !status.ok()) return status;
-    const store::IncumbentFilter filter{text.problem(), request->device_id(), std::nullopt, request->history()};
+    if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
+    store::IncumbentFilter filter{.problem_text = text.problem(), .history = request->history()};
+    if (const v1::Device* here = catalog::FindDevice(*options_.host, request->device_id()); here != nullptr) {
+      filter.device_class = here->fingerprint();
+    } else {
+      filter.device_id = request->device_id();
+    }
     auto page = options_.store->ListIncumbents(filter, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Incumbent& incumbent : page->items) *response->add_incumbents() = std::move(incumbent);
@@ -290,7 +295,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerCon
       context, "RetryTrials", *request,
       [this, request, response]() -> absl::Status {
         v1::RetryTrialsRequest valid = *request;
-        if (absl::Status status = Validate(valid); !status.ok()) return status;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
         return Fill(trials::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
       },
       &heavy_);
@@ -326,7 +331,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContex
   return Later(context, "RollBack", *request, [this, request, response]() -> absl::Status {
     v1::RollBackRequest valid = *request;
     if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.results->RollBack(KeyOf(valid), valid.why(), valid.to()), response);
+    return Fill(options_.results->RollBack(KeyOf(valid, *options_.host), valid.why(), valid.to()), response);
   });
 }
 
@@ -335,7 +340,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Unpin(grpc::CallbackServerContext* 
   return Later(context, "Unpin", *request, [this, request, response]() -> absl::Status {
     v1::UnpinRequest valid = *request;
     if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.results->Unpin(KeyOf(valid)), response);
+    return Fill(options_.results->Unpin(KeyOf(valid, *options_.host)), response);
   });
 }
 
@@ -355,10 +360,9 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerC
   return Later(context, "ListBaselines", *request, [this, request, response]() -> absl::Status {
     const absl::StatusOr<int> size = PageSize(request->page_size());
     if (!size.ok()) return size.status();
-    v1::TrialFilter text;
-    text.set_problem(request->problem());
-    if (absl::Status status = Validate(text); !status.ok()) return status;
-    auto page = options_.store->ListBaselines(text.problem(), request->device_id(), *size, request->page_token());
+    v1::ListBaselinesRequest valid = *request;
+    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+    auto page = options_.store->ListBaselines(valid.problem(), valid.device_id(), *size, valid.page_token());
     if (!page.ok()) return page.status();
     for (v1::Baseline& baseline : page->items) *response->add_baselines() = std::move(baseline);
     response->set_next_page_token(page->next_page_token);

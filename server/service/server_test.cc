@@ -91,7 +91,7 @@ class EchoResults : public catalog::Results {
   static v1::Incumbent Of(const catalog::ResultKey& key) {
     v1::Incumbent incumbent;
     incumbent.set_problem_text(key.problem_text);
-    incumbent.set_device_id(key.device_id);
+    incumbent.set_device_id(key.device_class);
     incumbent.set_policy(key.policy);
     return incumbent;
   }
@@ -110,7 +110,9 @@ class ServerTest : public ::testing::Test {
     ServiceOptions options;
     options.tuner = &tuner_;
     options.results = &results_;
-    host_.devices.emplace_back().set_id("cuda:0");
+    v1::Device& device = host_.devices.emplace_back();
+    device.set_id("cuda:0");
+    device.set_fingerprint("an L4");
     v1::BackendStatus& backend = host_.backends.emplace_back();
     backend.set_compiler("fakec 1.0");
     options.host = &host_;
@@ -170,7 +172,7 @@ TEST_F(ServerTest, RollsBackAndUnpinsWhatTheNormalisedRequestNames) {
   v1::Incumbent served;
   ASSERT_TRUE(stub_->RollBack(&rolling, back, &served).ok());
   EXPECT_EQ(served.problem_text(), "b1.h1.q8.d64.f16");
-  EXPECT_EQ(served.device_id(), "cuda:0");
+  EXPECT_EQ(served.device_id(), "an L4") << "the class of the first device";
   EXPECT_EQ(served.policy(), v1::POLICY_HOT);
   EXPECT_EQ(served.why(), "wrong to incumbents/3");
   v1::UnpinRequest unpin;

@@ -38,9 +38,23 @@ absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
   }
   DefaultDevice(id, host);
   if (catalog::FindDevice(host, *id) != nullptr) return absl::OkStatus();
-  return WithReason(absl::NotFoundError(
-                        absl::StrCat("device_id is ", Quoted(*id), "; available devices: ", catalog::DeviceIds(host))),
+  return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id),
+                                                     "; available devices: ", catalog::DeviceNames(host))),
                     "UNKNOWN_DEVICE");
+}
+
+// For times: one card of a class. What nothing here is called stays as it is, as for look-ups.
+absl::Status OneCard(std::string* id, const catalog::Host& host) {
+  const std::vector<const v1::Device*> cards = catalog::DevicesNamed(host, *id);
+  if (cards.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device_id is ", Quoted(*id), ", which is a class of ", cards.size(),
+        " devices here; times are one's alone, allowed are ",
+        absl::StrJoin(cards, ", ",
+                      [](std::string* out, const v1::Device* card) { absl::StrAppend(out, card->id()); })));
+  }
+  if (cards.size() == 1) *id = cards.front()->id();
+  return absl::OkStatus();
 }
 
 template <typename Names>
@@ -154,7 +168,7 @@ absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host) {
   return ProblemAndPolicy(request);
 }
 
-absl::Status Validate(v1::RetryTrialsRequest& request) {
+absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host) {
   v1::TrialFilter& filter = *request.mutable_filter();
   constexpr absl::string_view kAllowed =
       "allowed are INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, CRASHED and UNSTABLE";
@@ -169,7 +183,11 @@ absl::Status Validate(v1::RetryTrialsRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat(
         "filter.verdicts has ", v1::Verdict_IsValid(number) ? Word(verdict) : "", " (", number, "); ", kAllowed));
   }
-  return Validate(filter);
+  if (const v1::Device* device = catalog::FindDevice(host, filter.device_id()); device != nullptr) {
+    filter.set_device_class(device->fingerprint());
+    filter.clear_device_id();
+  }
+  return Validate(filter, host);
 }
 
 absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& host) {
@@ -181,7 +199,10 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& h
                                                    "; allowed are positive microseconds up to ", kMostMicros));
   }
   DefaultDevice(baseline.mutable_device_id(), host);
-  if (absl::Status status = ProblemAndPolicy(baseline); !status.ok()) return status;
+  if (absl::Status status = FirstError(OneCard(baseline.mutable_device_id(), host), ProblemAndPolicy(baseline));
+      !status.ok()) {
+    return status;
+  }
   baseline.set_problem_text(ToText(*FromProto(baseline.problem())));
   if (baseline.low_us() == 0) baseline.set_low_us(baseline.median_us());
   if (baseline.high_us() == 0) baseline.set_high_us(baseline.median_us());
@@ -194,7 +215,22 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& h
   return absl::OkStatus();
 }
 
-absl::Status Validate(v1::TrialFilter& filter) { return NormaliseText(filter.mutable_problem()); }
+absl::Status Validate(v1::ListBaselinesRequest& request, const catalog::Host& host) {
+  return FirstError(NormaliseText(request.mutable_problem()), OneCard(request.mutable_device_id(), host));
+}
+
+absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
+  const v1::Device* device = catalog::FindDevice(host, filter.device_id());
+  if (device != nullptr && device->id() != filter.device_id()) {
+    if (device->uuid() == filter.device_id()) {
+      filter.set_device_uuid(device->uuid());
+    } else {
+      filter.set_device_class(device->fingerprint());
+    }
+    filter.clear_device_id();
+  }
+  return NormaliseText(filter.mutable_problem());
+}
 
 absl::StatusOr<int> PageSize(int page_size) {
   if (page_size < 0 || page_size > kMaxPageSize) {

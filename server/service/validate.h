@@ -24,9 +24,12 @@ absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& 
 absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::RollBackRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host);
-absl::Status Validate(v1::RetryTrialsRequest& request);
+// Verdicts belong to a class: a device stands for its class here.
+absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& host);
-absl::Status Validate(v1::TrialFilter& filter);
+absl::Status Validate(v1::ListBaselinesRequest& request, const catalog::Host& host);
+// A class's alias in device_id becomes device_class, a UUID device_uuid; an id stays, whether it is here or not.
+absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host);
 
 // A page size of 0 is 50. InvalidArgument when negative or above 1000.
 absl::StatusOr<int> PageSize(int page_size);

@@ -115,23 +115,89 @@ TEST(Validate, ABaselinesTimesAreInOrder) {
 TEST(Validate, FiltersMatchHoweverTheProblemIsSpelled) {
   v1::TrialFilter filter;
   filter.set_problem("h1.b1.q8.kv8.d64.f16");
-  ASSERT_TRUE(Validate(filter).ok());
+  ASSERT_TRUE(Validate(filter, catalog::Host()).ok());
   EXPECT_EQ(filter.problem(), "b1.h1.q8.d64.f16");
 }
 
 TEST(Validate, OnlyTrialsThatDidNotEndOkAreRetried) {
   v1::RetryTrialsRequest request;
-  EXPECT_THAT(Message(Validate(request)), HasSubstr("filter.verdicts is empty; allowed are INFEASIBLE"));
+  EXPECT_THAT(Message(Validate(request, catalog::Host())),
+              HasSubstr("filter.verdicts is empty; allowed are INFEASIBLE"));
   for (const v1::Verdict verdict : {v1::VERDICT_OK, v1::VERDICT_LOST, static_cast<v1::Verdict>(77)}) {
     request.mutable_filter()->clear_verdicts();
     request.mutable_filter()->add_verdicts(verdict);
-    EXPECT_THAT(Message(Validate(request)), HasSubstr("; allowed are INFEASIBLE, COMPILE_ERROR")) << verdict;
+    EXPECT_THAT(Message(Validate(request, catalog::Host())), HasSubstr("; allowed are INFEASIBLE, COMPILE_ERROR"))
+        << verdict;
   }
   request.mutable_filter()->clear_verdicts();
   request.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
   request.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");
-  ASSERT_TRUE(Validate(request).ok());
+  ASSERT_TRUE(Validate(request, catalog::Host()).ok());
   EXPECT_EQ(request.filter().problem(), "b1.h1.q8.d64.f16");
+}
+
+// Two cards of one class.
+catalog::Host TwoCards() {
+  catalog::Host host = OneDeviceOneFamily();
+  host.devices.push_back(host.devices.front());
+  host.devices[1].set_id("cuda:1");
+  for (v1::Device& device : host.devices) {
+    device.set_uuid("GPU-" + device.id());
+    device.set_fingerprint("an L4");
+    device.set_class_alias("l4");
+  }
+  return host;
+}
+
+TEST(Validate, WorkMayNameACardOrAClassAndUnknownNamesListBoth) {
+  for (const char* name : {"cuda:1", "GPU-cuda:1", "l4"}) {
+    v1::TuneRequest request = GoodTune();
+    request.set_device_id(name);
+    EXPECT_TRUE(Validate(request, TwoCards()).ok()) << name;
+    EXPECT_EQ(request.device_id(), name) << "which card it is to be, is decided when it is queued";
+  }
+  v1::TuneRequest request = GoodTune();
+  request.set_device_id("h200");
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("available devices: cuda:0 (l4), cuda:1 (l4)"));
+}
+
+TEST(Validate, TimesBelongToOneCard) {
+  v1::RecordBaselineRequest request;
+  v1::Baseline& baseline = *request.mutable_baseline();
+  *baseline.mutable_problem() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  baseline.set_contender("torch");
+  baseline.set_median_us(5);
+  baseline.set_device_id("GPU-cuda:1");
+  ASSERT_TRUE(Validate(request, TwoCards()).ok());
+  EXPECT_EQ(baseline.device_id(), "cuda:1");
+  baseline.set_device_id("l4");
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("allowed are cuda:0, cuda:1"));
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok()) << "of a device that is not here";
+}
+
+TEST(Validate, AFilterOfTrialsMayNameAClassOrAUuid) {
+  v1::TrialFilter filter;
+  filter.set_device_id("l4");
+  ASSERT_TRUE(Validate(filter, TwoCards()).ok());
+  EXPECT_EQ(filter.device_class(), "an L4");
+  EXPECT_EQ(filter.device_id(), "");
+  filter.Clear();
+  filter.set_device_id("GPU-cuda:1");
+  ASSERT_TRUE(Validate(filter, TwoCards()).ok());
+  EXPECT_EQ(filter.device_uuid(), "GPU-cuda:1");
+  filter.Clear();
+  filter.set_device_id("cuda:9");
+  ASSERT_TRUE(Validate(filter, TwoCards()).ok());
+  EXPECT_EQ(filter.device_id(), "cuda:9") << "one that was here once";
+}
+
+TEST(Validate, RetryingOnADeviceRetriesWhatBarsItsClass) {
+  v1::RetryTrialsRequest request;
+  request.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
+  request.mutable_filter()->set_device_id("cuda:1");
+  ASSERT_TRUE(Validate(request, TwoCards()).ok());
+  EXPECT_EQ(request.filter().device_class(), "an L4");
+  EXPECT_EQ(request.filter().device_id(), "");
 }
 
 TEST(PageSize, HasADefaultAndALimit) {

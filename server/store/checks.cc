@@ -43,7 +43,7 @@ absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std
   if (to == served) {
     return absl::FailedPreconditionError(absl::StrCat("to is ", Quoted(to), ", which is served already; ", allowed));
   }
-  if (!named.has_value() || WordsOf(named->problem_text(), named->device_id(), named->policy()) != whose) {
+  if (!named.has_value() || WordsOf(named->problem_text(), named->device_class(), named->policy()) != whose) {
     return absl::NotFoundError(absl::StrCat("to is ", Quoted(to), ", which is no incumbent of ", whose, "; ", served,
                                             " is served, ", allowed));
   }
@@ -52,9 +52,12 @@ absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std
                    "); `attune serve` pins its variant, ", named->trial().variant().text()));
 }
 
-std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
-  return absl::StrCat(problem_text, " on ", device_id, " (", Word(policy), ")");
+// Of a class there is a fingerprint alone here, of which the beginning is enough to tell it from others.
+std::string WordsOf(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy) {
+  return absl::StrCat(problem_text, " on device class ", device_class.substr(0, 8), " (", Word(policy), ")");
 }
+
+const std::string& ClassOf(const v1::Trial& trial) { return trial.dependencies().device_fingerprint(); }
 
 absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& trial) {
   if (trial.verdict() != v1::VERDICT_OK) {
@@ -63,11 +66,13 @@ absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& tri
   }
   const bool agrees = (incumbent.problem_text().empty() || incumbent.problem_text() == trial.problem_text()) &&
                       (incumbent.device_id().empty() || incumbent.device_id() == trial.device_id()) &&
+                      (incumbent.device_class().empty() || incumbent.device_class() == ClassOf(trial)) &&
                       (incumbent.policy() == v1::POLICY_UNSPECIFIED || incumbent.policy() == trial.policy());
   if (agrees) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "incumbent: ", trial.name(), " is of ", WordsOf(trial.problem_text(), trial.device_id(), trial.policy()),
-      ", not of ", WordsOf(incumbent.problem_text(), incumbent.device_id(), incumbent.policy())));
+      "incumbent: ", trial.name(), " is of ", WordsOf(trial.problem_text(), ClassOf(trial), trial.policy()), ", by ",
+      trial.device_id(), ", not of ", WordsOf(incumbent.problem_text(), incumbent.device_class(), incumbent.policy()),
+      ", by ", incumbent.device_id()));
 }
 
 absl::Status CheckBaseline(const v1::Baseline& baseline) {

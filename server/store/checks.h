@@ -28,8 +28,11 @@ absl::Status CheckBaseline(const v1::Baseline& baseline);
 absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std::vector<std::string>& before,
                        const std::optional<v1::Incumbent>& named, absl::string_view whose);
 
-// For messages: "b2.h8.q512.d64.f16 on cuda:0 (HOT)".
-std::string WordsOf(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy);
+// For messages: "b2.h8.q512.d64.f16 on device class 3f2a9c10 (HOT)".
+std::string WordsOf(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy);
+
+// The device class of the card that ran a trial.
+const std::string& ClassOf(const v1::Trial& trial);
 
 }  // namespace attune::store
 

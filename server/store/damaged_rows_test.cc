@@ -71,7 +71,7 @@ TEST_F(DamagedRowsTest, ATextThatWasCutInsideACharacterIsCleaned) {
   EXPECT_EQ(read->detail(), "na\xc3\xafve caf\xEF\xBF\xBD");
   EXPECT_EQ(read->timing().median_us(), trial.timing().median_us());
   EXPECT_THAT(Trials(10), ElementsAre(name));
-  EXPECT_EQ(store_->KnownTrials(kProblem, kDevice, v1::POLICY_HOT, trial.dependencies())->size(), 1U);
+  EXPECT_EQ(store_->KnownTrials(kProblem, {kDevice, "GPU-0"}, v1::POLICY_HOT, trial.dependencies())->size(), 1U);
 }
 
 TEST_F(DamagedRowsTest, ATextWithinAnOperationIsCleanedToo) {
@@ -96,7 +96,7 @@ TEST_F(DamagedRowsTest, AListOfTrialsGoesOnAndSaysWhichAreDamaged) {
 TEST_F(DamagedRowsTest, KnownTrialsAreThoseThatCanBeRead) {
   for (int i = 1; i <= 3; ++i) store_->AppendTrial(SampleTrial(i)).value();
   Change("UPDATE trial_bodies SET message = x'0aff' WHERE trial_id = 2");
-  const auto known = store_->KnownTrials(kProblem, kDevice, v1::POLICY_HOT, SampleTrial().dependencies());
+  const auto known = store_->KnownTrials(kProblem, {kDevice, "GPU-0"}, v1::POLICY_HOT, SampleTrial().dependencies());
   ASSERT_TRUE(known.ok()) << known.status();
   EXPECT_EQ(known->size(), 2U);
 }
@@ -132,10 +132,10 @@ TEST_F(DamagedRowsTest, AnIncumbentThatCannotBeReadGivesItsPlaceToTheNext) {
   incumbent.mutable_trial()->set_name(store_->AppendTrial(SampleTrial(1)).value());
   ASSERT_TRUE(store_->Promote(incumbent, "").ok());
   Change("UPDATE trial_bodies SET message = x'0aff'");
-  EXPECT_EQ(store_->GetIncumbent(kProblem, kDevice, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->GetIncumbent(kProblem, kClass, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
   incumbent.mutable_trial()->set_name(store_->AppendTrial(SampleTrial(2)).value());
   ASSERT_TRUE(store_->Promote(incumbent, "").ok());
-  EXPECT_EQ(store_->GetIncumbent(kProblem, kDevice, v1::POLICY_HOT)->trial().name(), "trials/2");
+  EXPECT_EQ(store_->GetIncumbent(kProblem, kClass, v1::POLICY_HOT)->trial().name(), "trials/2");
 }
 
 }  // namespace

@@ -16,10 +16,13 @@ namespace attune::store {
 //
 // Whatever the limits, these stay:
 // - incumbents, past ones too, with their trials, artifacts and jobs;
-// - the kServedTrials fastest trials of a problem, device and policy with an incumbent: its ties are among them;
+// - where a device class has an incumbent for a problem and policy, the kServedTrials fastest trials of that on each
+// card
+//   of the class: the incumbent's ties are among them;
 // - bad verdicts and failed compiles under one of `current`: without them a bad variant would be tried again;
 // - what belongs to an unfinished job's problem, unfinished jobs, and what was used within `grace`;
-// - a trial of which an older one with the same key stays, so that no older verdict takes its place.
+// - a trial of which an older one stays, of the same variant under the same dependencies on any card of the class, so
+//   that no older verdict takes its place.
 struct Retention {
   absl::Duration trial_age = absl::InfiniteDuration();
   absl::Duration job_age = absl::InfiniteDuration();

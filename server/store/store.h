@@ -26,10 +26,24 @@
 
 namespace attune::store {
 
+// One card of a device class. A class is a v1::Device.fingerprint (`device_class` below): it decides what code does, so
+// that verdicts on code and incumbents are a class's. Times are an instance's alone.
+struct Instance {
+  std::string id;    // v1::Device.id
+  std::string uuid;  // v1::Device.uuid; trials without one are of the instance that has their device_id
+};
+
+// Whether a verdict is one on the code, which holds on every card of a class: not OK, which says nothing of another
+// card's times; not UNSTABLE and LOST, which may be the card's and the host's doing.
+inline bool HoldsForClass(v1::Verdict verdict) {
+  return verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK && verdict != v1::VERDICT_UNSTABLE &&
+         verdict != v1::VERDICT_LOST;
+}
+
 // Names one measurement; a stored trial with an equal key (LOST excepted) is never run again.
 struct TrialKey {
   std::string problem_text;
-  std::string device_id;
+  Instance device;
   std::string variant_text;
   v1::Policy policy = v1::POLICY_HOT;
   v1::Dependencies dependencies;
@@ -65,7 +79,8 @@ struct Page {
 
 struct IncumbentFilter {
   std::string problem_text = {};  // empty fields do not filter
-  std::string device_id = {};
+  std::string device_class = {};
+  std::string device_id = {};  // of the card that timed it
   std::optional<v1::Policy> policy = std::nullopt;
   bool history = false;  // also those no longer served
 };
@@ -100,14 +115,20 @@ class Store {
   // message: trials with equal texts come back with the variant that was stored first.
   virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
-  // The newest trial with this key; NotFound. LOST trials are not found, nor is one that is to be tried again.
+  // What is known under this key: the newest trial of any card of the class when its verdict holds for the class,
+  // otherwise the instance's own newest; NotFound. LOST trials are not found, nor is one that is to be tried again.
   virtual absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) = 0;
-  // All of them for one problem, device and policy whose dependencies equal `dependencies` in toolchain, driver and
-  // fingerprint (source hashes are compared by the caller); without LOST ones and without recipes. Of each variant and
-  // source hash the newest, unless that is to be tried again, in the order they were appended.
-  virtual absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text,
-                                                             absl::string_view device_id, v1::Policy policy,
+  // What FindTrial finds of each variant and source hash, for one problem, device and policy, under dependencies that
+  // equal `dependencies` in toolchain, driver and fingerprint (source hashes are compared by the caller); without
+  // recipes, in the order they were appended.
+  virtual absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, const Instance& device,
+                                                             v1::Policy policy,
                                                              const v1::Dependencies& dependencies) = 0;
+  // What other cards of the class have timed: of each variant and source hash their newest, when that is OK and timed;
+  // fastest first, at most `most`, without recipes. Where to begin a search; no times of this card.
+  virtual absl::StatusOr<std::vector<v1::Trial>> PriorTrials(absl::string_view problem_text, const Instance& device,
+                                                             v1::Policy policy, const v1::Dependencies& dependencies,
+                                                             int most) = 0;
   // Without recipes; damaged ones are LOST. ORDER_FASTEST is by median, trials that are not OK or not timed last.
   // page_token is the next_page_token of a former answer to the same filter and order; InvalidArgument when it is not.
   virtual absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
@@ -116,23 +137,23 @@ class Store {
   // Has FindTrial and KnownTrials pass over the trials that fit, so that their variants are tried again.
   virtual absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) = 0;
 
-  // Makes `incumbent.trial` (by name) the served one; assigns and returns the Incumbent whole. The former one becomes
-  // its `previous`. Aborted when the incumbent now served is not `expected_previous` ("" for none): someone was faster.
-  // InvalidArgument when the trial is not OK or is of another problem, device or policy than `incumbent` says (what
-  // it leaves empty, the trial says); promote_time is now unless given. Keeps `timing` and `pinned`. Incumbents' trials
-  // have their recipes.
+  // Makes `incumbent.trial` (by name) the one served on every card of its class, which is that of its dependencies;
+  // assigns and returns the Incumbent whole. The former one becomes its `previous`. Aborted when the incumbent now
+  // served is not `expected_previous` ("" for none): someone was faster. InvalidArgument when the trial is not OK or is
+  // of another problem, device, class or policy than `incumbent` says (what it leaves empty, the trial says);
+  // promote_time is now unless given. Keeps `timing` and `pinned`. Incumbents' trials have their recipes.
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
                                                 absl::string_view expected_previous) = 0;
   // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
   // the previous ones, with all in between taken out too. NotFound when `to` is no incumbent of the problem,
   // FailedPrecondition when it is the served one or was taken out before, or when there is none before. `why` is told
   // after the reason of those taken out.
-  virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id,
+  virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
                                                  v1::Policy policy, absl::string_view why, absl::string_view to) = 0;
   // The served incumbent is no longer pinned; the same again when it was not. NotFound without one.
-  virtual absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+  virtual absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_class,
                                               v1::Policy policy) = 0;
-  virtual absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+  virtual absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_class,
                                                      v1::Policy policy) = 0;  // NotFound, also when it is damaged
   // Newest first. A damaged one is left out and logged.
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,

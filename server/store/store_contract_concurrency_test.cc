@@ -52,12 +52,13 @@ TEST_P(ConcurrencyContract, EachWriterReadsItsOwnWritesWhileOthersReadAndWrite) 
     threads.emplace_back([this, &writing] {
       while (writing > 0) {
         ReadAllPages();
-        EXPECT_TRUE(store().KnownTrials(kProblem, kDevice, v1::POLICY_HOT, SampleTrial().dependencies()).ok());
+        EXPECT_TRUE(
+            store().KnownTrials(kProblem, {kDevice, "GPU-0"}, v1::POLICY_HOT, SampleTrial().dependencies()).ok());
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(store().KnownTrials(kProblem, kDevice, v1::POLICY_HOT, SampleTrial().dependencies())->size(),
+  EXPECT_EQ(store().KnownTrials(kProblem, {kDevice, "GPU-0"}, v1::POLICY_HOT, SampleTrial().dependencies())->size(),
             static_cast<size_t>(kWriters * kTrials));
 }
 

@@ -28,7 +28,7 @@ class IncumbentContract : public StoreContract {
     return incumbent.ok() ? incumbent->name() : "";
   }
 
-  absl::StatusOr<v1::Incumbent> Served() { return store().GetIncumbent(kProblem, kDevice, v1::POLICY_HOT); }
+  absl::StatusOr<v1::Incumbent> Served() { return store().GetIncumbent(kProblem, kClass, v1::POLICY_HOT); }
 
   std::vector<std::string> List(const IncumbentFilter& filter) {
     std::vector<std::string> names;
@@ -72,8 +72,8 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
 TEST_P(IncumbentContract, HasNoneForAProblemNeverTuned) {
   EXPECT_EQ(Served().status().code(), absl::StatusCode::kNotFound);
   MustPromote(SampleTrial(), "");
-  EXPECT_EQ(store().GetIncumbent(kProblem, kDevice, v1::POLICY_COLD).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store().GetIncumbent(kProblem, "cuda:1", v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().GetIncumbent(kProblem, kClass, v1::POLICY_COLD).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().GetIncumbent(kProblem, "h200", v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(IncumbentContract, NamesTheFormerOneAsPrevious) {
@@ -88,6 +88,39 @@ TEST_P(IncumbentContract, AbortsWhenSomeoneWasFaster) {
   EXPECT_EQ(Promote(SampleTrial(128), "").status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Promote(SampleTrial(128), "incumbents/99").status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Served()->name(), first);
+}
+
+v1::Trial OfSister(v1::Trial trial) {
+  trial.set_device_id("cuda:1");
+  trial.set_device_uuid("GPU-1");
+  return trial;
+}
+
+TEST_P(IncumbentContract, BelongToAClassAndSayWhichCardTimedThem) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  EXPECT_EQ(Served()->device_class(), kClass);
+  EXPECT_EQ(Promote(OfSister(SampleTrial(128)), "").status().code(), absl::StatusCode::kAborted)
+      << "a sister knows what is served";
+  const std::string second = MustPromote(OfSister(SampleTrial(128)), first);
+  EXPECT_EQ(Served()->name(), second);
+  EXPECT_EQ(Served()->device_id(), "cuda:1");
+  EXPECT_EQ(Served()->trial().device_uuid(), "GPU-1");
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "")->name(), first);
+  EXPECT_EQ(Served()->device_id(), kDevice);
+}
+
+TEST_P(IncumbentContract, OfTwoClassesDoNotMix) {
+  const std::string l4 = MustPromote(SampleTrial(), "");
+  v1::Trial trial = SampleTrial();
+  trial.mutable_dependencies()->set_device_fingerprint("h200");
+  const std::string h200 = MustPromote(trial, "");
+  EXPECT_EQ(Served()->name(), l4);
+  EXPECT_EQ(store().GetIncumbent(kProblem, "h200", v1::POLICY_HOT)->name(), h200);
+  EXPECT_THAT(List({.device_class = "h200"}), ElementsAre(h200));
+  v1::Incumbent wrong;
+  wrong.mutable_trial()->set_name(Append(trial));
+  wrong.set_device_class(kClass);
+  EXPECT_EQ(store().Promote(wrong, l4).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(IncumbentContract, LetsOneOfManyAtOnceWin) {
@@ -130,7 +163,7 @@ TEST_P(IncumbentContract, RefusesATrialOfAnotherProblem) {
 TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
-  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "slow in production", "");
+  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "slow in production", "");
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->name(), first);
   EXPECT_FALSE(served->rolled_back());
@@ -146,10 +179,10 @@ TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
 }
 
 TEST_P(IncumbentContract, CannotRollBackTheFirst) {
-  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").status().code(),
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);
   const std::string first = MustPromote(SampleTrial(), "");
-  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").status().code(),
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Served()->name(), first);
 }
@@ -157,7 +190,7 @@ TEST_P(IncumbentContract, CannotRollBackTheFirst) {
 TEST_P(IncumbentContract, PromotesAfterARollBackFromTheOneServedThen) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
-  ASSERT_TRUE(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "").ok());
+  ASSERT_TRUE(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").ok());
   EXPECT_EQ(Promote(SampleTrial(32), second).status().code(), absl::StatusCode::kAborted);
   const std::string third = MustPromote(SampleTrial(32), first);
   EXPECT_EQ(Served()->previous(), first);
@@ -169,7 +202,7 @@ TEST_P(IncumbentContract, RollsBackToANamedOneAndTakesOutAllInBetween) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
   const std::string third = MustPromote(SampleTrial(32), second);
-  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "wrong", first);
+  absl::StatusOr<v1::Incumbent> served = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "wrong", first);
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->name(), first);
   const absl::StatusOr<Page<v1::Incumbent>> history = store().ListIncumbents({.history = true}, 10, "");
@@ -186,7 +219,7 @@ TEST_P(IncumbentContract, RollsBackOnlyToOneThatWasServedBefore) {
   elsewhere.set_problem_text("b1.h1.q128.d64.f16");
   const std::string others = MustPromote(elsewhere, "");
   for (const std::string& to : {third, std::string("incumbents/99"), std::string("1"), others}) {
-    const absl::Status status = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", to).status();
+    const absl::Status status = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", to).status();
     EXPECT_EQ(status.code(), to == third ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kNotFound) << to;
     EXPECT_THAT(std::string(status.message()), HasSubstr("to is '" + to + "'"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("allowed are " + second + ", " + first));
@@ -198,7 +231,7 @@ TEST_P(IncumbentContract, RollsBackOnlyToOneThatWasServedBefore) {
 TEST_P(IncumbentContract, SaysWhatIsWrongWithTheNamedOneAlsoWhenTheFirstIsServed) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const auto back_to = [this](const std::string& to) {
-    return store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", to).status();
+    return store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", to).status();
   };
   EXPECT_EQ(back_to("incumbents/99").code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(back_to("incumbents/99").message()), HasSubstr("to is 'incumbents/99', which is no"));
@@ -209,8 +242,8 @@ TEST_P(IncumbentContract, SaysWhatIsWrongWithTheNamedOneAlsoWhenTheFirstIsServed
 TEST_P(IncumbentContract, OneThatWasRolledBackIsNotServedAgain) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);
-  ASSERT_TRUE(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "wrong", "").ok());
-  const absl::Status status = store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", second).status();
+  ASSERT_TRUE(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "wrong", "").ok());
+  const absl::Status status = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", second).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("was rolled back"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("`attune serve` pins its variant, "));
@@ -227,9 +260,9 @@ TEST_P(IncumbentContract, KeepsThePlayOffsTimingAndThePin) {
   EXPECT_EQ(Served()->timing().median_us(), 33);
   EXPECT_EQ(Served()->trial().timing().median_us(), 40);
   EXPECT_TRUE(Served()->pinned());
-  EXPECT_FALSE(store().Unpin(kProblem, kDevice, v1::POLICY_HOT)->pinned());
+  EXPECT_FALSE(store().Unpin(kProblem, kClass, v1::POLICY_HOT)->pinned());
   EXPECT_FALSE(Served()->pinned());
-  EXPECT_EQ(store().Unpin("b1.h1.q128.d64.f16", kDevice, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().Unpin("b1.h1.q128.d64.f16", kClass, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(IncumbentContract, HasNoPlayOffsTimingWhereNoneWasGiven) {
@@ -246,6 +279,7 @@ TEST_P(IncumbentContract, ListsTheServedOnesByFilterAndPage) {
   const std::string of_cold = MustPromote(cold, "");
   v1::Trial other_device = SampleTrial();
   other_device.set_device_id("cuda:1");
+  other_device.mutable_dependencies()->set_device_fingerprint("h200");
   const std::string of_other_device = MustPromote(other_device, "");
   v1::Trial other_problem = SampleTrial();
   other_problem.set_problem_text("b1.h1.q128.d64.f16");
@@ -254,6 +288,7 @@ TEST_P(IncumbentContract, ListsTheServedOnesByFilterAndPage) {
   EXPECT_THAT(List({}), ElementsAre(of_other_problem, of_other_device, of_cold, second));
   EXPECT_THAT(List({.problem_text = "b1.h1.q128.d64.f16"}), ElementsAre(of_other_problem));
   EXPECT_THAT(List({.device_id = "cuda:1"}), ElementsAre(of_other_device));
+  EXPECT_THAT(List({.device_class = "h200"}), ElementsAre(of_other_device));
   EXPECT_THAT(List({.policy = v1::POLICY_COLD}), ElementsAre(of_cold));
   EXPECT_THAT(List({.problem_text = kProblem, .device_id = kDevice, .policy = v1::POLICY_HOT, .history = true}),
               ElementsAre(second, first));

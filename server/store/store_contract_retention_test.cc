@@ -28,6 +28,13 @@ class RetentionContract : public StoreContract {
     return trial;
   }
 
+  // The same by another card of the class.
+  static v1::Trial BySister(v1::Trial trial) {
+    trial.set_device_id("cuda:1");
+    trial.set_device_uuid("GPU-1");
+    return trial;
+  }
+
   static Retention Limits() {
     Retention limits;
     limits.now = absl::Now();
@@ -108,7 +115,8 @@ TEST_P(RetentionContract, KeepsAllWithoutLimits) {
 TEST_P(RetentionContract, RemovesTrialsThatWereNotUsedForLong) {
   Append(Trial(kProblem, 64, 0));
   const std::string used = Append(Trial(kOther, 64, 0));
-  ASSERT_TRUE(store().KnownTrials(kOther, kDevice, v1::POLICY_HOT, SampleTrial().dependencies()).ok());
+  ASSERT_TRUE(
+      store().KnownTrials(kOther, InstanceOf(SampleTrial()), v1::POLICY_HOT, SampleTrial().dependencies()).ok());
   Retention limits = Limits();
   limits.trial_age = absl::Hours(24 * 365);
   EXPECT_EQ(Retain(limits).removed_trials, 1);
@@ -129,7 +137,7 @@ TEST_P(RetentionContract, UsesUnderOtherDependenciesDoNotCount) {
   Append(Trial(kProblem, 64, 0));
   v1::Dependencies newer = SampleTrial().dependencies();
   newer.set_driver("581");
-  ASSERT_TRUE(store().KnownTrials(kProblem, kDevice, v1::POLICY_HOT, newer).ok());
+  ASSERT_TRUE(store().KnownTrials(kProblem, InstanceOf(SampleTrial()), v1::POLICY_HOT, newer).ok());
   Retention limits = Limits();
   limits.trial_age = absl::Hours(24 * 365);
   EXPECT_EQ(Retain(limits).removed_trials, 1);
@@ -168,12 +176,12 @@ TEST_P(RetentionContract, LeavesIncumbentsAndTheirHistory) {
   const std::string taken_out = Append(Trial(kOther, 1, 0));
   const std::string before = Promote(Append(Trial(kOther, 2, 0)), "");
   Promote(taken_out, before);
-  ASSERT_TRUE(store().RollBack(kOther, kDevice, v1::POLICY_HOT, "wrong", "").ok());
+  ASSERT_TRUE(store().RollBack(kOther, kClass, v1::POLICY_HOT, "wrong", "").ok());
   Append(Trial(kThird, 1, 0));
   EXPECT_EQ(Retain(TooSmall()).removed_trials, 1);
   EXPECT_THAT(Trials(kProblem), UnorderedElementsAre(first, second));
   EXPECT_THAT(Trials(kOther), Contains(taken_out)) << "history shows it";
-  EXPECT_EQ(store().RollBack(kProblem, kDevice, v1::POLICY_HOT, "", "")->trial().name(), first);
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "")->trial().name(), first);
 }
 
 TEST_P(RetentionContract, LeavesTheFastestTrialsOfWhatIsServed) {
@@ -181,10 +189,24 @@ TEST_P(RetentionContract, LeavesTheFastestTrialsOfWhatIsServed) {
   const std::vector<std::string> before = Trials(kProblem, v1::ListTrialsRequest::ORDER_FASTEST);
   Promote(before[3], "");
   const std::string slow = before.back();
-  Promote(slow, store().GetIncumbent(kProblem, kDevice, v1::POLICY_HOT)->name());
+  Promote(slow, store().GetIncumbent(kProblem, kClass, v1::POLICY_HOT)->name());
   Retain(TooSmall());
   std::vector<std::string> expected(before.begin(), before.begin() + kServedTrials);
   expected.push_back(slow);
+  EXPECT_EQ(Trials(kProblem, v1::ListTrialsRequest::ORDER_FASTEST), expected);
+}
+
+TEST_P(RetentionContract, LeavesTheFastestTrialsOfEveryCardThatAnIncumbentIsServedOn) {
+  for (int i = 0; i < kServedTrials + 10; ++i) Append(Trial(kProblem, i, 0));
+  for (int i = 100; i < 100 + kServedTrials + 10; ++i) Append(BySister(Trial(kProblem, i, 0)));
+  const std::vector<std::string> before = Trials(kProblem, v1::ListTrialsRequest::ORDER_FASTEST);
+  Promote(before[3], "");
+  v1::Trial elsewhere = BySister(Trial(kProblem, 200, 0));
+  elsewhere.mutable_dependencies()->set_device_fingerprint("h200");
+  Append(elsewhere);
+  EXPECT_EQ(Retain(TooSmall()).removed_trials, 10 + 10 + 1);
+  std::vector<std::string> expected(before.begin(), before.begin() + kServedTrials);
+  expected.insert(expected.end(), before.begin() + kServedTrials + 10, before.end() - 10);
   EXPECT_EQ(Trials(kProblem, v1::ListTrialsRequest::ORDER_FASTEST), expected);
 }
 
@@ -215,6 +237,37 @@ TEST_P(RetentionContract, LeavesNoBadVerdictThatNoLongerCounts) {
   EXPECT_EQ(Retain(limits).removed_trials, 3);
 }
 
+TEST_P(RetentionContract, LeavesABadVerdictThatStillCountsOnItsCard) {
+  const std::string unstable = Append(Trial(kProblem, 1, 0, v1::VERDICT_UNSTABLE));
+  Append(BySister(Trial(kProblem, 1, 0)));  // says nothing of the first card
+  const std::string crashed = Append(BySister(Trial(kProblem, 2, 0, v1::VERDICT_CRASHED)));
+  Append(Trial(kProblem, 2, 0));
+  Retention limits = TooSmall();
+  limits.current = {SampleTrial().dependencies()};
+  Retain(limits);
+  EXPECT_EQ(store().FindTrial(KeyOf(SampleTrial(1)))->name(), unstable);
+  EXPECT_EQ(store().FindTrial(KeyOf(BySister(SampleTrial(2))))->name(), crashed);
+}
+
+TEST_P(RetentionContract, LeavesNoBadVerdictThatItsClassHasANewerOneFor) {
+  Append(Trial(kProblem, 1, 0, v1::VERDICT_TIMEOUT));
+  const std::string newer = Append(BySister(Trial(kProblem, 1, 0, v1::VERDICT_CRASHED)));
+  Retention limits = TooSmall();
+  limits.current = {SampleTrial().dependencies()};
+  EXPECT_EQ(Retain(limits).removed_trials, 1);
+  EXPECT_THAT(Trials(), ElementsAre(newer));
+}
+
+// With the sister's newer trial gone, the crash would be the newest of the class, and hold for the sister too.
+TEST_P(RetentionContract, LetsNoOlderVerdictOfTheClassTakeANewersPlace) {
+  Append(Trial(kProblem, 1, 0, v1::VERDICT_CRASHED));
+  const std::string right = Append(BySister(Trial(kProblem, 1, 0)));
+  Retention limits = TooSmall();
+  limits.current = {SampleTrial().dependencies()};
+  EXPECT_EQ(Retain(limits).removed_trials, 0);
+  EXPECT_EQ(store().FindTrial(KeyOf(BySister(SampleTrial(1))))->name(), right);
+}
+
 TEST_P(RetentionContract, LetsNoOlderVerdictTakeANewersPlace) {
   const std::string right = Append(Trial(kProblem, 1, 0));
   Promote(right, "");
@@ -238,7 +291,7 @@ TEST_P(RetentionContract, LeavesWhatWasUsedJustNow) {
   trial.mutable_finish_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   const std::string name = Append(trial);
   const std::string asked_for = Append(Trial(kOther, 1, 0));
-  ASSERT_TRUE(store().KnownTrials(kOther, kDevice, v1::POLICY_HOT, trial.dependencies()).ok());
+  ASSERT_TRUE(store().KnownTrials(kOther, InstanceOf(SampleTrial()), v1::POLICY_HOT, trial.dependencies()).ok());
   const std::string code = PutArtifact("code");
   Retention limits = TooSmall();
   limits.grace = absl::Minutes(10);

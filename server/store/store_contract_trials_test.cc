@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -31,7 +33,7 @@ class TrialContract : public StoreContract {
   std::vector<std::string> Known(const v1::Trial& like) {
     std::vector<std::string> names;
     absl::StatusOr<std::vector<v1::Trial>> known =
-        store().KnownTrials(like.problem_text(), like.device_id(), like.policy(), like.dependencies());
+        store().KnownTrials(like.problem_text(), InstanceOf(like), like.policy(), like.dependencies());
     EXPECT_TRUE(known.ok()) << known.status();
     for (const v1::Trial& trial : *known) names.push_back(trial.name());
     return names;
@@ -94,7 +96,7 @@ TEST_P(TrialContract, FindsNothingWhenAnyPartOfTheKeyDiffers) {
   Append(SampleTrial());
   const std::vector<std::function<void(TrialKey&)>> changes = {
       [](TrialKey& key) { key.problem_text = "b1.h1.q128.d64.f16"; },
-      [](TrialKey& key) { key.device_id = "cuda:1"; },
+      [](TrialKey& key) { key.device.uuid = "GPU-1"; },
       [](TrialKey& key) { key.variant_text = "attention_simt:BLOCK_M=32"; },
       [](TrialKey& key) { key.policy = v1::POLICY_COLD; },
       [](TrialKey& key) { key.dependencies.set_source_hash("source 2"); },
@@ -183,6 +185,114 @@ TEST_P(TrialContract, KnowsTheNewestOfEachVariantAndSource) {
   EXPECT_THAT(Known(SampleTrial()), ElementsAre(other_variant, newest, under_other_source));
 }
 
+// A trial by another card of the class.
+v1::Trial OfSister(v1::Trial trial) {
+  trial.set_device_id("cuda:1");
+  trial.set_device_uuid("GPU-1");
+  return trial;
+}
+
+v1::Trial Ended(v1::Verdict verdict, v1::Trial trial = SampleTrial()) {
+  trial.set_verdict(verdict);
+  return trial;
+}
+
+TEST_P(TrialContract, KeepsTheTimesOfACardToThatCard) {
+  const std::string own = Append(SampleTrial());
+  EXPECT_THAT(Known(OfSister(SampleTrial())), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(store().FindTrial(KeyOf(OfSister(SampleTrial()))).status()));
+  const std::string sisters = Append(OfSister(SampleTrial()));
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(own));
+  EXPECT_EQ(store().FindTrial(KeyOf(SampleTrial()))->name(), own);
+  EXPECT_EQ(store().FindTrial(KeyOf(OfSister(SampleTrial())))->name(), sisters);
+}
+
+TEST_P(TrialContract, KnowsACardByItsUuidWhateverItsId) {
+  const std::string name = Append(SampleTrial());
+  v1::Trial moved = SampleTrial();
+  moved.set_device_id("cuda:7");
+  EXPECT_THAT(Known(moved), ElementsAre(name));
+  v1::Trial another = SampleTrial();
+  another.set_device_uuid("GPU-7");
+  EXPECT_THAT(Known(another), IsEmpty()) << "another card that has the id now";
+}
+
+TEST_P(TrialContract, CountsATrialWithoutUuidAsThatOfTheCardWithItsId) {
+  v1::Trial old = SampleTrial();
+  old.clear_device_uuid();
+  const std::string name = Append(old);
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(name));
+  EXPECT_THAT(Known(old), ElementsAre(name));
+  EXPECT_THAT(Known(OfSister(SampleTrial())), IsEmpty());
+  EXPECT_EQ(store().GetTrial(name)->device_uuid(), "");
+}
+
+TEST_P(TrialContract, SharesVerdictsOnTheCodeWithinTheClassAndNoOthers) {
+  for (int number = v1::Verdict_MIN + 1; number <= v1::Verdict_MAX; ++number) {
+    const auto verdict = static_cast<v1::Verdict>(number);
+    const v1::Trial trial = Ended(verdict, SampleTrial(number));
+    const std::string name = Append(trial);
+    const bool shared = verdict != v1::VERDICT_OK && verdict != v1::VERDICT_UNSTABLE && verdict != v1::VERDICT_LOST;
+    EXPECT_EQ(HoldsForClass(verdict), shared);
+    EXPECT_EQ(store().FindTrial(KeyOf(OfSister(trial))).ok(), shared) << v1::Verdict_Name(verdict);
+    const std::vector<std::string> known = Known(OfSister(trial));
+    EXPECT_EQ(std::count(known.begin(), known.end(), name), shared ? 1 : 0) << v1::Verdict_Name(verdict);
+    v1::Trial of_another_class = OfSister(trial);
+    of_another_class.mutable_dependencies()->set_device_fingerprint("h200");
+    EXPECT_FALSE(store().FindTrial(KeyOf(of_another_class)).ok()) << v1::Verdict_Name(verdict);
+  }
+}
+
+TEST_P(TrialContract, FindsTheNewestOfOwnTrialsAndTheClasssVerdicts) {
+  const std::string sisters = Append(OfSister(Ended(v1::VERDICT_CRASHED)));
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(sisters));
+  const std::string own = Append(SampleTrial());
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(own));
+  EXPECT_EQ(store().FindTrial(KeyOf(SampleTrial()))->name(), own);
+  const std::string wrong = Append(OfSister(Ended(v1::VERDICT_WRONG_RESULT)));
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(wrong));
+  EXPECT_EQ(store().FindTrial(KeyOf(SampleTrial()))->name(), wrong);
+  Append(OfSister(SampleTrial()));
+  EXPECT_THAT(Known(SampleTrial()), ElementsAre(own)) << "the sister has found it right since";
+}
+
+TEST_P(TrialContract, PassesOverASistersVerdictThatIsToBeTriedAgain) {
+  Append(OfSister(Ended(v1::VERDICT_CRASHED)));
+  v1::TrialFilter filter;
+  filter.set_device_class(kClass);
+  filter.add_verdicts(v1::VERDICT_CRASHED);
+  EXPECT_EQ(store().RetryTrials(filter)->trials, 1);
+  EXPECT_THAT(Known(SampleTrial()), IsEmpty());
+  EXPECT_FALSE(store().FindTrial(KeyOf(SampleTrial())).ok());
+}
+
+TEST_P(TrialContract, GivesOtherCardsTimesAsPriorsFastestFirst) {
+  const auto priors = [this](const v1::Trial& like, int most = 10) {
+    std::vector<std::string> names;
+    const auto found =
+        store().PriorTrials(like.problem_text(), InstanceOf(like), like.policy(), like.dependencies(), most);
+    EXPECT_TRUE(found.ok()) << found.status();
+    for (const v1::Trial& trial : *found) names.push_back(trial.name());
+    return names;
+  };
+  Append(SampleTrial(16, 10));
+  EXPECT_THAT(priors(SampleTrial()), IsEmpty()) << "its own times are no priors";
+  Append(OfSister(SampleTrial(32, 20)));
+  const std::string slow = Append(OfSister(SampleTrial(32, 30)));
+  const std::string fast = Append(OfSister(SampleTrial(64, 25)));
+  Append(OfSister(Ended(v1::VERDICT_CRASHED, SampleTrial(128))));
+  v1::Trial of_another_class = OfSister(SampleTrial(256, 1));
+  of_another_class.mutable_dependencies()->set_device_fingerprint("h200");
+  Append(of_another_class);
+  v1::Trial cold = OfSister(SampleTrial(256, 1));
+  cold.set_policy(v1::POLICY_COLD);
+  Append(cold);
+  EXPECT_THAT(priors(SampleTrial()), ElementsAre(fast, slow));
+  EXPECT_THAT(priors(SampleTrial(), 1), ElementsAre(fast));
+  Append(OfSister(Ended(v1::VERDICT_WRONG_RESULT, SampleTrial(64))));
+  EXPECT_THAT(priors(SampleTrial()), ElementsAre(slow)) << "known to be wrong by now";
+}
+
 TEST_P(TrialContract, ListsNewestFirstAcrossPages) {
   std::vector<std::string> names;
   for (int i = 0; i < 5; ++i) names.push_back(Append(SampleTrial(i)));
@@ -216,6 +326,9 @@ TEST_P(TrialContract, FiltersByEachField) {
       {[](v1::Trial& t) { t.set_problem_text("b1.h1.q1.d64.f16"); },
        [](v1::TrialFilter& f) { f.set_problem("b1.h1.q1.d64.f16"); }},
       {[](v1::Trial& t) { t.set_device_id("cuda:1"); }, [](v1::TrialFilter& f) { f.set_device_id("cuda:1"); }},
+      {[](v1::Trial& t) { t.set_device_uuid("GPU-1"); }, [](v1::TrialFilter& f) { f.set_device_uuid("GPU-1"); }},
+      {[](v1::Trial& t) { t.mutable_dependencies()->set_device_fingerprint("h200"); },
+       [](v1::TrialFilter& f) { f.set_device_class("h200"); }},
       {[](v1::Trial& t) {
          t.mutable_variant()->set_family("attention_wmma");
          t.mutable_variant()->set_text("attention_wmma:");

@@ -65,7 +65,7 @@ absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const
   const v1::Device* device = catalog::FindDevice(host, plan.device_id());
   if (device == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ", catalog::DeviceIds(host)));
+        absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ", catalog::DeviceNames(host)));
   }
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();

@@ -49,9 +49,13 @@ absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, co
 
 jobs::JobTerms SweepJob::TermsOf(const v1::SweepRequest& request) const {
   jobs::JobTerms terms;
-  terms.device_id = request.plan().device_id();
+  terms.device = request.plan().device_id();
   terms.priority = trials::Priority::kBackground;
   return terms;
+}
+
+void SweepJob::SetDevice(const std::string& device_id, v1::SweepRequest& request) const {
+  request.mutable_plan()->set_device_id(device_id);
 }
 
 absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& request, const v1::Device& device) const {

@@ -20,6 +20,7 @@ class SweepJob final : public jobs::JobKindOf<v1::SweepRequest> {
 
  private:
   jobs::JobTerms TermsOf(const v1::SweepRequest& request) const override;
+  void SetDevice(const std::string& device_id, v1::SweepRequest& request) const override;
   absl::StatusOr<jobs::JobTitle> AdmitRequest(const v1::SweepRequest& request, const v1::Device& device) const override;
   absl::StatusOr<Fill> RunRequest(const v1::SweepRequest& request, const jobs::JobRun& run) const override;
 

@@ -12,6 +12,7 @@
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
+#include "server/catalog/host.h"
 #include "server/catalog/served_timing.h"
 #include "server/promotion/play_off.h"
 #include "server/sweep/sweep_outcome.h"
@@ -38,7 +39,6 @@ class SweepProblem {
     if (!before.ok()) return before.status();
     if (!before->has_value()) return TuneNew();
     before_ = **before;
-    row_.set_before_us(catalog::ServedTiming(before_).median_us());
     absl::StatusOr<search::CandidateSet> candidates =
         search::CandidatesNow(spec_, *before, means_.host.families, store(), trials::StoppedWith(job_));
     if (!candidates.ok()) return candidates.status();
@@ -47,23 +47,36 @@ class SweepProblem {
         !index.has_value() ||
         !catalog::SameDependencies(before_.trial().dependencies(),
                                    catalog::DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
+    before_here_ = TimedHere(index.has_value() ? candidates->all[*index].known : std::nullopt);
+    if (!before_here_.has_value()) return TuneNew("first tuned on this card");
+    row_.set_before_us(before_here_->median_us());
     const int64_t untried = search::CountUntried(*candidates, spec_);
     if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
     const search::Candidate& served = candidates->all[*index];
     absl::Status status = Judge({served, served.known.value_or(before_.trial())}, std::nullopt);
     if (!status.ok()) return status;
     row_.set_detail(judged_);
-    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = PromoteFaster(before_);
+    if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) status = KeepFaster(before_);
     if (!status.ok()) return status;
     return std::move(row_);
   }
 
  private:
-  absl::StatusOr<Row> TuneNew() {
+  // What the incumbent took on this card, given what is `known` of it here; nullopt when it has never been timed here.
+  std::optional<v1::Timing> TimedHere(const std::optional<v1::Trial>& known) const {
+    if (TimedByThisCard(before_)) return catalog::ServedTiming(before_);
+    if (known.has_value() && trials::Timed(*known)) return known->timing();
+    return std::nullopt;
+  }
+  bool TimedByThisCard(const v1::Incumbent& served) const {
+    return catalog::IsOf(catalog::InstanceOf(served.trial()), spec_.subject.device);
+  }
+
+  absl::StatusOr<Row> TuneNew(absl::string_view reason = "") {
     absl::StatusOr<jobs::TuneOutcome> outcome = Tune();
     if (!outcome.ok()) return outcome.status();
     row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW : v1::SweepReport::OUTCOME_FAILED);
-    row_.set_detail(outcome->result.decision());
+    row_.set_detail(absl::StrCat(reason, reason.empty() ? "" : "; ", outcome->result.decision()));
     return std::move(row_);
   }
 
@@ -91,7 +104,7 @@ class SweepProblem {
     if (!status.ok()) return status;
     row_.set_detail(judged_.empty() ? why : absl::StrCat(why, "; ", judged_));
     if (row_.outcome() == v1::SweepReport::OUTCOME_FASTER) {
-      status = PromoteFaster(outcome->result.incumbent());
+      status = KeepFaster(outcome->result.incumbent());
     } else if (row_.outcome() == v1::SweepReport::OUTCOME_AMBIGUOUS) {
       row_.set_after_us(winner.timing().median_us());  // as decided: the cycles have settled nothing
     }
@@ -114,7 +127,7 @@ class SweepProblem {
   // Times a variant in cycles against the incumbent's stored time until they say what has become of it: the row's
   // outcome and time, and judged_.
   absl::Status Judge(const promotion::Contestant& contestant, std::optional<v1::Timing> first) {
-    const v1::Timing& before = catalog::ServedTiming(before_);
+    const v1::Timing& before = *before_here_;
     std::vector<Reading> readings;
     if (first.has_value()) {
       readings.push_back(Read(before, *first, RegressionOf(plan_)));
@@ -152,8 +165,9 @@ class SweepProblem {
     }
   }
 
-  // The time of `served`, the incumbent, has improved; what is served should say so.
-  absl::Status PromoteFaster(const v1::Incumbent& served) {
+  // The time of `served`, the incumbent, has improved: what is known of it here should say so, and what is served when
+  // that is this card's time.
+  absl::Status KeepFaster(const v1::Incumbent& served) {
     v1::Trial trial = latest_;
     trial.set_job(job_.name);
     trial.clear_identical_to();
@@ -162,7 +176,12 @@ class SweepProblem {
     absl::StatusOr<std::string> name = store().AppendTrial(trial);
     if (!name.ok()) return name.status();
     trial.set_name(*name);
+    if (!TimedByThisCard(served)) {
+      row_.set_detail(absl::StrCat(row_.detail(), "; kept as this card's time"));
+      return absl::OkStatus();
+    }
     v1::Incumbent incumbent = served;
+    incumbent.clear_device_id();  // the card may have another by now
     *incumbent.mutable_timing() = trial.timing();
     incumbent.clear_ties();  // it was timed alone
     *incumbent.mutable_trial() = std::move(trial);
@@ -186,6 +205,7 @@ class SweepProblem {
   const trials::Job& job_;
   Row row_;
   v1::Incumbent before_;
+  std::optional<v1::Timing> before_here_;
   v1::Trial latest_;
   std::string judged_;  // how; empty: by the tuning's own play-off
 };

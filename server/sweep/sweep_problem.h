@@ -5,6 +5,10 @@
 // its stored time; that compiles nothing. One that got slower stays served and is reported until its time comes back or
 // something else is promoted; one that got faster is promoted anew with today's time. FASTER is said of nothing else
 // than what is served from then on.
+//
+// A card is compared with itself alone. One that has never timed the incumbent, which another card of its class did,
+// tunes and is NEW; what it found then is its stored time. When the incumbent gets faster on it, that time is kept as
+// this card's; what is served keeps the time of the card that promoted it.
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 

@@ -78,7 +78,7 @@ TEST_F(SweepTest, ASlowerIncumbentIsConfirmedReportedAndStillServed) {
   EXPECT_TRUE(report.regression());
   EXPECT_EQ(device_.Count("play-off") - play_offs, 6);  // three cycles each
   EXPECT_TRUE(
-      absl::StrContains(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().variant().text(), "BLOCK=32"));
+      absl::StrContains(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().variant().text(), "BLOCK=32"));
   // Nothing has changed: it is reported again.
   EXPECT_TRUE(Sweep(Request()).regression());
 }
@@ -103,7 +103,7 @@ TEST_F(SweepTest, AFasterIncumbentIsServedWithItsNewTime) {
   Sweep(Request());
   Scale(0.9);
   EXPECT_THAT(Outcomes(Sweep(Request())), Each(v1::SweepReport::OUTCOME_FASTER));
-  EXPECT_DOUBLE_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().timing().median_us(), 36);
+  EXPECT_DOUBLE_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().timing().median_us(), 36);
   EXPECT_THAT(Outcomes(Sweep(Request())), Each(v1::SweepReport::OUTCOME_SAME));
 }
 
@@ -115,7 +115,7 @@ TEST_F(SweepTest, AFasterTimeOfARetainedIncumbentIsTheOneThatIsServed) {
   Start(catalog::Families(catalog::SearchFamily("source one", "16, 32, 64")));
   const v1::SweepReport report = Sweep(Request());
   EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_FASTER));
-  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT);
+  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
   EXPECT_EQ(report.rows(0).variant(), served->trial().variant().text());
   EXPECT_EQ(report.rows(0).after_us(), 50);
   EXPECT_EQ(served->timing().median_us(), 50);
@@ -140,7 +140,7 @@ TEST_F(SweepTest, WhatCyclesDoNotSettleHasTheTimeOfTheDecision) {
   EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_AMBIGUOUS));
   EXPECT_EQ(report.rows(0).after_us(), 90);
   EXPECT_THAT(report.rows(0).detail(), HasSubstr("retained at 90 us"));
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->timing().median_us(), 100);
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing().median_us(), 100);
 }
 
 TEST_F(SweepTest, ADriverThatSlowsThingsDownIsSeenThoughAllIsTunedAnew) {
@@ -155,7 +155,7 @@ TEST_F(SweepTest, ADriverThatSlowsThingsDownIsSeenThoughAllIsTunedAnew) {
   EXPECT_EQ(report.trials(), 12);
   EXPECT_EQ(report.compiles(), 0);  // code does not depend on the driver
   EXPECT_THAT(report.rows(0).detail(), HasSubstr("driver"));
-  EXPECT_EQ(store_.GetIncumbent(kProblem, "cuda:0", v1::POLICY_HOT)->trial().dependencies().driver(), "999.9");
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().dependencies().driver(), "999.9");
 }
 
 TEST_F(SweepTest, OnlyVariantsNeverTriedAreTried) {

@@ -19,7 +19,7 @@ constexpr int kPageSize = 1000;
 // The compile key of a trial that has no code; nullopt when it has, or its variant or device is no longer here.
 std::optional<std::string> FailedCompile(const v1::Trial& trial, const catalog::Host& host) {
   if (!trial.artifact_sha256().empty()) return std::nullopt;
-  const v1::Device* device = catalog::FindDevice(host, trial.device_id());
+  const v1::Device* device = catalog::DeviceFor(trial, host);
   if (device == nullptr) return std::nullopt;
   const absl::StatusOr<Problem> problem = FromProto(trial.problem());
   const absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), host.families);

@@ -17,6 +17,7 @@ inline v1::Trial NewTrial(const catalog::Subject& subject, const space::Variant&
   *trial.mutable_problem() = ToProto(subject.problem);
   trial.set_problem_text(subject.problem_text);
   trial.set_device_id(subject.device.id());
+  trial.set_device_uuid(subject.device.uuid());
   *trial.mutable_variant() = variant.ToProto();
   trial.set_policy(subject.policy);
   *trial.mutable_dependencies() = catalog::DependenciesOf(*variant.family, subject);

@@ -6,8 +6,8 @@ namespace attune::trials {
 namespace {
 
 std::string TextOf(const store::TrialKey& key) {
-  return absl::StrCat(key.problem_text, "\n", key.device_id, "\n", key.variant_text, "\n", static_cast<int>(key.policy),
-                      "\n", key.dependencies.SerializeAsString());
+  return absl::StrCat(key.problem_text, "\n", key.device.id, "\n", key.device.uuid, "\n", key.variant_text, "\n",
+                      static_cast<int>(key.policy), "\n", key.dependencies.SerializeAsString());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 store::TrialKey Key(const std::string& variant) {
   store::TrialKey key;
   key.problem_text = "b1.h1.q128.d64.f16";
-  key.device_id = "cuda:0";
+  key.device.id = "cuda:0";
   key.variant_text = variant;
   return key;
 }

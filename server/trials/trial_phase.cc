@@ -8,6 +8,7 @@
 #include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/compiler_report.h"
+#include "server/catalog/host.h"
 #include "server/trials/pace.h"
 #include "server/trials/trial.h"
 
@@ -28,7 +29,7 @@ CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& jo
 }
 
 store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::Subject& subject) {
-  return {subject.problem_text, subject.device.id(), candidate.text, subject.policy,
+  return {subject.problem_text, catalog::InstanceOf(subject.device), candidate.text, subject.policy,
           catalog::DependenciesOf(*candidate.variant.family, subject)};
 }
 

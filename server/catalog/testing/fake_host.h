@@ -54,6 +54,7 @@ inline v1::Device FakeDevice() {
   v1::Device device;
   device.set_id("cuda:0");
   device.set_backend(v1::BACKEND_CUDA);
+  device.set_model("NVIDIA L4");
   device.set_driver("580.1");
   device.set_target("sm_89");
   device.set_fingerprint("an L4");

@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/catalog/class_alias.h"
 #include "server/catalog/results.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/daemon/tuning.h"
@@ -63,6 +64,12 @@ class TunerTest : public ::testing::Test {
     tuning_.reset();
     host_ = catalog::FakeHost(std::move(families));
     host_.devices = {device_.device()};
+    std::map<std::string, supervisor::DeviceWorker*> workers = {{"cuda:0", &device_}};
+    for (supervisor::FakeDeviceWorker* worker : others_) {
+      host_.devices.push_back(worker->device());
+      workers[worker->device().id()] = worker;
+    }
+    catalog::NameClasses(host_.devices);
     absl::StatusOr<std::unique_ptr<catalog::Results>> results = catalog::Results::Load(store_, host_);
     EXPECT_TRUE(results.ok()) << results.status();
     results_ = *std::move(results);
@@ -71,7 +78,7 @@ class TunerTest : public ::testing::Test {
                                                                      .store = store_,
                                                                      .results = *results_,
                                                                      .compiler = pool_,
-                                                                     .devices = {{"cuda:0", &device_}},
+                                                                     .devices = std::move(workers),
                                                                      .compile_ahead = 2,
                                                                      .idle_release = idle_release,
                                                                      .clock = clock_});
@@ -149,13 +156,14 @@ class TunerTest : public ::testing::Test {
     (*stop)();
   }
   std::string Served(const std::string& problem = kProblem) {
-    const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(problem, "cuda:0", v1::POLICY_HOT);
+    const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(problem, "an L4", v1::POLICY_HOT);
     return served.ok() ? served->trial().variant().text() : std::string(served.status().message());
   }
 
   Clock clock_ = SteadyNow;
   store::FakeStore store_;
   supervisor::FakeCompilePool pool_;
+  std::vector<supervisor::FakeDeviceWorker*> others_;  // at Start, beside device_
   supervisor::FakeDeviceWorker device_{FakeDevice()};
   catalog::Host host_;
   std::unique_ptr<catalog::Results> results_;

@@ -24,7 +24,7 @@ constexpr absl::string_view kIncumbentColumns =
     " WHERE ";
 constexpr absl::string_view kOfProblem =
     "problem_id = (SELECT id FROM problems WHERE text = ?)"
-    " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?";
+    " AND class_id = (SELECT id FROM device_classes WHERE fingerprint = ?) AND policy = ?";
 
 std::string NameOf(int64_t id) { return absl::StrCat(kIncumbents, id); }
 
@@ -38,6 +38,7 @@ absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statem
   if (trial->has_problem()) *incumbent.mutable_problem() = trial->problem();
   incumbent.set_problem_text(trial->problem_text());
   incumbent.set_device_id(trial->device_id());
+  incumbent.set_device_class(ClassOf(*trial));
   incumbent.set_policy(trial->policy());
   *incumbent.mutable_trial() = *std::move(trial);
   *incumbent.mutable_promote_time() = FromNanoseconds(row.Int(2));
@@ -64,9 +65,9 @@ absl::StatusOr<v1::Incumbent> ById(Connection& connection, int64_t id) {
 }
 
 absl::StatusOr<std::optional<int64_t>> ServedId(Connection& connection, absl::string_view problem_text,
-                                                absl::string_view device_id, v1::Policy policy) {
+                                                absl::string_view device_class, v1::Policy policy) {
   return Statement(connection, absl::StrCat("SELECT id FROM incumbents WHERE served = 1 AND ", kOfProblem))
-      .Bind(problem_text, device_id, policy)
+      .Bind(problem_text, device_class, policy)
       .FindInt();
 }
 
@@ -89,6 +90,8 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incu
   if (!problem.ok()) return problem;
   absl::StatusOr<int64_t> device = InternDevice(connection, trial.device_id());
   if (!device.ok()) return device;
+  absl::StatusOr<int64_t> device_class = InternClass(connection, ClassOf(trial));
+  if (!device_class.ok()) return device_class;
   v1::Incumbent ties;
   *ties.mutable_ties() = incumbent.ties();
   const std::string message = ties.SerializeAsString();
@@ -98,10 +101,10 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incu
   absl::Status status =
       Statement(connection,
                 "INSERT INTO incumbents (problem_id, device_id, policy, trial_id, promote_ns, job, previous_id, why,"
-                " served, ties, timing, pinned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)")
+                " served, ties, timing, pinned, class_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)")
           .Bind(*problem, *device, trial.policy(), IdOf(kTrials, trial.name()),
                 ToNanoseconds(incumbent.has_promote_time() ? incumbent.promote_time() : Now()), incumbent.job(),
-                previous, incumbent.why(), Blob{message}, measured, incumbent.pinned() ? 1 : 0)
+                previous, incumbent.why(), Blob{message}, measured, incumbent.pinned() ? 1 : 0, *device_class)
           .Run();
   if (!status.ok()) return status;
   return connection.LastInsertId();
@@ -115,14 +118,14 @@ absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumben
   if (!trial.ok()) return trial.status();
   if (absl::Status status = CheckIncumbent(incumbent, *trial); !status.ok()) return status;
   absl::StatusOr<std::optional<int64_t>> served =
-      ServedId(connection, trial->problem_text(), trial->device_id(), trial->policy());
+      ServedId(connection, trial->problem_text(), ClassOf(*trial), trial->policy());
   if (!served.ok()) return served.status();
   absl::StatusOr<std::string> readable = ReadableName(connection, *served);
   if (!readable.ok()) return readable.status();
   const std::string previous = *readable;
   if (previous != expected_previous) {
     return absl::AbortedError(absl::StrCat(
-        "the incumbent of ", WordsOf(trial->problem_text(), trial->device_id(), trial->policy()), " is ",
+        "the incumbent of ", WordsOf(trial->problem_text(), ClassOf(*trial), trial->policy()), " is ",
         previous.empty() ? "none" : previous, " by now, not ", expected_previous.empty() ? "none" : expected_previous));
   }
   if (served->has_value()) {
@@ -175,15 +178,15 @@ absl::Status NoWayBackTo(Connection& connection, absl::string_view to, int64_t s
 }  // namespace
 
 absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view problem_text,
-                                       absl::string_view device_id, v1::Policy policy, absl::string_view why,
+                                       absl::string_view device_class, v1::Policy policy, absl::string_view why,
                                        absl::string_view to) {
-  absl::StatusOr<std::optional<int64_t>> served = ServedId(connection, problem_text, device_id, policy);
+  absl::StatusOr<std::optional<int64_t>> served = ServedId(connection, problem_text, device_class, policy);
   if (!served.ok()) return served.status();
   if (!served->has_value()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent to roll back"));
+        absl::StrCat(WordsOf(problem_text, device_class, policy), " has no incumbent to roll back"));
   }
-  const std::string whose = WordsOf(problem_text, device_id, policy);
+  const std::string whose = WordsOf(problem_text, device_class, policy);
   const absl::StatusOr<std::vector<int64_t>> before = AllBefore(connection, **served, whose);
   if (!before.ok()) return before.status();
   if (to.empty() && before->empty()) return PreviousOf(connection, **served, whose).status();
@@ -202,28 +205,28 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
   return ById(connection, id);
 }
 
-absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text, absl::string_view device_id,
-                                    v1::Policy policy) {
+absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text,
+                                    absl::string_view device_class, v1::Policy policy) {
   absl::Status status =
       Statement(connection, absl::StrCat("UPDATE incumbents SET pinned = 0 WHERE served = 1 AND ", kOfProblem))
-          .Bind(problem_text, device_id, policy)
+          .Bind(problem_text, device_class, policy)
           .Run();
   if (!status.ok()) return status;
-  return GetIncumbent(connection, problem_text, device_id, policy);
+  return GetIncumbent(connection, problem_text, device_class, policy);
 }
 
 absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_view problem_text,
-                                           absl::string_view device_id, v1::Policy policy) {
+                                           absl::string_view device_class, v1::Policy policy) {
   Statement select(connection, absl::StrCat(kIncumbentColumns, "served = 1 AND ", kOfProblem));
-  absl::StatusOr<bool> row = select.Bind(problem_text, device_id, policy).Step();
+  absl::StatusOr<bool> row = select.Bind(problem_text, device_class, policy).Step();
   if (!row.ok()) return row.status();
   if (!*row) {
-    return absl::NotFoundError(absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent"));
+    return absl::NotFoundError(absl::StrCat(WordsOf(problem_text, device_class, policy), " has no incumbent"));
   }
   absl::StatusOr<v1::Incumbent> incumbent = ReadIncumbent(connection, select);
   if (SkipDamaged(incumbent.status(), "incumbents", select.Int(0))) {
     return absl::NotFoundError(
-        absl::StrCat(WordsOf(problem_text, device_id, policy), " has no incumbent that can be read"));
+        absl::StrCat(WordsOf(problem_text, device_class, policy), " has no incumbent that can be read"));
   }
   return incumbent;
 }
@@ -231,13 +234,16 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
                                                    absl::string_view page_token) {
   const int policy = filter.policy.value_or(v1::POLICY_UNSPECIFIED);
-  const std::string listing = absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_id, " ", policy,
-                                           filter.history ? " history" : " served");
+  const std::string listing = absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_class, " ",
+                                           filter.device_id, " ", policy, filter.history ? " history" : " served");
   absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
 
   std::vector<absl::string_view> conditions = {"id < ?"};
   if (!filter.problem_text.empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
+  if (!filter.device_class.empty()) {
+    conditions.push_back("class_id = (SELECT id FROM device_classes WHERE fingerprint = ?)");
+  }
   if (!filter.device_id.empty()) conditions.push_back("device_id = (SELECT id FROM devices WHERE name = ?)");
   if (filter.policy.has_value()) conditions.push_back("policy = ?");
   if (!filter.history) conditions.push_back("served = 1");
@@ -245,6 +251,7 @@ absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const
                    absl::StrCat(kIncumbentColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
   if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
+  if (!filter.device_class.empty()) select.Bind(filter.device_class);
   if (!filter.device_id.empty()) select.Bind(filter.device_id);
   if (filter.policy.has_value()) select.Bind(policy);
   const int size = PageSize(page_size);

@@ -12,12 +12,12 @@ namespace attune::store::sqlite {
 absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumbent& incumbent,
                                       absl::string_view expected_previous);
 absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view problem_text,
-                                       absl::string_view device_id, v1::Policy policy, absl::string_view why,
+                                       absl::string_view device_class, v1::Policy policy, absl::string_view why,
                                        absl::string_view to);
-absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text, absl::string_view device_id,
-                                    v1::Policy policy);
+absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text,
+                                    absl::string_view device_class, v1::Policy policy);
 absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_view problem_text,
-                                           absl::string_view device_id, v1::Policy policy);
+                                           absl::string_view device_class, v1::Policy policy);
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
                                                    absl::string_view page_token);
 

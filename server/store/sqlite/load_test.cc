@@ -122,7 +122,7 @@ TEST_F(Load, ListsAJobsTrialsNewestFirst) {
 
 TEST_F(Load, KnowsOneTrialAVariant) {
   absl::StatusOr<std::vector<v1::Trial>> known =
-      store_->KnownTrials(ProblemText(4), kDevice, v1::POLICY_HOT, SampleTrial().dependencies());
+      store_->KnownTrials(ProblemText(4), {kDevice, "GPU-0"}, v1::POLICY_HOT, SampleTrial().dependencies());
   ASSERT_TRUE(known.ok()) << known.status();
   EXPECT_EQ(known->size(), static_cast<size_t>(kVariants));
   for (const v1::Trial& trial : *known) {

@@ -17,6 +17,7 @@
 namespace attune::store::sqlite {
 namespace {
 
+using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
@@ -46,6 +47,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
       "78470c695d15a7a3b86e3fe442e78b1c81a27f7d448734fabd858baac3685142",
       "228338a5bb482f40e480d39c64af3cd39ee9a587b5119efcc60b1fc17a7597ca",
       "f78f83a8bd0e455238b3a881e98f4bd341feaf486672d3ce497120c6cf50736a",
+      "a8eaf9a49075cbd523102f5af54879025ddac8fc26c9d3df597574fae19e32e6",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -137,11 +139,15 @@ TEST_F(MigrationsTest, OpenAFileOfVersion1) {
   EXPECT_EQ(trial->timing().median_us(), 38);
   EXPECT_EQ(trial->recipe().launches(0).entry(), "attention");
   EXPECT_EQ(trial->dependencies().toolchain(), "nvrtc 13.0");
-  const TrialKey key = {trial->problem_text(), trial->device_id(), trial->variant().text(), trial->policy(),
+  const TrialKey key = {trial->problem_text(),
+                        {trial->device_id(), "GPU-0"},
+                        trial->variant().text(),
+                        trial->policy(),
                         trial->dependencies()};
   EXPECT_EQ((*store)->FindTrial(key)->name(), "trials/2");
   EXPECT_EQ((*store)->ListTrials({}, v1::ListTrialsRequest::ORDER_FASTEST, 10, "")->items.size(), 3U);
-  absl::StatusOr<v1::Incumbent> incumbent = (*store)->GetIncumbent("b2.h8.q512.d64.f16", "cuda:0", v1::POLICY_HOT);
+  absl::StatusOr<v1::Incumbent> incumbent =
+      (*store)->GetIncumbent("b2.h8.q512.d64.f16", trial->dependencies().device_fingerprint(), v1::POLICY_HOT);
   ASSERT_TRUE(incumbent.ok()) << incumbent.status();
   EXPECT_EQ(incumbent->trial().name(), "trials/1");
   EXPECT_FALSE(incumbent->has_timing());
@@ -197,13 +203,36 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
   ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
   absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
   ASSERT_TRUE(store.ok()) << store.status();
-  const absl::StatusOr<v1::Incumbent> incumbent =
-      (*store)->GetIncumbent("b2.h8.q512.d64.f16", "cuda:0", v1::POLICY_HOT);
+  const absl::StatusOr<v1::Incumbent> incumbent = (*store)->GetIncumbent("b2.h8.q512.d64.f16", "l4", v1::POLICY_HOT);
   ASSERT_TRUE(incumbent.ok()) << incumbent.status();
   EXPECT_EQ(incumbent->timing().median_us(), 39);
   EXPECT_TRUE(incumbent->pinned());
   EXPECT_EQ((*store)->ListJobs({.problem_text = "b2.h8.q512.d64.f16"}, 10, "")->items.size(), 2U);
   EXPECT_EQ((*store)->UnfinishedJobs()->size(), 1U);
+}
+
+// testdata/v3.sql is a store as version 3 had it. Each of two cards of a class had an incumbent: the pinned one stays.
+TEST_F(MigrationsTest, OpenAFileOfVersion3) {
+  absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v3.sql");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
+  const std::unique_ptr<Store> store = OpenSqliteStore({.directory = directory_.path()}).value();
+  const absl::StatusOr<v1::Incumbent> incumbent = store->GetIncumbent("b2.h8.q512.d64.f16", "l4", v1::POLICY_HOT);
+  ASSERT_TRUE(incumbent.ok()) << incumbent.status();
+  EXPECT_EQ(incumbent->name(), "incumbents/1");
+  EXPECT_EQ(incumbent->device_id(), "cuda:0");
+  EXPECT_TRUE(incumbent->pinned());
+  EXPECT_EQ(store->ListIncumbents({}, 10, "")->items.size(), 1U);
+  EXPECT_EQ(store->ListIncumbents({.device_class = "l4", .history = true}, 10, "")->items.size(), 3U);
+  EXPECT_EQ(store->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 4U);
+  EXPECT_EQ(store->UnfinishedJobs()->size(), 1U);
+  Retention limits;
+  limits.now = absl::FromUnixSeconds(1'800'000'300);
+  limits.trial_age = limits.job_age = absl::Seconds(1);
+  limits.grace = absl::ZeroDuration();
+  EXPECT_EQ(store->Retain(limits, [] { return false; })->removed_jobs, 0)
+      << "incumbents/3 is of the job that has ended";
+  EXPECT_EQ(store->ListIncumbents({.history = true}, 10, "")->items.size(), 3U);
 }
 
 // Nobody wrote down when they ended: that they are old is not known.
@@ -217,6 +246,64 @@ TEST_F(MigrationsTest, CountTheAgeOfEarlierJobsFromTheMigration) {
   EXPECT_EQ(store->Retain(limits, [] { return false; })->removed_jobs, 0);
   limits.now += absl::Hours(2);
   EXPECT_EQ(store->Retain(limits, [] { return false; })->removed_jobs, 1);
+}
+
+// testdata/v1_three_cards.sql adds cards to that store: two of one class had an incumbent each.
+TEST_F(MigrationsTest, GiveAClassTheFasterOfItsCardsIncumbents) {
+  for (const char* name : {"v1.sql", "v1_three_cards.sql"}) {
+    absl::StatusOr<std::string> dump = ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/", name));
+    ASSERT_TRUE(dump.ok()) << dump.status();
+    ASSERT_TRUE(OpenRaw()->Execute(*dump).ok());
+  }
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
+  ASSERT_TRUE(store.ok()) << store.status();
+
+  constexpr char kProblem[] = "b2.h8.q512.d64.f16";
+  EXPECT_EQ((*store)->GetIncumbent(kProblem, "l4", v1::POLICY_HOT)->name(), "incumbents/4");
+  EXPECT_EQ((*store)->GetIncumbent(kProblem, "l4", v1::POLICY_HOT)->device_id(), "cuda:1");
+  EXPECT_EQ((*store)->GetIncumbent(kProblem, "h200", v1::POLICY_HOT)->name(), "incumbents/5");
+  const auto history = (*store)->ListIncumbents({.device_class = "l4", .history = true}, 10, "");
+  ASSERT_EQ(history->items.size(), 4U);
+  EXPECT_EQ(history->items[3].name(), "incumbents/1");
+  EXPECT_EQ(history->items[3].why(),
+            "the first; rolled back: another card of its device class had a faster or a pinned incumbent");
+  EXPECT_FALSE(history->items[0].rolled_back());
+  EXPECT_EQ((*store)->RollBack(kProblem, "l4", v1::POLICY_HOT, "", "")->name(), "incumbents/3");
+
+  // Trials are those of the card with their id; their verdicts on code are the class's.
+  v1::Dependencies dependencies;
+  dependencies.set_toolchain("nvrtc 13.0");
+  dependencies.set_driver("580.1");
+  dependencies.set_device_fingerprint("l4");
+  const auto known = [&](const Instance& device) {
+    std::vector<std::string> names;
+    const auto trials = (*store)->KnownTrials(kProblem, device, v1::POLICY_HOT, dependencies);
+    EXPECT_TRUE(trials.ok()) << trials.status();
+    for (const v1::Trial& trial : *trials) names.push_back(trial.name());
+    return names;
+  };
+  EXPECT_THAT(known({"cuda:0", "GPU-0"}), ElementsAre("trials/1", "trials/2", "trials/6"));
+  EXPECT_THAT(known({"cuda:1", "GPU-1"}), ElementsAre("trials/4", "trials/5", "trials/6"));
+  EXPECT_THAT(known({"cuda:2", "GPU-2"}), ElementsAre("trials/6"));
+}
+
+TEST_F(MigrationsTest, GiveAClassThePinnedOfItsCardsIncumbents) {
+  std::unique_ptr<Connection> connection = OpenRaw();
+  ASSERT_TRUE(Migrate(*connection, Migrations().subspan(0, 2)).ok());
+  ASSERT_TRUE(connection
+                  ->Execute("INSERT INTO problems VALUES (1, 'p'); INSERT INTO families VALUES (1, 'f');"
+                            "INSERT INTO devices VALUES (1, 'cuda:0'), (2, 'cuda:1'), (3, 'cuda:2');"
+                            "INSERT INTO variants VALUES (1, 1, 'v', x'');"
+                            "INSERT INTO dependencies VALUES (1, 't', 'd', 'l4', 's');"
+                            "INSERT INTO trials VALUES (1, 1, 1, 1, 1, 1, 1, 1, 30, 'j', 0, 0),"
+                            " (2, 1, 2, 1, 1, 1, 1, 1, 40, 'j', 0, 0), (3, 1, 3, 1, 1, 1, 1, 1, 20, 'j', 0, 0);"
+                            "INSERT INTO incumbents VALUES (1, 1, 1, 1, 1, 0, 'j', NULL, '', 1, NULL, x'', NULL, 0),"
+                            " (2, 1, 2, 1, 2, 0, 'j', NULL, '', 1, NULL, x'', NULL, 1),"
+                            " (3, 1, 3, 1, 3, 0, 'j', NULL, '', 1, NULL, x'', NULL, 0)")
+                  .ok());
+  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  EXPECT_EQ(Statement(*connection, "SELECT id FROM incumbents WHERE served = 1").FindInt()->value_or(0), 2);
+  EXPECT_EQ(Statement(*connection, "SELECT count(*) FROM incumbents WHERE served = 1").FindInt()->value_or(0), 1);
 }
 
 }  // namespace

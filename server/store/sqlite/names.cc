@@ -84,6 +84,11 @@ absl::StatusOr<int64_t> InternDevice(Connection& connection, absl::string_view n
   return Intern(connection, "SELECT id FROM devices WHERE name = ?", "INSERT INTO devices (name) VALUES (?)", name);
 }
 
+absl::StatusOr<int64_t> InternClass(Connection& connection, absl::string_view fingerprint) {
+  return Intern(connection, "SELECT id FROM device_classes WHERE fingerprint = ?",
+                "INSERT INTO device_classes (fingerprint) VALUES (?)", fingerprint);
+}
+
 absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::Message& message) {
   if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
   std::string cleaned(bytes);

@@ -26,7 +26,8 @@ google::protobuf::Timestamp Now();
 
 // The row's id; the row is made when missing. For the writer.
 absl::StatusOr<int64_t> InternProblem(Connection& connection, absl::string_view text);
-absl::StatusOr<int64_t> InternDevice(Connection& connection, absl::string_view name);
+absl::StatusOr<int64_t> InternDevice(Connection& connection, absl::string_view name);  // an id or a uuid
+absl::StatusOr<int64_t> InternClass(Connection& connection, absl::string_view fingerprint);
 
 // DataLoss when the bytes are no such message. Texts that are not UTF-8, which earlier versions stored, are cleaned.
 absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::Message& message);

@@ -55,7 +55,7 @@ TEST_F(RestoreTest, ServesEveryIncumbentWithItsArtifact) {
   EXPECT_EQ(restored->artifacts, 1);
   EXPECT_THAT(restored->left_out, IsEmpty());
   const std::unique_ptr<Store> store = OpenSqliteStore({.directory = target_}).value();
-  const absl::StatusOr<v1::Incumbent> served = store->GetIncumbent(kProblem, kDevice, v1::POLICY_HOT);
+  const absl::StatusOr<v1::Incumbent> served = store->GetIncumbent(kProblem, kClass, v1::POLICY_HOT);
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(store->ReadArtifact(served->trial().artifact_sha256()).value(), "code");
   EXPECT_TRUE(store->AppendTrial(SampleTrial()).ok());

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/store/sqlite/database.h"
+#include "server/store/sqlite/known_trials.h"
 
 namespace attune::store::sqlite {
 namespace {
@@ -52,22 +53,26 @@ constexpr absl::string_view kMayGo =
     " FROM trials AS t WHERE problem_id = ?1 AND dependencies_id = ?2"
     " AND NOT EXISTS (SELECT 1 FROM incumbents WHERE trial_id = t.id)"
     " AND id NOT IN (SELECT value FROM json_each(?4))"
-    " AND NOT EXISTS (SELECT 1 FROM trials AS older WHERE older.problem_id = ?1 AND older.device_id = t.device_id"
-    " AND older.policy = t.policy AND older.variant_id = t.variant_id AND older.dependencies_id = ?2"
-    " AND older.id < t.id)";
+    " AND NOT EXISTS (SELECT 1 FROM trials AS older WHERE older.problem_id = ?1 AND older.policy = t.policy"
+    " AND older.variant_id = t.variant_id AND older.dependencies_id = ?2 AND older.id < t.id)";
 
-// The end of kMayGo: bad verdicts of today stay, unless a newer one of their key counts in their place.
+// The end of kMayGo: bad verdicts of today stay, unless a newer one counts in their place: one of the same card, or of
+// any card of the class if it holds for the class.
 std::string ButTodaysBadVerdicts() {
   return absl::StrCat(" AND (?3 = 0 OR retry = 1 OR verdict IN (", v1::VERDICT_OK, ", ", v1::VERDICT_LOST,
                       ") OR EXISTS (SELECT 1 FROM trials AS newer WHERE newer.problem_id = ?1"
-                      " AND newer.device_id = t.device_id AND newer.policy = t.policy"
-                      " AND newer.variant_id = t.variant_id AND newer.dependencies_id = ?2 AND newer.verdict <> ",
-                      v1::VERDICT_LOST, " AND newer.id > t.id))");
+                      " AND newer.policy = t.policy AND newer.variant_id = t.variant_id AND newer.dependencies_id = ?2"
+                      " AND newer.verdict <> ",
+                      v1::VERDICT_LOST, " AND newer.id > t.id AND (newer.verdict IN ", VerdictsOfTheClass(),
+                      " OR newer.device_id = t.device_id AND newer.uuid_id IS t.uuid_id)))");
 }
 
-// The fastest trials of the problem on each device and policy that has an incumbent.
+// The fastest trials of the problem on each card of a class that has an incumbent under a policy, by that policy.
 absl::StatusOr<std::vector<int64_t>> FastestServed(Connection& connection, int64_t problem) {
-  Statement served(connection, "SELECT device_id, policy FROM incumbents WHERE problem_id = ? AND served = 1");
+  Statement served(connection,
+                   "SELECT devices.id, policy, class_id FROM incumbents CROSS JOIN devices WHERE problem_id = ?1"
+                   " AND served = 1 AND EXISTS (SELECT 1 FROM trials WHERE problem_id = ?1"
+                   " AND trials.device_id = devices.id AND trials.policy = incumbents.policy)");
   served.Bind(problem);
   std::vector<int64_t> fastest;
   for (;;) {
@@ -76,8 +81,9 @@ absl::StatusOr<std::vector<int64_t>> FastestServed(Connection& connection, int64
     if (!*row) return fastest;
     Statement select(connection,
                      "SELECT id FROM trials WHERE problem_id = ? AND device_id = ? AND policy = ? AND rank_us < 9e999"
-                     " ORDER BY rank_us, id LIMIT ?");
-    select.Bind(problem, served.Int(0), served.Int(1), kServedTrials);
+                     " AND dependencies_id IN (SELECT dependencies.id FROM dependencies JOIN device_classes"
+                     " ON fingerprint = device_fingerprint WHERE device_classes.id = ?) ORDER BY rank_us, id LIMIT ?");
+    select.Bind(problem, served.Int(0), served.Int(1), served.Int(2), kServedTrials);
     absl::StatusOr<std::vector<int64_t>> ids = Ids(select);
     if (!ids.ok()) return ids.status();
     fastest.insert(fastest.end(), ids->begin(), ids->end());

@@ -54,7 +54,7 @@ class RetentionOfManyTrials : public testing::Test {
       v1::Incumbent incumbent;
       incumbent.mutable_trial()->set_name(name);
       absl::StatusOr<v1::Incumbent> before =
-          sqlite::GetIncumbent(*writer, trial.problem_text(), kDevice, v1::POLICY_HOT);
+          sqlite::GetIncumbent(*writer, trial.problem_text(), kClass, v1::POLICY_HOT);
       served = sqlite::Promote(*writer, incumbent, before.ok() ? before->name() : "").value().name();
     }
     ASSERT_TRUE(transaction->Commit().ok());

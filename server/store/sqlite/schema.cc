@@ -152,10 +152,51 @@ CREATE INDEX incumbents_by_trial ON incumbents (trial_id);
 CREATE INDEX trials_by_variant ON trials (variant_id);
 )sql";
 
+constexpr char kDeviceClasses[] = R"sql(
+ALTER TABLE trials ADD COLUMN uuid_id INTEGER REFERENCES devices; -- of the card; null when it has none, and before this step
+
+-- What is known of a variant on all cards of a class; in place of the index by device.
+DROP INDEX trials_by_key;
+CREATE INDEX trials_by_class_key ON trials (problem_id, policy, variant_id, dependencies_id, verdict);
+
+CREATE TABLE device_classes (
+  id INTEGER PRIMARY KEY,
+  fingerprint TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- An incumbent is served on every card of a class: that which its trial ran on. device_id is the card's.
+ALTER TABLE incumbents ADD COLUMN class_id INTEGER REFERENCES device_classes; -- never null
+INSERT INTO device_classes (fingerprint)
+  SELECT DISTINCT dependencies.device_fingerprint FROM incumbents JOIN trials ON trials.id = incumbents.trial_id
+  JOIN dependencies ON dependencies.id = trials.dependencies_id;
+UPDATE incumbents SET class_id = (SELECT device_classes.id FROM trials
+  JOIN dependencies ON dependencies.id = trials.dependencies_id
+  JOIN device_classes ON device_classes.fingerprint = dependencies.device_fingerprint
+  WHERE trials.id = incumbents.trial_id);
+DROP INDEX served_incumbents;
+
+-- Cards of one class had incumbents of their own: the pinned one stays, or the fastest by its trial's median; the
+-- others', with all before them, become history.
+UPDATE incumbents SET served = 0
+  WHERE served = 1 AND EXISTS (
+    SELECT 1 FROM incumbents AS other JOIN trials AS others ON others.id = other.trial_id
+    JOIN trials AS own ON own.id = incumbents.trial_id
+    WHERE other.served = 1 AND other.problem_id = incumbents.problem_id AND other.class_id = incumbents.class_id
+      AND other.policy = incumbents.policy AND other.id <> incumbents.id
+      AND (-other.pinned, others.rank_us, -other.id) < (-incumbents.pinned, own.rank_us, -incumbents.id));
+UPDATE incumbents SET rolled_back_why = 'another card of its device class had a faster or a pinned incumbent'
+  WHERE rolled_back_why IS NULL AND EXISTS (
+    SELECT 1 FROM incumbents AS other
+    WHERE other.served = 1 AND other.problem_id = incumbents.problem_id AND other.class_id = incumbents.class_id
+      AND other.policy = incumbents.policy AND other.device_id <> incumbents.device_id);
+CREATE UNIQUE INDEX served_incumbents ON incumbents (problem_id, class_id, policy) WHERE served = 1;
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations = *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention};
+  static const auto& migrations =
+      *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses};
   return migrations;
 }
 

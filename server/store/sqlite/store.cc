@@ -19,6 +19,7 @@
 #include "server/store/sqlite/database.h"
 #include "server/store/sqlite/incumbents.h"
 #include "server/store/sqlite/jobs.h"
+#include "server/store/sqlite/known_trials.h"
 #include "server/store/sqlite/readers.h"
 #include "server/store/sqlite/retain_artifacts.h"
 #include "server/store/sqlite/retention_pass.h"
@@ -51,11 +52,17 @@ class SqliteStore : public Store {
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override {
     return readers_.With([&](Connection& c) { return sqlite::FindTrial(c, key); });
   }
-  absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, const Instance& device,
                                                      v1::Policy policy, const v1::Dependencies& dependencies) override {
     uses_.Note(problem_text, dependencies, absl::Now());
     return readers_.With(
-        [&](Connection& c) { return sqlite::KnownTrials(c, problem_text, device_id, policy, dependencies); });
+        [&](Connection& c) { return sqlite::KnownTrials(c, problem_text, device, policy, dependencies); });
+  }
+  absl::StatusOr<std::vector<v1::Trial>> PriorTrials(absl::string_view problem_text, const Instance& device,
+                                                     v1::Policy policy, const v1::Dependencies& dependencies,
+                                                     int most) override {
+    return readers_.With(
+        [&](Connection& c) { return sqlite::PriorTrials(c, problem_text, device, policy, dependencies, most); });
   }
   absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
                                              int page_size, absl::string_view page_token) override {
@@ -69,19 +76,19 @@ class SqliteStore : public Store {
     return writer_.WriteAndReturn<v1::Incumbent>(
         [&](Connection& c) { return sqlite::Promote(c, incumbent, expected_previous); });
   }
-  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
-                                         absl::string_view why, absl::string_view to) override {
+  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
+                                         v1::Policy policy, absl::string_view why, absl::string_view to) override {
     return writer_.WriteAndReturn<v1::Incumbent>(
-        [&](Connection& c) { return sqlite::RollBack(c, problem_text, device_id, policy, why, to); });
+        [&](Connection& c) { return sqlite::RollBack(c, problem_text, device_class, policy, why, to); });
   }
-  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_class,
                                       v1::Policy policy) override {
     return writer_.WriteAndReturn<v1::Incumbent>(
-        [&](Connection& c) { return sqlite::Unpin(c, problem_text, device_id, policy); });
+        [&](Connection& c) { return sqlite::Unpin(c, problem_text, device_class, policy); });
   }
-  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_class,
                                              v1::Policy policy) override {
-    return readers_.With([&](Connection& c) { return sqlite::GetIncumbent(c, problem_text, device_id, policy); });
+    return readers_.With([&](Connection& c) { return sqlite::GetIncumbent(c, problem_text, device_class, policy); });
   }
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override {

@@ -64,6 +64,7 @@ std::string Body(const v1::Trial& trial) {
   body.clear_name();
   body.clear_problem_text();
   body.clear_device_id();
+  body.clear_device_uuid();
   body.clear_variant();
   body.clear_policy();
   body.clear_verdict();
@@ -92,6 +93,7 @@ void ReadColumns(const Statement& row, v1::Trial& trial) {
   dependencies.set_driver(std::string(row.Text(8)));
   dependencies.set_device_fingerprint(std::string(row.Text(9)));
   trial.set_job(std::string(row.Text(10)));
+  trial.set_device_uuid(std::string(row.Text(14)));
   if (!row.IsNull(11)) *trial.mutable_finish_time() = FromNanoseconds(row.Int(11));
 }
 
@@ -102,6 +104,12 @@ absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& tri
   if (!problem.ok()) return problem;
   absl::StatusOr<int64_t> device = InternDevice(connection, trial.device_id());
   if (!device.ok()) return device;
+  std::optional<int64_t> uuid;
+  if (!trial.device_uuid().empty()) {
+    absl::StatusOr<int64_t> id = InternDevice(connection, trial.device_uuid());
+    if (!id.ok()) return id;
+    uuid = *id;
+  }
   absl::StatusOr<int64_t> family = InternFamily(connection, trial.variant().family());
   if (!family.ok()) return family;
   absl::StatusOr<int64_t> variant = InternVariant(connection, trial.variant(), *family);
@@ -112,9 +120,10 @@ absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& tri
   if (trial.has_finish_time()) finish = ToNanoseconds(trial.finish_time());
   absl::Status status = Statement(connection,
                                   "INSERT INTO trials (problem_id, device_id, family_id, variant_id, policy, verdict,"
-                                  " dependencies_id, rank_us, job, finish_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                                  " dependencies_id, rank_us, job, finish_ns, uuid_id)"
+                                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
                             .Bind(*problem, *device, *family, *variant, trial.policy(), trial.verdict(), *dependencies,
-                                  Rank(trial), trial.job(), finish)
+                                  Rank(trial), trial.job(), finish, uuid)
                             .Run();
   if (!status.ok()) return status;
   const int64_t id = connection.LastInsertId();
@@ -132,14 +141,15 @@ std::string SelectTrials(absl::string_view from, absl::string_view tail) {
   return absl::StrCat(
       "SELECT trials.id, problems.text, devices.name, variants.message, trials.policy, trials.verdict,"
       " dependencies.source_hash, dependencies.toolchain, dependencies.driver, dependencies.device_fingerprint,"
-      " trials.job, trials.finish_ns, trial_bodies.message, trials.rank_us FROM ",
+      " trials.job, trials.finish_ns, trial_bodies.message, trials.rank_us, uuids.name FROM ",
       from,
       " AS chosen CROSS JOIN trials ON trials.id = chosen.trial_id"
       " CROSS JOIN problems ON problems.id = trials.problem_id"
       " CROSS JOIN devices ON devices.id = trials.device_id"
       " CROSS JOIN variants ON variants.id = trials.variant_id"
       " CROSS JOIN dependencies ON dependencies.id = trials.dependencies_id"
-      " CROSS JOIN trial_bodies ON trial_bodies.trial_id = trials.id ",
+      " CROSS JOIN trial_bodies ON trial_bodies.trial_id = trials.id"
+      " LEFT JOIN devices AS uuids ON uuids.id = trials.uuid_id ",
       tail);
 }
 

@@ -37,6 +37,10 @@ std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
   std::vector<std::string> conditions;
   if (!filter.problem().empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
   if (!filter.device_id().empty()) conditions.push_back("device_id = (SELECT id FROM devices WHERE name = ?)");
+  if (!filter.device_class().empty()) {
+    conditions.push_back("dependencies_id IN (SELECT id FROM dependencies WHERE device_fingerprint = ?)");
+  }
+  if (!filter.device_uuid().empty()) conditions.push_back("uuid_id = (SELECT id FROM devices WHERE name = ?)");
   if (!filter.family().empty()) conditions.push_back("family_id = (SELECT id FROM families WHERE name = ?)");
   if (filter.policy() != v1::POLICY_UNSPECIFIED) conditions.push_back("policy = ?");
   if (!filter.job().empty()) conditions.push_back("job = ?");
@@ -53,6 +57,8 @@ std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
 void BindConditions(const v1::TrialFilter& filter, Statement& select) {
   if (!filter.problem().empty()) select.Bind(filter.problem());
   if (!filter.device_id().empty()) select.Bind(filter.device_id());
+  if (!filter.device_class().empty()) select.Bind(filter.device_class());
+  if (!filter.device_uuid().empty()) select.Bind(filter.device_uuid());
   if (!filter.family().empty()) select.Bind(filter.family());
   if (filter.policy() != v1::POLICY_UNSPECIFIED) select.Bind(filter.policy());
   if (!filter.job().empty()) select.Bind(filter.job());
@@ -86,58 +92,6 @@ absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view nam
     return absl::NotFoundError(absl::StrCat("trial ", Quoted(name), " does not exist; names look like trials/123"));
   }
   return **std::move(trial);
-}
-
-absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key) {
-  Statement select(
-      connection,
-      SelectTrials(
-          absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id = (SELECT max(id) FROM trials"
-                       " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
-                       " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
-                       " AND variant_id = (SELECT id FROM variants WHERE text = ?)"
-                       " AND dependencies_id = (SELECT id FROM dependencies WHERE toolchain = ? AND driver = ?"
-                       " AND device_fingerprint = ? AND source_hash = ?) AND verdict <> ",
-                       v1::VERDICT_LOST, "))"),
-          ""));
-  const v1::Dependencies& dependencies = key.dependencies;
-  select.Bind(key.problem_text, key.device_id, key.policy, key.variant_text, dependencies.toolchain(),
-              dependencies.driver(), dependencies.device_fingerprint(), dependencies.source_hash());
-  absl::StatusOr<std::optional<v1::Trial>> trial = ReadOne(connection, select);
-  if (!trial.ok()) return trial.status();
-  if (!trial->has_value()) {
-    return absl::NotFoundError(absl::StrCat("no trial of ", key.variant_text, " for ", key.problem_text, " on ",
-                                            key.device_id, " under these dependencies"));
-  }
-  return **std::move(trial);
-}
-
-absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl::string_view problem_text,
-                                                   absl::string_view device_id, v1::Policy policy,
-                                                   const v1::Dependencies& dependencies) {
-  Statement select(connection,
-                   SelectTrials(absl::StrCat("(SELECT id AS trial_id FROM trials WHERE retry = 0 AND id IN"
-                                             " (SELECT max(id) FROM trials"
-                                             " WHERE problem_id = (SELECT id FROM problems WHERE text = ?)"
-                                             " AND device_id = (SELECT id FROM devices WHERE name = ?) AND policy = ?"
-                                             " AND dependencies_id IN (SELECT id FROM dependencies WHERE toolchain = ?"
-                                             " AND driver = ? AND device_fingerprint = ?) AND verdict <> ",
-                                             v1::VERDICT_LOST, " GROUP BY variant_id, dependencies_id))"),
-                                "ORDER BY chosen.trial_id"));
-  select.Bind(problem_text, device_id, policy, dependencies.toolchain(), dependencies.driver(),
-              dependencies.device_fingerprint());
-  std::vector<v1::Trial> trials;
-  for (;;) {
-    absl::StatusOr<bool> row = select.Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return trials;
-    absl::StatusOr<v1::Trial> trial = ReadTrial(select);
-    if (trial.ok()) {
-      trials.push_back(*std::move(trial));
-    } else if (!SkipDamaged(trial.status(), "trials", ReadTrialId(select))) {
-      return trial.status();
-    }
-  }
 }
 
 absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::TrialFilter& filter,

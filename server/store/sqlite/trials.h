@@ -3,7 +3,6 @@
 #define ATTUNE_SERVER_STORE_SQLITE_TRIALS_H_
 
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,10 +13,6 @@ namespace attune::store::sqlite {
 
 absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial);
 absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view name);
-absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key);
-absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl::string_view problem_text,
-                                                   absl::string_view device_id, v1::Policy policy,
-                                                   const v1::Dependencies& dependencies);
 absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::TrialFilter& filter,
                                            v1::ListTrialsRequest::Order order, int page_size,
                                            absl::string_view page_token);

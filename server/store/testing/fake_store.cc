@@ -55,6 +55,7 @@ bool FitsText(const std::string& wanted, const T& text) {
 bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter) {
   const auto& verdicts = filter.verdicts();
   return FitsText(filter.problem(), trial.problem_text()) && FitsText(filter.device_id(), trial.device_id()) &&
+         FitsText(filter.device_class(), ClassOf(trial)) && FitsText(filter.device_uuid(), trial.device_uuid()) &&
          FitsText(filter.family(), trial.variant().family()) && FitsText(filter.job(), trial.job()) &&
          (filter.policy() == v1::POLICY_UNSPECIFIED || filter.policy() == trial.policy()) &&
          (verdicts.empty() || std::find(verdicts.begin(), verdicts.end(), trial.verdict()) != verdicts.end());
@@ -65,9 +66,26 @@ bool Equal(const v1::Dependencies& a, const v1::Dependencies& b) {
          a.device_fingerprint() == b.device_fingerprint();
 }
 
-bool OfSubject(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_id,
+bool OfSubject(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_class,
                v1::Policy policy) {
-  return incumbent.problem_text() == problem_text && incumbent.device_id() == device_id && incumbent.policy() == policy;
+  return incumbent.problem_text() == problem_text && incumbent.device_class() == device_class &&
+         incumbent.policy() == policy;
+}
+
+bool IsOf(const v1::Trial& trial, const Instance& device) {
+  return trial.device_uuid().empty() ? trial.device_id() == device.id : trial.device_uuid() == device.uuid;
+}
+
+// FindTrial's choice among the trials of one variant, oldest first; null when nothing is known.
+const StoredTrial* Known(const std::vector<const StoredTrial*>& same, const Instance& device) {
+  const StoredTrial* newest = nullptr;
+  const StoredTrial* own = nullptr;
+  for (const StoredTrial* stored : same) {
+    newest = stored;
+    if (IsOf(stored->trial, device)) own = stored;
+  }
+  const StoredTrial* known = newest != nullptr && HoldsForClass(newest->trial.verdict()) ? newest : own;
+  return known != nullptr && !known->retry ? known : nullptr;
 }
 
 double RankOf(const v1::Trial& trial) {
@@ -131,9 +149,25 @@ struct FakeStore::State {
     }
     return nullptr;
   }
-  StoredIncumbent* Served(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy) {
+  // Those of any card that were not LOST, oldest first, by variant and source hash; the dependencies' own is ignored.
+  std::map<std::string, std::vector<const StoredTrial*>> ByVariant(absl::string_view problem_text, v1::Policy policy,
+                                                                   const v1::Dependencies& dependencies) const {
+    std::map<std::string, std::vector<const StoredTrial*>> by_variant;
+    for (const StoredTrial& stored : trials) {
+      const v1::Trial& trial = stored.trial;
+      v1::Dependencies own = trial.dependencies();
+      own.set_source_hash(dependencies.source_hash());
+      if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != problem_text || trial.policy() != policy ||
+          !Equal(own, dependencies)) {
+        continue;
+      }
+      by_variant[absl::StrCat(trial.variant().text(), "\n", trial.dependencies().source_hash())].push_back(&stored);
+    }
+    return by_variant;
+  }
+  StoredIncumbent* Served(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy) {
     for (StoredIncumbent& stored : incumbents) {
-      if (stored.served && OfSubject(stored.incumbent, problem_text, device_id, policy)) return &stored;
+      if (stored.served && OfSubject(stored.incumbent, problem_text, device_class, policy)) return &stored;
     }
     return nullptr;
   }
@@ -192,40 +226,45 @@ absl::StatusOr<v1::Trial> FakeStore::GetTrial(absl::string_view name) {
 
 absl::StatusOr<v1::Trial> FakeStore::FindTrial(const TrialKey& key) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (auto it = state_->trials.rbegin(); it != state_->trials.rend(); ++it) {
-    const v1::Trial& trial = it->trial;
-    if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != key.problem_text ||
-        trial.device_id() != key.device_id || trial.variant().text() != key.variant_text ||
-        trial.policy() != key.policy || !Equal(trial.dependencies(), key.dependencies)) {
-      continue;
-    }
-    if (it->retry) break;
-    return trial;
-  }
-  return absl::NotFoundError("no such trial");
+  const auto by_variant = state_->ByVariant(key.problem_text, key.policy, key.dependencies);
+  const auto same = by_variant.find(absl::StrCat(key.variant_text, "\n", key.dependencies.source_hash()));
+  const StoredTrial* const known = same == by_variant.end() ? nullptr : Known(same->second, key.device);
+  if (known == nullptr) return absl::NotFoundError("no such trial");
+  return known->trial;
 }
 
-absl::StatusOr<std::vector<v1::Trial>> FakeStore::KnownTrials(absl::string_view problem_text,
-                                                              absl::string_view device_id, v1::Policy policy,
-                                                              const v1::Dependencies& dependencies) {
+absl::StatusOr<std::vector<v1::Trial>> FakeStore::KnownTrials(absl::string_view problem_text, const Instance& device,
+                                                              v1::Policy policy, const v1::Dependencies& dependencies) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  std::map<std::string, const StoredTrial*> newest;
-  for (const StoredTrial& stored : state_->trials) {
-    const v1::Trial& trial = stored.trial;
-    v1::Dependencies own = trial.dependencies();
-    own.set_source_hash(dependencies.source_hash());
-    if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != problem_text || trial.device_id() != device_id ||
-        trial.policy() != policy || !Equal(own, dependencies)) {
-      continue;
-    }
-    newest[absl::StrCat(trial.variant().text(), "\n", trial.dependencies().source_hash())] = &stored;
-  }
   std::map<int64_t, v1::Trial> known;
-  for (const auto& [key, stored] : newest) {
-    if (!stored->retry) known.emplace(stored->id, stored->trial);
+  for (const auto& [key, same] : state_->ByVariant(problem_text, policy, dependencies)) {
+    if (const StoredTrial* stored = Known(same, device); stored != nullptr) known.emplace(stored->id, stored->trial);
   }
   std::vector<v1::Trial> trials;
   for (auto& [id, trial] : known) {
+    trial.clear_recipe();
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
+absl::StatusOr<std::vector<v1::Trial>> FakeStore::PriorTrials(absl::string_view problem_text, const Instance& device,
+                                                              v1::Policy policy, const v1::Dependencies& dependencies,
+                                                              int most) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  std::map<std::pair<double, int64_t>, v1::Trial> priors;
+  for (auto& [key, same] : state_->ByVariant(problem_text, policy, dependencies)) {
+    const StoredTrial* newest = nullptr;
+    for (const StoredTrial* stored : same) {
+      if (!IsOf(stored->trial, device)) newest = stored;
+    }
+    if (newest == nullptr || newest->retry) continue;
+    const double rank = RankOf(newest->trial);
+    if (rank < std::numeric_limits<double>::infinity()) priors.emplace(std::pair(rank, newest->id), newest->trial);
+  }
+  std::vector<v1::Trial> trials;
+  for (auto& [rank, trial] : priors) {
+    if (trials.size() == static_cast<size_t>(most)) break;
     trial.clear_recipe();
     trials.push_back(std::move(trial));
   }
@@ -276,7 +315,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent,
   if (stored == nullptr) return absl::NotFoundError("the incumbent's trial is not stored");
   const v1::Trial& trial = stored->trial;
   if (absl::Status status = CheckIncumbent(incumbent, trial); !status.ok()) return status;
-  StoredIncumbent* before = state_->Served(trial.problem_text(), trial.device_id(), trial.policy());
+  StoredIncumbent* before = state_->Served(trial.problem_text(), ClassOf(trial), trial.policy());
   const std::string previous = before == nullptr ? "" : NameOf(*before);
   if (previous != expected_previous) {
     return absl::AbortedError(absl::StrCat("the incumbent is '", previous, "' by now, not '", expected_previous, "'"));
@@ -291,6 +330,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent,
   if (trial.has_problem()) *whole.mutable_problem() = trial.problem();
   whole.set_problem_text(trial.problem_text());
   whole.set_device_id(trial.device_id());
+  whole.set_device_class(ClassOf(trial));
   whole.set_policy(trial.policy());
   *whole.mutable_trial() = trial;
   if (!whole.has_promote_time()) *whole.mutable_promote_time() = Now();
@@ -300,10 +340,10 @@ absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent,
   return state_->incumbents.back().incumbent;
 }
 
-absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text, absl::string_view device_id,
+absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text, absl::string_view device_class,
                                                   v1::Policy policy, absl::string_view why, absl::string_view to) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
   if (served == nullptr) return absl::FailedPreconditionError("there is no incumbent to roll back");
   std::vector<StoredIncumbent*> taken_out = {served};
   std::vector<std::string> before;
@@ -318,7 +358,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   if (at == nullptr) {
     const StoredIncumbent* const named = state_->Named(to);
     return NoWayBack(to, NameOf(*served), before, named == nullptr ? std::nullopt : std::optional(named->incumbent),
-                     WordsOf(problem_text, device_id, policy));
+                     WordsOf(problem_text, device_class, policy));
   }
   for (StoredIncumbent* stored : taken_out) {
     stored->served = false;
@@ -329,20 +369,20 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   return at->incumbent;
 }
 
-absl::StatusOr<v1::Incumbent> FakeStore::Unpin(absl::string_view problem_text, absl::string_view device_id,
+absl::StatusOr<v1::Incumbent> FakeStore::Unpin(absl::string_view problem_text, absl::string_view device_class,
                                                v1::Policy policy) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
   if (served == nullptr) return absl::NotFoundError("no incumbent");
   served->incumbent.set_pinned(false);
   return served->incumbent;
 }
 
-absl::StatusOr<v1::Incumbent> FakeStore::GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+absl::StatusOr<v1::Incumbent> FakeStore::GetIncumbent(absl::string_view problem_text, absl::string_view device_class,
                                                       v1::Policy policy) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (!state_->read.ok()) return state_->read;
-  const StoredIncumbent* const served = state_->Served(problem_text, device_id, policy);
+  const StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
   if (served == nullptr) return absl::NotFoundError("no incumbent");
   return served->incumbent;
 }
@@ -355,6 +395,7 @@ absl::StatusOr<Page<v1::Incumbent>> FakeStore::ListIncumbents(const IncumbentFil
     for (auto it = state_->incumbents.rbegin(); it != state_->incumbents.rend(); ++it) {
       const v1::Incumbent& incumbent = it->incumbent;
       if ((it->served || filter.history) && FitsText(filter.problem_text, incumbent.problem_text()) &&
+          FitsText(filter.device_class, incumbent.device_class()) &&
           FitsText(filter.device_id, incumbent.device_id()) &&
           filter.policy.value_or(incumbent.policy()) == incumbent.policy()) {
         rows.push_back({{it->id}, incumbent});
@@ -362,7 +403,7 @@ absl::StatusOr<Page<v1::Incumbent>> FakeStore::ListIncumbents(const IncumbentFil
     }
   }
   const std::string listing =
-      absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_id, " ",
+      absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_class, " ", filter.device_id, " ",
                    static_cast<int>(filter.policy.value_or(v1::POLICY_UNSPECIFIED)), filter.history ? " all" : "");
   return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
 }

@@ -34,18 +34,21 @@ class FakeStore : public Store {
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override;
-  absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, const Instance& device,
                                                      v1::Policy policy, const v1::Dependencies& dependencies) override;
+  absl::StatusOr<std::vector<v1::Trial>> PriorTrials(absl::string_view problem_text, const Instance& device,
+                                                     v1::Policy policy, const v1::Dependencies& dependencies,
+                                                     int most) override;
   absl::StatusOr<Page<v1::Trial>> ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
                                              int page_size, absl::string_view page_token) override;
   absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) override;
 
   absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override;
-  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_id, v1::Policy policy,
-                                         absl::string_view why, absl::string_view to) override;
-  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
+                                         v1::Policy policy, absl::string_view why, absl::string_view to) override;
+  absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_class,
                                       v1::Policy policy) override;
-  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_id,
+  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem_text, absl::string_view device_class,
                                              v1::Policy policy) override;
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;

@@ -70,6 +70,7 @@ class StoreContract : public testing::TestWithParam<Implementation> {
 
 inline constexpr char kProblem[] = "b2.h8.q512.d64.f16";
 inline constexpr char kDevice[] = "cuda:0";
+inline constexpr char kClass[] = "l4";
 
 // A trial with every field set.
 inline v1::Trial SampleTrial(int block_m = 64, double median_us = 40) {
@@ -77,6 +78,7 @@ inline v1::Trial SampleTrial(int block_m = 64, double median_us = 40) {
   trial.mutable_problem()->set_batch(2);
   trial.set_problem_text(kProblem);
   trial.set_device_id(kDevice);
+  trial.set_device_uuid("GPU-0");
   v1::Variant& variant = *trial.mutable_variant();
   variant.set_family("attention_simt");
   v1::ParameterValue& parameter = *variant.add_parameters();
@@ -95,7 +97,7 @@ inline v1::Trial SampleTrial(int block_m = 64, double median_us = 40) {
   dependencies.set_source_hash("source 1");
   dependencies.set_toolchain("nvrtc 13.0");
   dependencies.set_driver("580.1");
-  dependencies.set_device_fingerprint("l4");
+  dependencies.set_device_fingerprint(kClass);
   trial.set_artifact_sha256("ab");
   trial.set_job("operations/1");
   trial.set_identical_to("trials/7");
@@ -105,8 +107,10 @@ inline v1::Trial SampleTrial(int block_m = 64, double median_us = 40) {
   return trial;
 }
 
+inline Instance InstanceOf(const v1::Trial& trial) { return {trial.device_id(), trial.device_uuid()}; }
+
 inline TrialKey KeyOf(const v1::Trial& trial) {
-  return {trial.problem_text(), trial.device_id(), trial.variant().text(), trial.policy(), trial.dependencies()};
+  return {trial.problem_text(), InstanceOf(trial), trial.variant().text(), trial.policy(), trial.dependencies()};
 }
 
 }  // namespace attune::store

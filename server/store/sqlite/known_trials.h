@@ -1,0 +1,29 @@
+// What is known of variants on a card: its own trials, the verdicts of its class, the times of the class's other cards.
+// What each function promises is said in store.h.
+#ifndef ATTUNE_SERVER_STORE_SQLITE_KNOWN_TRIALS_H_
+#define ATTUNE_SERVER_STORE_SQLITE_KNOWN_TRIALS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/store/sqlite/connection.h"
+#include "server/store/store.h"
+
+namespace attune::store::sqlite {
+
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key);
+absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl::string_view problem_text,
+                                                   const Instance& device, v1::Policy policy,
+                                                   const v1::Dependencies& dependencies);
+absl::StatusOr<std::vector<v1::Trial>> PriorTrials(Connection& connection, absl::string_view problem_text,
+                                                   const Instance& device, v1::Policy policy,
+                                                   const v1::Dependencies& dependencies, int most);
+
+// "(2, 3, ...)", for SQL: the verdicts that hold for a class (HoldsForClass). Numbers of an enum: nothing to quote.
+std::string VerdictsOfTheClass();
+
+}  // namespace attune::store::sqlite
+
+#endif  // ATTUNE_SERVER_STORE_SQLITE_KNOWN_TRIALS_H_
