@@ -25,7 +25,9 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
       ->check(OneOf({"table", "json"}))
       ->group(kGroup);
-  app.add_option("--device", common.device, "As `attune devices` lists it; default the server's first")->group(kGroup);
+  app.add_option("--device", common.device,
+                 "Its id, UUID or class (l4), as `attune devices` lists them; default the server's first")
+      ->group(kGroup);
   app.add_option("--policy", common.policy, "Measured back to back, or with L2 flushed before each run; default hot")
       ->check(OneOf({"hot", "cold"}))
       ->group(kGroup);

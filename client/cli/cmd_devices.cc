@@ -9,6 +9,7 @@ namespace {
 
 void Print(Session& session, const v1::ListDevicesResponse& response) {
   Table devices({{"device"},
+                 {"class"},
                  {"model", kFlexible},
                  {"target", kText, 1},
                  {"driver", kFlexible},
@@ -18,8 +19,9 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
                  {"memory", kNumber},
                  {"GB/s", kNumber, 3}});
   for (const v1::Device& device : response.devices()) {
-    devices.Row({device.id(), device.model(), device.target(), device.driver(), absl::StrCat(device.compute_units()),
-                 Bytes(device.shared_bytes_per_block()), Bytes(device.l2_bytes()), Bytes(device.memory_bytes()),
+    devices.Row({device.id(), device.class_alias(), device.model(), device.target(), device.driver(),
+                 absl::StrCat(device.compute_units()), Bytes(device.shared_bytes_per_block()), Bytes(device.l2_bytes()),
+                 Bytes(device.memory_bytes()),
                  device.memory_bandwidth_gbs() > 0 ? absl::StrCat(device.memory_bandwidth_gbs()) : "-"});
   }
   if (devices.empty()) {

@@ -16,7 +16,9 @@ namespace {
 // Newest first, the first that no roll-back took out is served.
 Cell StateOf(const v1::Incumbent& incumbent, std::set<std::pair<std::string, v1::Policy>>& served) {
   if (incumbent.rolled_back()) return {"rolled back", Color::kYellow};
-  if (!served.emplace(incumbent.device_id(), incumbent.policy()).second) return {""};
+  // Earlier servers have no classes: there each device has its own.
+  const std::string& of = incumbent.device_class().empty() ? incumbent.device_id() : incumbent.device_class();
+  if (!served.emplace(of, incumbent.policy()).second) return {""};
   return {incumbent.pinned() ? "pinned" : "served", Color::kGreen};
 }
 
@@ -37,7 +39,7 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
                {"state"},
                {"variant", kFlexible},
                {"why", kWrapped}});
-  std::set<std::pair<std::string, v1::Policy>> served;  // devices and policies whose incumbent was seen
+  std::set<std::pair<std::string, v1::Policy>> served;  // device classes and policies whose incumbent was seen
   const absl::Status status =
       ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
               [&](const v1::Incumbent& incumbent) {

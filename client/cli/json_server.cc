@@ -15,6 +15,7 @@ Json ConstraintJson(const v1::KernelFamily::Constraint& constraint) {
 Json DeviceJson(const v1::Device& device) {
   return {{"type", "device"},
           {"device", device.id()},
+          {"class", device.class_alias()},
           {"backend", Word(device.backend())},
           {"model", TextOrNull(device.model())},
           {"uuid", TextOrNull(device.uuid())},

@@ -1,9 +1,26 @@
 // Client::ExportSnapshot.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "client/cpp/client_impl.h"
 
 namespace attune {
+namespace {
+
+// The server's devices of the incumbent's class; where it has none, the one that timed it.
+std::vector<std::string> ServedOn(const v1::Incumbent& incumbent, const v1::ListDevicesResponse& devices) {
+  std::vector<std::string> ids;
+  for (const v1::Device& device : devices.devices()) {
+    if (!incumbent.device_class().empty() && device.fingerprint() == incumbent.device_class()) {
+      ids.push_back(device.id());
+    }
+  }
+  if (ids.empty()) ids.push_back(incumbent.device_id());
+  return ids;
+}
+
+}  // namespace
 
 absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bool include_artifacts) {
   absl::StatusOr<v1::ListDevicesResponse> devices = ListDevices();
@@ -15,16 +32,18 @@ absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bo
     const absl::StatusOr<v1::ListIncumbentsResponse> page = ListIncumbents(list);
     if (!page.ok()) return page.status();
     for (const v1::Incumbent& incumbent : page->incumbents()) {
-      SnapshotAnswer entry;
-      *entry.request.mutable_problem() = incumbent.problem();
-      entry.request.set_device_id(incumbent.device_id());
-      entry.request.set_policy(incumbent.policy());
-      entry.request.set_include_artifact(include_artifacts);
-      auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
-      if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
-      if (!answer.ok()) return answer.status();
-      entry.answer = std::make_shared<const v1::GetBestResponse>(*std::move(answer));
-      answers.push_back(std::move(entry));
+      for (const std::string& device_id : ServedOn(incumbent, *devices)) {
+        SnapshotAnswer entry;
+        *entry.request.mutable_problem() = incumbent.problem();
+        entry.request.set_device_id(device_id);
+        entry.request.set_policy(incumbent.policy());
+        entry.request.set_include_artifact(include_artifacts);
+        auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
+        if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
+        if (!answer.ok()) return answer.status();
+        entry.answer = std::make_shared<const v1::GetBestResponse>(*std::move(answer));
+        answers.push_back(std::move(entry));
+      }
     }
     list.set_page_token(page->next_page_token());
   } while (!list.page_token().empty());

@@ -123,8 +123,14 @@ absl::StatusOr<std::shared_ptr<const Snapshot>> Snapshot::Load(const std::string
 AnswerPtr Snapshot::Find(const AnswerKeyView& key) const {
   AnswerKeyView wanted = {key.problem, key.device_id, key.policy};
   if (wanted.device_id.empty() && devices_.devices_size() > 0) wanted.device_id = devices_.devices(0).id();
-  const auto it = index_.find(wanted);
-  return it == index_.end() ? nullptr : it->second;
+  if (const auto it = index_.find(wanted); it != index_.end()) return it->second;
+  // The name may be a UUID, or the alias of a class, whose devices all have the same answers.
+  for (const v1::Device& device : devices_.devices()) {
+    if (wanted.device_id != device.uuid() && wanted.device_id != device.class_alias()) continue;
+    const auto it = index_.find(AnswerKeyView{wanted.problem, device.id(), wanted.policy});
+    return it == index_.end() ? nullptr : it->second;
+  }
+  return nullptr;
 }
 
 }  // namespace attune

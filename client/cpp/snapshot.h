@@ -41,7 +41,8 @@ class Snapshot {
   // Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole.
   absl::Status Write(const std::string& path) const;
 
-  // Null when there is no such answer. An empty device means the first of `devices()`. Provenance is as the server
+  // Null when there is no such answer. An empty device means the first of `devices()`; a UUID or a
+  // class's alias will do as well. Provenance is as the server
   // gave it; its detail says that the answer comes from a snapshot, and of when.
   AnswerPtr Find(const AnswerKeyView& key) const;
 

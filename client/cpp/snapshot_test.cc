@@ -67,6 +67,22 @@ TEST_F(SnapshotTest, NoDeviceMeansTheFirst) {
   EXPECT_EQ(Make().Find({problem_, "", v1::POLICY_HOT})->variant().text(), "first");
 }
 
+TEST_F(SnapshotTest, KnowsADeviceByItsUuidAndItsClassToo) {
+  v1::ListDevicesResponse devices;
+  devices.add_devices()->set_id("cuda:0");
+  v1::Device& second = *devices.add_devices();
+  second.set_id("cuda:1");
+  second.set_uuid("GPU-1");
+  second.set_class_alias("l4");
+  const Snapshot snapshot(absl::UnixEpoch(), devices, {Answer("cuda:1", "second", v1::PROVENANCE_EXACT)});
+  for (const char* name : {"cuda:1", "GPU-1", "l4"}) {
+    const AnswerPtr answer = snapshot.Find({problem_, name, v1::POLICY_HOT});
+    ASSERT_NE(answer, nullptr) << name;
+    EXPECT_EQ(answer->variant().text(), "second");
+  }
+  EXPECT_EQ(snapshot.Find({problem_, "h200", v1::POLICY_HOT}), nullptr);
+}
+
 TEST_F(SnapshotTest, HasNoAnswerForWhatWasNotExported) {
   const Problem other = *ParseProblem("b1.h1.q1.d64.f16");
   EXPECT_EQ(Make().Find({other, "", v1::POLICY_HOT}), nullptr);

@@ -86,6 +86,7 @@ _COLUMNS: dict[type, tuple[Column, ...]] = {
     ),
     Device: (
         ("device", lambda device: device.id),
+        ("class", lambda device: device.class_alias),
         ("model", lambda device: device.model),
         ("target", lambda device: device.target),
         ("SMs", lambda device: device.compute_units),

@@ -52,11 +52,15 @@ class Snapshot:
     def find(self, key: AnswerKey) -> Answer | None:
         """The answer as the server gave it, its provenance_detail saying that it comes from a snapshot, and of when.
 
-        An empty device_id means the first of `devices`.
+        An empty device_id means the first of `devices`; a UUID or a class's alias will do as well.
         """
         if not key.device_id and self.devices.devices:
             key = key._replace(device_id=self.devices.devices[0].id)
         message = self._index.get(key)
+        for device in self.devices.devices if message is None else ():
+            if key.device_id in (device.uuid, device.class_alias):
+                message = self._index.get(key._replace(device_id=device.id))
+                break
         if message is None:
             return None
         return Answer.from_message(message).with_source(f"from the snapshot of {utc_text(self.exported)}")

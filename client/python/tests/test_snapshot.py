@@ -50,6 +50,16 @@ def test_no_device_means_the_first(path):
     assert snapshot.load(path).find(key(device_id="")) == snapshot.load(path).find(key())
 
 
+def test_a_device_goes_by_its_uuid_and_its_class_too():
+    devices = message(
+        "ListDevicesResponse", devices=[{"id": "cuda:1"}, {"id": "cuda:0", "uuid": "GPU-0", "class_alias": "l4"}]
+    )
+    served = snapshot.Snapshot(EXPORTED, devices, [pair()])
+    for name in ("GPU-0", "l4"):
+        assert served.find(key(device_id=name)) == served.find(key())
+    assert served.find(key(device_id="h200")) is None
+
+
 def test_has_no_answer_for_what_was_not_exported(path):
     read = snapshot.load(path)
     assert read.find(key(device_id="cuda:1")) is None

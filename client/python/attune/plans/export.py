@@ -19,20 +19,27 @@ class ExportSummary(NamedTuple):
     devices: int
 
 
+def _served_on(incumbent: Message, devices: Message) -> list[str]:
+    """The server's devices of the incumbent's class; where it has none, the one that timed it."""
+    same = [device.id for device in devices.devices if device.fingerprint == incumbent.device_class]
+    return same if incumbent.device_class and same else [incumbent.device_id]
+
+
 def export_snapshot(path: str | os.PathLike[str], *, artifacts: bool = True) -> Plan[ExportSummary]:
     """Saves what the server serves now, every incumbent on every device, as a snapshot file."""
     devices = yield from call("ListDevices")
     answers: list[tuple[Message, Message]] = []
     for incumbent in (yield from pages("ListIncumbents", "incumbents", lambda message: message, None)):
-        request = api.message("GetBestRequest")(
-            problem=incumbent.problem,
-            device_id=incumbent.device_id,
-            policy=incumbent.policy,
-            include_artifact=artifacts,
-        )
-        try:
-            answers.append((request, (yield Call("GetBest", request))))
-        except NotFound:
-            continue  # rolled back since the page was made
+        for device_id in _served_on(incumbent, devices):
+            request = api.message("GetBestRequest")(
+                problem=incumbent.problem,
+                device_id=device_id,
+                policy=incumbent.policy,
+                include_artifact=artifacts,
+            )
+            try:
+                answers.append((request, (yield Call("GetBest", request))))
+            except NotFound:
+                continue  # rolled back since the page was made
     Snapshot(int(time.time()), devices, answers).write(path)
     return ExportSummary(len(answers), len(devices.devices))

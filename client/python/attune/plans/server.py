@@ -16,7 +16,10 @@ def host() -> Plan[Host]:
 
 
 def devices() -> Plan[Table[Device]]:
-    """The server's devices; the first is the one that an empty `device` means."""
+    """The server's devices; the first is the one that an empty `device` means.
+
+    Wherever a device is named, its id, its UUID or its class's alias ("l4": any card of it) will do.
+    """
     return Table((yield from host()).devices)
 
 

@@ -61,7 +61,7 @@ class Answer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Incumbent(Value):
-    """The variant served for a problem on a device under a policy, from a moment on."""
+    """The variant served for a problem on a class of device under a policy, from a moment on."""
 
     name: str  # "incumbents/45"
     problem: Problem
@@ -76,3 +76,4 @@ class Incumbent(Value):
     ties: tuple[Variant, ...]
     timing: Timing | None  # of the play-off it was promoted in; None in those of earlier versions
     pinned: bool  # no faster variant replaces it until it is unpinned
+    device_class: str  # Device.fingerprint of those that it is served on; device_id is of the one that timed it

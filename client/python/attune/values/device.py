@@ -20,7 +20,8 @@ class Device(Value):
     uuid: str  # of the physical device; empty if the backend has none
     driver: str  # "580.159.04"
     target: str  # what code is compiled for: "sm_89", "compute_89", or the OpenCL platform's own name
-    fingerprint: str  # hash over everything that makes a measured time comparable, the driver apart
+    fingerprint: str  # of the device's class: hash over what decides code and ranking, the driver apart
+    class_alias: str  # the class's short name, "l4"; stands for a device wherever one is named
     compute_units: int  # SMs; OpenCL compute units
     warp_size: int
     max_threads_per_block: int

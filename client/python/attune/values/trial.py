@@ -108,3 +108,4 @@ class Trial(Value):
     identical_to: str  # the trial with byte-identical code and launch whose timing this one shares
     compile_ms: float
     finish_time: datetime | None
+    device_uuid: str  # of the card that ran it; empty when it has none, or an earlier version stored the trial
