@@ -8,13 +8,13 @@
 //       P  = 2^(scale S - scale m')                 scale has log2(e) in it
 //       l  = l 2^(scale (m - m')) + sum P
 //       O  = O 2^(scale (m - m')) + P V             P is never in memory: S's registers are P V's operand
-//     teams of warps join their (m, l, O); a head's sink joins those of the first split; then one split: O / l and LSE
-//     are the result; more: they go to scratch, and the last CTA of a tile, or a second launch, joins the splits
+//     teams of warps reduce their (m, l, O); a head's sink is added to the first split's; then one split: O / l and LSE
+//     are the result; more: they go to scratch, and the last CTA of a tile, or a second launch, reduces them
 //
 // Online softmax: M. Milakov, N. Gimelshein, arXiv 1805.02867; tiles: T. Dao, FlashAttention-2, arXiv 2307.08691.
 //
-//   shape.cuh         warps, teams, tiles            key_walk.cuh   the loop over keys and its copies
-//   items.cuh         work items, which keys         products.cuh   Q K^T and P V
+//   shape.cuh         warps, teams, tiles            mainloop.cuh   the loop over keys and its copies
+//   items.cuh         work items, which keys         gemm.cuh       Q K^T and P V
 //   sequence.cuh      where a sequence's rows lie
 //   shared_tile.cuh   tiles in shared memory         softmax.cuh    the rows' arithmetic between the two
 //   instructions.cuh  PTX                            merge.cuh, output.cuh, combine.cuh   the way out
@@ -24,15 +24,15 @@
 //   Q_REGISTERS 0   | Q | K buffers | V buffers |
 //   Q_REGISTERS 1   | K buffers | V buffers but the last | the last, and before it is needed: Q |
 #include "combine.cuh"
-#include "key_walk.cuh"
+#include "mainloop.cuh"
 
 constexpr int kQueryBytes = BLOCK_M * kRowBytes;
-constexpr int kKeyRing = Q_REGISTERS ? 0 : kQueryBytes;
-constexpr int kValueRing = kKeyRing + K_STAGES * kBufferBytes;
-constexpr int kQueryTile = Q_REGISTERS ? kValueRing + (V_STAGES - 1) * kBufferBytes : 0;
+constexpr int kKeyStages = Q_REGISTERS ? 0 : kQueryBytes;
+constexpr int kValueStages = kKeyStages + K_STAGES * kBufferBytes;
+constexpr int kQueryTile = Q_REGISTERS ? kValueStages + (V_STAGES - 1) * kBufferBytes : 0;
 
 // Queries of the item's tile by the whole CTA.
-__device__ inline void StartQueries(unsigned tile, unsigned thread, const Item& item, const Arguments& t) {
+__device__ inline void IssueQueryCopy(unsigned tile, unsigned thread, const Item& item, const Arguments& t) {
   const int first_row = item.tile * BLOCK_M;
   using Copy = TileCopy<BLOCK_M, kThreads>;
   const Element* q = t.q + Copy::Chunk(thread) * kChunk;
@@ -61,43 +61,43 @@ __device__ inline void CombineTile(unsigned shared, const Item& item, const Argu
   CombineRows<kWarps>(
       t.partial_o, t.partial_ml, t.splits, static_cast<long long>(t.batch) * t.heads * t.Rows(),
       min(BLOCK_M, item.sequence.Rows(t) - first_row), shared,
-      [&](int row) { return RowNumber(item.sequence, query_of(row), t); },
-      [&](int row, const CombinedRow& joined) {
+      [&](int row) { return RowIndex(item.sequence, query_of(row), t); },
+      [&](int row, const CombinedRow& combined) {
         const Query query = query_of(row);
-        float* lse = t.lse == nullptr ? nullptr : t.lse + LogSumNumber(item.sequence, query, t);
-        StoreCombined(joined, t.o + RowOffset(item.sequence, query, t), lse, threadIdx.x % 32);
+        float* lse = t.lse == nullptr ? nullptr : t.lse + LseIndex(item.sequence, query, t);
+        StoreCombined(combined, t.o + RowOffset(item.sequence, query, t), lse, threadIdx.x % 32);
       });
 }
 
-// A warp's place: its lanes, its team, its rows.
-struct Place {
+// A warp's coordinates: its lanes, its team, its rows.
+struct WarpCoord {
   unsigned lane, team, team_warp;
 
-  __device__ explicit Place(unsigned thread)
+  __device__ explicit WarpCoord(unsigned thread)
       : lane(thread % 32), team(Uniform(thread / kTeamThreads)), team_warp(Uniform(thread % kTeamThreads / 32)) {}
 
   __device__ int FirstRow(const Item& item) const { return item.tile * BLOCK_M + team_warp * kWarpRows; }
   __device__ int OwnBytes() const { return team_warp * kWarpRows * kRowBytes; }  // from a tile of queries to its rows
 };
 
-// The walk over the keys; on return shared memory is free, and team 0 has the item's result.
+// The mainloop and what it needs; on return shared memory is free, and team 0 has the item's result.
 __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, const Arguments& t) {
   const Item item = ItemOf(index, t);
   const TileRange tiles = TilesOf(item, t);
-  const unsigned thread = Anew(threadIdx.x);
-  const Place place(thread);
+  const unsigned thread = Opaque(threadIdx.x);
+  const WarpCoord coord(thread);
   if (tiles.begin < tiles.end) {
-    StartQueries(shared + kQueryTile, thread, item, t);  // joins the first group of copies
-    KeyWalk walk(shared + kKeyRing, shared + kValueRing, item, tiles, place.team, thread % kTeamThreads, t);
-    walk.Start();
-    Queries queries(shared + kQueryTile + place.OwnBytes(), place.lane);
+    IssueQueryCopy(shared + kQueryTile, thread, item, t);  // part of the first group of copies
+    Mainloop mainloop(shared + kKeyStages, shared + kValueStages, item, tiles, coord.team, thread % kTeamThreads, t);
+    mainloop.Start();
+    Queries queries(shared + kQueryTile + coord.OwnBytes(), coord.lane);
     WaitCopies<kPendingAtFirst>();
     __syncthreads();  // Q is here for all teams
     queries.Keep();
-    if (Q_REGISTERS) __syncthreads();  // its place is V's
-    walk.Run(queries, rows, o, place.FirstRow(item), place.lane);
+    if (Q_REGISTERS) __syncthreads();  // its memory is V's
+    mainloop.Run(queries, rows, o, coord.FirstRow(item), coord.lane);
   }
-  JoinQuads(rows);
+  ReduceQuads(rows);
   if (Q_REGISTERS || WARPS_N > 1) __syncthreads();
 }
 
@@ -108,22 +108,22 @@ __device__ inline void AttendItem(unsigned shared, int index, const Arguments& t
   Clear(rows, o);
   AttendKeys(shared, index, rows, o, t);
 
-  // The item and the thread's place are not kept in registers during the walk.
-  const Item item = ItemOf(Anew(index), t);
-  const Place place(Anew(threadIdx.x));
-  const int first_row = place.FirstRow(item);
+  // The item and the warp's coordinates are not kept in registers during the mainloop.
+  const Item item = ItemOf(Opaque(index), t);
+  const WarpCoord coord(Opaque(threadIdx.x));
+  const int first_row = coord.FirstRow(item);
   if (WARPS_N > 1) {
-    MergeTeams(shared, rows, o, place.team, place.team_warp, place.lane, SOFTCAP ? 1.0f : t.scale);
+    MergeTeams(shared, rows, o, coord.team, coord.team_warp, coord.lane, SOFTCAP ? 1.0f : t.scale);
   }
-  if (SINKS && place.team == 0 && item.split == 0) AddSinks(rows, o, item, first_row, place.lane, t);
+  if (SINKS && coord.team == 0 && item.split == 0) AddSinks(rows, o, item, first_row, coord.lane, t);
   if (t.splits == 1) {
-    if (place.team == 0) {
-      StoreOutputs(shared + place.OwnBytes(), rows, o, item, first_row, place.lane, t);
-      StoreLogSums(rows, item, first_row, place.lane, t);
+    if (coord.team == 0) {
+      StoreOutputs(shared + coord.OwnBytes(), rows, o, item, first_row, coord.lane, t);
+      StoreLse(rows, item, first_row, coord.lane, t);
     }
     return;
   }
-  if (place.team == 0) StorePartial(rows, o, item, first_row, place.lane, t);
+  if (coord.team == 0) StorePartial(rows, o, item, first_row, coord.lane, t);
   if (t.tickets != nullptr && IsLastSplit(item, t, slot)) CombineTile(shared, item, t);
 }
 
@@ -171,11 +171,11 @@ extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
         const bool past_end = VARLEN && number % seq_q >= QueriesOf(number / seq_q / heads, t).seq_q;
         return past_end ? kNoRow : number;
       },
-      [&](int row, const CombinedRow& joined) {
+      [&](int row, const CombinedRow& combined) {
         const long long head = (first + row) / seq_q;
         const Query query = {static_cast<int>(head % heads), static_cast<int>((first + row) % seq_q)};
         const Sequence sequence = QueriesOf(head / heads, t);
-        float* to_lse = lse == nullptr ? nullptr : lse + LogSumNumber(sequence, query, t);
-        StoreCombined(joined, o + RowOffset(sequence, query, t), to_lse, threadIdx.x % 32);
+        float* to_lse = lse == nullptr ? nullptr : lse + LseIndex(sequence, query, t);
+        StoreCombined(combined, o + RowOffset(sequence, query, t), to_lse, threadIdx.x % 32);
       });
 }

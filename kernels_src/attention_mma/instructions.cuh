@@ -69,7 +69,7 @@ __device__ inline void SyncBarrier(int barrier, int threads) {
 __device__ inline unsigned Uniform(unsigned x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // `x`, hiding from the compiler what it is: what it has computed from `x` before is not kept until now in registers.
-__device__ inline unsigned Anew(unsigned x) {
+__device__ inline unsigned Opaque(unsigned x) {
   asm volatile("" : "+r"(x));
   return x;
 }

@@ -6,7 +6,7 @@
 
 #include "merge.cuh"
 
-__device__ inline long long RowNumber(const Sequence& sequence, const Query& query, const Arguments& t) {
+__device__ inline long long RowIndex(const Sequence& sequence, const Query& query, const Arguments& t) {
   return (static_cast<long long>(sequence.batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
 }
 
@@ -17,8 +17,8 @@ __device__ inline long long RowOffset(const Sequence& sequence, const Query& que
 }
 
 // In LSE.
-__device__ inline long long LogSumNumber(const Sequence& sequence, const Query& query, const Arguments& t) {
-  if (!VARLEN) return RowNumber(sequence, query, t);
+__device__ inline long long LseIndex(const Sequence& sequence, const Query& query, const Arguments& t) {
+  if (!VARLEN) return RowIndex(sequence, query, t);
   return static_cast<long long>(query.head) * t.q_bounds[t.batch] + sequence.first_query + query.row;
 }
 
@@ -59,7 +59,7 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
       if (row >= item.sequence.Rows(t)) continue;
-      const long long number = item.split * all_rows + RowNumber(item.sequence, QueryOf(item.head, row, t), t);
+      const long long number = item.split * all_rows + RowIndex(item.sequence, QueryOf(item.head, row, t), t);
       float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 2;
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
@@ -74,8 +74,8 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
     }
 }
 
-__device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int first_row, unsigned lane,
-                                    const Arguments& t) {
+__device__ inline void StoreLse(const RowSums& rows, const Item& item, int first_row, unsigned lane,
+                                const Arguments& t) {
   if (t.lse == nullptr || lane % 4 != 0) return;
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
@@ -84,7 +84,7 @@ __device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int f
       const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
       if (row >= item.sequence.Rows(t)) continue;
       const float scale = SOFTCAP ? 1.0f : t.scale;
-      t.lse[LogSumNumber(item.sequence, QueryOf(item.head, row, t), t)] =
+      t.lse[LseIndex(item.sequence, QueryOf(item.head, row, t), t)] =
           LogSumExp(rows.maximum[i][half] * scale, rows.sum[i][2 * half]);
     }
 }

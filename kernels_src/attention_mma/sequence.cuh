@@ -43,7 +43,7 @@ __device__ inline Sequence SequenceOf(int batch, const Arguments& t) {
   return sequence;
 }
 
-// Where a key lies in K and V from its head's place in a page on.
+// Where a key lies in K and V from where its head begins in a page.
 __device__ inline long long PageOffset(const Sequence& sequence, int key, const Arguments& t) {
   const unsigned number = key;
   const long long page = sequence.pages[number / kPageKeys];

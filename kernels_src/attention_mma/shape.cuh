@@ -1,7 +1,7 @@
 // What the parameters mean: warps and tiles. And the kernel's arguments.
 //
 // The CTA's WARPS_M x WARPS_N warps divide a tile of logits. The WARPS_M warps of a column are a team: they share the
-// team's keys, and wait for nobody else during the walk over the keys.
+// team's keys, and wait for nobody else during the mainloop.
 //
 //              keys of a tile: BLOCK_N
 //             team 0     team 1
@@ -46,8 +46,9 @@ struct Arguments {
   float* lse;        // [batch][query head][row], with VARLEN [query head][row of all sequences]; or null
   float* partial_o;  // scratch; null without splits
   float2* partial_ml;
-  unsigned* counter;  // of the work queue; null: plain grid
-  unsigned* tickets;  // one for each (batch, head, tile): the last split joins them all; null: a launch of its own does
+  unsigned* counter;  // of the work queue; null: one CTA an item
+  unsigned*
+      tickets;  // one for each (batch, head, tile): the last split reduces them all; null: a launch of its own does
   int items, tiles, section, splits;
   int batch, heads, pack, group;  // group: heads that share K and V
   int seq_q, seq_kv;              // where sequences differ the longest's

@@ -68,7 +68,7 @@ struct TileCopy {
   __device__ static unsigned Chunk(unsigned thread) { return thread % kWide; }
 
   // Where a thread's chunk of pass `pass` and column group `group` lies; `first` is that of (0, 0).
-  __device__ static unsigned Place(unsigned first, int pass, int group) {
+  __device__ static unsigned Address(unsigned first, int pass, int group) {
     const int rows = pass * kStep;
     const int flipped = kStep < 8 ? rows % 8 * 16 : 0;
     return (first ^ flipped) + rows * kRowBytes + group * (kWide * 16);
@@ -89,7 +89,7 @@ struct TileCopy {
       const Element* source = from(at);
 #pragma unroll
       for (int group = 0; group < kRowChunks / kWide; ++group) {
-        StartCopy16(Place(first, pass, group), source + group * kWide * kChunk, good && Inside(chunk, group));
+        StartCopy16(Address(first, pass, group), source + group * kWide * kChunk, good && Inside(chunk, group));
       }
     }
   }
@@ -106,9 +106,9 @@ struct TileCopy {
       for (int group = 0; group < kRowChunks / kWide; ++group) {
         const Element* source = from + pass * kStep * row_stride + group * kWide * kChunk;
         if (kDim == HEAD_DIM) {
-          StartCopy16(Place(first, pass, group), source);
+          StartCopy16(Address(first, pass, group), source);
         } else {
-          StartCopy16(Place(first, pass, group), source, Inside(chunk, group));
+          StartCopy16(Address(first, pass, group), source, Inside(chunk, group));
         }
       }
     }

@@ -34,7 +34,8 @@ constexpr bool kFromMaximum = LAZY_RESCALE && !SOFTCAP;  // S begins at -m
 constexpr bool kSumsByMma = !IS_BF16;
 
 // Of a lane's rows: the running maximum, -inf before the first key, and l as mma's sums: [0] is the low row's, [2] the
-// high one's, and [1], [3] are the same again. Without kSumsByMma [0] and [2] alone, and in the walk this lane's part.
+// high one's, and [1], [3] are the same again. Without kSumsByMma [0] and [2] alone, and in the mainloop this lane's
+// part.
 struct RowSums {
   float maximum[kRowBlocks][2];
   float sum[kRowBlocks][4];
@@ -162,7 +163,7 @@ __device__ inline void Weights(const Logits& s, int key_block, RowSums& rows, fl
 }
 
 // Adds up what the quads' lanes have of the sums.
-__device__ inline void JoinQuads(RowSums& rows) {
+__device__ inline void ReduceQuads(RowSums& rows) {
   if (kSumsByMma) return;
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i)
@@ -170,7 +171,7 @@ __device__ inline void JoinQuads(RowSums& rows) {
     for (int half = 0; half < 2; ++half) rows.sum[i][2 * half] = GroupSum<4>(rows.sum[i][2 * half]);
 }
 
-// Joins every row with its head's sink, a logit without a value: it takes weight in the sum, and a row that saw no key
+// Adds its head's sink to every row, a logit without a value: it takes weight in the sum, and a row that saw no key
 // has the sink as its maximum. Sums are the whole row's. A sink of -inf changes nothing.
 __device__ inline void AddSinks(RowSums& rows, Outputs& o, const Item& item, int first_row, unsigned lane,
                                 const Arguments& t) {

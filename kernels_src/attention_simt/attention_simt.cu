@@ -8,7 +8,7 @@
 //       P  = 2^(scale * S - m')
 //       l  = l * 2^(m - m') + sum P
 //       O  = O * 2^(m - m') + P V
-//     one split: O / l and LSE are the result; more: (m, l, O) go to scratch, and attention_combine joins them
+//     one split: O / l and LSE are the result; more: (m, l, O) go to scratch, and attention_combine reduces them
 //
 // Online softmax: M. Milakov, N. Gimelshein, arXiv 1805.02867; tiles: T. Dao et al., arXiv 2205.14135, algorithm 1.
 //

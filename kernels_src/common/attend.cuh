@@ -1,4 +1,4 @@
-// The loop that all CUDA attention kernels share: work items, and for each the walk over its key tiles.
+// The loop that all CUDA attention kernels share: work items, and for each the mainloop over its key tiles.
 //
 // `Compute` does the arithmetic:
 //   Layout, kThreads                    how tiles lie in shared memory; threads of the CTA
@@ -13,7 +13,7 @@
 //
 //   0   K and V are loaded, then used. One buffer each.
 //   1   one buffer each: V(n) arrives during Logits(n), K(n+1) during Softmax(n) and Accumulate(n)
-//   2+  a ring of that many (K, V) buffers: tile n + STAGES - 1 arrives while tile n is used
+//   2+  a circular buffer of that many (K, V) stages: tile n + STAGES - 1 arrives while tile n is used
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -31,7 +31,7 @@ struct Tensors {
   float* lse;        // [batch][head][row], or null
   float* partial_o;  // scratch; null without splits
   float2* partial_ml;
-  unsigned* counter;  // null: plain grid
+  unsigned* counter;  // null: one CTA an item
   int items, tiles, splits, batch, heads, group, seq_q, seq_kv;
   int causal_offset;  // row i sees keys <= i + causal_offset
   float scale;        // log2(e) / sqrt(HEAD_DIM)
@@ -49,12 +49,12 @@ __device__ inline int VisibleEnd(int row, const Tensors& t) {
 constexpr int kBuffers = CP_ASYNC_STAGES > 1 ? CP_ASYNC_STAGES : 1;
 
 template <class Compute>
-class KeyWalk {
+class Mainloop {
  public:
   using Layout = typename Compute::Layout;
   static constexpr int kTileElements = Layout::Elements(BLOCK_N);
 
-  __device__ KeyWalk(Element* k_tiles, Element* v_tiles, const Element* k, const Element* v, const Tensors& tensors)
+  __device__ Mainloop(Element* k_tiles, Element* v_tiles, const Element* k, const Element* v, const Tensors& tensors)
       : k_tiles_(k_tiles),
         v_tiles_(v_tiles),
         k_(k),
@@ -167,10 +167,10 @@ __device__ inline void Attend(Compute& compute, Element* tiles, const Tensors& t
     if (keys.begin < keys.end) {
       const Element* q = t.q + work.batch * t.q_batch_stride + work.head * t.q_head_stride;
       const long long kv = work.batch * t.kv_batch_stride + work.head / t.group * t.kv_head_stride;
-      // Joins the first group of copies: it has arrived when the first K tile has.
+      // Part of the first group of copies: it has arrived when the first K tile has.
       LoadTile<Layout, BLOCK_M, Compute::kThreads>(q_tile, q + first_row * t.q_row_stride, t.q_row_stride,
                                                    t.seq_q - first_row);
-      KeyWalk<Compute>(k_tiles, v_tiles, t.k + kv, t.v + kv, t).Run(compute, q_tile, keys, first_row, t);
+      Mainloop<Compute>(k_tiles, v_tiles, t.k + kv, t.v + kv, t).Run(compute, q_tile, keys, first_row, t);
     }
     __syncthreads();
     compute.Finish(OutputOf(t, work));

@@ -1,4 +1,4 @@
-// Joins the splits' partial results: with m = max m_s, w_s = 2^(m_s - m), l = sum w_s l_s,
+// Split-KV reduction: combines the splits' partial results. With m = max m_s, w_s = 2^(m_s - m), l = sum w_s l_s,
 //
 //   O = sum w_s O_s / l        LSE = ln(2) (m + log2 l)
 //

@@ -34,7 +34,8 @@ __device__ inline KeyTiles KeyTilesOf(const WorkItem& work, int splits, int seq_
   return {static_cast<int>(tiles * work.split / splits), static_cast<int>(tiles * (work.split + 1) / splits)};
 }
 
-// The next item of this CTA; false when there is none. A plain grid has as many CTAs as items. A persistent one
+// The next item of this CTA; false when there is none. Without a counter there are as many CTAs as items. A persistent
+// one
 // (`counter` not null) begins with one item a CTA and pops the others from the counter. Each CTA pops past the end
 // exactly once, so the pop that is the last of all is known by its number: it sets the counter back to zero for the
 // next launch. `slot` is a word of shared memory; on return the CTA's shared memory is free for the next item.

@@ -80,13 +80,11 @@ inline void StartCopy16(unsigned shared, const void* from) { StartCopy16(shared,
 
 inline void SyncBarrier(int barrier, int threads) { emulation::running->ArriveNamed(barrier, threads); }
 inline unsigned Uniform(unsigned x) { return __shfl_sync(0xffffffffu, x, 0); }
-inline unsigned Anew(unsigned x) { return x; }
+inline unsigned Opaque(unsigned x) { return x; }
 inline unsigned TakeTicket(unsigned* tickets) { return atomicAdd(tickets, 1); }
 inline unsigned SharedAddress(const void* pointer) { return emulation::Cta::Address(pointer); }
 
-inline void StoreShared4(unsigned shared, unsigned value) {
-  std::memcpy(emulation::running->At(shared, 4), &value, 4);
-}
+inline void StoreShared4(unsigned shared, unsigned value) { std::memcpy(emulation::running->At(shared, 4), &value, 4); }
 inline void StoreShared16(unsigned shared, const float (&values)[4]) {
   std::memcpy(emulation::running->At(shared, 16), values, 16);
 }

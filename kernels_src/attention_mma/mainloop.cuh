@@ -1,6 +1,7 @@
-// A team's walk over its tiles of keys, last tile first, with K and V copied ahead into rings of their own.
+// The mainloop of a team over its tiles of keys, last tile first. K and V are prefetched into circular buffers of
+// their own.
 //
-// Step i of the walk, with K = K_STAGES buffers for K and V = V_STAGES for V:
+// Step i, with K = K_STAGES buffers for K and V = V_STAGES for V:
 //
 //   wait for K(i), and V(i) if both > 1       one barrier: all of step i - 1 is done, and its buffers are free
 //   start V(i + V - 1), K(i + K - 1)          one group of copies each, empty past the last step
@@ -15,17 +16,17 @@
 #pragma once
 
 #include "common/cp_async.cuh"
-#include "products.cuh"
+#include "gemm.cuh"
 
-constexpr int kKeyLead = K_STAGES > 1 ? K_STAGES - 1 : 1;  // steps that K is started ahead
-constexpr int kValueLead = V_STAGES - 1;
+constexpr int kKeyPrefetch = K_STAGES > 1 ? K_STAGES - 1 : 1;  // steps that K is started ahead
+constexpr int kValuePrefetch = V_STAGES - 1;
 // Groups after K(i), and after V(i) where the one barrier waits for both, when step i begins.
 constexpr int kAfterKey = K_STAGES == 1 ? 0 : 2 * (K_STAGES - 2);
 constexpr int kAfterValue = 2 * (V_STAGES - 2) + 1;
 constexpr bool kOneBarrier = K_STAGES > 1 && V_STAGES > 1;
 constexpr int kPendingAtBegin = kOneBarrier && kAfterValue < kAfterKey ? kAfterValue : kAfterKey;
 // Steps before the first, of two groups each; before them is the group of Q and K(0).
-constexpr int kStepsAhead = kKeyLead > kValueLead ? kKeyLead : kValueLead;
+constexpr int kStepsAhead = kKeyPrefetch > kValuePrefetch ? kKeyPrefetch : kValuePrefetch;
 constexpr int kPendingAtFirst = 2 * kStepsAhead;
 constexpr bool kFirstValueApart = V_STAGES > 1;
 constexpr int kBufferBytes = BLOCK_N * kRowBytes;
@@ -41,18 +42,18 @@ __device__ inline void SyncTeam(unsigned team) {
   }
 }
 
-// Registers are O's and S's: of the walk itself, a thread keeps two numbers of tiles, one of buffers, and one offset
+// Registers are O's and S's: of the loop itself, a thread keeps two numbers of tiles, one of buffers, and one offset
 // that K and V share.
-class KeyWalk {
+class Mainloop {
  public:
-  // `k_ring` and `v_ring` are shared addresses.
-  __device__ KeyWalk(unsigned k_ring, unsigned v_ring, const Item& item, const TileRange& tiles, unsigned team,
-                     unsigned team_thread, const Arguments& t)
+  // `k_stages` and `v_stages` are shared addresses.
+  __device__ Mainloop(unsigned k_stages, unsigned v_stages, const Item& item, const TileRange& tiles, unsigned team,
+                      unsigned team_thread, const Arguments& t)
       : t_(t),
         sequence_(item.sequence),
         tiles_(tiles),
-        k_ring_(k_ring + team * kTeamKeys * kRowBytes),
-        v_ring_(v_ring + team * kTeamKeys * kRowBytes),
+        k_stages_(k_stages + team * kTeamKeys * kRowBytes),
+        v_stages_(v_stages + team * kTeamKeys * kRowBytes),
         team_(team),
         thread_(team_thread),
         source_(HeadOffset(item, t) +
@@ -63,23 +64,23 @@ class KeyWalk {
 
   // The copies of the steps before the first, in the order that the counts of pending groups rest on.
   __device__ void Start() {
-    StartTile(k_ring_, t_.k + source_, tiles_.end - 1);
+    IssueTileCopy(k_stages_, t_.k + source_, tiles_.end - 1);
     CommitCopies();
 #pragma unroll
     for (int step = -kStepsAhead; step < 0; ++step) {
       const int tile = tiles_.end - 1 - step;
       const long long source = source_ - step * TileStride();
-      if (step + kValueLead >= 0) StartValues(tile - kValueLead, source, (step + kValueLead) % V_STAGES);
+      if (step + kValuePrefetch >= 0) IssueValueCopy(tile - kValuePrefetch, source, (step + kValuePrefetch) % V_STAGES);
       CommitCopies();
-      if (step + kKeyLead >= 1) StartKeys(tile - kKeyLead, source, (step + kKeyLead) % K_STAGES);
+      if (step + kKeyPrefetch >= 1) IssueKeyCopy(tile - kKeyPrefetch, source, (step + kKeyPrefetch) % K_STAGES);
       CommitCopies();
     }
   }
 
   // Once Q and K(0) are there for all. `first_row` is the warp's.
   __device__ void Run(const Queries& queries, RowSums& rows, Outputs& o, int first_row, unsigned lane) {
-    const LaneAddress keys = ColumnsFirst(k_ring_, lane);
-    const LaneAddress values = RowsFirst(v_ring_, lane);
+    const LaneAddress keys = ColumnsFirst(k_stages_, lane);
+    const LaneAddress values = RowsFirst(v_stages_, lane);
     long long source = source_;
     int k_buffer = 0;
     int other_buffer = 0;
@@ -91,10 +92,10 @@ class KeyWalk {
         WaitCopies<kPendingAtBegin>();
         SyncTeam(team_);
       }
-      StartValues(tile - kValueLead, source, Before(v_buffer, V_STAGES));
+      IssueValueCopy(tile - kValuePrefetch, source, Before(v_buffer, V_STAGES));
       CommitCopies();
       if (K_STAGES > 1) {
-        StartKeys(tile - kKeyLead, source, Before(k_buffer, K_STAGES));
+        IssueKeyCopy(tile - kKeyPrefetch, source, Before(k_buffer, K_STAGES));
         CommitCopies();
       }
       Logits s;
@@ -103,7 +104,7 @@ class KeyWalk {
       if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
       if (!kOneBarrier || first) SyncTeam(team_);
       if (K_STAGES == 1) {
-        StartKeys(tile - 1, source, 0);
+        IssueKeyCopy(tile - 1, source, 0);
         CommitCopies();
       }
       if (SOFTCAP) Cap(s, t_);
@@ -127,17 +128,17 @@ class KeyWalk {
   __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
   __device__ long long TileStride() const { return PAGE_SIZE ? 0 : BLOCK_N * t_.KvRowStride(); }
 
-  // `source` is source_, moved to the tile that the walk has come to; with pages source_ itself.
-  __device__ void StartKeys(int tile, long long source, int buffer) {
+  // `source` is source_, moved to the tile that the loop has come to; with pages source_ itself.
+  __device__ void IssueKeyCopy(int tile, long long source, int buffer) {
     if (tile < tiles_.begin) return;
-    StartTile(k_ring_ + buffer * kBufferBytes, t_.k + (source - kKeyLead * TileStride()), tile);
+    IssueTileCopy(k_stages_ + buffer * kBufferBytes, t_.k + (source - kKeyPrefetch * TileStride()), tile);
   }
-  __device__ void StartValues(int tile, long long source, int buffer) {
+  __device__ void IssueValueCopy(int tile, long long source, int buffer) {
     if (tile < tiles_.begin) return;
-    StartTile(v_ring_ + buffer * kBufferBytes, t_.v + (source - kValueLead * TileStride()), tile);
+    IssueTileCopy(v_stages_ + buffer * kBufferBytes, t_.v + (source - kValuePrefetch * TileStride()), tile);
   }
 
-  __device__ void StartTile(unsigned buffer, const Element* from, int tile) {
+  __device__ void IssueTileCopy(unsigned buffer, const Element* from, int tile) {
     const int valid = sequence_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
     const long long row_stride = t_.KvRowStride();
     const int first = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
@@ -152,7 +153,7 @@ class KeyWalk {
     if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first, t_);
     if (valid >= kTeamKeys) {
       Copy::StartFull(buffer, thread_, from, row_stride);
-    } else {  // the last tile of the sequence, which the walk begins with; 0 * NaN is NaN, so rows past it are zeros
+    } else {  // the last tile of the sequence, which the loop begins with; 0 * NaN is NaN, so rows past it are zeros
       Copy::Start(
           buffer, thread_, [=](int row) { return from + (row - static_cast<int>(Copy::Row(thread_))) * row_stride; },
           [=](int row) { return row < valid; });
@@ -162,9 +163,9 @@ class KeyWalk {
   const Arguments& t_;
   const Sequence sequence_;
   const TileRange tiles_;
-  unsigned k_ring_, v_ring_;
+  unsigned k_stages_, v_stages_;
   unsigned team_, thread_;
-  // Where this thread's first chunk of the walk's first tile lies in K and V. With pages: of page 0's first keys, or
+  // Where this thread's first chunk of the loop's first tile lies in K and V. With pages: of page 0's first keys, or
   // with kLookUpRows of its first row.
   long long source_;
 };
