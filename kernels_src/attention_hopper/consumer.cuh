@@ -1,4 +1,4 @@
-// A consumer: a warpgroup that computes 64 rows of each item.
+// A consumer: a warpgroup that computes 64 rows of each item, or with TEAMS 2 every other tile of them.
 //
 // With tiles of keys numbered in the order of the walk, OVERLAP 1:
 //
@@ -17,7 +17,7 @@
 // Without, the tensor cores alternate between the consumers' products as these happen to come.
 #pragma once
 
-#include "layout.cuh"
+#include "merge.cuh"
 #include "output.cuh"
 
 // S = Q K^T.
@@ -51,7 +51,12 @@ __device__ inline void FinishBeforeWait(const RowSums& rows) {
 class Consumer {
  public:
   __device__ Consumer(const SharedLayout& shared, int consumer, const Arguments& t)
-      : shared_(shared), consumer_(consumer), lane_(threadIdx.x % 32), t_(t) {}
+      : shared_(shared),
+        consumer_(consumer),
+        rows_(TEAMS > 1 ? 0 : consumer),
+        team_(TEAMS > 1 ? consumer : 0),
+        lane_(threadIdx.x % 32),
+        t_(t) {}
 
   __device__ void Run() {
     if (PINGPONG && consumer_ == CONSUMERS - 1) PassTurn();
@@ -76,7 +81,7 @@ class Consumer {
     if (lane_ == 0) Arrive(ring.Empty(slot));
   }
   __device__ void ReleaseQuery() {
-    Release(shared_.Queries(consumer_), 0);
+    Release(shared_.Queries(rows_), 0);
     query_parity_ ^= 1;
   }
   __device__ void ReleaseKey() {
@@ -98,29 +103,37 @@ class Consumer {
     ArriveNamed(1 + (consumer_ == CONSUMERS - 1 ? 0 : consumer_ + 1), 2 * kWarpgroup);
   }
 
-  __device__ void WaitQuery() const { Wait(shared_.Queries(consumer_).Full(0), query_parity_); }
+  __device__ void WaitQuery() const { Wait(shared_.Queries(rows_).Full(0), query_parity_); }
   __device__ void WaitKey() const { Wait(shared_.Keys().Full(key_.slot), key_.parity); }
   __device__ void WaitValue() const { Wait(shared_.Values().Full(value_.slot), value_.parity); }
 
-  // Of a tile that other consumers' rows see and these do not.
-  __device__ void SkipTile() {
-    WaitKey();
-    ReleaseKey();
-    WaitValue();
-    ReleaseValue();
+  // Of tiles that are not for this consumer. Both pass on once the copy is there, so that slots are released in turn.
+  __device__ void SkipKeys(int tiles) {
+    for (; tiles > 0; --tiles) {
+      WaitKey();
+      ReleaseKey();
+    }
+  }
+  __device__ void SkipValues(int tiles) {
+    for (; tiles > 0; --tiles) {
+      WaitValue();
+      ReleaseValue();
+    }
   }
   // Consumers have as many turns as each other: one less than the item has tiles.
   __device__ void SkipTurns(int tiles) {
     for (; tiles > 0; --tiles) {
       if (PINGPONG) TakeTurn();
       if (PINGPONG) PassTurn();
-      SkipTile();
+      SkipKeys(1);
+      SkipValues(1);
     }
   }
   __device__ void SkipItem(int tiles) {
     WaitQuery();
     ReleaseQuery();
-    SkipTile();
+    SkipKeys(1);
+    SkipValues(1);
     SkipTurns(tiles - 1);
   }
 
@@ -128,7 +141,7 @@ class Consumer {
   __device__ void StartLogits(Logits& s) const {
     WaitKey();
     FenceProducts();
-    ::StartLogits(s, RowsDescriptor(shared_.Query(consumer_)), RowsDescriptor(shared_.Key(key_.slot)));
+    ::StartLogits(s, RowsDescriptor(shared_.Query(rows_)), RowsDescriptor(shared_.Key(key_.slot)));
     CommitProducts();
   }
   __device__ void StartOutputs(Outputs& o, const Weights& p) const {
@@ -139,9 +152,10 @@ class Consumer {
   }
 
   // From logits to weights.
-  __device__ Rescale Softmax(Logits& s, RowSums& rows, int tile, int row, const TileRange& whole) const {
+  __device__ Rescale Softmax(Logits& s, RowSums& rows, const Item& item, int tile, int row,
+                             const TileRange& whole) const {
     if (SOFTCAP) Cap(s, t_);
-    if (tile >= whole.end || (MASK == 2 && tile < whole.begin)) Mask(s, row, tile * BLOCK_N, lane_, t_);
+    if (tile >= whole.end || (MASK == 2 && tile < whole.begin)) Mask(s, item, row, tile * BLOCK_N, lane_, t_);
     const Rescale rescale = RaiseMaxima(s, rows, Scale());
     Exponentiate(s, rows, Scale());
     Pin(s);
@@ -149,28 +163,35 @@ class Consumer {
     return rescale;
   }
 
-  __device__ void Walk(Outputs& o, RowSums& rows, const TileRange& tiles, int row, const TileRange& whole) {
+  // The range has a tile for the team. A team skips the others' tiles of K ahead of its own, and so those of V.
+  __device__ void Walk(Outputs& o, RowSums& rows, const Item& item, const TileRange& tiles, int row,
+                       const TileRange& whole) {
     Logits s;
     Weights p;
     WaitQuery();
-    int tile = tiles.end - 1;
+    int tile = tiles.end - 1 - team_;
 #if OVERLAP
+    int others = team_;  // ahead of the next tile of V
+    if (TEAMS > 1) SkipKeys(others);
     StartLogits(s);
     WaitProducts<0>();
     Pin(s);
-    ReleaseLogitOperands(tile == tiles.begin);
-    Softmax(s, rows, tile, row, whole);
+    ReleaseLogitOperands(tile - TEAMS < tiles.begin);
+    Softmax(s, rows, item, tile, row, whole);
     Round(s, p);
 #pragma unroll 1
-    for (--tile; tile >= tiles.begin; --tile) {
+    for (tile -= TEAMS; tile >= tiles.begin; tile -= TEAMS) {
+      if (TEAMS > 1) SkipKeys(TEAMS - 1);
       if (PINGPONG) TakeTurn();
       StartLogits(s);
+      if (TEAMS > 1) SkipValues(others);
+      others = TEAMS - 1;
       StartOutputs(o, p);
       if (PINGPONG) PassTurn();
       WaitProducts<1>();
       Pin(s);
-      ReleaseLogitOperands(tile == tiles.begin);
-      const Rescale rescale = Softmax(s, rows, tile, row, whole);
+      ReleaseLogitOperands(tile - TEAMS < tiles.begin);
+      const Rescale rescale = Softmax(s, rows, item, tile, row, whole);
       WaitProducts<0>();
       Pin(o);
       Pin(p);
@@ -178,10 +199,13 @@ class Consumer {
       ApplyRescale(o, rescale);
       Round(s, p);
     }
+    if (TEAMS > 1) SkipValues(others);
     StartOutputs(o, p);
     WaitProducts<0>();
     Pin(o);
     ReleaseValue();
+    if (TEAMS > 1) SkipKeys(tile + TEAMS - tiles.begin);
+    if (TEAMS > 1) SkipValues(tile + TEAMS - tiles.begin);
 #else
 #pragma unroll 1
     for (; tile >= tiles.begin; --tile) {
@@ -189,7 +213,7 @@ class Consumer {
       WaitProducts<0>();
       Pin(s);
       ReleaseLogitOperands(tile == tiles.begin);
-      ApplyRescale(o, Softmax(s, rows, tile, row, whole));
+      ApplyRescale(o, Softmax(s, rows, item, tile, row, whole));
       Round(s, p);
       StartOutputs(o, p);
       WaitProducts<0>();
@@ -204,27 +228,40 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < HEAD_DIM / 2; ++i) o[i] = 0.0f;
     RowSums rows = {{MinusInfinity(), MinusInfinity()}, {0.0f, 0.0f}};
-    const int first_row = item.tile * kBlockM + consumer_ * kConsumerRows;
+    const int first_row = item.tile * kBlockM + rows_ * kConsumerRows;
     const int row = first_row + static_cast<int>(threadIdx.x % kWarpgroup / 32 * 16 + lane_ / 4);
-    const TileRange all = TilesSeen(item.tile * kBlockM, kBlockM, t_);
-    const TileRange own = TilesSeen(first_row, kConsumerRows, t_);
-    if (own.begin < own.end) {
+    const TileRange all = TilesOf(item, t_);
+    TileRange own = TilesSeen(first_row, kConsumerRows, item, t_);
+    if (SPLIT) own = {max(own.begin, all.begin), min(own.end, all.end)};
+    if (own.begin + team_ < own.end) {
       SkipTurns(all.end - own.end);
-      Walk(o, rows, own, row, WholeTilesOf(first_row, t_));
+      Walk(o, rows, item, own, row, WholeTilesOf(first_row, item, t_));
       SkipTurns(own.begin - all.begin);
     } else if (all.begin < all.end) {
       SkipItem(all.end - all.begin);
     }
     JoinQuads(rows);
-    if (SINKS) AddSink(rows, o, t_.sinks[item.head], Scale());
-    StoreOutputs(o, rows, item, row, lane_, t_);
-    StoreLogSums(rows, item, row, lane_, Scale(), t_);
+    if (TEAMS > 1) MergeTeams(shared_.Merge(), team_, rows, o, Scale());
+    if (TEAMS > 1 && team_ > 0) return;
+    if (SINKS && item.split == 0) AddSinks(o, rows, item, row);
+    if (!SPLIT) {
+      StoreOutputs(o, rows, item, row, lane_, t_);
+      StoreLogSums(rows, item, row, lane_, Scale(), t_);
+      return;
+    }
+    StorePartial(o, rows, item, row, lane_, Scale(), t_);
+  }
+
+  __device__ void AddSinks(Outputs& o, RowSums& rows, const Item& item, int row) const {
+    const float sinks[2] = {t_.sinks[QueryOf(item.head, row, t_).head], t_.sinks[QueryOf(item.head, row + 8, t_).head]};
+    ::AddSinks(rows, o, sinks, Scale());
   }
 
   __device__ float Scale() const { return SOFTCAP ? 1.0f : t_.scale; }
 
   const SharedLayout shared_;
   const int consumer_;
+  const int rows_, team_;  // which of the CTA's row groups, which of their teams
   const unsigned lane_;
   const Arguments& t_;
   Place item_, key_, value_;

@@ -1,36 +1,39 @@
 // The CTA's shared memory:
 //
-//   | Q of each consumer | K buffers | V buffers | barriers of Q, K, V and the items | item numbers |
+//   | Q of each row group | K buffers | V buffers | what teams merge | barriers of Q, K, V, items | item numbers |
 //
 // Tiles are multiples of 1024 bytes and so are their panels: the swizzle, whose period that is, begins anew with each.
-// Q is a ring of one slot for each consumer, so that a consumer's next Q is on its way as soon as its last product of
-// logits is done.
+// Q is a ring of one slot for each row group, so that its next Q is on its way as soon as its last product of logits is
+// done.
 #pragma once
 
 #include "barriers.cuh"
 
 constexpr int kItemSlots = 2;
-constexpr int kRingBytes = 2 * kBarrierBytes;  // of a slot
+constexpr int kRingBytes = 2 * kBarrierBytes;                                     // of a slot
+constexpr int kMergeBytes = TEAMS > 1 ? (HEAD_DIM / 2 + 4) * 4 * kWarpgroup : 0;  // merge.cuh
 
 class SharedLayout {
  public:
   __device__ explicit SharedLayout(unsigned base) : base_(base) {}
 
-  __device__ unsigned Query(int consumer) const { return base_ + consumer * kQueryBytes; }
-  __device__ unsigned Key(int slot) const { return base_ + CONSUMERS * kQueryBytes + slot * kTileBytes; }
+  __device__ unsigned Query(int rows) const { return base_ + rows * kQueryBytes; }
+  __device__ unsigned Key(int slot) const { return base_ + kRowGroups * kQueryBytes + slot * kTileBytes; }
   __device__ unsigned Value(int slot) const { return Key(STAGES + slot); }
 
-  __device__ Ring Queries(int consumer) const { return {Rings() + consumer * kRingBytes, 1}; }
-  __device__ Ring Keys() const { return {Rings() + CONSUMERS * kRingBytes, STAGES}; }
-  __device__ Ring Values() const { return {Rings() + (CONSUMERS + STAGES) * kRingBytes, STAGES}; }
-  __device__ Ring Items() const { return {Rings() + (CONSUMERS + 2 * STAGES) * kRingBytes, kItemSlots}; }
+  __device__ unsigned Merge() const { return Key(2 * STAGES); }
+
+  __device__ Ring Queries(int rows) const { return {Rings() + rows * kRingBytes, 1}; }
+  __device__ Ring Keys() const { return {Rings() + kRowGroups * kRingBytes, STAGES}; }
+  __device__ Ring Values() const { return {Rings() + (kRowGroups + STAGES) * kRingBytes, STAGES}; }
+  __device__ Ring Items() const { return {Rings() + (kRowGroups + 2 * STAGES) * kRingBytes, kItemSlots}; }
   __device__ unsigned ItemNumber(int slot) const {
-    return Rings() + (CONSUMERS + 2 * STAGES + kItemSlots) * kRingBytes + slot * 4;
+    return Rings() + (kRowGroups + 2 * STAGES + kItemSlots) * kRingBytes + slot * 4;
   }
 
   // By one thread. Copies arrive once, with the bytes that they announce; of a consumer each warp arrives.
   __device__ void InitBarriers() const {
-    for (int consumer = 0; consumer < CONSUMERS; ++consumer) Queries(consumer).Init(1, 4);
+    for (int rows = 0; rows < kRowGroups; ++rows) Queries(rows).Init(1, 4 * TEAMS);
     Keys().Init(1, kConsumerWarps);
     Values().Init(1, kConsumerWarps);
     Items().Init(1, kConsumerWarps);
@@ -38,7 +41,7 @@ class SharedLayout {
   }
 
  private:
-  __device__ unsigned Rings() const { return Key(2 * STAGES); }
+  __device__ unsigned Rings() const { return Merge() + kMergeBytes; }
 
   unsigned base_;
 };

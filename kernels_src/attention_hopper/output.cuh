@@ -1,4 +1,4 @@
-// O and LSE on their way out: straight from registers.
+// O and LSE on their way out, straight from registers; or a split's part of them (m, l, O), which goes to scratch.
 //
 // Of a row a lane has pairs of columns, 4 bytes each, 16 bytes apart; quads exchange them so that each lane has 16
 // bytes in a row and a quad stores 64:
@@ -26,6 +26,17 @@ __device__ inline void TransposeQuad(unsigned (&words)[4], unsigned lane) {
   }
 }
 
+__device__ inline long long OutputOffset(const Item& item, const Query& query, const Arguments& t) {
+  const Sequence& sequence = item.sequence;
+  const long long first = VARLEN ? sequence.first_query * t.o_row_stride : sequence.batch * t.o_batch_stride;
+  return first + query.head * t.o_head_stride + query.row * t.o_row_stride;
+}
+
+__device__ inline long long LogSumNumber(const Item& item, const Query& query, const Arguments& t) {
+  if (!VARLEN) return RowNumber(item, query, t);
+  return static_cast<long long>(query.head) * t.q_bounds[t.batch] + item.sequence.first_query + query.row;
+}
+
 // `row` is the thread's low row.
 __device__ inline void StoreOutputs(const Outputs& o, const RowSums& rows, const Item& item, int row, unsigned lane,
                                     const Arguments& t) {
@@ -33,8 +44,7 @@ __device__ inline void StoreOutputs(const Outputs& o, const RowSums& rows, const
   for (int half = 0; half < 2; ++half) {
     const float scale = Reciprocal(rows.sum[half]);
     const int to_row = row + half * 8;
-    Element* to =
-        t.o + item.batch * t.o_batch_stride + item.head * t.o_head_stride + to_row * t.o_row_stride + lane % 4 * kChunk;
+    Element* to = t.o + OutputOffset(item, QueryOf(item.head, to_row, t), t) + lane % 4 * kChunk;
 #pragma unroll
     for (int j = 0; j < HEAD_DIM / 32; ++j) {
       unsigned words[4];
@@ -45,7 +55,7 @@ __device__ inline void StoreOutputs(const Outputs& o, const RowSums& rows, const
         words[block] = *reinterpret_cast<const unsigned*>(&rounded);
       }
       TransposeQuad(words, lane);
-      if (to_row < t.seq_q) {
+      if (to_row < item.sequence.Rows(t)) {
         *reinterpret_cast<uint4*>(to + j * 4 * kChunk) = make_uint4(words[0], words[1], words[2], words[3]);
       }
     }
@@ -55,9 +65,27 @@ __device__ inline void StoreOutputs(const Outputs& o, const RowSums& rows, const
 __device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int row, unsigned lane, float scale,
                                     const Arguments& t) {
   if (t.lse == nullptr || lane % 4 != 0) return;
-  float* to = t.lse + (static_cast<long long>(item.batch) * t.heads + item.head) * t.seq_q;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    if (row + half * 8 < t.seq_q) to[row + half * 8] = LogSumExp(rows.maximum[half] * scale, rows.sum[half]);
+    const int to_row = row + half * 8;
+    if (to_row >= item.sequence.Rows(t)) continue;
+    t.lse[LogSumNumber(item, QueryOf(item.head, to_row, t), t)] = LogSumExp(rows.maximum[half] * scale, rows.sum[half]);
+  }
+}
+
+// Rows of fp32 that are not divided by their sums yet: a quad stores 32 bytes of a row at once.
+__device__ inline void StorePartial(const Outputs& o, const RowSums& rows, const Item& item, int row, unsigned lane,
+                                    float scale, const Arguments& t) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int to_row = row + half * 8;
+    if (to_row >= item.sequence.Rows(t)) continue;
+    const long long number = item.split * t.AllRows() + RowNumber(item, QueryOf(item.head, to_row, t), t);
+    float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < HEAD_DIM / 8; ++j) {
+      *reinterpret_cast<float2*>(to + j * 8) = make_float2(o[4 * j + 2 * half], o[4 * j + 2 * half + 1]);
+    }
+    if (lane % 4 == 0) t.partial_ml[number] = make_float2(rows.maximum[half] * scale, rows.sum[half]);
   }
 }

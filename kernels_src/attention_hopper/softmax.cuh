@@ -24,11 +24,11 @@ __device__ inline void Cap(Logits& s, const Arguments& t) {
 }
 
 // -inf for the keys that a row does not see. `row` is the thread's low row.
-__device__ inline void Mask(Logits& s, int row, int first_key, unsigned lane, const Arguments& t) {
+__device__ inline void Mask(Logits& s, const Item& item, int row, int first_key, unsigned lane, const Arguments& t) {
   first_key += static_cast<int>(lane % 4 * 2);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const Keys keys = KeysOf(row + half * 8, t);
+    const Keys keys = KeysOf(row + half * 8, item, t);
     const int begin = keys.begin - first_key;
     const int end = keys.end - first_key;
 #pragma unroll
@@ -108,13 +108,13 @@ __device__ inline void JoinQuads(RowSums& rows) {
   rows.sum[1] = GroupSum<4>(rows.sum[1]);
 }
 
-// Joins the rows with their head's sink, a logit without a value: it takes weight in the sum, and a row that saw no key
-// has the sink as its maximum. Sums are the whole row's. A sink of -inf changes nothing.
-__device__ inline void AddSink(RowSums& rows, Outputs& o, float sink, float scale) {
-  sink *= kLog2e / scale;  // as maxima are: unscaled
+// Joins the rows with their heads' sinks, a logit without a value: it takes weight in the sum, and a row that saw no
+// key has the sink as its maximum. Sums are the whole row's. A sink of -inf changes nothing.
+__device__ inline void AddSinks(RowSums& rows, Outputs& o, const float (&sinks)[2], float scale) {
   Rescale rescale = {true, {}};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
+    const float sink = sinks[half] * (kLog2e / scale);  // as maxima are: unscaled
     const float seen = rows.maximum[half];
     const float maximum = seen > sink ? seen : sink;  // fmaxf would hide a NaN
     const float base = ExponentBase(maximum);

@@ -282,8 +282,8 @@ TEST_F(AttentionHopper, NeedsHopper) {
 }
 
 TEST_F(AttentionHopper, LeavesToOthersWhatItDoesNotCompute) {
-  for (const char* problem : {"b32.h32.kvh8.q1.kv4096.d128.f16", "b4.h16.q4096.d128.f16.varlen",
-                              "b4.h16.q4096.d128.f16.page16", "b4.h16.q4096.d80.f16", "b1.h8.q64.kv65536.d128.f16"}) {
+  for (const char* problem : {"b32.h32.kvh8.q1.kv4096.d128.f16", "b1.h32.q32.kv4096.d128.f16", "b4.h16.q4096.d80.f16",
+                              "b4.h24.kvh8.q32.kv4096.d128.f16", "b4.h16.q4096.d128.f16.page12"}) {
     EXPECT_NE(Refusal(problem, "h200"), "") << problem;
   }
 }
@@ -291,9 +291,11 @@ TEST_F(AttentionHopper, LeavesToOthersWhatItDoesNotCompute) {
 TEST_F(AttentionHopper, HasAVariantForWhateverItAppliesTo) {
   int applies = 0;
   for (const char* dim : {"d64", "d96", "d128", "d160", "d192", "d224", "d256"}) {
-    for (const char* lengths : {"q64", "q65.kv1", "q100.kv700", "q129.kv30", "q1000", "q300.kv30000", "q5000"}) {
+    for (const char* lengths :
+         {"q64", "q65.kv1", "q100.kv700", "q129.kv30", "q1000", "q300.kv30000", "q5000", "q20.kv7000"}) {
       for (const char* heads : {"b1.h1", "b1.h32.kvh8", "b3.h8.kvh1", "b64.h16"}) {
-        for (const char* features : {".f16", ".bf16.causal-br.sinks.lse", ".f16.window64.softcap5.bshd"}) {
+        for (const char* features : {".f16", ".bf16.causal-br.sinks.lse", ".f16.window64.softcap5.bshd", ".f16.page48",
+                                     ".bf16.causal.varlen", ".f16.window64.softcap5.sinks.varlen.page16.lse"}) {
           const std::string problem = absl::StrCat(heads, ".", lengths, ".", dim, features);
           if (!Refusal(problem.c_str(), "h200").empty()) continue;
           ++applies;
@@ -317,18 +319,42 @@ TEST_F(AttentionHopper, HasDozensOfVariants) {
 // docs/benchmarks/2026-11-22-h200-hopper.md: the fastest tiles there, or within 2 % of them.
 TEST_F(AttentionHopper, GuessesWhatAnH200RanFastest) {
   const auto guess = [](const char* tile, const char* rest) {
-    return absl::StrCat("attention_hopper:", tile, ",STAGES=2,", rest);
+    return absl::StrCat("attention_hopper:", tile, ",OVERLAP=1,LAZY_RESCALE=1,", rest);
   };
-  EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16", "h200"),
-            guess("CONSUMERS=3,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=0"));
-  EXPECT_EQ(GuessFor("b1.h16.q16384.d128.f16.causal", "h200"),
-            guess("CONSUMERS=3,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
-  EXPECT_EQ(GuessFor("b4.h32.q4096.d64.f16.causal", "h200"),
-            guess("CONSUMERS=3,BLOCK_N=128", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
-  EXPECT_EQ(GuessFor("b2.h16.q2048.d256.f16.causal", "h200"),
-            guess("CONSUMERS=2,BLOCK_N=80", "PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=1"));
-  EXPECT_EQ(GuessFor("b2.h8.q512.d64.f16", "h200"),
-            guess("CONSUMERS=1,BLOCK_N=128", "PINGPONG=0,OVERLAP=1,LAZY_RESCALE=1,LONGEST_FIRST=0"));
+  EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16", "h200"), guess("CONSUMERS=3,BLOCK_N=80,STAGES=2,PINGPONG=1",
+                                                             "TEAMS=1,PACK_GQA=0,SPLIT=0,KV_SPLITS=1,LONGEST_FIRST=0"));
+  EXPECT_EQ(
+      GuessFor("b1.h16.q16384.d128.f16.causal", "h200"),
+      guess("CONSUMERS=3,BLOCK_N=80,STAGES=2,PINGPONG=1", "TEAMS=1,PACK_GQA=0,SPLIT=0,KV_SPLITS=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(
+      GuessFor("b4.h32.q4096.d64.f16.causal", "h200"),
+      guess("CONSUMERS=3,BLOCK_N=128,STAGES=2,PINGPONG=1", "TEAMS=1,PACK_GQA=0,SPLIT=0,KV_SPLITS=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(
+      GuessFor("b2.h16.q2048.d256.f16.causal", "h200"),
+      guess("CONSUMERS=2,BLOCK_N=80,STAGES=2,PINGPONG=1", "TEAMS=1,PACK_GQA=0,SPLIT=0,KV_SPLITS=1,LONGEST_FIRST=1"));
+  EXPECT_EQ(GuessFor("b2.h8.q512.d64.f16", "h200"), guess("CONSUMERS=2,BLOCK_N=128,STAGES=2,PINGPONG=0",
+                                                          "TEAMS=2,PACK_GQA=0,SPLIT=0,KV_SPLITS=1,LONGEST_FIRST=0"));
+  EXPECT_EQ(
+      GuessFor("b1.h32.kvh8.q128.kv8192.d128.f16", "h200"),
+      guess("CONSUMERS=2,BLOCK_N=128,STAGES=2,PINGPONG=1", "TEAMS=1,PACK_GQA=0,SPLIT=1,KV_SPLITS=4,LONGEST_FIRST=0"));
+  EXPECT_EQ(
+      GuessFor("b4.h32.kvh8.q32.kv4096.d128.f16", "h200"),
+      guess("CONSUMERS=2,BLOCK_N=128,STAGES=2,PINGPONG=1", "TEAMS=1,PACK_GQA=1,SPLIT=1,KV_SPLITS=4,LONGEST_FIRST=0"));
+}
+
+// Copies of a tile whose keys lie in pages, as the maps of K have them.
+TEST_F(AttentionHopper, CopiesNoKeysOfTwoPagesAtOnce) {
+  const v1::Device device = *DeviceProfile("h200");
+  for (const int page : {8, 16, 24, 32, 48, 64, 80, 128, 256, 1024}) {
+    const Problem problem = *ParseProblem(absl::StrCat("b4.h8.q300.kv4000.d128.f16.page", page));
+    const auto enumeration = Enumerate(family_, problem, device);
+    ASSERT_TRUE(enumeration.ok()) << enumeration.status();
+    ASSERT_FALSE(enumeration->variants.empty()) << page;
+    for (const Variant& variant : enumeration->variants) {
+      const v1::TensorMap k = RecipeFor(variant, problem, device)->launches(0).args(1).tensor_map();
+      EXPECT_EQ(page % k.box(1), 0) << variant.ToText();
+    }
+  }
 }
 
 TEST_F(AttentionHopper, HasNoMoreCtasThanAreResidentAndACounterOnlyForMoreItems) {

@@ -85,8 +85,8 @@ FEATURES = [
     "b4.h8.kvh2.q70.kv500.d96.bf16.window40.softcap20.sinks.varlen.page16.lse",
 ]
 
-# The family for Hopper, by itself: one to three consumers, persistent or not, panels of 64 and 32 columns, tails of
-# rows and keys, rows that see nothing, every feature that it has.
+# The family for Hopper, by itself: one to three consumers, teams, persistent or not, panels of 64 and 32 columns, tails
+# of rows and keys, rows that see nothing, packed heads, splits, lengths of their own, pages; every feature that it has.
 HOPPER = [
     "b2.h40.q300.kv333.d64.f16.lse",
     "b4.h16.kvh4.q1023.kv1024.d128.bf16.causal-br.lse",
@@ -94,6 +94,12 @@ HOPPER = [
     "b1.h70.q700.d256.f16.causal",
     "b1.h70.q300.kv799.d192.bf16.window100.softcap20.sinks.lse",
     "b1.h4.q130.kv70.d64.f16.sinks",
+    "b2.h8.q500.d64.f16.causal.lse",
+    "b4.h32.kvh8.q32.kv4096.d128.f16.causal-br",
+    "b1.h8.q100.kv5000.d96.bf16.window3000.sinks.lse",
+    "b5.h8.kvh2.q300.kv799.d64.f16.causal-br.varlen.lse",
+    "b4.h8.kvh2.q70.kv3000.d128.bf16.window900.softcap20.sinks.varlen.page16.lse",
+    "b40.h8.kvh4.q300.kv900.d192.f16.page64.lse",
 ]
 NEEDS = {"--family=attention_hopper": 90}  # the least compute capability; other devices skip its runs
 

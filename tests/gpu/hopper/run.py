@@ -3,7 +3,8 @@
     run.py check PROBLEM ... --variants "CONSUMERS=2,3 BLOCK_N=80,128" ...
     run.py time PROBLEM ... --variants ... [--against cudnn flash] [--rounds 25] [--json FILE]
 
-Needs a Hopper GPU, CUDA 13's NVRTC and torch; problems as in docs/problems.md, without lengths of their own and pages.
+Needs a Hopper GPU, CUDA 13's NVRTC and torch; problems as in docs/problems.md, timed ones without lengths of their own
+and pages.
 check: the rule of docs/measuring.md against fp32, at most twice the error of a plain computation, bits that repeat,
 all of O and nothing else written. time: CUDA graphs of each contestant in turn, the median of the rounds.
 """
@@ -21,6 +22,7 @@ sys.path[:0] = [
 ]
 import compile as codes
 import expected
+import sequences
 import torch
 from attune.problem import Problem
 from launch import Launch, load
@@ -85,6 +87,43 @@ def check(problem, variants, functions):
             for fault in faults(launch, problem, want, want_lse, most):
                 print(f"{problem} {name}: {fault}", flush=True)
                 bad += 1
+    print(f"{problem}: {len(variants)} variants, {bad} faults", flush=True)
+    return bad
+
+
+def check_own_lengths(problem, variants, functions):
+    """As `check`, sequence by sequence."""
+    dtype = torch.bfloat16 if problem.dtype == "bf16" else torch.float16
+    given = sequences.make(problem, seed=1, dtype=dtype)
+    sinks = torch.randn(problem.heads_q, device="cuda") if problem.sinks else None
+    want = sequences.attend(problem, given, sinks)
+    plain = sequences.attend(problem, given, sinks, plain=True)
+    most = 2 * max((a[0] - b[0]).abs().max().item() for a, b in zip(plain, want) if a)
+    bad = 0
+    for name, code in variants.items():
+        launch = Launch(functions[name], code, problem, given.q, given.k, given.v, sinks, lse=True, given=given)
+        launch()
+        torch.cuda.synchronize()
+        found, first = [], launch.o.clone()
+        for i, expect in enumerate(want):
+            if expect is None:
+                continue
+            o, lse = sequences.of_sequence(problem, given, first, launch.lse, i)
+            off = (o.float() - expect[0]).abs().max().item()
+            if not within(o.float(), expect[0], TOLERANCE[dtype]) or off > most:
+                found.append(f"O of sequence {i} {given.lengths[i]} is off by {off:.1e}, at most {most:.1e}")
+            if not bool(((lse == expect[1]) | ((lse - expect[1]).abs() <= 1e-3 + 1e-3 * expect[1].abs())).all()):
+                found.append(f"LSE of sequence {i} {given.lengths[i]} is off")
+        launch.storage.fill_(float("nan"))
+        launch()
+        torch.cuda.synchronize()
+        if not torch.equal(first, launch.o):
+            found.append("bits do not repeat")
+        if not launch.guards_whole():
+            found.append("written beyond O")
+        for fault in found[:4]:
+            print(f"{problem} {name}: {fault}", flush=True)
+        bad += len(found)
     print(f"{problem}: {len(variants)} variants, {bad} faults", flush=True)
     return bad
 
@@ -175,7 +214,7 @@ def main():
         variants = {name: wanted[key][1] for name, key in mine.items()}
         of = {name: functions[key] for name, key in mine.items()}
         if given.mode == "check":
-            bad += check(problem, variants, of)
+            bad += (check_own_lengths if problem.has_own_lengths else check)(problem, variants, of)
             continue
         results[str(problem)] = time_all(problem, variants, of, given.against, given.rounds)
         query = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader"]
