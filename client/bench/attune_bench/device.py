@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from attune_bench.flash4 import installed_version
+
 # NVML's nvmlClocksEventReason bits that slow a kernel down; idle and application settings are not among them.
 _THROTTLES = {
     0x4: "power cap",
@@ -59,6 +61,8 @@ class Device:
             libraries["Triton"] = triton.__version__
         except ImportError:
             pass
+        if version := installed_version():
+            libraries["FlashAttention 4"] = version
         return Facts(
             name=properties.name,
             sm_count=properties.multi_processor_count,

@@ -6,9 +6,15 @@ import argparse
 from pathlib import Path
 
 from attune_bench.device_lock import default_lock_dir
-from attune_bench.records import FLASH, OURS, TORCH
+from attune_bench.flash4 import installed_version
+from attune_bench.records import FLASH, FLASH4, OURS, TORCH
 
-CONTESTANTS = (OURS, TORCH, FLASH, "cudnn", "efficient", "math", "flex")
+CONTESTANTS = (OURS, TORCH, FLASH, "cudnn", "efficient", "math", "flex", FLASH4)
+
+
+def default_contestants() -> tuple[str, ...]:
+    """All, FlashAttention 4 where it is installed alone."""
+    return tuple(name for name in CONTESTANTS if name != FLASH4 or installed_version())
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -44,9 +50,9 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--contestants",
         type=_names,
-        default=CONTESTANTS,
+        default=default_contestants(),
         metavar="NAMES",
-        help=f"comma-separated; default: {','.join(CONTESTANTS)}",
+        help=f"comma-separated; default: all, of {','.join(CONTESTANTS)} {FLASH4} where it is installed",
     )
     what.add_argument("--device", default="cuda:0", help="the daemon's name of the device; default: cuda:0")
 

@@ -17,6 +17,7 @@ _STYLE = {
     "efficient": ("#56B4E9", "v"),
     "math": ("#CC79A7", "X"),
     "flex": ("#E69F00", "P"),
+    "flash4": ("#0072B2", "*"),
 }
 SPEEDUP = "attune's speed-up by shape"
 ROOF = "percent of roofline by shape"

@@ -11,6 +11,7 @@ from attune_bench.statistics import Interval
 OURS = "attune"
 TORCH = "sdpa"  # what PyTorch picks by itself
 FLASH = "flash"
+FLASH4 = "flash4"  # FlashAttention 4, where it is installed
 
 
 class Status(enum.Enum):

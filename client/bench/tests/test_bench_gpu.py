@@ -76,7 +76,7 @@ def test_the_naive_computation_is_near_the_reference_but_rounded():
     assert 0 < error < 1e-2
 
 
-@pytest.mark.parametrize("name", [*SDPA, "flex"])
+@pytest.mark.parametrize("name", [*SDPA, "flex", "flash4"])
 @pytest.mark.parametrize("text", SHAPES[:4])
 def test_a_contestant_is_right_or_says_why_it_cannot_run(name, text):
     problem = parsed(text)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from attune_bench.options import CONTESTANTS, parse
+from attune_bench.options import default_contestants, parse
 from attune_bench.run import chosen_problems
 
 
@@ -16,7 +16,7 @@ def refused(capsys, *arguments):
 
 def test_without_arguments_everybody_runs_the_grid():
     options = parse([])
-    assert options.contestants == CONTESTANTS
+    assert options.contestants == default_contestants()
     assert len(chosen_problems(options)) == 38
 
 

@@ -8,6 +8,7 @@ from attune.problem import Problem
 from attune.values import Answer
 
 from attune_bench.contestants.contestant import Contestant
+from attune_bench.contestants.flash4 import Flash4
 from attune_bench.contestants.flex import Flex
 from attune_bench.contestants.ours import Ours
 from attune_bench.contestants.sdpa import BACKENDS, Sdpa
@@ -24,4 +25,5 @@ def _make(name: str, answers: Mapping[Problem, Answer | str]) -> Contestant:
         return Ours(answers)
     if name == TORCH:
         return Sdpa(name, None)
-    return Flex() if name == Flex.name else Sdpa(name, BACKENDS[name])
+    own = {Flash4.name: Flash4, Flex.name: Flex}
+    return own[name]() if name in own else Sdpa(name, BACKENDS[name])
