@@ -103,11 +103,11 @@ TEST_F(CompilePoolTest, WhatMayBeTheHostsFaultIsCompiledAgainInAFreshWorker) {
   }
 }
 
-TEST_F(CompilePoolTest, ACodeThatEndsThreeFreshWorkersIsACrash) {
+TEST_F(CompilePoolTest, ACodeThatEndsTenFreshWorkersIsACrash) {
   const worker::v1::CompileResponse response = Compile("terminate");
   EXPECT_EQ(response.verdict(), v1::VERDICT_CRASHED);
-  EXPECT_EQ(response.log(), "the compiler was killed by SIGTERM (3 tries, each in a fresh worker)");
-  EXPECT_EQ(Compile("stop").log(), "the compiler was stopped by a signal (3 tries, each in a fresh worker)");
+  EXPECT_EQ(response.log(), "the compiler was killed by SIGTERM (10 tries, each in a fresh worker)");
+  EXPECT_EQ(Compile("stop").log(), "the compiler was stopped by a signal (10 tries, each in a fresh worker)");
 }
 
 TEST_F(CompilePoolTest, AWorkerThatIsKilledWhileItStartsIsReplaced) {

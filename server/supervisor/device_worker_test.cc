@@ -138,10 +138,10 @@ TEST_F(DeviceWorkerTest, WhatMayBeTheHostsFaultIsTriedAgainInAFreshWorker) {
   }
 }
 
-TEST_F(DeviceWorkerTest, AVariantThatEndsThreeFreshWorkersIsACrash) {
+TEST_F(DeviceWorkerTest, AVariantThatEndsTenFreshWorkersIsACrash) {
   ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
   EXPECT_EQ(Trial("terminate").verdict(), v1::VERDICT_CRASHED);
-  EXPECT_EQ(Trial("terminate").detail(), "the device worker was killed by SIGTERM (3 tries, each in a fresh worker)");
+  EXPECT_EQ(Trial("terminate").detail(), "the device worker was killed by SIGTERM (10 tries, each in a fresh worker)");
   EXPECT_EQ(Trial("stop").verdict(), v1::VERDICT_CRASHED);
   EXPECT_THAT(Trial("stop").detail(), HasSubstr("was stopped by a signal"));
   EXPECT_EQ(Trial("ok").verdict(), v1::VERDICT_OK);

@@ -2,8 +2,9 @@
 //
 // A worker that faults or exits was taken down by what it ran; that is a verdict. A signal that anybody may send, a
 // stop or silence may be the host's doing (the OOM killer, an operator, load), and an answer that is none may be what
-// another variant left behind in the worker, so nothing is blamed for it at first: the call is made again. What takes
-// three workers down or makes three babble, or is silent in two, is to blame after all.
+// another variant left behind in the worker, so nothing is blamed for it at first: the call is made again. What makes
+// three workers babble, or is silent in two, is to blame after all. Signals come again and again on a host in trouble,
+// and compiling one variant may take longer than the time between them: ten workers in a row must have met one.
 #ifndef ATTUNE_SERVER_SUPERVISOR_TRIES_H_
 #define ATTUNE_SERVER_SUPERVISOR_TRIES_H_
 
@@ -30,7 +31,7 @@ class Tries {
 
  private:
   static constexpr int kMostSilent = 2;
-  static constexpr int kMostKilled = 3;
+  static constexpr int kMostKilled = 10;
   static constexpr int kMostBabbled = 3;
 
   int made_ = 0;

@@ -11,6 +11,7 @@
 #include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_progress.h"
 #include "server/sweep/sweep_report.h"
+#include "server/sweep/working_time.h"
 #include "server/trials/subject.h"
 
 namespace attune::sweep {
@@ -78,12 +79,11 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
   for (const Row& row : report.rows()) done.insert(row.problem());
   const absl::Duration most = TotalTime(plan);
   SweepProgress progress(run.job.progress, static_cast<int64_t>(problems->size()), report.rows_size(), clock_);
-  const trials::Job job{run.job.name, run.job.priority, run.job.stop, run.job.waiter, progress};
-
-  // What it waits for jobs ahead of it is none of its time.
+  // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
+  WorkingTime time(clock_);
+  const trials::Job job{run.job.name, run.job.priority, run.job.stop, time.Counted(run.job.waiter), progress};
   const absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await();
   if (!turn.ok()) return turn;
-  const absl::Duration begin = clock_();
   for (const Problem& problem : *problems) {
     const std::string text = ToText(problem);
     if (done.contains(text)) continue;
@@ -92,7 +92,7 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
     absl::StatusOr<Row> row =
         RowOf(text, v1::SweepReport::OUTCOME_SKIPPED,
               absl::StrCat("the sweep's total time, ", absl::FormatDuration(most), ", was spent"));
-    if (clock_() - begin < most) row = RowFor(problem, plan, means_, run.slot, job);
+    if (time.Elapsed() < most) row = RowFor(problem, plan, means_, run.slot, job);
     if (!row.ok()) return row.status();
     *report.add_rows() = *std::move(row);
     progress.End();

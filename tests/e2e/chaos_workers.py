@@ -6,7 +6,7 @@
 First the jobs run undisturbed. Then they run again and again on a daemon of their own, and at each of N moments one of
 its workers, device or compile, is struck. What must come out: no job fails; every variant has the verdict that it has
 undisturbed, which is OK; and the struck worker is gone and what it did is done by another within the recovery time.
-Only then comes the next moment: what ends three fresh workers is rightly blamed for it.
+Only then comes the next moment: what ends ten fresh workers in a row is rightly blamed for it.
 
 Environment: ATTUNE_BUILD is the build directory, as for every test here. `ChaosTest` is the short version.
 """
