@@ -1,12 +1,13 @@
 """Checks and times codes of attention_hopper by themselves, many a minute, and PyTorch's contestants beside them.
 
     run.py check PROBLEM ... --variants "CONSUMERS=2,3 BLOCK_N=80,128" ...
-    run.py time PROBLEM ... --variants ... [--against cudnn flash] [--rounds 25] [--json FILE]
+    run.py time PROBLEM ... --variants ... [--against cudnn flash fa4] [--rounds 25] [--json FILE]
 
 Needs a Hopper GPU, CUDA 13's NVRTC and torch; problems as in docs/problems.md, timed ones without lengths of their own
 and pages.
 check: the rule of docs/measuring.md against fp32, at most twice the error of a plain computation, bits that repeat,
-all of O and nothing else written. time: CUDA graphs of each contestant in turn, the median of the rounds.
+all of O and nothing else written. time: CUDA graphs of each contestant in turn over inputs that exceed twice the L2
+together, at most 8 of them; the median of the rounds. fa4 is FlashAttention 4, the package flash-attn-4.
 """
 
 import argparse
@@ -141,6 +142,31 @@ def sdpa(problem, q, k, v, backend):
     return run
 
 
+def fa4(problem, q, k, v):
+    from flash_attn.cute import flash_attn_func
+
+    rows_first = [tensor.transpose(1, 2) for tensor in (q, k, v)]
+    return lambda: flash_attn_func(*rows_first, causal=problem.mask == "causal")
+
+
+def contestant(problem, tensors, name):
+    return fa4(problem, *tensors) if name == "fa4" else sdpa(problem, *tensors, name)
+
+
+def input_sets(problem):
+    """How many the timed runs go through in turn."""
+    size = 4 * problem.batch * problem.head_dim * (problem.heads_q * problem.seq_q + problem.heads_kv * problem.seq_kv)
+    return max(1, min(8, -(-2 * torch.cuda.get_device_properties(0).L2_cache_size // size)))
+
+
+def in_turn(calls):
+    def run():
+        for call in calls:
+            call()
+
+    return run
+
+
 def graph_of(run):
     """(graph, runs in it): about 2 ms of them."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -161,17 +187,17 @@ def graph_of(run):
 
 def time_all(problem, variants, functions, against, rounds):
     """[(microseconds, name)], fastest first."""
-    q, k, v, sinks = inputs(problem, seed=1)
-    runs = {backend: sdpa(problem, q, k, v, backend) for backend in against}
+    sets = [inputs(problem, seed) for seed in range(1, 1 + input_sets(problem))]
+    runs = {name: in_turn([contestant(problem, each[:3], name) for each in sets]) for name in against}
     heads = [(0, 0), (problem.batch - 1, problem.heads_q - 1)]
-    want, _ = expected.attend(problem, q, k, v, sinks, heads=heads)
+    want, _ = expected.attend(problem, *sets[0], heads=heads)
     for name, code in variants.items():
-        launch = Launch(functions[name], code, problem, q, k, v, sinks)
-        launch()
-        got = torch.stack([launch.o[b, h] for b, h in heads]).float()
-        if not within(got, want, TOLERANCE[q.dtype]):
+        launches = [Launch(functions[name], code, problem, *each) for each in sets]
+        launches[0]()
+        got = torch.stack([launches[0].o[b, h] for b, h in heads]).float()
+        if not within(got, want, TOLERANCE[sets[0][0].dtype]):
             sys.exit(f"{problem} {name}: wrong")
-        runs[name] = launch
+        runs[name] = in_turn(launches)
     graphs = {name: graph_of(run) for name, run in runs.items()}
     samples = {name: [] for name in runs}
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -182,7 +208,7 @@ def time_all(problem, variants, functions, against, rounds):
             end.record()
             end.synchronize()
             if number >= 2:
-                samples[name].append(begin.elapsed_time(end) * 1e3 / count)
+                samples[name].append(begin.elapsed_time(end) * 1e3 / count / len(sets))
     return sorted((statistics.median(times), name) for name, times in samples.items())
 
 
@@ -191,7 +217,7 @@ def main():
     parser.add_argument("mode", choices=["check", "time"])
     parser.add_argument("problems", nargs="+")
     parser.add_argument("--variants", nargs="+", default=["CONSUMERS=3 BLOCK_N=80"])
-    parser.add_argument("--against", nargs="*", default=[], choices=["cudnn", "flash"])
+    parser.add_argument("--against", nargs="*", default=[], choices=["cudnn", "flash", "fa4"])
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--json")
     given = parser.parse_args()
