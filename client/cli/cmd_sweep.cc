@@ -19,6 +19,15 @@ struct SweepArguments {
   bool dry_run = false;
 };
 
+// Before a sweep of hours starts.
+absl::Status CheckReports(const SweepArguments& arguments) {
+  for (const std::string* file : {&arguments.report_md, &arguments.report_json}) {
+    if (file->empty()) continue;
+    if (absl::Status status = CheckReplaceable(*file); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteReports(const SweepArguments& arguments, const v1::SweepReport& report) {
   if (!arguments.report_md.empty()) {
     if (absl::Status status = ReplaceFile(arguments.report_md, report.markdown()); !status.ok()) return status;
@@ -65,6 +74,7 @@ absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& argume
   if (!plan.ok()) return plan.status();
   if (!session.options().device.empty()) plan->set_device_id(session.options().device);
   if (!session.options().policy.empty()) plan->set_policy(session.policy());
+  if (absl::Status status = CheckReports(arguments); !status.ok()) return status;
   const auto client = session.client();
   if (!client.ok()) return client.status();
   v1::SweepRequest request;
@@ -82,12 +92,14 @@ absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& argume
 Action AddSweep(CLI::App& app) {
   auto arguments = std::make_shared<SweepArguments>();
   app.add_option("file", arguments->file, "An attune.v1.SweepPlan in protobuf text format")->required();
-  app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
-  app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
+  CLI::Option* markdown = app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
+  CLI::Option* json = app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
-  app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
+  app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it")
+      ->excludes(markdown)
+      ->excludes(json);
   return [arguments](Session& session) { return RunSweep(session, *arguments); };
 }
 

@@ -50,8 +50,8 @@ absl::StatusOr<ExitCode> Follow(Session& session, const v1::Operation& operation
     }
     if (last.ok()) {
       const absl::Status seen = on_done ? on_done(*last) : absl::OkStatus();
-      if (!seen.ok()) return seen;
-      return PrintResult(session, *last);
+      const absl::StatusOr<ExitCode> code = PrintResult(session, *last);
+      return seen.ok() ? code : seen;
     }
     if (!stop.stop_requested() || !absl::IsCancelled(last.status())) return last.status();
     display.LetGo();

@@ -13,7 +13,7 @@ namespace attune::cli {
 // Watches until the operation is done, then prints its result and returns the exit code that goes with it.
 // Ctrl-C on a terminal asks: detach (the operation goes on), cancel it, or watch on; a second Ctrl-C detaches. Away
 // from a terminal Ctrl-C detaches. Detaching returns kInterrupted. `on_done` sees the operation before its result is
-// printed; its error becomes Follow's.
+// printed; its error becomes Follow's once that is done.
 using OnDone = std::function<absl::Status(const v1::Operation&)>;
 absl::StatusOr<ExitCode> Follow(Session& session, const v1::Operation& operation, const OnDone& on_done = {});
 

@@ -1,6 +1,8 @@
 // Commands that start an operation and follow it; Ctrl-C.
 #include <signal.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "client/cli/testing/fake_world.h"
@@ -140,6 +142,34 @@ TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
   EXPECT_THAT(out, HasSubstr("SLOWER"));
   EXPECT_EQ(*ReadFile(folder + "/r.md"), "# nightly\n");
   EXPECT_EQ(Json::parse(*ReadFile(folder + "/r.json"))["regression"], true);
+}
+
+TEST_F(FollowTest, AReportThatCannotBeWrittenIsSaidBeforeTheSweep) {
+  const std::string plan = ::testing::TempDir() + "/early.textproto";
+  ASSERT_TRUE(ReplaceFile(plan, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  for (const std::string option : {"--report-md", "--report-json"}) {
+    EXPECT_EQ(Run({"sweep", plan, option, "/nonexistent/r"}), 3);
+    EXPECT_THAT(err, HasSubstr("cannot create a file beside '/nonexistent/r'"));
+    EXPECT_EQ(Run({"sweep", plan, option, ::testing::TempDir()}), 2);
+    EXPECT_THAT(err, HasSubstr("it is a directory"));
+    EXPECT_EQ(Run({"sweep", plan, option, ::testing::TempDir() + "/r", "--detach"}), 2) << "nobody would write it";
+    EXPECT_THAT(err, HasSubstr(option));
+  }
+  EXPECT_EQ(fake.calls("Sweep"), 0);
+}
+
+TEST_F(FollowTest, ASweepsTableIsPrintedAlsoWhenItsReportCannotBeWritten) {
+  const std::string folder = ::testing::TempDir() + "/goes_away";
+  std::filesystem::create_directory(folder);
+  const std::string plan = ::testing::TempDir() + "/late.textproto";
+  ASSERT_TRUE(ReplaceFile(plan, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  fake.HoldWatches([&] {
+    std::filesystem::remove_all(folder);
+    fake.HasOperation(attune::testing::EndedSweep(false));
+  });
+  EXPECT_EQ(Run({"sweep", plan, "--report-md", folder + "/r.md"}), 3);
+  EXPECT_THAT(out, HasSubstr("no regression"));
+  EXPECT_THAT(err, HasSubstr("cannot create a file beside"));
 }
 
 TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {

@@ -60,4 +60,17 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view contents) {
   return absl::OkStatus();
 }
 
+absl::Status CheckReplaceable(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot replace '", path, "': it is a directory"));
+  }
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return Failed("create a file beside", path);
+  close(fd);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace attune

@@ -15,6 +15,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Writes a temporary file in the same folder, fsyncs and renames it, so that no reader ever sees half a file. The
 // folder must exist.
 absl::Status ReplaceFile(const std::string& path, absl::string_view contents);
+// Why ReplaceFile would fail with any contents, so that long work need not end there. Leaves nothing behind.
+absl::Status CheckReplaceable(const std::string& path);
 
 }  // namespace attune
 
