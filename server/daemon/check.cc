@@ -1,13 +1,6 @@
 #include "server/daemon/check.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "proto/attune/quote.h"
 #include "server/daemon/chosen_devices.h"
+#include "server/daemon/writable_directory.h"
 #include "server/space/family.h"
 #include "server/store/sqlite/check_store.h"
 
@@ -30,20 +24,6 @@ bool Report(std::ostream& report, absl::string_view part, const std::string& sum
   report << "\n";
   for (const std::string& mistake : mistakes) report << "  " << mistake << "\n";
   return mistakes.empty();
-}
-
-// Empty when a daemon could make the directory and write to it. Leaves nothing behind.
-std::string WhyNotMade(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path nearest = std::filesystem::absolute(path, error).lexically_normal();
-  while (!std::filesystem::exists(nearest, error) && nearest.has_relative_path()) nearest = nearest.parent_path();
-  std::string probe = (nearest / ".attune-check-XXXXXX").string();
-  if (mkdtemp(probe.data()) != nullptr) {
-    rmdir(probe.c_str());
-    return "";
-  }
-  return absl::StrCat("cannot make directory ", Quoted(path), ": nothing can be made in ", Quoted(nearest.string()),
-                      ", ", std::strerror(errno));
 }
 
 std::vector<std::string> MistakesInFlags(const Settings& settings, const ProbeForCheck& probe) {

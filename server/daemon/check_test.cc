@@ -94,7 +94,9 @@ TEST_F(CheckTest, NamesDirectoriesThatCannotBeMade) {
   families_.Write("file", "");
   settings_.data_dir = families_.root() + "/file/data";
   settings_.lock_dir = "/proc/attune/locks";
+  settings_.backup_dir = "/proc/attune/backup";
   EXPECT_FALSE(Passes());
+  EXPECT_THAT(report_, HasSubstr("  --backup_dir: cannot make directory '/proc/attune/backup': nothing can be made"));
   EXPECT_THAT(report_, HasSubstr("  --lock_dir: cannot make directory '/proc/attune/locks': nothing can be made in"));
   EXPECT_THAT(report_, HasSubstr("store      WRONG: " + settings_.data_dir + "\n  "));
 }

@@ -13,6 +13,7 @@
 #include "proto/attune/quote.h"
 #include "server/base/device_profile.h"
 #include "server/base/lock_directory.h"
+#include "server/daemon/writable_directory.h"
 #include "server/service/listen_address.h"
 
 namespace attune {
@@ -56,6 +57,14 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     if (!parsed.ok()) mistakes.Add("listen", ": ", parsed.status().message());
   }
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
+  if (!settings.backup_dir.empty()) {
+    if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
+      mistakes.Add("backup_dir", " is ", Quoted(settings.backup_dir),
+                   ", which is --data_dir as well; a backup must not be in the store");
+    } else if (const std::string why = WhyNotMade(settings.backup_dir); !why.empty()) {
+      mistakes.Add("backup_dir", ": ", why);
+    }
+  }
   for (const std::string& directory : settings.kernels_dir) {
     if (directory.empty()) mistakes.Add("kernels_dir", " has an empty name; give directories, comma-separated");
   }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden.h"
@@ -45,6 +46,28 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
                           "--trial_timeout is -3s; allowed are 100ms to 1h", "--job_age is 5m; allowed are 1h to inf",
                           "--emulate is 'l5'; allowed are a100, h100, h200, l4, rtx4090",
                           "--log_level is 'loud'; allowed are debug, info, warning, error"));
+}
+
+TEST(Settings, RefuseABackupDirectoryThatCannotBeMade) {
+  Settings settings = Good();
+  settings.backup_dir = ::testing::TempDir() + "/attune-backups";
+  EXPECT_THAT(MistakesIn(settings), IsEmpty()) << "it need not be there yet";
+  settings.backup_dir = "/proc/y";
+  EXPECT_THAT(
+      MistakesIn(settings),
+      ElementsAre(::testing::StartsWith("--backup_dir: cannot make directory '/proc/y': nothing can be made in")));
+}
+
+TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {
+  Settings settings = Good();
+  for (const char* same : {"data", "./data/", "data/../data/."}) {
+    settings.backup_dir = same;
+    EXPECT_THAT(MistakesIn(settings),
+                ElementsAre(absl::StrCat("--backup_dir is '", same,
+                                         "', which is --data_dir as well; a backup must not be in the store")));
+  }
+  settings.backup_dir = "data-backup";
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
 }
 
 TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
