@@ -65,7 +65,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, kMinCtas)
   }
 }
 
-#if SPLIT
 constexpr int kCombineWarps = 8;
 
 // A warp for each of `all_rows`. May start while the launch before it ends, and waits for that: PTX ISA,
@@ -87,4 +86,3 @@ extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
   CombineRow(partial_o, partial_ml, splits, number, all_rows, o + OutputOffset(item, query, t),
              lse == nullptr ? nullptr : lse + LogSumNumber(item, query, t), threadIdx.x % 32);
 }
-#endif
