@@ -97,7 +97,10 @@ def sweep(plan: Message | str | os.PathLike[str], *, request_id: str | None = No
 
 
 def plan_sweep(plan: Message | str | os.PathLike[str]) -> Plan[SweepPlan]:
-    """What `sweep` would do with the plan, and about how long it would take; starts nothing."""
+    """What `sweep` would do with the plan, and about how long it would take; starts nothing.
+
+    `plan` is as in `sweep`: a str is the plan's text, a file is given by its pathlib.Path.
+    """
     return SweepPlan.from_message((yield from call("PlanSweep", plan=sweep_plan(plan))))
 
 
