@@ -81,7 +81,7 @@ _HOMES = {
     "Variant": "attune.values",
     "Verdict": "attune.values",
 }
-_MODULES = ("aio", "api", "values")
+_MODULES = ("aio", "api", "flash_attn", "values")
 
 __all__ = [*_HOMES, *_MODULES]
 

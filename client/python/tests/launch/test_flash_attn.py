@@ -1,0 +1,340 @@
+"""attune.flash_attn: FlashAttention 2's functions, against attention computed with an explicit mask."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from typing import Any
+
+import pytest
+from fake_service import Service
+
+from attune.errors import InvalidArgument
+
+torch = pytest.importorskip("torch")
+
+from attune import flash_attn  # noqa: E402
+from attune.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache  # noqa: E402
+from attune.torch import replace_sdpa  # noqa: E402
+
+FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+
+
+def tensor(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def half(*shape: int) -> torch.Tensor:
+    return tensor(*shape, dtype=torch.float16)
+
+
+def ints(*values: object) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32)
+
+
+def bounds(lengths: list[int]) -> torch.Tensor:
+    return ints(0, *itertools.accumulate(lengths))
+
+
+def reference(
+    q: Any,
+    k: Any,
+    v: Any,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Any = None,
+    softmax_scale: float | None = None,
+) -> tuple[Any, Any]:
+    """Of one sequence, [length, heads, headdim], as FlashAttention's README defines it: out, and lse [heads, rows]."""
+    rows, heads, dim = q.shape
+    keys, group = k.shape[0], heads // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    logits = torch.einsum("rhd,khd->hrk", q, k) * (softmax_scale or 1 / math.sqrt(dim))
+    if softcap:
+        logits = softcap * torch.tanh(logits / softcap)
+    left, right = window_size
+    for i, j in itertools.product(range(rows), range(keys)):
+        at = i + keys - rows
+        if (causal and j > at) or (left >= 0 and j < at - left) or (right >= 0 and j > at + right):
+            logits[:, i, j] = -math.inf
+        elif alibi_slopes is not None:
+            logits[:, i, j] -= alibi_slopes * abs(at - j)
+    return torch.einsum("hrk,khd->rhd", logits.softmax(-1).nan_to_num(), v), logits.logsumexp(-1)
+
+
+def agree(out: Any, expected: Any) -> None:
+    torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-5)
+
+
+WINDOWS = [(-1, -1), (2, 0), (-1, 0), (0, 0), (2, -1), (-1, 1), (1, 2), (100, 100)]
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("lengths", [(5, 5), (3, 8), (8, 3), (1, 6)])
+@pytest.mark.parametrize("window_size", WINDOWS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_dense(lengths: tuple[int, int], window_size: tuple[int, int], causal: bool) -> None:
+    q, k, v = tensor(2, lengths[0], 4, 8), tensor(2, lengths[1], 2, 8, seed=2), tensor(2, lengths[1], 2, 8, seed=3)
+    out, lse, probabilities = flash_attn_func(q, k, v, causal=causal, window_size=window_size, return_attn_probs=True)
+    assert probabilities is None
+    assert out.is_contiguous()
+    for b in range(2):
+        expected, expected_lse = reference(q[b], k[b], v[b], causal, window_size)
+        agree(out[b], expected)
+        agree(lse[b], expected_lse)
+    agree(flash_attn_func(q, k, v, causal=causal, window_size=window_size), out)
+
+
+@FALLS_BACK
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"softcap": 2.0},
+        {"softmax_scale": 0.3},
+        {"causal": True, "softcap": 2.0, "softmax_scale": 0.3},
+        {"alibi_slopes": torch.tensor([0.1, 0.2, 0.3, 0.4])},
+        {"alibi_slopes": torch.tensor([0.1, 0.2, 0.3, 0.4]), "causal": True, "window_size": (2, -1), "softcap": 3.0},
+    ],
+)
+def test_dense_options(options: dict) -> None:
+    q, k, v = tensor(2, 4, 4, 8), tensor(2, 7, 2, 8, seed=2), tensor(2, 7, 2, 8, seed=3)
+    out = flash_attn_func(q, k, v, **options)
+    for b in range(2):
+        agree(out[b], reference(q[b], k[b], v[b], **options)[0])
+
+
+@FALLS_BACK
+def test_slopes_may_differ_by_sequence() -> None:
+    q, slopes = tensor(2, 4, 4, 8), tensor(2, 4).abs()
+    out = flash_attn_func(q, q, q, alibi_slopes=slopes)
+    for b in range(2):
+        agree(out[b], reference(q[b], q[b], q[b], alibi_slopes=slopes[b])[0])
+
+
+@FALLS_BACK
+def test_gradients_flow() -> None:
+    q = tensor(1, 4, 2, 8).requires_grad_()
+    flash_attn_func(q, q, q, causal=True).sum().backward()
+    assert q.grad is not None
+
+
+@FALLS_BACK
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"causal": True}, {"causal": True, "window_size": (2, 0)}, {"window_size": (1, 0), "softcap": 2.0}],
+)
+def test_varlen(options: dict) -> None:
+    of_q, of_k = [3, 0, 5], [6, 2, 5]
+    q, k, v = tensor(8, 4, 8), tensor(13, 2, 8, seed=2), tensor(13, 2, 8, seed=3)
+    out, lse, probabilities = flash_attn_varlen_func(
+        q, k, v, bounds(of_q), bounds(of_k), 5, 6, return_attn_probs=True, **options
+    )
+    assert probabilities is None
+    parts = zip(q.split(of_q), k.split(of_k), v.split(of_k), strict=True)
+    expected = [reference(*part, **options) for part in parts]
+    agree(out, torch.cat([one for one, _ in expected]))
+    agree(lse, torch.cat([one for _, one in expected], 1))
+    agree(flash_attn_varlen_func(q, k, v, bounds(of_q), bounds(of_k), 5, 6, **options), out)
+
+
+PAGES = (tensor(6, 4, 2, 8, seed=2), tensor(6, 4, 2, 8, seed=3))
+TABLE = ints([5, 0, 1], [2, 4, 3])
+
+
+def paged_keys(b: int, length: int) -> list[torch.Tensor]:
+    return [pages[TABLE[b].long()].flatten(0, 1)[:length] for pages in PAGES]
+
+
+@FALLS_BACK
+def test_varlen_with_pages() -> None:
+    of_q, of_k = [3, 2], [9, 5]
+    q = tensor(5, 4, 8)
+    out = flash_attn_varlen_func(q, *PAGES, bounds(of_q), bounds(of_k), 3, 9, causal=True, block_table=TABLE)
+    expected = [reference(part, *paged_keys(b, of_k[b]), True)[0] for b, part in enumerate(q.split(of_q))]
+    agree(out, torch.cat(expected))
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("length", [7, 32])
+@pytest.mark.parametrize("cache_seqlens", [None, 5, ints(7, 3)])
+def test_a_contiguous_cache(length: int, cache_seqlens: object) -> None:
+    q, k, v = tensor(2, 2, 4, 8), tensor(3, length, 2, 8, seed=2), tensor(3, length, 2, 8, seed=3)
+    out, lse = flash_attn_with_kvcache(q, k, v, cache_seqlens=cache_seqlens, causal=True, return_softmax_lse=True)
+    for b in range(2):
+        used = {None: length, 5: 5}.get(cache_seqlens) if not isinstance(cache_seqlens, torch.Tensor) else (7, 3)[b]
+        expected, expected_lse = reference(q[b], k[b, :used], v[b, :used], True)
+        agree(out[b], expected)
+        agree(lse[b], expected_lse)
+
+
+@FALLS_BACK
+def test_the_rows_of_a_cache_may_be_chosen() -> None:
+    q, k, v = tensor(2, 1, 4, 8), tensor(4, 32, 2, 8, seed=2), tensor(4, 32, 2, 8, seed=3)
+    out = flash_attn_with_kvcache(q, k, v, cache_seqlens=ints(9, 4), cache_batch_idx=ints(3, 1))
+    for b, (row, used) in enumerate([(3, 9), (1, 4)]):
+        agree(out[b], reference(q[b], k[row, :used], v[row, :used])[0])
+
+
+@FALLS_BACK
+def test_a_paged_cache() -> None:
+    q = tensor(2, 2, 4, 8)
+    options = {"causal": True, "window_size": (3, 0), "softcap": 2.0}
+    out = flash_attn_with_kvcache(q, *PAGES, cache_seqlens=ints(11, 6), block_table=TABLE, **options)
+    for b, used in enumerate((11, 6)):
+        agree(out[b], reference(q[b], *paged_keys(b, used), **options)[0])
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("kind", ["contiguous", "chosen", "paged"])
+def test_new_keys_are_written_behind_the_old_and_seen(kind: str) -> None:
+    q, new_k, new_v = tensor(2, 2, 4, 8), tensor(2, 2, 2, 8, seed=4), tensor(2, 2, 2, 8, seed=5)
+    before, lengths = (7, 3), ints(7, 3)
+    more: dict[str, Any] = {}
+    if kind == "paged":
+        k_cache, v_cache = (pages.clone() for pages in PAGES)
+        old = [paged_keys(b, before[b]) for b in range(2)]
+        more["block_table"] = TABLE
+    else:
+        k_cache, v_cache = tensor(3, 32, 2, 8, seed=2), tensor(3, 32, 2, 8, seed=3)
+        rows = (2, 0) if kind == "chosen" else (0, 1)
+        old = [[x[row, : before[b]].clone() for x in (k_cache, v_cache)] for b, row in enumerate(rows)]
+        if kind == "chosen":
+            more["cache_batch_idx"] = ints(*rows)
+    given = (q, k_cache, v_cache, new_k, new_v)
+    out = flash_attn_with_kvcache(*given, cache_seqlens=lengths, causal=True, **more)
+    assert lengths.tolist() == list(before)
+    for b in range(2):
+        keys, values = torch.cat([old[b][0], new_k[b]]), torch.cat([old[b][1], new_v[b]])
+        agree(out[b], reference(q[b], keys, values, True)[0])
+    if kind == "contiguous":
+        assert torch.equal(k_cache[1, 3:5], new_k[1])
+        assert torch.equal(v_cache[0, 7:9], new_v[0])
+
+
+@pytest.mark.filterwarnings("error::attune.torch.AttuneWarning")
+def test_kernels_are_launched_in_place(service: Service) -> None:
+    q, kv = half(2, 3, 4, 64), half(2, 8, 2, 64)
+    with replace_sdpa() as replaced:
+        out = flash_attn_func(q, kv, kv, causal=True, window_size=(4, -1))
+    assert service.launches[0][:4] == (q.data_ptr(), kv.data_ptr(), kv.data_ptr(), out.data_ptr())
+    flash_attn_func(q, kv, kv)
+    flash_attn_func(q, q, q, causal=True, window_size=(500, 0))
+    flash_attn_varlen_func(q[0], kv[0], kv[0], ints(0, 3), ints(0, 8), 3, 8, causal=True)
+    pages = half(6, 16, 2, 64)
+    cache = half(2, 512, 2, 64)
+    flash_attn_with_kvcache(q, pages, pages, cache_seqlens=ints(9, 5), block_table=TABLE, causal=True)
+    flash_attn_with_kvcache(q[:, :1], cache, cache, cache_seqlens=ints(9, 5))
+    assert service.problems == [
+        "b2.h4.kvh2.q3.kv8.d64.f16.window5.bshd",
+        "b2.h4.kvh2.q3.kv8.d64.f16.bshd",
+        "b2.h4.q3.d64.f16.causal.bshd",
+        "b1.h4.kvh2.q3.kv8.d64.f16.causal-br.varlen",
+        "b2.h4.kvh2.q3.kv48.d64.f16.causal-br.bshd.page16",
+        "b2.h4.kvh2.q1.kv512.d64.f16.page256",
+    ]
+    assert replaced.stats.launched == 1
+    assert len(service.launches) == 6
+
+
+@FALLS_BACK
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"alibi_slopes": torch.zeros(4)}, "attn_mask"),
+        ({"window_size": (1, 1)}, "attn_mask"),
+        ({"dropout_p": 0.5}, "dropout"),
+        ({"softmax_scale": 0.5}, "scale"),
+    ],
+)
+def test_what_no_kernel_computes_is_counted(service: Service, options: dict, reason: str) -> None:
+    q = half(1, 4, 4, 64)
+    with replace_sdpa() as replaced:
+        flash_attn_func(q, q, q, **options)
+    assert replaced.stats.fallbacks == {reason: 1}
+    assert service.problems == []
+
+
+DENSE = dict(zip("qkv", [tensor(2, 4, 4, 8)] * 3, strict=True))
+VARLEN = {
+    **dict(zip("qkv", [tensor(8, 4, 8)] * 3, strict=True)),
+    "cu_seqlens_q": ints(0, 8),
+    "cu_seqlens_k": ints(0, 8),
+    "max_seqlen_q": 8,
+    "max_seqlen_k": 8,
+}
+CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": tensor(2, 32, 4, 8), "cache_seqlens": 4}
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "changes", "message"),
+    [
+        (
+            flash_attn_func,
+            DENSE,
+            {"q": tensor(4, 4, 8)},
+            r"flash_attn_func: q has shape \(4, 4, 8\); it must be \[batch",
+        ),
+        (flash_attn_func, DENSE, {"k": None}, "flash_attn_func: k is of type NoneType; it must be a tensor"),
+        (flash_attn_func, DENSE, {"window_size": 5}, r"window_size is 5; it must be \(left, right\)"),
+        (flash_attn_func, DENSE, {"window_size": (-2, 0)}, r"window_size is \(-2, 0\); it must be"),
+        (flash_attn_func, DENSE, {"k": tensor(2, 4, 3, 8), "v": tensor(2, 4, 3, 8)}, "query has 4 heads and key 3"),
+        (flash_attn_func, DENSE, {"alibi_slopes": torch.zeros(3)}, r"alibi_slopes has shape \(3,\); it must be \(4,\)"),
+        (flash_attn_func, DENSE, {"softcap": -1.0}, "softcap is -1.0"),
+        (flash_attn_varlen_func, VARLEN, {"dropout_p": 0.1}, "dropout_p is 0.1; attune computes 0 only"),
+        (flash_attn_varlen_func, VARLEN, {"alibi_slopes": torch.zeros(4)}, "alibi_slopes is given"),
+        (flash_attn_varlen_func, VARLEN, {"window_size": (2, 2)}, r"window_size is \(2, 2\); attune computes"),
+        (flash_attn_varlen_func, VARLEN, {"cu_seqlens_k": ints(0, 4, 8)}, "cu_seqlens_k has shape"),
+        (flash_attn_with_kvcache, CACHE, {"rotary_cos": torch.zeros(1)}, "rotary_cos is given; attune computes None"),
+        (flash_attn_with_kvcache, CACHE, {"cache_leftpad": ints(0, 0)}, "cache_leftpad is given"),
+        (flash_attn_with_kvcache, CACHE, {"alibi_slopes": torch.zeros(4)}, "alibi_slopes is given"),
+        (flash_attn_with_kvcache, CACHE, {"window_size": (2, -1)}, r"window_size is \(2, -1\); attune computes"),
+        (flash_attn_with_kvcache, CACHE, {"k": tensor(2, 1, 4, 8)}, "v is None; k and v must both be given"),
+        (flash_attn_with_kvcache, CACHE, {"cache_seqlens": 33}, "cache_seqlens is 33; it must be int32"),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"cache_seqlens": None, "k": tensor(2, 1, 4, 8), "v": tensor(2, 1, 4, 8)},
+            "cache_seqlens is None; k and v need it",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"cache_batch_idx": ints(0, 1), "block_table": ints([0], [1])},
+            "cache_batch_idx and block_table are both given",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"k_cache": tensor(2, 4, 32, 8).transpose(1, 2)},
+            "k_cache is non-contiguous, with strides .*; it is not copied",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"q": tensor(3, 1, 4, 8)},
+            "batch is 3; attune computes at most batch_cache, 2",
+        ),
+        (flash_attn_with_kvcache, CACHE, {"cache_seqlens": torch.tensor([1, 2])}, "seqused_k has dtype torch.int64"),
+    ],
+)
+@FALLS_BACK
+def test_wrong_arguments_are_named(call: Any, given: dict, changes: dict, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        call(**{**given, **changes})
+
+
+def test_the_arguments_are_flash_attentions() -> None:
+    common = ["softmax_scale", "causal", "window_size", "softcap", "alibi_slopes"]
+    more = ["deterministic", "return_attn_probs"]
+    bounds = ["cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k"]
+    cache = ["rotary_cos", "rotary_sin", "cache_seqlens", "cache_batch_idx", "cache_leftpad", "block_table"]
+    assert {name: list(inspect.signature(getattr(flash_attn, name)).parameters) for name in flash_attn.__all__} == {
+        "flash_attn_func": ["q", "k", "v", "dropout_p", *common, *more],
+        "flash_attn_varlen_func": ["q", "k", "v", *bounds, "dropout_p", *common, *more, "block_table"],
+        "flash_attn_with_kvcache": [
+            *("q", "k_cache", "v_cache", "k", "v", *cache, *common[:4]),
+            *("rotary_interleaved", "alibi_slopes", "num_splits", "return_softmax_lse"),
+        ],
+    }
