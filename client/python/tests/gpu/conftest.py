@@ -16,8 +16,6 @@ from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, PAGED_PROBLEMS, PROBL
 import attune
 from attune import Answer, Client, Problem
 
-WAIT = 120.0  # seconds for an answer: these tests are about what the kernels compute
-
 
 def _has_gpu() -> bool:
     try:
@@ -65,7 +63,7 @@ def client_of_more(client: Client) -> Client:
 @pytest.fixture
 def service_of_more(client_of_more: Client) -> Iterator[Client]:
     """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems."""
-    attune.configure(client_of_more, wait=WAIT)
+    attune.configure(client_of_more)
     yield client_of_more
     attune.refresh()
 
@@ -79,7 +77,7 @@ def answer(client: Client) -> Callable[[str], Answer]:
 @pytest.fixture
 def service(client: Client) -> Iterator[Client]:
     """attune.attention asks this daemon."""
-    attune.configure(client, wait=WAIT)
+    attune.configure(client)
     yield client
     attune.refresh()
 

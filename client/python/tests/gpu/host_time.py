@@ -129,7 +129,7 @@ def main() -> None:
         "problems": {},
     }
     with attune.Client(arguments.server) as client:
-        attune.configure(client, device="cuda:0", wait=60.0)
+        attune.configure(client, device="cuda:0")
         for problem in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
             if arguments.trials > 0:
                 client.tune(problem, device="cuda:0", strategy="random", max_trials=arguments.trials, seed=1).result()

@@ -10,16 +10,9 @@ from attune.errors import AttuneError
 from attune.problem import Problem
 
 
-@dataclasses.dataclass(frozen=True)
-class FakeAnswer:
-    problem: Problem
-    artifact_sha256: str
-    recipe: str = "as always"
-
-
 @dataclasses.dataclass
 class FakeKernel:
-    answer: FakeAnswer
+    problem: Problem
     launches: list[tuple[int, ...]]
     device: int = -1  # what a CPU tensor's get_device() says
 
@@ -34,17 +27,16 @@ class Service:
         self.problems: list[str] = []
         self.launches: list[tuple[int, ...]] = []
         self.refuses_with: AttuneError | None = None
-        self.served = 1  # changes with what is served
-        self.artifact = "first"
+        self.devices_asked = 0
 
-    def load(self, answer: FakeAnswer, device: int) -> FakeKernel:
-        return FakeKernel(answer, self.launches)
+    def load(self, answer: str, device: int) -> FakeKernel:
+        return FakeKernel(Problem.parse(answer), self.launches)
 
-    def best(self, problem: Problem, **options: Any) -> FakeAnswer:
+    def best(self, problem: Problem, **options: Any) -> str:
         self.problems.append(str(problem))
         if self.refuses_with is not None:
             raise copy.copy(self.refuses_with)
-        return FakeAnswer(problem, self.artifact)
+        return str(problem)
 
 
 class Clock:
