@@ -207,7 +207,8 @@ TEST_F(CliTest, BackupSaysWhereItIsAndWhatItHolds) {
 
 TEST_F(CliTest, BackupListsThemAll) {
   EXPECT_EQ(Run({"backup", "--list"}), 0);
-  EXPECT_THAT(out, HasSubstr("backups/second"));
+  EXPECT_THAT(out, HasSubstr("backups/20261122T073015Z"));
+  EXPECT_THAT(err, HasSubstr("They are in /backups on the server's host."));
   EXPECT_THAT(out, HasSubstr("backups/first"));
   EXPECT_EQ(fake.calls("CreateBackup"), 0);
   EXPECT_EQ(Run({"backup", "--list", "--format=json"}), 0);
@@ -344,6 +345,7 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
                                                        {"sweep", file, "--dry-run"},
                                                        {"devices"},
                                                        {"families"},
+                                                       {"backup", "--list"},
                                                        {"baseline"},
                                                        {"families", "attention_wmma"}};
   for (const std::vector<std::string>& line : lines) {
@@ -358,7 +360,7 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
 
 TEST_F(CliTest, AWaitingJobSaysSoOnEightyColumns) {
   v1::Operation waiting;
-  waiting.set_name("operations/12");
+  waiting.set_name("operations/000660d3ff58db01");
   waiting.set_title("tune b1.h1.q205.d64.f16 on opencl:0");
   waiting.set_state(v1::Operation::STATE_RUNNING);
   waiting.mutable_progress()->set_phase(v1::OperationProgress::PHASE_TRIALS);
@@ -369,17 +371,18 @@ TEST_F(CliTest, AWaitingJobSaysSoOnEightyColumns) {
   terminal = true;
   width = 80;
   EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
-  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    waits for 7 "));
+  EXPECT_THAT(out, HasSubstr("operations/000660d3ff58db01  RUNNING    2 ahead "));
+  EXPECT_THAT(out, HasSubstr("  tune b1.h1.q205.d64.f16"));
   EXPECT_THAT(out, HasSubstr("2/2 trials")) << "of the one that has ended";
   waiting.mutable_progress()->set_queue_position(0);
   waiting.mutable_progress()->set_trials_total(56);
   fake.HasOperation(waiting);
   EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
-  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    0/56 trials"));
+  EXPECT_THAT(out, HasSubstr("operations/000660d3ff58db01  RUNNING    0/56 trials"));
   waiting.mutable_progress()->set_phase(v1::OperationProgress::PHASE_PLAY_OFF);
   fake.HasOperation(waiting);
   EXPECT_EQ(Run({"jobs", "--no-color"}), 0);
-  EXPECT_THAT(out, HasSubstr("operations/12  RUNNING    play-off"));
+  EXPECT_THAT(out, HasSubstr("operations/000660d3ff58db01  RUNNING    play-off"));
 }
 
 TEST_F(CliTest, ANearestAnswerHasNoTimeOfItsOwn) {

@@ -34,13 +34,14 @@ absl::StatusOr<ExitCode> Create(Session& session, Client& client, const std::str
 }
 
 absl::StatusOr<ExitCode> List(Session& session, Client& client) {
-  Table table({{"backup"},
+  Table table({{"backup", kName},
                {"made"},
                {"size", kNumber},
                {"trials", kNumber},
-               {"incumbents", kNumber},
-               {"artifacts", kNumber},
-               {"path", kFlexible}});
+               {"incumbents", kNumber, 1},
+               {"artifacts", kNumber, 2},
+               {"path", kFlexible, 3}});
+  std::string directory;  // of them all
   const absl::Status status = ForEach(
       client, &Client::ListBackups, &v1::ListBackupsResponse::backups, v1::ListBackupsRequest(), kAll,
       [&](const v1::Backup& backup) {
@@ -48,6 +49,7 @@ absl::StatusOr<ExitCode> List(Session& session, Client& client) {
           session.Emit(BackupJson(backup));
           return;
         }
+        directory = backup.path().substr(0, backup.path().rfind('/'));
         table.Row({backup.name(), LocalTime(backup.create_time()), Bytes(backup.bytes()), absl::StrCat(backup.trials()),
                    absl::StrCat(backup.incumbents()), absl::StrCat(backup.artifacts()), backup.path()});
       });
@@ -57,6 +59,7 @@ absl::StatusOr<ExitCode> List(Session& session, Client& client) {
     session.Note("No backups. To make one: attune backup");
   } else {
     session.Print(table);
+    session.Note(absl::StrCat("They are in ", directory, " on the server's host."));
   }
   return ExitCode::kOk;
 }

@@ -59,7 +59,7 @@ absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& argument
   if (!arguments.artifact.empty()) {
     return absl::InvalidArgumentError("--artifact names one file; it cannot go with several problems");
   }
-  Table table({{"problem", kName}, {"provenance"}, {"time us", kNumber}, {"variant", kFlexible}});
+  Table table({{"problem", kName}, {"provenance"}, {"time us", kNumber}, {"variant", kVariant}});
   const auto code = ForEachProblem(session, problems, [&](const Problem& problem) -> absl::StatusOr<ExitCode> {
     const auto answer = Ask(session, arguments, ToQuery(session, arguments, problem));
     if (!answer.ok()) return answer.status();

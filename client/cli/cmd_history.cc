@@ -37,7 +37,7 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
                {"policy", kText, 2},
                {"time us", kNumber},
                {"state"},
-               {"variant", kFlexible},
+               {"variant", kVariant},
                {"why", kWrapped}});
   std::set<std::pair<std::string, v1::Policy>> served;  // device classes and policies whose incumbent was seen
   const absl::Status status =

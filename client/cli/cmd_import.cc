@@ -29,7 +29,7 @@ void PrintAnswers(Session& session, const Snapshot& snapshot) {
                {"policy", kText, 1},
                {"provenance", kText, 3},
                {"time us", kNumber},
-               {"variant", kFlexible}});
+               {"variant", kVariant}});
   for (const SnapshotAnswer& entry : snapshot.answers()) {
     if (session.json()) {
       session.Emit(AnswerJson(*entry.answer, entry.request.policy()));

@@ -1,6 +1,5 @@
 // attune jobs: operations, newest first.
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -40,12 +39,12 @@ std::string DoneText(const v1::OperationProgress& progress) {
                                      : "";
 }
 
-// "3/5 problems", "play-off", "12/56 trials"; of one that waits the number of the one that goes first.
+// "3/5 problems", "play-off", "12/56 trials"; "2 ahead" of one that waits.
 std::string ProgressText(const v1::Operation& operation) {
   const v1::OperationProgress& progress = operation.progress();
   if (operation.done()) return DoneText(progress);
   if (progress.queue_position() > 0) {
-    return absl::StrCat("waits for ", absl::StripPrefix(progress.waits_for(), "operations/"));
+    return absl::StrCat(progress.queue_position(), " ahead");
   }
   const bool counts = progress.problems_total() > 0 || progress.phase() == v1::OperationProgress::PHASE_TRIALS;
   const std::string done = counts ? DoneText(progress) : "";

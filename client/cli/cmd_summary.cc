@@ -62,7 +62,7 @@ absl::StatusOr<ExitCode> RunSummary(Session& session) {
                {"policy", kText, 1},
                {"time us", kNumber},
                {"against baselines", kFlexible},
-               {"variant", kFlexible}});
+               {"variant", kVariant}});
   const absl::Status status = ForEach(
       **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
       [&](const v1::Incumbent& incumbent) {

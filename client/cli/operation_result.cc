@@ -88,7 +88,7 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                  {"after us", kNumber},
                  {"change", kNumber},
                  {"trials", kNumber, 2},
-                 {"variant", kFlexible, 1},
+                 {"variant", kVariant, 1},
                  {"detail", kFlexible}});
     for (const auto& row : report.rows()) {
       table.Row({row.problem(),

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kWidestBar = 40;
 constexpr size_t kNarrowestBar = 10;
-constexpr size_t kAroundBar = 3;  // its brackets and the space behind it
+constexpr size_t kLeastMessage = 12;  // columns that are worth showing
+constexpr size_t kAroundBar = 3;      // its brackets and the space behind it
 
 std::string Bar(double share, size_t width) {
   const auto filled = static_cast<size_t>(share * static_cast<double>(width));
@@ -95,7 +96,13 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
   const std::string what = Printable(operation.title().empty() ? operation.name() : operation.title());
   title.Add(width > phase.size() ? Clip(what, width - phase.size()) : what, Color::kBold).Add(phase, Color::kCyan);
   const std::string waits = WaitText(progress);
-  if (waits.empty() && !progress.message().empty()) title.Add(absl::StrCat("  ", progress.message()), Color::kDim);
+  if (waits.empty() && !progress.message().empty()) {
+    const std::string message = absl::StrCat("  ", Printable(progress.message()));
+    const size_t before = DisplayWidth(what) + phase.size();
+    if (width == 0 || before + kLeastMessage <= width) {
+      title.Add(width == 0 ? message : Clip(message, width - before), Color::kDim);
+    }
+  }
   lines.push_back(title.Render(width, colored));
   if (!waits.empty()) lines.push_back(StyledLine().Add(waits, Color::kYellow).Render(width, colored));
   if (IsSweep(progress)) {

@@ -55,6 +55,17 @@ TEST(RenderProgress, ShowsThePhaseBehindATitleThatIsTooLong) {
   EXPECT_EQ(RenderProgress(operation, 60, false)[0], "evaluate b2.h8.q512.d64.f16 on cuda:0: attention_...  trials");
 }
 
+TEST(RenderProgress, CutsTheMessageNotThePhase) {
+  v1::Operation operation = Running();
+  operation.set_title("evaluate b2.h8.q512.d64.f16 on cuda:0: attention_wmma:BLOCK_M=64,BLOCK_N=32,KV_SPLITS=4");
+  operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_PLAY_OFF);
+  operation.mutable_progress()->set_message("interleaved with the incumbent");
+  EXPECT_EQ(RenderProgress(operation, 60, false)[0], "evaluate b2.h8.q512.d64.f16 on cuda:0: attentio...  play-off");
+  operation.set_title("tune b2.h8.q512.d64.f16 on cuda:0");
+  EXPECT_EQ(RenderProgress(operation, 60, false)[0], "tune b2.h8.q512.d64.f16 on cuda:0  play-off  interleaved ...");
+  EXPECT_EQ(RenderProgress(operation, 50, false)[0], "tune b2.h8.q512.d64.f16 on cuda:0  play-off");
+}
+
 TEST(RenderProgress, HasEveryFigureOnEightyColumns) {
   v1::Operation operation = Running();
   operation.mutable_progress()->set_compiles_done(40);

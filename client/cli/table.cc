@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cli/what_differs.h"
 
 namespace attune::cli {
 namespace {
@@ -41,7 +42,7 @@ std::vector<Table::Shown> Table::Choose(size_t width) const {
     auto spare = shown.end();
     for (auto it = shown.begin(); it != shown.end(); ++it) {
       const Column& column = columns_[it->column];
-      const bool gives_way = column.kind == kFlexible || column.kind == kWrapped;
+      const bool gives_way = column.kind == kFlexible || column.kind == kWrapped || column.kind == kVariant;
       least += (gives_way ? std::min(it->width, kGoodFlexible) : it->width) + (it == shown.begin() ? 0 : kGap);
       if (column.spare > 0 && (spare == shown.end() || column.spare > columns_[spare->column].spare)) spare = it;
     }
@@ -71,14 +72,39 @@ void Table::Shrink(std::vector<Shown>& shown, size_t width, const std::vector<Co
 std::vector<Table::Shown> Table::Layout(size_t width) const {
   std::vector<Shown> shown = Choose(width);
   if (width > 0) {
-    Shrink(shown, width, {kFlexible, kWrapped}, kLeastFlexible);
+    Shrink(shown, width, {kFlexible, kWrapped, kVariant}, kLeastFlexible);
     Shrink(shown, width, {kName}, kLeastName);
   }
   return shown;
 }
 
+bool Table::ClipsVariants(const std::vector<Shown>& shown) const {
+  return std::any_of(shown.begin(), shown.end(), [this](const Shown& column) {
+    return columns_[column.column].kind == kVariant && std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) {
+             return DisplayWidth(row[column.column].text) > column.width;
+           });
+  });
+}
+
+Table Table::WithShortVariants() const {
+  std::vector<Column> columns = columns_;
+  std::vector<std::vector<Cell>> rows = rows_;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].kind != kVariant) continue;
+    columns[i].kind = kFlexible;
+    std::vector<std::string> variants;
+    for (const auto& row : rows) variants.push_back(row[i].text);
+    variants = WhatDiffers(variants);
+    for (size_t j = 0; j < rows.size(); ++j) rows[j][i].text = variants[j];
+  }
+  Table table(std::move(columns));
+  table.rows_ = std::move(rows);
+  return table;
+}
+
 std::string Table::Render(size_t width, bool colored) const {
   const std::vector<Shown> shown = Layout(width);
+  if (ClipsVariants(shown)) return WithShortVariants().Render(width, colored);
   std::string text;
   const auto add_line = [&](const std::vector<Cell>& cells) {
     std::string line;

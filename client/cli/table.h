@@ -23,8 +23,9 @@ struct Cell {
 
 struct Column {
   // Where a line would be too long, kFlexible is clipped and kWrapped, the last column, goes on in further lines.
-  // kName, which tells rows apart, is clipped only where that is not enough.
-  enum class Kind { kText, kNumber, kFlexible, kWrapped, kName };
+  // kName, which tells rows apart, is clipped only where that is not enough. kVariant is kFlexible, but what all rows
+  // have in common goes before anything is clipped.
+  enum class Kind { kText, kNumber, kFlexible, kWrapped, kName, kVariant };
 
   std::string header;
   Kind kind = Kind::kText;
@@ -36,6 +37,7 @@ constexpr Column::Kind kNumber = Column::Kind::kNumber;
 constexpr Column::Kind kFlexible = Column::Kind::kFlexible;
 constexpr Column::Kind kWrapped = Column::Kind::kWrapped;
 constexpr Column::Kind kName = Column::Kind::kName;
+constexpr Column::Kind kVariant = Column::Kind::kVariant;
 
 class Table {
  public:
@@ -55,6 +57,10 @@ class Table {
     size_t width;
   };
   std::vector<Shown> Layout(size_t width) const;
+  // Whether a variant has less room than it needs.
+  bool ClipsVariants(const std::vector<Shown>& shown) const;
+  // With of each variant only what tells it from the others, in columns that are no longer kVariant.
+  Table WithShortVariants() const;
   // Narrows the widest of `kinds` first, so that two of them end about equal, until lines have at most `width` columns
   // or each has `least`.
   void Shrink(std::vector<Shown>& shown, size_t width, const std::vector<Column::Kind>& kinds, size_t least) const;

@@ -62,6 +62,17 @@ TEST(Table, LeavesOutWhatCanBeSparedWhereThereIsNoRoom) {
   EXPECT_EQ(table.Render(0, false), table.Render(200, false));
 }
 
+TEST(Table, ShowsOfVariantsWhatDiffersWhereTheyHaveNoRoom) {
+  Table table({{"us", kNumber}, {"variant", kVariant}});
+  table.Row({"1.50", "attention_simt:BLOCK_M=64,VEC=4,UNROLL=1"});
+  table.Row({"2.50", "attention_simt:BLOCK_M=64,VEC=4,UNROLL=2"});
+  EXPECT_EQ(table.Render(30, false),
+            "  us  variant\n"
+            "1.50  ...UNROLL=1\n"
+            "2.50  ...UNROLL=2\n");
+  EXPECT_EQ(table.Render(46, false), table.Render(0, false)) << "there is room";
+}
+
 TEST(Table, WrapsTheLastColumnAtItsSpaces) {
   Table table({{""}, {"", kWrapped}});
   table.Row({"time", "41.20 us, 95% interval 41.00..41.50"});

@@ -14,7 +14,7 @@ Table TrialTable(TrialsOf whose) {
   for (const Column& column :
        {Column{"ctas", kNumber, 4}, Column{"SMs", kNumber, 8}, Column{"waves", kNumber, 3}, Column{"occup", kNumber, 2},
         Column{"regs", kNumber, 5}, Column{"spill B", kNumber, 7}, Column{"shared B", kNumber, 6},
-        Column{"max error", kNumber, 1}, Column{"variant", kFlexible}}) {
+        Column{"max error", kNumber, 1}, Column{"variant", kVariant}}) {
     columns.push_back(column);
   }
   return Table(std::move(columns));

@@ -375,7 +375,7 @@ grpc::Status FakeAttune::CreateBackup(grpc::ServerContext*, const v1::CreateBack
 grpc::Status FakeAttune::ListBackups(grpc::ServerContext*, const v1::ListBackupsRequest* request,
                                      v1::ListBackupsResponse* response) {
   if (grpc::Status status = Enter("ListBackups"); !status.ok()) return status;
-  *response->add_backups() = BackupOf(request->page_token().empty() ? "second" : "first");
+  *response->add_backups() = BackupOf(request->page_token().empty() ? "20261122T073015Z" : "first");
   if (request->page_token().empty()) response->set_next_page_token("2");
   return grpc::Status::OK;
 }
