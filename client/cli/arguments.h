@@ -44,9 +44,13 @@ inline CLI::Option* AddRepeatable(CLI::App& app, const std::string& name, std::v
   return app.add_option(name, *values, description + "; may be given again")->allow_extra_args(false);
 }
 
-inline CLI::Option* AddCount(CLI::App& app, const std::string& name, int64_t* count, const std::string& description) {
+// Count is int64_t or uint64_t.
+template <typename Count>
+CLI::Option* AddCount(CLI::App& app, const std::string& name, Count* count, const std::string& description) {
   return app.add_option(name, *count, description)->check([](const std::string& text) {
-    return text.find('-') == std::string::npos ? "" : "is " + text + "; allowed are integers >= 0";
+    Count value = 0;
+    const bool allowed = absl::SimpleAtoi(text, &value) && text.find('-') == std::string::npos;
+    return allowed ? "" : "is " + text + "; allowed are integers >= 0";
   });
 }
 

@@ -189,6 +189,41 @@ TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed are exhaustive, random (see attune tune --help)\n");
 }
 
+TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
+  for (const std::string option : {"--max-trials", "--seed"}) {
+    for (const char* wrong : {"-1", "x", "1.5", "99999999999999999999"}) {
+      EXPECT_EQ(Run({"tune", problem, option, wrong}), 2);
+      EXPECT_EQ(err, absl::StrCat("attune: ", option, " is ", wrong,
+                                  "; allowed are integers >= 0 (see attune tune --help)\n"));
+    }
+  }
+  EXPECT_EQ(Run({"tune", problem, "--detach", "--seed", "18446744073709551615"}), 0);
+  EXPECT_EQ(fake.last_tune().strategy().seed(), 18446744073709551615u);
+}
+
+TEST_F(CliTest, ADurationNeedsItsUnit) {
+  EXPECT_EQ(Run({"tune", problem, "--max-time", "5"}), 2);
+  EXPECT_THAT(err, StartsWith("attune: --max-time is '5'; allowed are durations above 0 with their unit, as 30s"));
+  EXPECT_EQ(Run({"devices", "--timeout", "3"}), 2);
+  EXPECT_THAT(err, StartsWith("attune: --timeout is '3'; "));
+}
+
+TEST_F(CliTest, AFilterThatNamesNothingIsNotFound) {
+  EXPECT_EQ(Run({"trials", "--family", "nope"}), 3);
+  EXPECT_EQ(err, "attune: no family 'nope'; there are attention_wmma\n");
+  EXPECT_EQ(Run({"trials", "--family", "attention_simt"}), 0) << "its sources are gone, its trials are not";
+  EXPECT_EQ(Run({"trials", "--job", "foo"}), 3);
+  EXPECT_THAT(err, StartsWith("attune: operations/foo is not known"));
+  EXPECT_EQ(Run({"retry", "--verdict", "TIMEOUT", "--family", "nope"}), 3);
+  EXPECT_EQ(Run({"retry", "--verdict", "TIMEOUT", "--family", "attention_wmma"}), 0);
+}
+
+TEST_F(CliTest, ABackupsNameIsNotEmpty) {
+  EXPECT_EQ(Run({"backup", ""}), 2);
+  EXPECT_EQ(err, "attune: name is empty; give a name or none (see attune backup --help)\n");
+  EXPECT_EQ(fake.calls("CreateBackup"), 0);
+}
+
 TEST_F(CliTest, RollbackGoesToANamedIncumbent) {
   EXPECT_EQ(Run({"rollback", problem, "--to", "3"}), 0);
   EXPECT_EQ(fake.last_roll_back().to(), "incumbents/3");

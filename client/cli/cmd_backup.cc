@@ -74,7 +74,10 @@ absl::StatusOr<ExitCode> Run(Session& session, const Arguments& arguments) {
 
 Action AddBackup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::Option* id = app.add_option("name", arguments->id, "What to name it; default the time");
+  CLI::Option* id =
+      app.add_option("name", arguments->id, "What to name it; default the time")->check([](const std::string& name) {
+        return name.empty() ? "is empty; give a name or none" : "";
+      });
   app.add_flag("--list", arguments->list, "List the backups there are")->excludes(id);
   return [arguments](Session& session) { return Run(session, *arguments); };
 }

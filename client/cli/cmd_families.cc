@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 
@@ -34,16 +35,12 @@ void PrintOne(Session& session, const v1::KernelFamily& family) {
 absl::StatusOr<ExitCode> RunFamilies(Session& session, const std::string& name) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
+  if (absl::Status known = CheckFamily(**client, name); !known.ok()) return known;
   const auto response = (*client)->ListKernelFamilies();
   if (!response.ok()) return response.status();
   std::vector<v1::KernelFamily> families;
-  std::vector<std::string> names;
   for (const v1::KernelFamily& family : response->families()) {
-    names.push_back(family.name());
     if (name.empty() || family.name() == name) families.push_back(family);
-  }
-  if (!name.empty() && families.empty()) {
-    return absl::NotFoundError(absl::StrCat("no family '", name, "'; there are ", absl::StrJoin(names, ", ")));
   }
   if (session.json()) {
     for (const v1::KernelFamily& family : families) session.Emit(FamilyJson(family));

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
@@ -48,6 +49,9 @@ absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& argume
   if (!client.ok()) return client.status();
   const auto retried = (*client)->RetryTrials(request);
   if (!retried.ok()) return retried.status();
+  if (retried->trials() == 0) {
+    if (absl::Status known = CheckFamily(**client, arguments.family); !known.ok()) return known;
+  }
   if (session.json()) {
     session.Emit(RetryJson(*retried));
     return ExitCode::kOk;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/problems.h"
@@ -72,6 +73,10 @@ absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& argu
                                         }
                                       });
   if (!status.ok()) return status;
+  if (count == 0) {
+    if (absl::Status known = CheckFamily(**client, arguments.family); !known.ok()) return known;
+    if (absl::Status known = CheckOperation(**client, request->filter().job()); !known.ok()) return known;
+  }
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
     session.Note("No trials match.");

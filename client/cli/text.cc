@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -124,12 +123,10 @@ std::string VariantText(const v1::Variant& variant) {
 
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::string_view text) {
   absl::Duration duration;
-  double seconds = 0;
-  const bool read = absl::SimpleAtod(text, &seconds) ? (duration = absl::Seconds(seconds), true)
-                                                     : absl::ParseDuration(std::string(text), &duration);
-  if (read && duration > absl::ZeroDuration() && duration < absl::InfiniteDuration()) return duration;
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, " is ", Quoted(text), "; allowed are durations above 0, as 30s, 2m or 1h30m"));
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() && duration < absl::InfiniteDuration())
+    return duration;
+  return absl::InvalidArgumentError(absl::StrCat(
+      option, " is ", Quoted(text), "; allowed are durations above 0 with their unit, as 30s, 2m or 1h30m"));
 }
 
 v1::Policy ParsePolicy(absl::string_view text) { return text == "cold" ? v1::POLICY_COLD : v1::POLICY_HOT; }

@@ -42,7 +42,7 @@ std::string Word(v1::EvaluateResult::Decision decision);
 // "attention_wmma:BLOCK_M=64,..."; made from the parameters when the server sent no text.
 std::string VariantText(const v1::Variant& variant);
 
-// "30", "30s", "2m", "1h30m". InvalidArgument names `option`.
+// "30s", "2m", "1h30m"; a unit is needed. InvalidArgument names `option`.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::string_view text);
 // "hot" or "cold".
 v1::Policy ParsePolicy(absl::string_view text);

@@ -41,9 +41,9 @@ TEST(Text, EnumsHaveTheirWords) {
   EXPECT_EQ(Word(v1::SweepReport::OUTCOME_SLOWER), "SLOWER");
 }
 
-TEST(ParseDuration, ReadsSecondsAndUnits) {
-  EXPECT_EQ(*ParseDuration("--timeout", "30"), absl::Seconds(30));
-  EXPECT_EQ(*ParseDuration("--timeout", "0.5"), absl::Milliseconds(500));
+TEST(ParseDuration, ReadsNumbersWithUnits) {
+  EXPECT_EQ(*ParseDuration("--timeout", "30s"), absl::Seconds(30));
+  EXPECT_EQ(*ParseDuration("--timeout", "0.5s"), absl::Milliseconds(500));
   EXPECT_EQ(*ParseDuration("--timeout", "1h30m"), absl::Minutes(90));
   EXPECT_EQ(FromProto(ToProto(absl::Milliseconds(2500))), absl::Milliseconds(2500));
 }

@@ -311,6 +311,11 @@ grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRe
   if (grpc::Status status = Enter("ListTrials"); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   last_list_trials_ = *request;
+  const v1::TrialFilter& filter = request->filter();
+  if (!filter.family().empty() && filter.family() != "attention_wmma" && filter.family() != "attention_simt") {
+    return grpc::Status::OK;
+  }
+  if (!filter.job().empty() && filter.job() != "operations/7") return grpc::Status::OK;
   *response->add_trials() = CannedTrial(request->page_token().empty() ? 1 : 2);
   if (request->page_token().empty()) response->set_next_page_token("2");
   return grpc::Status::OK;

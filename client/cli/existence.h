@@ -1,0 +1,21 @@
+// Why a list is empty: nothing matches, or what it was asked for does not exist.
+#ifndef ATTUNE_CLIENT_CLI_EXISTENCE_H_
+#define ATTUNE_CLIENT_CLI_EXISTENCE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cpp/client.h"
+
+namespace attune::cli {
+
+// NotFound names the families there are. An empty name, for any family, is OK. Trials of families that were removed
+// are still listed: so this is for lists that are empty.
+absl::Status CheckFamily(Client& client, const std::string& name);
+
+// `operation` is "operations/7"; empty is OK.
+absl::Status CheckOperation(Client& client, const std::string& operation);
+
+}  // namespace attune::cli
+
+#endif  // ATTUNE_CLIENT_CLI_EXISTENCE_H_
