@@ -263,9 +263,12 @@ TEST_F(CliTest, HistorySaysWhichOneIsServed) {
 }
 
 TEST_F(CliTest, ServeUnpins) {
+  fake.Pins();
   EXPECT_EQ(Run({"serve", problem, "--unpin"}), 0);
   EXPECT_EQ(fake.calls("Unpin"), 1);
   EXPECT_THAT(out, StartsWith("unpinned: attention_wmma"));
+  EXPECT_EQ(Run({"serve", problem, "--unpin"}), 0);
+  EXPECT_THAT(out, StartsWith("was not pinned: attention_wmma"));
   EXPECT_EQ(Run({"serve", problem, "--unpin", "--format=json"}), 0);
   EXPECT_EQ(JsonLines()[0]["pinned"], false);
   EXPECT_EQ(Run({"serve", problem}), 2);
@@ -436,6 +439,10 @@ TEST_F(CliTest, ExplainSaysWhichTimeItExplains) {
   fake.Answers(v1::PROVENANCE_EXACT, "", 56.5);
   EXPECT_EQ(Run({"explain", problem}), 0);
   EXPECT_THAT(out, HasSubstr("the trial's own time, not the 56.50 us of the play-off"));
+  terminal = true;
+  width = 60;
+  EXPECT_EQ(Run({"explain", problem, "--no-color"}), 0);
+  EXPECT_THAT(out, HasSubstr("explained  the trial's own time, not the 56.50 us of the\n           play-off"));
 }
 
 TEST_F(CliTest, AnInfeasibleProblemsTuningIsNotFound) {

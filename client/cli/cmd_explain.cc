@@ -44,17 +44,18 @@ std::optional<v1::Timing> PlayOffTiming(Client& client, const v1::ExplainRequest
 
 void PrintExplanation(Session& session, const v1::ExplainResponse& explanation,
                       const std::optional<v1::Timing>& play_off) {
-  session.Print(TrialFields(explanation.trial(), explanation.trial().finish_time()));
+  Table fields = TrialFields(explanation.trial(), explanation.trial().finish_time());
   if (play_off.has_value()) {
-    session.Print(absl::StrCat("explained    the trial's own time, not the ", Micros(play_off->median_us()),
-                               " us of the play-off it is served with"));
+    fields.Row({"explained", absl::StrCat("the trial's own time, not the ", Micros(play_off->median_us()),
+                                          " us of the play-off it is served with")});
   }
-  std::string needs =
-      absl::StrFormat("needs        %.3g GFLOP and %.3g MB", explanation.flops() / 1e9, explanation.bytes() / 1e6);
+  std::string needs = absl::StrFormat("%.3g GFLOP and %.3g MB", explanation.flops() / 1e9, explanation.bytes() / 1e6);
   if (explanation.tflops() > 0) {
     absl::StrAppendFormat(&needs, "; reaches %s and %.3g GB/s", Tflops(explanation.tflops()), explanation.gbs());
   }
-  session.Print(absl::StrCat(needs, "\n"));
+  fields.Row({"needs", needs});
+  session.Print(fields);
+  session.Print("");
   int number = 0;
   for (const auto& finding : explanation.findings()) {
     StyledLine line;

@@ -72,7 +72,7 @@ absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& argume
 Action AddRetry(CLI::App& app) {
   auto arguments = std::make_shared<RetryArguments>();
   AddRepeatable(app, "--verdict", &arguments->verdicts,
-                "Retry trials with this verdict: CRASHED, TIMEOUT, WRONG_RESULT, ...; may be repeated")
+                "Retry trials with this verdict: CRASHED, TIMEOUT, WRONG_RESULT, ...")
       ->required();
   app.add_option("--problem", arguments->problem, "Only this problem's");
   app.add_option("--family", arguments->family, "Only this family's");

@@ -22,13 +22,19 @@ absl::StatusOr<ExitCode> Unpin(Session& session, Client& client, const Problem& 
   *request.mutable_problem() = attune::ToProto(problem);
   request.set_device_id(session.options().device);
   request.set_policy(session.policy());
+  BestQuery query;
+  query.problem = problem;
+  query.device_id = request.device_id();
+  query.policy = request.policy();
+  const auto before = client.GetBest(query);
+  const bool was_pinned = !before.ok() || (*before)->pinned();
   const auto served = client.Unpin(request);
   if (!served.ok()) return served.status();
   if (session.json()) {
     session.Emit(IncumbentJson(*served));
   } else {
-    session.Print(
-        absl::StrCat("unpinned: ", VariantText(served->trial().variant()), " is served until a faster one is found"));
+    session.Print(absl::StrCat(was_pinned ? "unpinned: " : "was not pinned: ", VariantText(served->trial().variant()),
+                               " is served until a faster one is found"));
   }
   return ExitCode::kOk;
 }

@@ -140,6 +140,7 @@ TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
   fake.EndsWith(attune::testing::EndedSweep(true));
   EXPECT_EQ(Run(line), 5);
   EXPECT_THAT(out, HasSubstr("SLOWER"));
+  EXPECT_THAT(out, HasSubstr(" +21.4 % ")) << "of the time, as in Markdown";
   EXPECT_EQ(*ReadFile(folder + "/r.md"), "# nightly\n");
   EXPECT_EQ(Json::parse(*ReadFile(folder + "/r.json"))["regression"], true);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
@@ -74,8 +75,11 @@ int64_t CountOf(v1::SweepReport::Outcome outcome, const v1::SweepReport& report)
                        [outcome](const auto& row) { return row.outcome() == outcome; });
 }
 
+// As the report in Markdown has it.
 std::string Change(const v1::SweepReport::Row& row) {
-  return row.before_us() > 0 && row.after_us() > 0 ? Speedup(row.before_us() / row.after_us()) : "";
+  return row.before_us() > 0 && row.after_us() > 0
+             ? absl::StrFormat("%+.1f %%", (row.after_us() / row.before_us() - 1) * 100)
+             : "";
 }
 
 ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {

@@ -119,6 +119,10 @@ void FakeAttune::Answers(v1::Provenance provenance, const std::string& detail, d
   provenance_detail_ = detail;
   median_us_ = median_us;
 }
+void FakeAttune::Pins() {
+  const std::lock_guard lock(mutex_);
+  pinned_ = true;
+}
 void FakeAttune::BreakWatches(int streams) {
   const std::lock_guard lock(mutex_);
   broken_watches_ = streams;
@@ -163,6 +167,7 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
     const std::lock_guard lock(mutex_);
     response->set_provenance(provenance_);
     response->set_provenance_detail(provenance_detail_);
+    response->set_pinned(pinned_);
     if (median_us_ > 0) response->mutable_timing()->set_median_us(median_us_);
   }
   *response->mutable_geometry() = trial.geometry();
@@ -361,6 +366,8 @@ grpc::Status FakeAttune::RollBack(grpc::ServerContext*, const v1::RollBackReques
 }
 grpc::Status FakeAttune::Unpin(grpc::ServerContext*, const v1::UnpinRequest*, v1::Incumbent* incumbent) {
   if (grpc::Status status = Enter("Unpin"); !status.ok()) return status;
+  const std::lock_guard lock(mutex_);
+  pinned_ = false;
   *incumbent = TheIncumbent();
   return grpc::Status::OK;
 }

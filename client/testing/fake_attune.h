@@ -43,6 +43,8 @@ class FakeAttune : public v1::AttuneService::Service {
   void HasOperation(v1::Operation operation);
   // Of GetBest from now on; `median_us` 0: the canned trial's.
   void Answers(v1::Provenance provenance, const std::string& detail, double median_us = 0);
+  // Answers are of a pinned variant, until Unpin.
+  void Pins();
   // The next watch streams break with UNAVAILABLE after their first message.
   void BreakWatches(int streams);
   // Watches send the running state, call `on_watch` and then wait until the operation is cancelled or the call is.
@@ -100,6 +102,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::Provenance provenance_ = v1::PROVENANCE_EXACT;
   std::string provenance_detail_;
   double median_us_ = 0;  // 0: the canned trial's
+  bool pinned_ = false;
   int broken_watches_ = 0;
   std::function<void()> on_watch_;
 };
