@@ -314,6 +314,13 @@ TEST_F(CliTest, CancelAllCancelsWhatIsActive) {
   EXPECT_EQ(Run({"cancel", "7", "--problem", problem}), 2);
 }
 
+TEST_F(CliTest, WhatGoesOnToTheEndOfItsTrialIsCancelling) {
+  EXPECT_EQ(Run({"tune", problem, "--detach"}), 0);
+  fake.CancelsLater();
+  EXPECT_EQ(Run({"cancel", "7"}), 0);
+  EXPECT_EQ(out, "operations/7 cancelling\n");
+}
+
 TEST_F(CliTest, JobsAsksForOneProblem) {
   EXPECT_EQ(Run({"jobs", "--problem", problem}), 0);
   EXPECT_EQ(fake.last_list_operations().problem(), problem);

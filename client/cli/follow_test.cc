@@ -38,6 +38,17 @@ TEST_F(FollowTest, TuneShowsItsWinnerAndWhy) {
   EXPECT_EQ(request.policy(), v1::POLICY_HOT);
 }
 
+TEST_F(FollowTest, ATimeThatDidNotSettleSaysSo) {
+  v1::Operation tuning = attune::testing::SucceededTuning();
+  fake.EndsWith(tuning);
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("not settled")));
+  tuning.mutable_tune()->mutable_winner()->mutable_timing()->set_settled(false);
+  fake.EndsWith(tuning);
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("not settled: interval wider than 1 %"));
+}
+
 TEST_F(FollowTest, JsonIsProgressLinesThenTheResult) {
   fake.EndsWith(attune::testing::SucceededTuning());
   EXPECT_EQ(Run({"tune", problem, "--format=json"}), 0);

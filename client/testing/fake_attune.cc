@@ -113,6 +113,10 @@ void FakeAttune::HasOperation(v1::Operation operation) {
   const std::lock_guard lock(mutex_);
   operation_ = std::move(operation);
 }
+void FakeAttune::CancelsLater() {
+  const std::lock_guard lock(mutex_);
+  cancels_later_ = true;
+}
 void FakeAttune::Answers(v1::Provenance provenance, const std::string& detail, double median_us) {
   const std::lock_guard lock(mutex_);
   provenance_ = provenance;
@@ -296,6 +300,8 @@ grpc::Status FakeAttune::CancelOperation(grpc::ServerContext*, const v1::CancelO
   if (grpc::Status status = Enter("CancelOperation"); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   if (operation_.name() != request->name()) return NotFound(request->name());
+  *operation = operation_;
+  if (cancels_later_) return grpc::Status::OK;
   operation_.set_state(v1::Operation::STATE_CANCELLED);
   operation_.set_done(true);
   changed_.notify_all();

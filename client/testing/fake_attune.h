@@ -41,6 +41,8 @@ class FakeAttune : public v1::AttuneService::Service {
   void EndsWith(v1::Operation done);
   // The one operation there is, beside the tuning that has ended.
   void HasOperation(v1::Operation operation);
+  // From now on an operation that is cancelled is still running in the answer, as one in the middle of a trial is.
+  void CancelsLater();
   // Of GetBest from now on; `median_us` 0: the canned trial's.
   void Answers(v1::Provenance provenance, const std::string& detail, double median_us = 0);
   // Answers are of a pinned variant, until Unpin.
@@ -99,6 +101,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::Operation operation_;          // the one there is
   std::condition_variable changed_;  // of operation_
   v1::Operation ends_with_;
+  bool cancels_later_ = false;
   v1::Provenance provenance_ = v1::PROVENANCE_EXACT;
   std::string provenance_detail_;
   double median_us_ = 0;  // 0: the canned trial's
