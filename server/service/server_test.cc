@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
@@ -71,7 +73,10 @@ class EchoResults : public catalog::Results {
     return response;
   }
   uint64_t version() const override { return 0; }
-  absl::StatusOr<std::optional<v1::Incumbent>> Served(const catalog::ResultKey&) override { return std::nullopt; }
+  absl::StatusOr<std::optional<v1::Incumbent>> Served(const catalog::ResultKey&) override {
+    if (on_served) on_served();
+    return std::nullopt;
+  }
   absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>&) override {
     return next;
   }
@@ -86,6 +91,7 @@ class EchoResults : public catalog::Results {
   void TrialsAdded(const catalog::ResultKey&) override {}
 
   std::atomic<int> asked{0};
+  std::function<void()> on_served;  // called by each Served; set before the first
 
  private:
   static v1::Incumbent Of(const catalog::ResultKey& key) {
@@ -161,6 +167,39 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   ASSERT_TRUE(stub_->RetryTrials(&retrying, retry, &retried).ok());
   ASSERT_EQ(retried.problems_size(), 1);
   EXPECT_EQ(retried.problems(0), "b1.h1.q8.d64.f16");
+}
+
+TEST_F(ServerTest, APlanEndsWhenItsCallerGoes) {
+  constexpr int kProblems = 10'000;
+  v1::SweepRequest request;
+  v1::SweepProduct& product = *request.mutable_plan()->add_shapes()->mutable_product();
+  for (int batch = 1; batch <= kProblems; ++batch) product.add_batch(batch);
+  product.add_heads_q(1);
+  product.add_seq_q(8);
+  product.add_head_dim(64);
+  std::atomic<int> planned = 0;
+  absl::Notification begun;
+  absl::Notification gone;
+  results_.on_served = [&] {
+    if (++planned == 1) begun.Notify();
+    gone.WaitForNotification();
+    absl::SleepFor(absl::Milliseconds(1));  // the server hears of it while there is much left to plan
+  };
+  grpc::ClientContext planning;
+  std::thread caller([&] {
+    v1::PlanSweepResponse plan;
+    EXPECT_EQ(stub_->PlanSweep(&planning, request, &plan).error_code(), grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(begun.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  planning.TryCancel();
+  caller.join();
+  gone.Notify();
+  v1::RetryTrialsRequest next;  // runs on the thread of plans, behind it
+  next.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
+  grpc::ClientContext retrying;
+  v1::RetryTrialsResponse retried;
+  EXPECT_TRUE(stub_->RetryTrials(&retrying, next, &retried).ok());
+  EXPECT_LT(planned, kProblems);
 }
 
 TEST_F(ServerTest, RollsBackAndUnpinsWhatTheNormalisedRequestNames) {
