@@ -12,6 +12,7 @@ TEST(EndingSignalsDeathTest, OneIsWaitedForByName) {
   for (const int sent : {SIGTERM, SIGINT, SIGHUP}) {
     EXPECT_EXIT(
         {
+          signal(SIGHUP, SIG_DFL);  // nohup hands on that it is ignored
           EndingSignals signals;
           signals.Watch(absl::Hours(1));
           signals.Serving();
