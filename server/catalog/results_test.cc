@@ -290,9 +290,17 @@ TEST_F(ResultsTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
   TuneOne();
   v1::GetBestRequest request = Ask(kProblem);
   request.set_include_artifact(true);
-  store_.LoseArtifact(Open(Today())->GetBest(request)->artifact_sha256());
+  const std::string lost = Open(Today())->GetBest(request)->artifact_sha256();
   Host host = Today();
   host.families = Families(SearchFamily("source two"));
+  pool_.Script([](const worker::v1::CompileRequest& request) {
+    absl::StatusOr<worker::v1::CompileResponse> response = supervisor::FakeCompilePool::Plain(request);
+    response->mutable_artifact()->append(" of source two");
+    return response;
+  });
+  Start(host.families);
+  Tune(TuneRequest("b1.h1.q512.d64.f16"));  // compiles the same variant
+  store_.LoseArtifact(lost);
   EXPECT_EQ(Open(host)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
 }
 

@@ -35,6 +35,11 @@ class JobLogTest : public ::testing::Test {
   v1::Operation operation_;
 };
 
+TEST_F(JobLogTest, AJobIsNamedWithItsTitle) {
+  EXPECT_THAT(Logged([&] { LogJob("job queued", operation_); }),
+              HasSubstr(" info job queued job=operations/7 title=\"tune P\"\n"));
+}
+
 TEST_F(JobLogTest, AJobsEndSaysHowItsTrialsEnded) {
   operation_.set_state(v1::Operation::STATE_SUCCEEDED);
   EXPECT_THAT(Logged([&] { LogJobEnd(operation_); }),

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -132,9 +133,15 @@ TEST_F(ListenerTest, SaysWhyItCannot) {
 }
 
 TEST(ConnectionLimits, LeaveRoomForFilesAndWorkers) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few = {1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
   const ConnectionLimits limits = LimitsOfThisProcess();
+  setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_GT(limits.tcp, 0);
   EXPECT_LT(limits.tcp, limits.local);
+  EXPECT_LE(limits.local, 1024 - 128);
 }
 
 }  // namespace

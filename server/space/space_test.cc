@@ -178,22 +178,22 @@ TEST(Enumerate, WhatCannotBeCountedInTimeSaysSo) {
 }
 
 TEST(Enumerate, OneMoreThanTheMostIsNotListed) {
-  const auto many = [](int values) {
+  const auto many = [](int values, const std::string& rule) {
     std::string manifest = absl::StrReplaceAll(kTiles, {{"values: [ 1, 2, 4, 8 ]", "values: [ @ ]"}});
     std::string list = "1";
     for (int i = 2; i <= values; ++i) absl::StrAppend(&list, ", ", i);
     manifest = absl::StrReplaceAll(
-        manifest, {{"[ @ ]", absl::StrCat("[ ", list, " ]")}, {"KV_SPLITS <= ceil_div(seq_kv, 64)", "KV_SPLITS > 0"}});
+        manifest, {{"[ @ ]", absl::StrCat("[ ", list, " ]")}, {"KV_SPLITS <= ceil_div(seq_kv, 64)", rule}});
     return Enumerate(Make(manifest), *ParseProblem("b1.h1.q64.d64.f16"), *DeviceProfile("l4"));
   };
-  const int64_t tiles = 6;  // of BLOCK_M and WARPS
-  const auto most = many(static_cast<int>(kMostVariants / tiles));
+  static_assert(kMostVariants == 2 * 25'000 && kMostVariants + 1 == 3 * 16'667);
+  const auto most = many(25'000, "WARPS == 1 && BLOCK_M <= 32");
   EXPECT_TRUE(most->listed);
-  EXPECT_EQ(static_cast<int64_t>(most->variants.size()), kMostVariants / tiles * tiles);
-  const auto more = many(static_cast<int>(kMostVariants / tiles) + 1);
+  EXPECT_EQ(static_cast<int64_t>(most->variants.size()), kMostVariants);
+  const auto more = many(16'667, "WARPS == 1");
   EXPECT_FALSE(more->listed);
   EXPECT_TRUE(more->counted);
-  EXPECT_EQ(more->count, (kMostVariants / tiles + 1) * tiles);
+  EXPECT_EQ(more->count, kMostVariants + 1);
 }
 
 TEST(Enumerate, EndsWhenNobodyWaitsForIt) {

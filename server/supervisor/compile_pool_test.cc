@@ -122,6 +122,7 @@ TEST_F(CompilePoolTest, AnIdleWorkerThatIsStoppedOrKilledIsGoneAtOnce) {
     ASSERT_TRUE(absl::SimpleAtoi(Compile("child").artifact(), &child));
     ASSERT_EQ(kill(getpgid(child), signal), 0);  // the worker leads its group
     EXPECT_TRUE(AwaitNoChildren());
+    EXPECT_EQ(Compile("segv").log(), "the compiler was killed by SIGSEGV") << "at its first try";
   }
   EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
 }

@@ -186,6 +186,7 @@ TEST_F(DeviceWorkerTest, AnIdleWorkerThatIsStoppedOrKilledIsGoneAtOnceAndCostsTh
   for (const int signal : {SIGSTOP, SIGKILL}) {
     ASSERT_EQ(kill(Process(), signal), 0);
     EXPECT_TRUE(AwaitNoChildren());
+    EXPECT_EQ(Trial("segv").detail(), "the device worker was killed by SIGSEGV") << "at its first try";
     EXPECT_THAT(Trial("ok").detail(), HasSubstr("seed 5 prepares 1"));
   }
 }

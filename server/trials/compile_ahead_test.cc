@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,17 @@ std::function<std::optional<CompileAhead::Item>()> Candidates(std::vector<std::s
   };
 }
 
+// Its files may be damaged.
+class DamagedStore : public store::FakeStore {
+ public:
+  absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override {
+    if (damaged) return absl::DataLossError("its bytes no longer have its hash");
+    return FakeStore::ReadArtifact(sha256);
+  }
+
+  std::atomic<bool> damaged = false;
+};
+
 class CompileAheadTest : public ::testing::Test {
  protected:
   CompileAhead::Options Options(int window) {
@@ -46,7 +58,7 @@ class CompileAheadTest : public ::testing::Test {
     return taken;
   }
 
-  store::FakeStore store_;
+  DamagedStore store_;
   supervisor::FakeCompilePool pool_;
 };
 
@@ -96,6 +108,20 @@ TEST_F(CompileAheadTest, CompilesAgainWhatHasLostItsFile) {
   store_.LoseArtifactFiles();
   CompileAhead again(Options(2), Candidates({"a"}), [] {});
   EXPECT_THAT(TakeAll(again), ElementsAre(0));
+  EXPECT_EQ(pool_.compiles(), 2);
+}
+
+TEST_F(CompileAheadTest, CompilesAgainWhatIsDamaged) {
+  {
+    CompileAhead ahead(Options(2), Candidates({"a"}), [] {});
+    TakeAll(ahead);
+  }
+  store_.damaged = true;
+  CompileAhead again(Options(2), Candidates({"a"}), [] {});
+  const std::optional<CompileAhead::Ready> ready = again.Take();
+  ASSERT_TRUE(ready.has_value());
+  ASSERT_TRUE(ready->code.ok()) << ready->code.status();
+  EXPECT_EQ((*ready->code)->artifact, "code a");
   EXPECT_EQ(pool_.compiles(), 2);
 }
 

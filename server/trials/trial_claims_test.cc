@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <utility>
 
@@ -20,15 +21,16 @@ TEST(TrialClaims, AClaimKeepsOthersFromItUntilItEnds) {
   TrialClaims claims;
   TrialClaims::Claim first = claims.Take(Key("tiles:BLOCK=16"));
   claims.Take(Key("tiles:BLOCK=32"));
-  bool ended = false;
-  std::future<bool> second = std::async(std::launch::async, [&] {
-    const TrialClaims::Claim claim = claims.Take(Key("tiles:BLOCK=16"));
-    return ended;
+  std::promise<void> taking;
+  std::future<void> second = std::async(std::launch::async, [&] {
+    taking.set_value();
+    claims.Take(Key("tiles:BLOCK=16"));
   });
+  taking.get_future().wait();
   TrialClaims::Claim moved = std::move(first);
-  ended = true;
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);  // it never comes back
   moved = TrialClaims::Claim();
-  EXPECT_TRUE(second.get());
+  second.get();
 }
 
 TEST(TrialClaims, AClaimIsOfOnePolicyAndOneSetOfDependencies) {

@@ -145,6 +145,10 @@ TEST_F(DeviceLockTest, MakesADirectoryThatIsSafeWhateverTheUmask) {
   const bool taken = Take("cuda:0").ok();
   umask(before);
   EXPECT_TRUE(taken);
+  using std::filesystem::perms;
+  for (const std::string& made : {directory_.path() + "/a", locks()}) {
+    EXPECT_EQ(std::filesystem::status(made).permissions() & perms::others_write, perms::none) << made;
+  }
 }
 
 TEST(DeviceLock, NeedsADirectory) {

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/sqlite/connection.h"
 #include "server/store/store.h"
 #include "server/store/testing/test_directory.h"
 
@@ -61,6 +63,25 @@ TEST_F(CheckStoreTest, OneThatIsDamagedIsAnError) {
     std::fstream damaged(file(), std::ios::in | std::ios::out | std::ios::binary);
     damaged.seekp(4096);
     damaged << std::string(16 * 4096, 'x');
+  }
+  EXPECT_TRUE(absl::IsDataLoss(CheckStore(directory_.path()).status())) << CheckStore(directory_.path()).status();
+}
+
+TEST_F(CheckStoreTest, OneWithADamagedIndexIsAnError) {
+  Open().reset();
+  std::optional<int64_t> page;
+  {
+    const auto connection = sqlite::Connection::Open(file(), sqlite::Connection::Access::kRead);
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    page = *sqlite::Statement(**connection,
+                              "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'problems'")
+                .FindInt();
+  }
+  ASSERT_TRUE(page.has_value());
+  {
+    std::fstream damaged(file(), std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp((*page - 1) * 4096);
+    damaged << std::string(4096, 'x');
   }
   EXPECT_TRUE(absl::IsDataLoss(CheckStore(directory_.path()).status())) << CheckStore(directory_.path()).status();
 }
