@@ -11,6 +11,7 @@
 namespace attune::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -119,6 +120,7 @@ TEST_F(CliTest, PreflightAndSpaceCountVariants) {
   EXPECT_EQ(Run({"preflight", "b1.h1.q1.d64.f16"}), 3) << "nothing is feasible";
   EXPECT_EQ(Run({"space", "--family", "attention_wmma", problem}), 0);
   EXPECT_THAT(out, HasSubstr("-6  BLOCK_M <= seq_q"));
+  EXPECT_THAT(out, ContainsRegex("= 2 +1 compile\n"));
   EXPECT_EQ(Run({"space", problem, "--list"}), 0);
   EXPECT_EQ(out, absl::StrCat(attune::testing::FakeAttune::kVariant, "\n"));
   EXPECT_EQ(Run({"space", problem, "--format=json"}), 0);

@@ -70,7 +70,7 @@ TEST_F(ResultsTest, HasThePlayOffsTimeAndItsDate) {
   const auto results = Open(Today());
   const auto best = results->GetBest(Ask(kProblem));
   EXPECT_EQ(best->timing().median_us(), 100);
-  EXPECT_EQ(best->measure_time().seconds(), best->promote_time().seconds());
+  EXPECT_EQ(best->measure_time().SerializeAsString(), best->promote_time().SerializeAsString());
   EXPECT_FALSE(best->pinned());
   EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->measure_time().seconds(), best->measure_time().seconds())
       << "of the problem it comes from";

@@ -125,6 +125,10 @@ TEST(Operations, OldRequestIdsAreLeftToTheStore) {
     ASSERT_FALSE(operations.Start(Wanted("long", "joined " + std::to_string(i)))->fresh);
   }
   EXPECT_EQ(operations.Start(Wanted("a", "first"))->operation.name(), first->operation.name());
+  // Those of requests that joined are in no store.
+  const auto another = operations.Start(Wanted("another", "joined 0"));
+  ASSERT_TRUE(another.ok()) << another.status();
+  EXPECT_TRUE(another->fresh);
 }
 
 TEST(Operations, ARequestIdIsKnownAfterARestart) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -428,6 +429,18 @@ TEST_F(CheckTimedTest, AKernelThatReusesTheResultsOfEarlierRunsIsFound) {
         absl::Status status = right(a);
         result.assign(a.o.data, a.o.data + a.o.size);
         return status;
+      },
+      v1::VERDICT_WRONG_RESULT, "the reference");
+  ExpectTheNextIsRight();
+}
+
+TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsInputsAreNewIsFound) {
+  PrepareWithSets("b1.h1.q8.d16.f16");
+  std::map<const std::byte*, std::vector<std::byte>> queries;  // of the last run, by its output
+  ExpectTimed(
+      [&, right = RightKernel(problem_)](const FakeArguments& a) {
+        std::vector<std::byte> now(a.q.data, a.q.data + a.q.size);
+        return std::exchange(queries[a.o.data], now) == now ? absl::OkStatus() : right(a);
       },
       v1::VERDICT_WRONG_RESULT, "the reference");
   ExpectTheNextIsRight();
