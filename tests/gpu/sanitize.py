@@ -118,7 +118,7 @@ def judge(entries):
             yield f"{name}: {entry['failed']}"
         bad = entry["path"].partition("planted ")[2]
         wanted = code_paths.PLANTED.get(int(bad)) if bad.isdecimal() else None
-        if not bad and entry.get("verdict", "OK") != entry.get("expected", "OK"):
+        if not bad and "verdict" in entry and entry["verdict"] != entry.get("expected", "OK"):
             yield f"{name}: the daemon's verdict is {entry['verdict']}"
         for tool, errors in entry.get("tools", {}).items():
             if wanted == tool:

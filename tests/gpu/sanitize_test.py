@@ -27,6 +27,9 @@ class Judge(unittest.TestCase):
         self.assertIn("verdict is UNSTABLE", next(judge([entry(verdict="UNSTABLE", **counts())])))
         self.assertEqual(list(judge([entry(verdict="WRONG_RESULT", expected="WRONG_RESULT", **counts())])), [])
 
+    def test_what_was_only_chosen_has_no_verdict(self):
+        self.assertEqual(list(judge([{**entry(expected="WRONG_RESULT"), "variant": "attention_mma:BLOCK_M=64"}])), [])
+
     def test_errors_are_failures_with_their_text(self):
         failures = list(judge([entry(**counts(racecheck=2))]))
         self.assertEqual(failures, ["attention_mma: window: racecheck reports 2: text"])
