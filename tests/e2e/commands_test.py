@@ -124,7 +124,7 @@ class QueueTest(DaemonTest):
     def test_jobs_say_whom_they_wait_for_and_all_are_cancelled(self):
         daemon = self.daemon()
         first = daemon.json("tune", SLOW, "--detach")[0]["operation"]
-        wait_until("the first job's turn", lambda: daemon.json("jobs")[0]["trials_total"] > 0)
+        wait_until("the first job's turn", lambda: daemon.json("jobs")[0]["trials_done"] > 0)
         second = daemon.json("tune", OTHER, "--detach")[0]["operation"]
         wait_until("the second to wait", lambda: daemon.json("jobs", "--problem", OTHER)[0]["queue_position"])
         waiting = daemon.json("jobs", "--problem", OTHER)
