@@ -206,7 +206,7 @@ v1::Device DeviceOf(const v1::Trial& trial, const Host& host) {
 
 // The floor that the trial's own job measured; 0 when that job kept none.
 absl::StatusOr<double> FloorOf(const v1::Trial& trial, store::Store& store) {
-  const absl::StatusOr<store::Job> job = store.GetJob(trial.job());
+  const absl::StatusOr<store::Job> job = store.queue().Get(trial.job());
   if (absl::IsNotFound(job.status()) || absl::IsDataLoss(job.status())) return 0;
   if (!job.ok()) return job.status();
   return job->operation.tune().floor_us();

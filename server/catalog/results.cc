@@ -86,9 +86,9 @@ class StoredResults : public Results {
     return *std::move(incumbent);
   }
 
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next,
-                                        const std::optional<v1::Incumbent>& before) override {
-    absl::StatusOr<v1::Incumbent> promoted = store_.Promote(next, before.has_value() ? before->name() : "");
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>& before,
+                                        const store::JobWrite& write) override {
+    absl::StatusOr<v1::Incumbent> promoted = store_.Promote(next, before.has_value() ? before->name() : "", write);
     if (promoted.ok()) LogPromotion(before, *promoted);
     return Changed(std::move(promoted));
   }

@@ -35,9 +35,10 @@ class Results {
 
   // The class's own incumbent as the store has it; nullopt when there is none.
   virtual absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) = 0;
-  // Serves `next.trial` from now on. Aborted when something else than `before` is served: someone was faster.
-  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next,
-                                                const std::optional<v1::Incumbent>& before) = 0;
+  // Serves `next.trial` from now on. Aborted when something else than `before` is served: someone was faster. Refused
+  // when `write` is stale (server/store/queue.h).
+  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>& before,
+                                                const store::JobWrite& write) = 0;
   // As Store::RollBack and Store::Unpin.
   virtual absl::StatusOr<v1::Incumbent> RollBack(const ResultKey& key, absl::string_view why, absl::string_view to) = 0;
   virtual absl::StatusOr<v1::Incumbent> Unpin(const ResultKey& key) = 0;

@@ -223,7 +223,7 @@ TEST_F(ResultsTest, ACardWhoseClassHasChangedKeepsItsAnswersAsStaleUntilItHasNew
   *own.mutable_problem() = trial.problem();
   own.set_policy(v1::POLICY_HOT);
   own.mutable_trial()->set_name(*store_.AppendTrial(trial));
-  ASSERT_TRUE(results->Promote(own, std::nullopt).ok());
+  ASSERT_TRUE(results->Promote(own, std::nullopt, {}).ok());
   EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
   EXPECT_EQ(Open(host)->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
   EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2")
@@ -400,7 +400,7 @@ TEST_F(ResultsTest, APinIsShownUntilItIsTakenOff) {
   TuneOne();
   v1::Incumbent pinned = **results_->Served(Key());
   pinned.set_pinned(true);
-  ASSERT_TRUE(results_->Promote(pinned, *results_->Served(Key())).ok());
+  ASSERT_TRUE(results_->Promote(pinned, *results_->Served(Key()), {}).ok());
   EXPECT_TRUE(results_->GetBest(Ask(kProblem))->pinned());
   ASSERT_TRUE(results_->Unpin(Key()).ok());
   EXPECT_FALSE(results_->GetBest(Ask(kProblem))->pinned());
@@ -408,7 +408,7 @@ TEST_F(ResultsTest, APinIsShownUntilItIsTakenOff) {
 
 TEST_F(ResultsTest, NothingIsPromotedOverWhatSomebodyElsePromotedMeanwhile) {
   TuneOne();
-  EXPECT_TRUE(absl::IsAborted(results_->Promote(**results_->Served(Key()), std::nullopt).status()));
+  EXPECT_TRUE(absl::IsAborted(results_->Promote(**results_->Served(Key()), std::nullopt, {}).status()));
 }
 
 TEST_F(ResultsTest, AStoreThatCannotBeReadMakesAnAnswerDoubtfulUntilItCanBeReadAgain) {

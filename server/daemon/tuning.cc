@@ -26,6 +26,8 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
                          {store::JobKind::kEvaluate, &tuning->evaluate_},
                          {store::JobKind::kSweep, &tuning->sweep_}};
   tuner_options.idle_release = options.idle_release;
+  tuner_options.holder = options.holder;
+  tuner_options.lease = options.lease;
   tuner_options.clock = options.clock;
   absl::StatusOr<std::unique_ptr<jobs::Tuner>> tuner = jobs::Tuner::Create(std::move(tuner_options));
   if (!tuner.ok()) return tuner.status();

@@ -81,11 +81,56 @@ void LiveOperation::Change(absl::FunctionRef<void(v1::OperationProgress&)> chang
 }
 
 void LiveOperation::RequestStop(bool cancel) {
+  std::stop_source stop(std::nostopstate);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     cancelled_ = cancelled_ || cancel;
+    stop = stop_;
   }
-  stop_.request_stop();
+  stop.request_stop();
+}
+
+std::stop_token LiveOperation::stop_token() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return stop_.get_token();
+}
+
+void LiveOperation::SetEpoch(int64_t epoch) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  epoch_ = epoch;
+}
+
+int64_t LiveOperation::epoch() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return epoch_;
+}
+
+void LiveOperation::Lose() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    lost_ = true;
+  }
+  RequestStop(/*cancel=*/false);
+}
+
+bool LiveOperation::lost() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return lost_;
+}
+
+void LiveOperation::Reopen(const v1::Operation& operation) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    operation_ = operation;
+    ++version_;
+    taken_ = false;
+    cancelled_ = false;
+    lost_ = false;
+    epoch_ = 0;
+    begun_.reset();
+    stop_ = std::stop_source();
+  }
+  changed_();
 }
 
 bool LiveOperation::cancelled() const {

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
+#include "server/store/queue.h"
 #include "server/trials/progress.h"
 #include "server/trials/waiter.h"
 
@@ -31,6 +32,16 @@ class LiveOperation : public trials::Progress {
   uint64_t version() const;
   bool done() const;
 
+  // Its lease, by this process: 0 before the first.
+  void SetEpoch(int64_t epoch);
+  int64_t epoch() const;
+  store::Fence fence() const { return {name_, epoch()}; }
+  // Another holder has the lease: what runs stops, and says nothing more.
+  void Lose();
+  bool lost() const;
+  // Queued again, as `operation`, after it was lost.
+  void Reopen(const v1::Operation& operation);
+
   // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
   bool Begin();
   bool Withdraw();
@@ -46,7 +57,7 @@ class LiveOperation : public trials::Progress {
   // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
   void RequestStop(bool cancel);
   bool cancelled() const;
-  std::stop_token stop_token() const { return stop_.get_token(); }
+  std::stop_token stop_token() const;
 
  private:
   void SetPlace(const trials::QueuePlace& place);
@@ -60,6 +71,8 @@ class LiveOperation : public trials::Progress {
   uint64_t version_ = 1;
   bool taken_ = false;  // by Begin or Withdraw
   bool cancelled_ = false;
+  bool lost_ = false;
+  int64_t epoch_ = 0;
   std::optional<absl::Duration> begun_;  // by the clock
   std::stop_source stop_;
 };

@@ -1,63 +1,31 @@
 #include "server/jobs/operations.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "proto/attune/quote.h"
+#include "server/base/log.h"
 #include "server/base/proto_time.h"
 #include "server/base/sha256.h"
 #include "server/jobs/job_log.h"
+#include "server/trials/store_wait.h"
 
 namespace attune::jobs {
-namespace {
-
-absl::Status TakenRequestId(const std::string& request_id, const std::string& name) {
-  return absl::AlreadyExistsError(absl::StrCat("request_id is ", Quoted(request_id), ", which was given to ", name,
-                                               ", another request; give this one an id of its own"));
-}
-
-}  // namespace
 
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
-  std::vector<Wanted::Same> all = wanted.elsewhere;
-  all.insert(all.begin(), Wanted::Same{wanted.request, wanted.identity});
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::string joined;
-  if (const auto it = by_request_id_.find(wanted.request_id);
-      !wanted.request_id.empty() && it != by_request_id_.end()) {
-    const auto is_it = [&](const Wanted::Same& same) { return it->second.identity_hash == Sha256(same.identity); };
-    if (std::none_of(all.begin(), all.end(), is_it)) return TakenRequestId(wanted.request_id, it->second.name);
-    joined = it->second.name;
-  } else {
-    for (const Wanted::Same& same : all) {
-      const auto in_flight = by_identity_.find(same.identity);
-      if (in_flight == by_identity_.end()) continue;
-      joined = in_flight->second;
-      RememberLocked(wanted.request_id, same.identity, joined);
-      break;
-    }
-  }
-  if (!joined.empty()) {
-    if (const auto it = in_flight_.find(joined); it != in_flight_.end()) {
-      return Started{it->second.live, it->second.live->Snapshot(), false};
-    }
-    absl::StatusOr<store::Job> job = store_->GetJob(joined);
-    if (!job.ok()) return job.status();
-    return Started{nullptr, std::move(job->operation), false};
-  }
-
-  if (in_flight_.size() >= kMostInFlight) {
-    return absl::ResourceExhaustedError(absl::StrCat(in_flight_.size(), " operations are queued or running, the most ",
-                                                     "that are taken; cancel some or wait for them"));
-  }
+  store::JoinTerms terms = {.others = wanted.elsewhere, .most_unfinished = kMostInFlight};
+  for (store::JoinTerms::Same& same : terms.others) same.identity = Sha256(same.identity);
   store::Job job;
   job.name = NewNameLocked();
   job.kind = wanted.kind;
   job.request = wanted.request;
   job.request_id = wanted.request_id;
+  job.identity = Sha256(wanted.identity);
   job.operation.set_name(job.name);
   job.operation.set_state(v1::Operation::STATE_QUEUED);
   job.operation.set_title(wanted.title);
@@ -65,49 +33,113 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.set_request_id(wanted.request_id);
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
-  absl::StatusOr<store::Job> stored = store_->CreateJob(job);
+  absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
   if (!stored.ok()) return stored.status();
-  // Of an earlier process, or long ago; were it unfinished, it would be in flight.
   if (stored->name != job.name) {
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const Wanted::Same& other) { return other.request == stored->request; });
-    if (stored->kind != wanted.kind || same == all.end()) return TakenRequestId(wanted.request_id, stored->name);
-    RememberLocked(wanted.request_id, same->identity, stored->name);
+    const auto it = in_flight_.find(stored->name);
+    if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), false};
     return Started{nullptr, std::move(stored->operation), false};
   }
-  RememberLocked(wanted.request_id, wanted.identity, job.name);
-  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.identity);
+  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
   LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), true};
 }
 
 std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  v1::Operation operation = job.operation;
+  if (in_flight_.contains(job.name) || unkept_.contains(job.name)) return nullptr;
+  // It may have left since `job` was read.
+  absl::StatusOr<store::Job> now = queue_.Get(job.name);
+  if (!now.ok() || now->operation.done()) return nullptr;
+  if (now->identity.empty()) {
+    if (absl::Status named = queue_.Identify(job.name, Sha256(identity)); !named.ok()) {
+      LogWarning("a job of an earlier version cannot be joined", {{"job", job.name}, {"error", named.message()}});
+    }
+  }
+  v1::Operation& operation = now->operation;
   operation.set_state(v1::Operation::STATE_QUEUED);
   operation.mutable_progress()->Clear();
   operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   operation.mutable_progress()->set_message("resumed after a restart");
-  RememberLocked(job.request_id, identity, job.name);
   LogJob("job resumed", operation);
-  return InsertLocked(operation, identity);
+  const auto dropped = dropped_.find(job.name);
+  if (dropped == dropped_.end()) return InsertLocked(operation);
+  const std::shared_ptr<LiveOperation> live = dropped->second;
+  dropped_.erase(dropped);
+  live->Reopen(operation);
+  in_flight_[job.name] = live;
+  return live;
 }
 
-void Operations::RememberLocked(const std::string& request_id, const std::string& identity, const std::string& name) {
-  if (request_id.empty()) return;
-  const bool fresh = by_request_id_.insert_or_assign(request_id, Requested{Sha256(identity), name}).second;
-  if (fresh) request_ids_.push_back(request_id);
-  if (request_ids_.size() <= kMostRequestIds) return;
-  by_request_id_.erase(request_ids_.front());
-  request_ids_.pop_front();
-}
-
-std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, const std::string& identity) {
+std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation) {
   auto live = std::make_shared<LiveOperation>(
       operation, [this] { watchers_.Changed(); }, clock_);
-  in_flight_[operation.name()] = {live, identity};
-  by_identity_[identity] = operation.name();
+  in_flight_[operation.name()] = live;
   return live;
+}
+
+bool Operations::Lease(const std::shared_ptr<LiveOperation>& live) {
+  const absl::StatusOr<std::optional<store::Job>> leased = trials::WaitForStore(
+      live->name(), stop_.get_token(), *live, [&] { return queue_.Lease(live->name(), holder_.name, holder_.lease); });
+  if (!leased.ok() || !leased->has_value()) {
+    if (!leased.ok()) LogWarning("job not leased", {{"job", live->name()}, {"error", leased.status().message()}});
+    Drop(live);
+    return false;
+  }
+  live->SetEpoch((*leased)->epoch);
+  if ((*leased)->cancelled) live->RequestStop(/*cancel=*/true);
+  return true;
+}
+
+void Operations::Renew() {
+  for (const std::shared_ptr<LiveOperation>& live : InFlight()) {
+    const store::Fence fence = live->fence();
+    if (fence.epoch == 0 || live->done()) continue;
+    const absl::StatusOr<store::Job> renewed = queue_.Renew(fence, holder_.lease);
+    if (store::IsStale(renewed.status())) live->Lose();
+    if (renewed.ok() && renewed->cancelled) live->RequestStop(/*cancel=*/true);
+  }
+}
+
+void Operations::Drop(const std::shared_ptr<LiveOperation>& live) {
+  LogJob("job left to another holder", live->Snapshot());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  in_flight_.erase(live->name());
+  dropped_[live->name()] = live;
+}
+
+void Operations::DropTaken() {
+  const absl::StatusOr<std::vector<std::string>> leasable = queue_.Leasable(holder_.name);
+  if (!leasable.ok()) return;
+  const std::set<std::string> free(leasable->begin(), leasable->end());
+  for (const std::shared_ptr<LiveOperation>& live : InFlight()) {
+    if (live->epoch() > 0 || free.contains(live->name())) continue;
+    const absl::StatusOr<store::Job> job = queue_.Get(live->name());
+    if (!job.ok() || job->holder.empty() || job->holder == holder_.name) continue;
+    if (live->Withdraw()) Drop(live);
+  }
+}
+
+void Operations::Follow() {
+  DropTaken();
+  Live dropped;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped = dropped_;
+  }
+  for (const auto& [name, live] : dropped) {
+    const absl::StatusOr<store::Job> job = queue_.Get(name);
+    if (!job.ok() && !absl::IsNotFound(job.status())) continue;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!dropped_.contains(name)) continue;  // adopted meanwhile
+    if (job.ok()) live->Update([&job](v1::Operation& operation) { operation = job->operation; });
+    if (!job.ok() || job->operation.done()) dropped_.erase(name);
+  }
+}
+
+void Operations::GiveBack(const std::shared_ptr<LiveOperation>& live) {
+  const absl::Status given = queue_.Requeue(live->fence());
+  if (!given.ok()) LogWarning("job not given back", {{"job", live->name()}, {"error", given.message()}});
 }
 
 // Names sort by the time of their start.
@@ -118,7 +150,7 @@ std::string Operations::NewNameLocked() {
 
 absl::StatusOr<v1::Operation> Operations::Get(absl::string_view name) {
   if (const std::shared_ptr<LiveOperation> live = Find(name); live != nullptr) return live->Snapshot();
-  absl::StatusOr<store::Job> job = store_->GetJob(name);
+  absl::StatusOr<store::Job> job = queue_.Get(name);
   if (!job.ok()) return job.status();
   return std::move(job->operation);
 }
@@ -126,31 +158,40 @@ absl::StatusOr<v1::Operation> Operations::Get(absl::string_view name) {
 std::shared_ptr<LiveOperation> Operations::Find(absl::string_view name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = in_flight_.find(name);
-  return it == in_flight_.end() ? nullptr : it->second.live;
+  return it == in_flight_.end() ? nullptr : it->second;
 }
 
 std::vector<std::shared_ptr<LiveOperation>> Operations::InFlight() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::shared_ptr<LiveOperation>> all;
   all.reserve(in_flight_.size());
-  for (const auto& [name, entry] : in_flight_) all.push_back(entry.live);
+  for (const auto& [name, live] : in_flight_) all.push_back(live);
   return all;
 }
 
 absl::StatusOr<std::function<void()>> Operations::Watch(absl::string_view name, Watchers::Watcher watcher) {
   std::shared_ptr<LiveOperation> live = Find(name);
   if (live == nullptr) {
-    absl::StatusOr<store::Job> job = store_->GetJob(name);
+    absl::StatusOr<store::Job> job = queue_.Get(name);
     if (!job.ok()) return job.status();
     live = std::make_shared<LiveOperation>(std::move(job->operation), [] {});
   }
   return watchers_.Add(live, std::move(watcher));
 }
 
-absl::Status Operations::Save(const LiveOperation& live) { return store_->UpdateJob(live.name(), live.Snapshot()); }
+absl::Status Operations::Save(LiveOperation& live) {
+  return trials::WaitForStore(live.name(), live.stop_token(), live,
+                              [&] { return queue_.Update(live.fence(), live.Snapshot()); });
+}
+
+absl::Status Operations::Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last) {
+  return trials::WaitForStore(live->name(), stop_.get_token(), *live,
+                              [&] { return queue_.Finish(live->fence(), last); });
+}
 
 void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state,
                         const absl::Status& error, const std::function<void(v1::Operation&)>& fill) {
+  if (live->epoch() == 0 && !Lease(live)) return;
   v1::Operation last = live->Snapshot();
   last.set_state(state);
   last.set_done(true);
@@ -167,7 +208,9 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
     last.mutable_error()->set_message(ErrorLine(error.message()));
     last.mutable_progress()->set_message(last.error().message());
   }
-  if (absl::Status stored = store_->UpdateJob(live->name(), last); !stored.ok()) {
+  const absl::Status stored = Store(live, last);
+  if (store::IsStale(stored)) return Drop(live);
+  if (!stored.ok()) {
     // The stored job stays unfinished and is resumed at the next start; who watches now must hear why.
     last.set_state(v1::Operation::STATE_FAILED);
     last.clear_response();
@@ -176,13 +219,8 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto it = in_flight_.find(live->name()); it != in_flight_.end()) {
-      if (const auto same = by_identity_.find(it->second.identity);
-          same != by_identity_.end() && same->second == live->name()) {
-        by_identity_.erase(same);
-      }
-      in_flight_.erase(it);
-    }
+    in_flight_.erase(live->name());
+    if (!stored.ok()) unkept_.insert(live->name());
   }
   LogJobEnd(last);
   live->Update([&](v1::Operation& operation) { operation = last; });

@@ -1,11 +1,13 @@
-// The operations that are in flight, and their way into the store: created once, joined when identical, finished once.
+// The operations that this process works on, or may: created in the queue or found there, leased when they begin,
+// written to the queue under their lease, ended once.
 #ifndef ATTUNE_SERVER_JOBS_OPERATIONS_H_
 #define ATTUNE_SERVER_JOBS_OPERATIONS_H_
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,20 +15,28 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/watchers.h"
-#include "server/store/store.h"
+#include "server/store/queue.h"
 
 namespace attune::jobs {
+
+// Who leases, and for how long at a time.
+struct Holder {
+  std::string name = "attuned";
+  absl::Duration lease = absl::Seconds(60);
+};
 
 // Thread-safe.
 class Operations {
  public:
-  static constexpr size_t kMostRequestIds = 10'000;
   static constexpr size_t kMostInFlight = 10'000;  // some 8 KB each
 
-  explicit Operations(store::Store* store, Clock clock = SteadyNow) : store_(store), clock_(std::move(clock)) {}
+  // `queue` outlives it.
+  explicit Operations(store::Queue* queue, Holder holder = {}, Clock clock = SteadyNow)
+      : queue_(*queue), holder_(std::move(holder)), clock_(std::move(clock)) {}
 
   struct Wanted {
     store::JobKind kind = store::JobKind::kTune;
@@ -36,63 +46,66 @@ class Operations {
     std::string title;
     std::string problem_text = {};  // empty for a sweep
     // The same on other cards of the class that was asked for: one of these is as good, if there is one already.
-    struct Same {
-      std::string request;
-      std::string identity;
-    };
-    std::vector<Same> elsewhere = {};
+    std::vector<store::JoinTerms::Same> elsewhere = {};
   };
   struct Started {
-    std::shared_ptr<LiveOperation> live;  // null when it was finished before
+    std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
     v1::Operation operation;
     bool fresh = false;  // to be run by the caller
   };
-  // The operation with this request_id, or the identical one in flight, `elsewhere` too, or a new one, which is stored
-  // first.
-  // AlreadyExists when the request_id was given to a request that asked for something else, ResourceExhausted when
-  // kMostInFlight are queued or running.
+  // The operation with this request_id, or the identical one that is unfinished, `elsewhere` too, or a new one, which
+  // is stored first. AlreadyExists when the request_id was given to a request that asked for something else,
+  // ResourceExhausted when kMostInFlight are queued or running.
   absl::StatusOr<Started> Start(const Wanted& wanted);
 
-  // A stored job that is to run again.
+  // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in
+  // flight already, or has ended meanwhile.
   std::shared_ptr<LiveOperation> Adopt(const store::Job& job, const std::string& identity);
+
+  // Leases what is about to be worked on. False when it is not to be had, or `Stop` came first: then it is no longer in
+  // flight. A job that somebody has cancelled is asked to stop.
+  bool Lease(const std::shared_ptr<LiveOperation>& live);
+  // Renews all leases. Who has lost one is told to stop, and so is who was cancelled.
+  void Renew();
+  // No longer this process's: another holder has it, or will. Watchers are told of its progress there by Follow.
+  void Drop(const std::shared_ptr<LiveOperation>& live);
+  // Looks how those get on that were dropped, or that wait here for their turn and were leased elsewhere meanwhile.
+  void Follow();
+  // Gives an unfinished job back to the queue.
+  void GiveBack(const std::shared_ptr<LiveOperation>& live);
+  // Nothing waits for the store any longer.
+  void Stop() { stop_.request_stop(); }
 
   absl::StatusOr<v1::Operation> Get(absl::string_view name);
   std::shared_ptr<LiveOperation> Find(absl::string_view name);  // null when it is not in flight
   std::vector<std::shared_ptr<LiveOperation>> InFlight();
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watchers::Watcher watcher);
 
-  // Stores the state as it is now.
-  absl::Status Save(const LiveOperation& live);
-  // Ends it: `error`, or OK with the response that `fill` sets. The store has it before watchers do.
+  // Stores the state as it is now. Waits while the store is unavailable, until the operation is stopped.
+  absl::Status Save(LiveOperation& live);
+  // Ends it, leasing it first if need be: `error`, or OK with the response that `fill` sets. The store has it before
+  // watchers do; waits while it is unavailable. Drops it when its lease is over.
   void Finish(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state, const absl::Status& error,
               const std::function<void(v1::Operation&)>& fill);
 
  private:
-  struct Entry {
-    std::shared_ptr<LiveOperation> live;
-    std::string identity;
-  };
+  using Live = std::map<std::string, std::shared_ptr<LiveOperation>, std::less<>>;
 
   std::string NewNameLocked();
-  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, const std::string& identity);
+  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
+  // Those that wait here and are another holder's by now.
+  void DropTaken();
+  absl::Status Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last);
 
-  store::Store* const store_;
+  store::Queue& queue_;
+  const Holder holder_;
   const Clock clock_;
+  std::stop_source stop_;
   Watchers watchers_;
   std::mutex mutex_;
-  std::map<std::string, Entry, std::less<>> in_flight_;
-  std::map<std::string, std::string> by_identity_;  // of those in flight: identity to name
-
-  // The last kMostRequestIds that came, those of requests that joined too. Of older ones the store knows those that
-  // started an operation.
-  struct Requested {
-    std::string identity_hash;
-    std::string name;
-  };
-  void RememberLocked(const std::string& request_id, const std::string& identity, const std::string& name);
-  std::map<std::string, Requested> by_request_id_;
-  std::deque<std::string> request_ids_;  // those of by_request_id_, oldest first
-
+  Live in_flight_;
+  Live dropped_;
+  std::set<std::string> unkept_;  // whose end the store did not take: left to the next process
   uint64_t last_name_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <thread>
 
 #include "proto/attune/quote.h"
 #include "server/store/testing/fake_store.h"
@@ -51,7 +52,7 @@ void Succeed(Operations& operations, const std::shared_ptr<LiveOperation>& live)
 
 TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto first = operations.Start(Wanted("a"));
   const auto second = operations.Start(Wanted("a"));
   const auto other = operations.Start(Wanted("b"));
@@ -65,7 +66,7 @@ TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
 
 TEST(Operations, AFinishedOneIsNotJoinedButKeptByItsRequestId) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto first = operations.Start(Wanted("a", "id"));
   ASSERT_TRUE(first->live->Begin());
   Succeed(operations, first->live);
@@ -80,7 +81,7 @@ TEST(Operations, ARequestIdIsOneRequests) {
   store::FakeStore store;
   std::string name;
   {
-    Operations operations(&store);
+    Operations operations(&store.queue());
     const auto first = operations.Start(Wanted("a", "nightly"));
     name = first->operation.name();
     Operations::Wanted other = Wanted("b", "nightly");
@@ -93,16 +94,14 @@ TEST(Operations, ARequestIdIsOneRequests) {
     Succeed(operations, first->live);
     EXPECT_EQ(operations.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
   }
-  Operations after_restart(&store);
-  Operations::Wanted other = Wanted("a", "nightly");
-  other.request = "another request";
-  EXPECT_EQ(after_restart.Start(other).status().code(), absl::StatusCode::kAlreadyExists);
+  Operations after_restart(&store.queue());
+  EXPECT_EQ(after_restart.Start(Wanted("b", "nightly")).status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(after_restart.Start(Wanted("a", "nightly"))->operation.name(), name);
 }
 
 TEST(Operations, AFullQueueTakesNoMoreUntilOneHasEnded) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto first = operations.Start(Wanted("first"));
   for (size_t i = 1; i < Operations::kMostInFlight; ++i) {
     ASSERT_TRUE(operations.Start(Wanted(std::to_string(i))).ok());
@@ -114,33 +113,16 @@ TEST(Operations, AFullQueueTakesNoMoreUntilOneHasEnded) {
   EXPECT_TRUE(operations.Start(Wanted("one more")).ok());
 }
 
-TEST(Operations, OldRequestIdsAreLeftToTheStore) {
-  store::FakeStore store;
-  Operations operations(&store);
-  const auto first = operations.Start(Wanted("a", "first"));
-  ASSERT_TRUE(first->live->Begin());
-  Succeed(operations, first->live);
-  const auto long_one = operations.Start(Wanted("long", "long"));
-  for (size_t i = 0; i < Operations::kMostRequestIds; ++i) {
-    ASSERT_FALSE(operations.Start(Wanted("long", "joined " + std::to_string(i)))->fresh);
-  }
-  EXPECT_EQ(operations.Start(Wanted("a", "first"))->operation.name(), first->operation.name());
-  // Those of requests that joined are in no store.
-  const auto another = operations.Start(Wanted("another", "joined 0"));
-  ASSERT_TRUE(another.ok()) << another.status();
-  EXPECT_TRUE(another->fresh);
-}
-
 TEST(Operations, ARequestIdIsKnownAfterARestart) {
   store::FakeStore store;
   std::string name;
   {
-    Operations operations(&store);
+    Operations operations(&store.queue());
     const auto first = operations.Start(Wanted("a", "id"));
     name = first->operation.name();
     Succeed(operations, first->live);
   }
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto again = operations.Start(Wanted("a", "id"));
   EXPECT_FALSE(again->fresh);
   EXPECT_EQ(again->operation.name(), name);
@@ -148,20 +130,163 @@ TEST(Operations, ARequestIdIsKnownAfterARestart) {
 
 TEST(Operations, ARequestThatJoinedKeepsItsIdToo) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto first = operations.Start(Wanted("a", "one"));
   ASSERT_TRUE(operations.Start(Wanted("a", "two")).ok());
   Succeed(operations, first->live);
   EXPECT_EQ(operations.Start(Wanted("a", "two"))->operation.name(), first->operation.name());
 }
 
+class LeasesTest : public ::testing::Test {
+ protected:
+  static constexpr absl::Duration kLease = absl::Seconds(60);
+
+  // Started by one, and begun.
+  std::shared_ptr<LiveOperation> Begun() {
+    const std::shared_ptr<LiveOperation> live = one_.Start(Wanted("a"))->live;
+    EXPECT_TRUE(live->Begin());
+    EXPECT_TRUE(one_.Lease(live));
+    return live;
+  }
+  // Adopted and leased by the other, whose time has come.
+  std::shared_ptr<LiveOperation> TakenOver(const std::string& name) {
+    now_ += kLease;
+    const std::shared_ptr<LiveOperation> live = other_.Adopt(*store_.queue().Get(name), "a");
+    EXPECT_NE(live, nullptr);
+    EXPECT_TRUE(live->Begin());
+    EXPECT_TRUE(other_.Lease(live));
+    return live;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
+  store::FakeStore store_{store::FakeStore::MakeState([this] { return now_; })};
+  Operations one_{&store_.queue(), {"one", kLease}};
+  Operations other_{&store_.queue(), {"other", kLease}};
+};
+
+TEST_F(LeasesTest, WhatIsLeasedIsRenewedAndNobodyElses) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  for (int i = 0; i < 5; ++i) {
+    now_ += kLease / 3;
+    one_.Renew();
+  }
+  const store::Job job = *store_.queue().Get(live->name());
+  EXPECT_EQ(job.holder, "one");
+  EXPECT_EQ(job.leased_until, now_ + kLease);
+  const std::shared_ptr<LiveOperation> adopted = other_.Adopt(job, "a");
+  ASSERT_TRUE(adopted->Begin());
+  EXPECT_FALSE(other_.Lease(adopted));
+  EXPECT_EQ(other_.Find(live->name()), nullptr);
+  EXPECT_FALSE(live->stop_token().stop_requested());
+}
+
+TEST_F(LeasesTest, AStaleHoldersWritesAreRefusedAndItsJobIsLeftToTheOther) {
+  const std::shared_ptr<LiveOperation> stale = Begun();
+  const std::shared_ptr<LiveOperation> live = TakenOver(stale->name());
+  EXPECT_TRUE(store::IsStale(one_.Save(*stale)));
+  Succeed(one_, stale);
+  EXPECT_FALSE(store_.queue().Get(stale->name())->operation.done());
+  EXPECT_EQ(one_.Find(stale->name()), nullptr);
+  Succeed(other_, live);
+  EXPECT_EQ(store_.queue().Get(stale->name())->operation.state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_F(LeasesTest, WhoHasLostItsLeaseIsStopped) {
+  const std::shared_ptr<LiveOperation> stale = Begun();
+  TakenOver(stale->name());
+  EXPECT_FALSE(stale->lost());
+  one_.Renew();
+  EXPECT_TRUE(stale->lost());
+  EXPECT_TRUE(stale->stop_token().stop_requested());
+  EXPECT_FALSE(stale->cancelled());
+}
+
+TEST_F(LeasesTest, ACancellationElsewhereStopsTheHolder) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  ASSERT_TRUE(store_.queue().Cancel(live->name()).ok());
+  one_.Renew();
+  EXPECT_TRUE(live->cancelled());
+  EXPECT_TRUE(live->stop_token().stop_requested());
+}
+
+TEST_F(LeasesTest, AJobThatWasCancelledIsStoppedWhenItIsLeased) {
+  const std::shared_ptr<LiveOperation> live = one_.Start(Wanted("a"))->live;
+  ASSERT_TRUE(store_.queue().Cancel(live->name()).ok());
+  ASSERT_TRUE(live->Begin());
+  ASSERT_TRUE(one_.Lease(live));
+  EXPECT_TRUE(live->cancelled());
+}
+
+TEST_F(LeasesTest, WatchersOfALostJobHearOfItsEndElsewhere) {
+  const std::shared_ptr<LiveOperation> stale = Begun();
+  Listener listener;
+  const auto stop = one_.Watch(stale->name(), listener.watcher());
+  const std::shared_ptr<LiveOperation> live = TakenOver(stale->name());
+  one_.Drop(stale);
+  Succeed(other_, live);
+  one_.Follow();
+  EXPECT_EQ(listener.AwaitDone().back().tune().decision(), "so");
+  (*stop)();
+}
+
+TEST_F(LeasesTest, AJobThatComesBackGoesOnWithItsWatchers) {
+  const std::shared_ptr<LiveOperation> stale = Begun();
+  Listener listener;
+  const auto stop = one_.Watch(stale->name(), listener.watcher());
+  const std::shared_ptr<LiveOperation> elsewhere = TakenOver(stale->name());
+  one_.Renew();
+  one_.Drop(stale);
+  other_.GiveBack(elsewhere);
+  const std::shared_ptr<LiveOperation> again = one_.Adopt(*store_.queue().Get(stale->name()), "a");
+  ASSERT_NE(again, nullptr);
+  EXPECT_FALSE(again->stop_token().stop_requested());
+  ASSERT_TRUE(again->Begin());
+  ASSERT_TRUE(one_.Lease(again));
+  EXPECT_GT(again->epoch(), elsewhere->epoch());
+  Succeed(one_, again);
+  EXPECT_EQ(listener.AwaitDone().back().state(), v1::Operation::STATE_SUCCEEDED);
+  (*stop)();
+}
+
+TEST_F(LeasesTest, NothingThatHasEndedIsAdopted) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  const store::Job before = *store_.queue().Get(live->name());
+  EXPECT_EQ(one_.Adopt(before, "a"), nullptr) << "in flight";
+  Succeed(one_, live);
+  EXPECT_EQ(one_.Adopt(before, "a"), nullptr) << "ended";
+}
+
+TEST_F(LeasesTest, AJobWhoseEndTheStoreDoesNotTakeIsLeftToTheNextProcess) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  store_.queue().FailWrites(absl::InternalError("no such column"));
+  Succeed(one_, live);
+  EXPECT_EQ(live->Snapshot().error().message(), "storing the result: no such column");
+  store_.queue().FailWrites(absl::OkStatus());
+  const store::Job job = *store_.queue().Get(live->name());
+  EXPECT_FALSE(job.operation.done());
+  EXPECT_EQ(one_.Adopt(job, "a"), nullptr);
+  EXPECT_NE(Operations(&store_.queue(), {"one", kLease}).Adopt(job, "a"), nullptr);
+}
+
+TEST_F(LeasesTest, AnEndWaitsForAStoreThatIsUnavailable) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  store_.queue().FailWrites(absl::UnavailableError("the disk is gone"));
+  std::thread ending([&] { Succeed(one_, live); });
+  while (live->Snapshot().progress().message() != "waiting for the store: the disk is gone") std::this_thread::yield();
+  EXPECT_FALSE(live->done());
+  store_.queue().FailWrites(absl::OkStatus());
+  ending.join();
+  EXPECT_EQ(store_.queue().Get(live->name())->operation.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(live->Snapshot().progress().message(), "done");
+}
+
 TEST(Operations, AnErrorIsOneLineOfBoundedLength) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   operations.Finish(started->live, v1::Operation::STATE_FAILED,
                     absl::InternalError("first\nsecond" + std::string(1 << 20, 'x')), [](v1::Operation&) {});
-  const v1::Operation failed = store.GetJob(started->operation.name())->operation;
+  const v1::Operation failed = store.queue().Get(started->operation.name())->operation;
   EXPECT_EQ(failed.error().message().substr(0, 14), "first\\nsecondx");
   EXPECT_EQ(failed.error().message().size(), kMostMessageBytes);
   EXPECT_EQ(failed.progress().message(), failed.error().message());
@@ -169,7 +294,7 @@ TEST(Operations, AnErrorIsOneLineOfBoundedLength) {
 
 TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   bool stored_first = false;
   std::mutex mutex;
@@ -178,7 +303,7 @@ TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {
   const auto stop = operations.Watch(started->operation.name(), [&](const v1::Operation& operation) {
     if (!operation.done()) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    stored_first = store.GetJob(operation.name())->operation.done();
+    stored_first = store.queue().Get(operation.name())->operation.done();
     done = true;
     changed.notify_all();
   });
@@ -193,7 +318,7 @@ TEST(Operations, TheStoreHasTheResultBeforeWatchersHear) {
 
 TEST(Watching, ManyChangesAreToldInFewCallsAndTheLastHasTheEnd) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   Listener listener;
   const auto stop = operations.Watch(started->operation.name(), listener.watcher());
@@ -211,7 +336,7 @@ TEST(Watching, ManyChangesAreToldInFewCallsAndTheLastHasTheEnd) {
 
 TEST(Watching, AFinishedOperationIsToldOnce) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   Succeed(operations, started->live);
   Listener listener;
@@ -223,7 +348,7 @@ TEST(Watching, AFinishedOperationIsToldOnce) {
 
 TEST(Watching, NobodyIsToldAfterUnsubscribing) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   Listener listener;
   Listener other;
@@ -241,7 +366,7 @@ TEST(Watching, NobodyIsToldAfterUnsubscribing) {
 
 TEST(Watching, AWatcherMayUnsubscribeItself) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   std::mutex mutex;
   std::condition_variable changed;
@@ -259,7 +384,7 @@ TEST(Watching, AWatcherMayUnsubscribeItself) {
 
 TEST(Watching, AnUnknownOperationIsNotFound) {
   store::FakeStore store;
-  Operations operations(&store);
+  Operations operations(&store.queue());
   EXPECT_TRUE(absl::IsNotFound(operations.Watch("operations/none", [](const v1::Operation&) {}).status()));
   EXPECT_TRUE(absl::IsNotFound(operations.Get("operations/none").status()));
 }

@@ -374,12 +374,36 @@ TEST_F(TuneTest, ADeviceHeldByAnotherDaemonFailsTheJobAtOnce) {
   EXPECT_THAT(store_.trials(), IsEmpty());
 }
 
-TEST_F(TuneTest, AStoreThatCannotBeWrittenFailsTheJob) {
-  store_.FailAppends(absl::ResourceExhaustedError("disk full"));
+TEST_F(TuneTest, AStoreThatTakesNoTrialFailsTheJob) {
+  store_.FailAppends(absl::InternalError("no such column"));
   Start();
   const v1::Operation done = Tune();
   EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
-  EXPECT_THAT(done.error().message(), HasSubstr("disk full"));
+  EXPECT_THAT(done.error().message(), HasSubstr("no such column"));
+}
+
+TEST_F(TuneTest, AJobWaitsForAStoreThatIsUnavailable) {
+  store_.FailAppends(absl::ResourceExhaustedError("disk full"));
+  Start();
+  const std::string name = tuner_->Tune(TuneRequest())->name();
+  const v1::Operation waiting = Await(name, [](const v1::Operation& operation) {
+    return operation.progress().message() == "waiting for the store: disk full";
+  });
+  EXPECT_FALSE(waiting.done());
+  store_.FailAppends(absl::OkStatus());
+  EXPECT_EQ(Await(name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Tries(), SizeIs(6));
+}
+
+TEST_F(TuneTest, AJobThatWaitsForTheStoreIsCancelled) {
+  store_.FailAppends(absl::UnavailableError("the disk is gone"));
+  Start();
+  const std::string name = tuner_->Tune(TuneRequest())->name();
+  Await(name, [](const v1::Operation& operation) {
+    return operation.progress().message() == "waiting for the store: the disk is gone";
+  });
+  ASSERT_TRUE(tuner_->Cancel(name).ok());
+  EXPECT_EQ(Await(name).state(), v1::Operation::STATE_CANCELLED);
 }
 
 TEST_F(TuneTest, WhatCannotStartIsRefused) {

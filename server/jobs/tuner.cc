@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <new>
+#include <stop_token>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/quote.h"
+#include "server/base/log.h"
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/operations.h"
@@ -24,7 +29,9 @@ class JobTuner : public Tuner {
       : store_(*options.store),
         host_(*options.host),
         kinds_(std::move(options.kinds)),
-        operations_(options.store, options.clock),
+        holder_(options.holder),
+        operations_(&options.store->queue(), {options.holder, options.lease}, options.clock),
+        lease_(options.lease),
         lanes_(device_ids) {
     for (const auto& [id, worker] : options.devices) {
       slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
@@ -33,9 +40,14 @@ class JobTuner : public Tuner {
   ~JobTuner() override { Drain(absl::ZeroDuration()); }
 
   absl::Status Resume() override {
-    absl::StatusOr<std::vector<store::Job>> jobs = store_.UnfinishedJobs();
-    if (!jobs.ok()) return jobs.status();
-    for (const store::Job& job : *jobs) Requeue(job);
+    const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      const absl::StatusOr<store::Job> job = store_.queue().Get(name);
+      if (job.ok()) TakeUp(*job);
+      if (!job.ok()) LogError("job not resumed", {{"job", name}, {"error", job.status().message()}});
+    }
+    keeper_ = std::jthread([this](const std::stop_token& stop) { KeepLeases(stop); });
     return absl::OkStatus();
   }
 
@@ -52,10 +64,12 @@ class JobTuner : public Tuner {
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override { return operations_.Get(name); }
 
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override {
-    if (const std::shared_ptr<LiveOperation> live = operations_.Find(name); live != nullptr) {
-      live->RequestStop(/*cancel=*/true);
-      if (live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
-    }
+    const std::shared_ptr<LiveOperation> live = operations_.Find(name);
+    if (live != nullptr) live->RequestStop(/*cancel=*/true);
+    // Whoever holds it next is to know, should this process not come to end it.
+    const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
+    if (!kept.ok() && live == nullptr) return kept.status();
+    if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
     return operations_.Get(name);
   }
 
@@ -66,6 +80,7 @@ class JobTuner : public Tuner {
   void Drain(absl::Duration grace) override {
     draining_ = true;
     lanes_.Stop();
+    operations_.Stop();
     for (const std::shared_ptr<LiveOperation>& live : operations_.InFlight()) live->RequestStop(/*cancel=*/false);
     lanes_.AwaitQuiet(grace);
   }
@@ -91,9 +106,9 @@ class JobTuner : public Tuner {
   }
 
   // The request as one for each of the slots' devices.
-  static absl::StatusOr<std::vector<Operations::Wanted::Same>> OnEach(const std::vector<trials::DeviceSlot*>& slots,
-                                                                      const JobKind& kind, const std::string& request) {
-    std::vector<Operations::Wanted::Same> requests;
+  static absl::StatusOr<std::vector<store::JoinTerms::Same>> OnEach(const std::vector<trials::DeviceSlot*>& slots,
+                                                                    const JobKind& kind, const std::string& request) {
+    std::vector<store::JoinTerms::Same> requests;
     for (const trials::DeviceSlot* slot : slots) {
       std::string on = kind.On(request, slot->device().id());
       absl::StatusOr<JobTerms> terms = kind.Terms(on);
@@ -109,9 +124,9 @@ class JobTuner : public Tuner {
     if (!terms.ok()) return terms.status();
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
     if (!slots.ok()) return slots.status();
-    absl::StatusOr<std::vector<Operations::Wanted::Same>> requests = OnEach(*slots, kind, request);
+    absl::StatusOr<std::vector<store::JoinTerms::Same>> requests = OnEach(*slots, kind, request);
     if (!requests.ok()) return requests.status();
-    const Operations::Wanted::Same chosen = std::move(requests->front());
+    const store::JoinTerms::Same chosen = std::move(requests->front());
     requests->erase(requests->begin());
     trials::DeviceSlot& slot = *slots->front();
     absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, slot.device());
@@ -125,22 +140,30 @@ class JobTuner : public Tuner {
     return std::move(started->operation);
   }
 
-  void Requeue(const store::Job& job) {
+  // A job that was there before this process, or is another holder's no longer.
+  void TakeUp(const store::Job& job) {
     const JobKind& kind = *kinds_.at(job.kind);
     const absl::StatusOr<JobTerms> terms = kind.Terms(job.request);
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots =
         terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
     const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, slots.ok() ? terms->identity : job.name);
+    if (live == nullptr) return;
     if (slots.ok()) return Enqueue(live, kind, job.request, terms->priority, *slots->front());
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED, slots.status());
+  }
+
+  // Others are left to holders that have the device.
+  bool IsForThisHost(const store::Job& job) {
+    const absl::StatusOr<JobTerms> terms = kinds_.at(job.kind)->Terms(job.request);
+    return terms.ok() && SlotsFor(terms->device).ok();
   }
 
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
                trials::Priority priority, trials::DeviceSlot& slot) {
     const auto run = [this, live, &kind, request, priority, &slot] {
       RunJob(live, [&] {
-        const trials::Job job{live->name(), priority, live->stop_token(), live->waiter(), *live};
+        const trials::Job job{live->name(), priority, live->stop_token(), live->waiter(), *live, live->epoch()};
         return kind.Run(request, {slot, job, live->Snapshot(), [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                     live->Update(change);
                                     return operations_.Save(*live);
@@ -161,15 +184,36 @@ class JobTuner : public Tuner {
 
   // A job's life on its thread. `run` gives what fills in the response.
   void RunJob(const std::shared_ptr<LiveOperation>& live, const std::function<absl::StatusOr<Fill>()>& run) {
-    if (!live->Begin()) return;
+    if (!live->Begin() || !operations_.Lease(live)) return;
     LogJob("job started", live->Snapshot());
-    const absl::Status saved = operations_.Save(*live);
+    const absl::Status saved = live->cancelled() ? absl::CancelledError("cancelled") : operations_.Save(*live);
     absl::StatusOr<Fill> fill = saved.ok() ? Guarded(run) : saved;
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
+    if (live->lost() || store::IsStale(fill.status())) return operations_.Drop(live);
     if (!live->stop_token().stop_requested()) return End(live, v1::Operation::STATE_FAILED, fill.status());
     if (live->cancelled()) return End(live, v1::Operation::STATE_CANCELLED);
     // The daemon goes down: the job stays unfinished in the store and is resumed by the next one.
     LogJob("job interrupted, goes on at the next start", live->Snapshot());
+    operations_.GiveBack(live);
+  }
+
+  // Keeps what this process works on its own, and takes up what others have left.
+  void KeepLeases(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!never.wait_for(lock, stop, absl::ToChronoNanoseconds(lease_ / 3), [] { return false; }) &&
+           !stop.stop_requested()) {
+      operations_.Renew();
+      operations_.Follow();
+      const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
+      if (!names.ok()) continue;
+      for (const std::string& name : *names) {
+        if (draining_ || operations_.Find(name) != nullptr) continue;
+        const absl::StatusOr<store::Job> job = store_.queue().Get(name);
+        if (job.ok() && IsForThisHost(*job)) TakeUp(*job);
+      }
+    }
   }
 
   // Without a response.
@@ -182,9 +226,12 @@ class JobTuner : public Tuner {
   const catalog::Host& host_;
   const std::map<store::JobKind, const JobKind*> kinds_;
   std::map<std::string, std::unique_ptr<trials::DeviceSlot>> slots_;
+  const std::string holder_;
   Operations operations_;
+  const absl::Duration lease_;
   std::atomic<bool> draining_ = false;
-  JobLanes lanes_;  // last: its jobs use all of the above
+  JobLanes lanes_;       // its jobs use all of the above
+  std::jthread keeper_;  // last: it adds to the lanes
 };
 
 }  // namespace

@@ -30,6 +30,9 @@ struct TunerOptions {
   std::map<std::string, supervisor::DeviceWorker*> devices;  // by id
   std::map<store::JobKind, const JobKind*> kinds;
   absl::Duration idle_release = absl::Seconds(60);
+  // Who leases jobs of the queue; the next start on the same store must have the same name, and nobody else.
+  std::string holder = "attuned";
+  absl::Duration lease = absl::Seconds(60);
   Clock clock = SteadyNow;  // of elapsed times
 };
 
@@ -38,7 +41,8 @@ class Tuner {
   static absl::StatusOr<std::unique_ptr<Tuner>> Create(TunerOptions options);
   virtual ~Tuner() = default;
 
-  // Starts the jobs that an earlier process left unfinished. Once, before any other call.
+  // Starts the unfinished jobs that nobody else holds, and from then on those that others leave. Once, before any other
+  // call.
   virtual absl::Status Resume() = 0;
 
   // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one with

@@ -14,6 +14,7 @@
 #include "server/promotion/play_off.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
 
 namespace attune::promotion {
@@ -51,7 +52,7 @@ class Contest {
     const Decision decision = Settle(*standing, *field, result);
     if (!decision.promote) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
-    if (absl::IsAborted(promoted.status())) return false;
+    if (absl::IsAborted(promoted.status()) && !store::IsStale(promoted.status())) return false;
     if (!promoted.ok()) return promoted.status();
     result.promoted = true;
     result.served = *std::move(promoted);
@@ -202,7 +203,8 @@ class Contest {
     trial.clear_compile_ms();
     if (trial.verdict() == v1::VERDICT_OK) trial.set_verdict(v1::VERDICT_UNSTABLE);  // right, but without a timing
     SetTimestamp(absl::Now(), trial.mutable_finish_time());
-    absl::StatusOr<std::string> name = store().AppendTrial(trial);
+    absl::StatusOr<std::string> name =
+        trials::WriteFor(job_, [&](const store::JobWrite& write) { return store().AppendTrial(trial, write); });
     if (!name.ok()) return name.status();
     trial.set_name(*std::move(name));
     trial.clear_recipe();
@@ -268,7 +270,8 @@ class Contest {
     incumbent.set_job(job_.name);
     incumbent.set_why(decision.why);
     for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
-    return options_.results.Promote(incumbent, before);
+    return trials::WriteFor(
+        job_, [&](const store::JobWrite& write) { return options_.results.Promote(incumbent, before, write); });
   }
 
   store::Store& store() const { return options_.means.code.store(); }

@@ -222,7 +222,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
     v1::TrialFilter text;
     text.set_problem(request->problem());
     if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
-    auto page = options_.store->ListJobs({request->active_only(), text.problem()}, *size, request->page_token());
+    auto page = options_.store->queue().List({request->active_only(), text.problem()}, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Operation& operation : page->items) {
       // The store keeps no progress of running jobs; the tuner has it.

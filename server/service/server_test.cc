@@ -77,7 +77,8 @@ class EchoResults : public catalog::Results {
     if (on_served) on_served();
     return std::nullopt;
   }
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>&) override {
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& next, const std::optional<v1::Incumbent>&,
+                                        const store::JobWrite&) override {
     return next;
   }
   absl::StatusOr<v1::Incumbent> RollBack(const catalog::ResultKey& key, absl::string_view why,

@@ -88,7 +88,7 @@ TEST_F(BackupsTest, SayWhatTheyHold) {
   ASSERT_TRUE(store_->AppendTrial(SampleTrial(32)).ok());
   Job job;
   job.name = "operations/1";
-  ASSERT_TRUE(store_->CreateJob(job).ok());
+  ASSERT_TRUE(store_->queue().Create(job, {}).ok());
   const Backup backup = MustCreate("nightly");
   EXPECT_EQ(backup.id, "nightly");
   EXPECT_EQ(backup.path, PathOf("b/nightly"));

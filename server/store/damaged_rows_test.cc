@@ -48,14 +48,14 @@ class DamagedRowsTest : public testing::Test {
     });
   }
   std::vector<std::string> Jobs(int page_size) {
-    return All([&](const std::string& token) { return store_->ListJobs({}, page_size, token); });
+    return All([&](const std::string& token) { return store_->queue().List({}, page_size, token); });
   }
   void AddJob(const std::string& name, const std::string& message = "") {
     Job job;
     job.name = name;
     job.operation.set_name(name);
     job.operation.mutable_progress()->set_message(message);
-    ASSERT_TRUE(store_->CreateJob(job).ok());
+    ASSERT_TRUE(store_->queue().Create(job, {}).ok());
   }
 
   const TestDirectory directory_;
@@ -76,7 +76,7 @@ TEST_F(DamagedRowsTest, ATextThatWasCutInsideACharacterIsCleaned) {
 
 TEST_F(DamagedRowsTest, ATextWithinAnOperationIsCleanedToo) {
   AddJob("operations/1", "best: caf\xe9");
-  EXPECT_EQ(store_->GetJob("operations/1")->operation.progress().message(), "best: caf\xEF\xBF\xBD");
+  EXPECT_EQ(store_->queue().Get("operations/1")->operation.progress().message(), "best: caf\xEF\xBF\xBD");
   EXPECT_THAT(Jobs(10), ElementsAre("operations/1"));
 }
 
@@ -107,10 +107,10 @@ TEST_F(DamagedRowsTest, AListOfJobsGoesOnAndSaysWhichAreDamaged) {
   for (int page_size : {1, 2, 10}) {
     EXPECT_THAT(Jobs(page_size), ElementsAre("operations/3", "operations/2", "operations/1")) << page_size;
   }
-  const v1::Operation damaged = store_->ListJobs({}, 10, "")->items[1];
+  const v1::Operation damaged = store_->queue().List({}, 10, "")->items[1];
   EXPECT_EQ(damaged.state(), v1::Operation::STATE_FAILED);
   EXPECT_EQ(damaged.error().message(), "the stored operation is damaged");
-  const auto unfinished = store_->UnfinishedJobs();
+  const auto unfinished = store_->queue().Unfinished();
   ASSERT_TRUE(unfinished.ok()) << unfinished.status();
   EXPECT_EQ(unfinished->size(), 2U);
 }

@@ -19,9 +19,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
+#include "server/store/page.h"
+#include "server/store/queue.h"
 #include "server/store/retention.h"
 
 namespace attune::store {
@@ -60,34 +64,12 @@ struct CompiledArtifact {
   double compile_ms = 0;
 };
 
-enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3 };  // persisted
-
-// A job as it must survive a kill: its request and its state. `operation` is what clients see.
-struct Job {
-  std::string name;  // "operations/<id>"
-  JobKind kind = JobKind::kTune;
-  std::string request;     // serialised v1::TuneRequest, SweepRequest or EvaluateVariantRequest
-  std::string request_id;  // empty, or unique
-  v1::Operation operation;
-};
-
-template <typename T>
-struct Page {
-  std::vector<T> items;
-  std::string next_page_token;  // empty: this was the last
-};
-
 struct IncumbentFilter {
   std::string problem_text = {};  // empty fields do not filter
   std::string device_class = {};
   std::string device_id = {};  // of the card that timed it
   std::optional<v1::Policy> policy = std::nullopt;
   bool history = false;  // also those no longer served
-};
-
-struct JobFilter {
-  bool active_only = false;
-  std::string problem_text = {};  // of v1::Operation.problem; empty: all
 };
 
 // Trials that RetryTrials has changed.
@@ -113,7 +95,10 @@ class Store {
   // Assigns and returns "trials/<n>". The trial's `name` is ignored. InvalidArgument names what it lacks: problem_text,
   // device_id, policy, verdict, variant.family and variant.text must be set. A variant's text stands for the whole
   // message: trials with equal texts come back with the variant that was stored first.
-  virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) = 0;
+  // Refused when `write` is stale (queue.h).
+  virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) = 0;
+  // For no job.
+  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) { return AppendTrial(trial, {}); }
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
   // What is known under this key: the newest trial of any card of the class when its verdict holds for the class,
   // otherwise the instance's own newest; NotFound. LOST trials are not found, nor is one that is to be tried again.
@@ -141,9 +126,14 @@ class Store {
   // assigns and returns the Incumbent whole. The former one becomes its `previous`. Aborted when the incumbent now
   // served is not `expected_previous` ("" for none): someone was faster. InvalidArgument when the trial is not OK or is
   // of another problem, device, class or policy than `incumbent` says (what it leaves empty, the trial says);
-  // promote_time is now unless given. Keeps `timing` and `pinned`. Incumbents' trials have their recipes.
-  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent,
-                                                absl::string_view expected_previous) = 0;
+  // promote_time is now unless given. Keeps `timing` and `pinned`. Incumbents' trials have their recipes. Refused when
+  // `write` is stale (queue.h).
+  virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
+                                                const JobWrite& write) = 0;
+  // For no job.
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) {
+    return Promote(incumbent, expected_previous, {});
+  }
   // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
   // the previous ones, with all in between taken out too. NotFound when `to` is no incumbent of the problem,
   // FailedPrecondition when it is the served one or was taken out before, or when there is none before. `why` is told
@@ -171,14 +161,8 @@ class Store {
   // FindArtifact said is no longer so; compile again and PutArtifact.
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;
 
-  // Inserts the job, or returns the one that already has its request_id. AlreadyExists when another has its name.
-  virtual absl::StatusOr<Job> CreateJob(const Job& job) = 0;
-  virtual absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) = 0;  // NotFound
-  virtual absl::StatusOr<Job> GetJob(absl::string_view name) = 0;                              // NotFound
-  virtual absl::StatusOr<std::vector<Job>> UnfinishedJobs() = 0;                               // oldest first
-  // Newest first. Damaged ones are FAILED.
-  virtual absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
-                                                       absl::string_view page_token) = 0;
+  // The jobs. It lives as long as the store.
+  virtual Queue& queue() = 0;
 
   // record_time is now unless given.
   virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
@@ -197,7 +181,8 @@ class Store {
 };
 
 struct SqliteOptions {
-  std::string directory;  // holds attune.db and artifacts/; created when missing
+  std::string directory;                        // holds attune.db and artifacts/; created when missing
+  std::function<absl::Time()> now = absl::Now;  // of leases
 };
 // FailedPrecondition when another process has the store open or the file is of a newer version or another application;
 // PermissionDenied when it cannot be written; DataLoss when it is no database. The one line says which file.

@@ -27,13 +27,12 @@ class JobContract : public StoreContract {
     v1::Operation operation;
     operation.set_name(name);
     operation.set_state(v1::Operation::STATE_SUCCEEDED);
-    operation.set_done(true);
-    EXPECT_TRUE(store().UpdateJob(name, operation).ok());
+    FinishJob(store(), operation);
   }
 
   std::vector<std::string> Unfinished() {
     std::vector<std::string> names;
-    const std::vector<Job> jobs = store().UnfinishedJobs().value();
+    const std::vector<Job> jobs = store().queue().Unfinished().value();
     for (const Job& job : jobs) names.push_back(job.name);
     return names;
   }
@@ -43,7 +42,7 @@ class JobContract : public StoreContract {
     std::vector<std::string> names;
     std::string token;
     do {
-      absl::StatusOr<Page<v1::Operation>> page = store().ListJobs(filter, 1, token);
+      absl::StatusOr<Page<v1::Operation>> page = store().queue().List(filter, 1, token);
       EXPECT_TRUE(page.ok()) << page.status();
       for (const v1::Operation& operation : page->items) names.push_back(operation.name());
       token = page->next_page_token;
@@ -54,9 +53,9 @@ class JobContract : public StoreContract {
 
 TEST_P(JobContract, SurvivesReopeningAsItWasCreated) {
   const Job job = Make("operations/a", "nightly");
-  ASSERT_TRUE(store().CreateJob(job).ok());
+  ASSERT_TRUE(store().queue().Create(job, {}).ok());
   Reopen();
-  absl::StatusOr<Job> stored = store().GetJob("operations/a");
+  absl::StatusOr<Job> stored = store().queue().Get("operations/a");
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_EQ(stored->name, job.name);
   EXPECT_EQ(stored->kind, JobKind::kSweep);
@@ -66,37 +65,37 @@ TEST_P(JobContract, SurvivesReopeningAsItWasCreated) {
 }
 
 TEST_P(JobContract, ReturnsTheFormerJobForItsRequestId) {
-  ASSERT_TRUE(store().CreateJob(Make("operations/a", "nightly")).ok());
-  absl::StatusOr<Job> again = store().CreateJob(Make("operations/b", "nightly"));
+  ASSERT_TRUE(store().queue().Create(Make("operations/a", "nightly"), {}).ok());
+  absl::StatusOr<Job> again = store().queue().Create(Make("operations/b", "nightly"), {});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->name, "operations/a");
-  EXPECT_EQ(store().GetJob("operations/b").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().queue().Get("operations/b").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(JobContract, TakesAnyNumberOfJobsWithoutRequestId) {
-  ASSERT_TRUE(store().CreateJob(Make("operations/a")).ok());
-  absl::StatusOr<Job> second = store().CreateJob(Make("operations/b"));
+  ASSERT_TRUE(store().queue().Create(Make("operations/a"), {}).ok());
+  absl::StatusOr<Job> second = store().queue().Create(Make("operations/b"), {});
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->name, "operations/b");
-  EXPECT_EQ(store().GetJob("operations/b")->request_id, "");
+  EXPECT_EQ(store().queue().Get("operations/b")->request_id, "");
 }
 
 TEST_P(JobContract, RefusesANameThatIsTaken) {
-  ASSERT_TRUE(store().CreateJob(Make("operations/a", "one")).ok());
-  EXPECT_EQ(store().CreateJob(Make("operations/a", "two")).status().code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(store().queue().Create(Make("operations/a", "one"), {}).ok());
+  EXPECT_EQ(store().queue().Create(Make("operations/a", "two"), {}).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_P(JobContract, ReturnsTheLastUpdate) {
-  ASSERT_TRUE(store().CreateJob(Make("operations/a")).ok());
+  ASSERT_TRUE(store().queue().Create(Make("operations/a"), {}).ok());
   Finish("operations/a");
-  EXPECT_EQ(store().GetJob("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
-  EXPECT_EQ(store().UpdateJob("operations/none", {}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().queue().Get("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store().queue().Update({"operations/none", 1}, {}).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(JobContract, ListsUnfinishedJobsOldestFirst) {
   EXPECT_THAT(Unfinished(), IsEmpty());
   for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
-    ASSERT_TRUE(store().CreateJob(Make(name)).ok());
+    ASSERT_TRUE(store().queue().Create(Make(name), {}).ok());
   }
   Finish("operations/a");
   EXPECT_THAT(Unfinished(), ElementsAre("operations/c", "operations/b"));
@@ -104,12 +103,13 @@ TEST_P(JobContract, ListsUnfinishedJobsOldestFirst) {
 
 TEST_P(JobContract, ListsOperationsNewestFirst) {
   for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
-    ASSERT_TRUE(store().CreateJob(Make(name)).ok());
+    ASSERT_TRUE(store().queue().Create(Make(name), {}).ok());
   }
   Finish("operations/a");
   EXPECT_THAT(List(false), ElementsAre("operations/b", "operations/a", "operations/c"));
   EXPECT_THAT(List(true), ElementsAre("operations/b", "operations/c"));
-  EXPECT_EQ(store().ListJobs({.active_only = true}, 1, "nonsense").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store().queue().List({.active_only = true}, 1, "nonsense").status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
@@ -118,7 +118,7 @@ TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
         std::pair("operations/c", "b1.h1.q128.d64.f16"), std::pair("operations/d", "")}) {
     Job job = Make(name);
     job.operation.set_problem(problem);
-    ASSERT_TRUE(store().CreateJob(job).ok());
+    ASSERT_TRUE(store().queue().Create(job, {}).ok());
   }
   Finish("operations/a");
   EXPECT_THAT(List(JobFilter{.problem_text = "b1.h1.q128.d64.f16"}), ElementsAre("operations/c", "operations/a"));

@@ -98,7 +98,7 @@ class RetentionContract : public StoreContract {
     job.operation.set_problem(problem);
     job.operation.set_done(done);
     if (done) job.operation.mutable_end_time()->set_seconds(kLongAgo);
-    EXPECT_TRUE(store().CreateJob(job).ok());
+    EXPECT_TRUE(store().queue().Create(job, {}).ok());
   }
 };
 
@@ -108,7 +108,7 @@ TEST_P(RetentionContract, KeepsAllWithoutLimits) {
   const std::string code = PutArtifact("code");
   Retain(Limits());
   EXPECT_THAT(Trials(), ElementsAre(trial));
-  EXPECT_TRUE(store().GetJob("operations/1").ok());
+  EXPECT_TRUE(store().queue().Get("operations/1").ok());
   EXPECT_TRUE(store().ReadArtifact(code).ok());
 }
 
@@ -283,7 +283,7 @@ TEST_P(RetentionContract, LeavesWhatAJobIsWorkingOn) {
   Append(Trial(kOther, 1, 0));
   Retain(TooSmall());
   EXPECT_THAT(Trials(), ElementsAre(trial));
-  EXPECT_EQ(store().UnfinishedJobs()->size(), 1U);
+  EXPECT_EQ(store().queue().Unfinished()->size(), 1U);
 }
 
 TEST_P(RetentionContract, LeavesWhatWasUsedJustNow) {
@@ -317,23 +317,37 @@ TEST_P(RetentionContract, RemovesOldFinishedJobs) {
   Retention limits = Limits();
   limits.job_age = absl::Hours(24 * 365);
   EXPECT_EQ(Retain(limits).removed_jobs, 1);
-  EXPECT_EQ(store().GetJob("operations/old").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().queue().Get("operations/old").status().code(), absl::StatusCode::kNotFound);
   for (const std::string& name : {std::string("operations/unfinished"), std::string("operations/promoting"),
                                   absl::StrCat("operations/", kOther)}) {
-    EXPECT_TRUE(store().GetJob(name).ok()) << name;
+    EXPECT_TRUE(store().queue().Get(name).ok()) << name;
   }
+}
+
+TEST_P(RetentionContract, ARequestIdGoesWithItsJob) {
+  Job job;
+  job.name = "operations/1";
+  job.request_id = "nightly";
+  job.operation.set_name(job.name);
+  job.operation.set_done(true);
+  job.operation.mutable_end_time()->set_seconds(kLongAgo);
+  ASSERT_TRUE(store().queue().Create(job, {}).ok());
+  Retention limits = Limits();
+  limits.job_age = absl::Hours(24 * 365);
+  EXPECT_EQ(Retain(limits).removed_jobs, 1);
+  job.name = "operations/2";
+  EXPECT_EQ(store().queue().Create(job, {})->name, "operations/2");
 }
 
 TEST_P(RetentionContract, AJobThatHasJustEndedIsYoung) {
   MakeJob("operations/1", kProblem, false);
   v1::Operation operation;
   operation.set_name("operations/1");
-  operation.set_done(true);
-  ASSERT_TRUE(store().UpdateJob("operations/1", operation).ok());
+  FinishJob(store(), operation);
   Retention limits = Limits();
   limits.job_age = absl::Hours(1);
   Retain(limits);
-  EXPECT_TRUE(store().GetJob("operations/1").ok());
+  EXPECT_TRUE(store().queue().Get("operations/1").ok());
 }
 
 TEST_P(RetentionContract, LeavesTheArtifactsOfIncumbents) {

@@ -33,14 +33,15 @@ Row RowOf(const std::string& problem_text, v1::SweepReport::Outcome outcome, abs
   return row;
 }
 
-// Cancelled when the job was asked to stop.
+// Cancelled when the job was asked to stop; stale when its lease is over.
 absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
                            trials::DeviceSlot& slot, const trials::Job& job) {
   absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, slot.device(), plan.policy(), means.host);
   absl::Status failed = subject.status();
   if (subject.ok()) {
     absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(subject)), slot, job);
-    if (row.ok() || absl::IsCancelled(row.status())) return row;
+    if (row.ok() || absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row;
+    if (job.stop.stop_requested()) return absl::CancelledError("stopped");
     failed = row.status();
   }
   return RowOf(ToText(problem), v1::SweepReport::OUTCOME_FAILED, failed.message());
@@ -81,7 +82,8 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
   SweepProgress progress(run.job.progress, static_cast<int64_t>(problems->size()), report.rows_size(), clock_);
   // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
   WorkingTime time(clock_);
-  const trials::Job job{run.job.name, run.job.priority, run.job.stop, time.Counted(run.job.waiter), progress};
+  const trials::Job job{
+      run.job.name, run.job.priority, run.job.stop, time.Counted(run.job.waiter), progress, run.job.epoch};
   const absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await();
   if (!turn.ok()) return turn;
   for (const Problem& problem : *problems) {

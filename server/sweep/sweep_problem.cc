@@ -18,6 +18,7 @@
 #include "server/sweep/sweep_outcome.h"
 #include "server/sweep/sweep_plan.h"
 #include "server/trials/reference.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
 
 namespace attune::sweep {
@@ -173,7 +174,8 @@ class SweepProblem {
     trial.clear_identical_to();
     trial.set_compile_ms(0);
     SetTimestamp(absl::Now(), trial.mutable_finish_time());
-    absl::StatusOr<std::string> name = store().AppendTrial(trial);
+    absl::StatusOr<std::string> name =
+        trials::WriteFor(job_, [&](const store::JobWrite& write) { return store().AppendTrial(trial, write); });
     if (!name.ok()) return name.status();
     trial.set_name(*name);
     if (!TimedByThisCard(served)) {
@@ -188,9 +190,10 @@ class SweepProblem {
     incumbent.set_job(job_.name);
     incumbent.set_why("the incumbent itself got faster, confirmed in cycles");
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
-    const absl::StatusOr<v1::Incumbent> promoted = means_.results.Promote(incumbent, served);
+    const absl::StatusOr<v1::Incumbent> promoted = trials::WriteFor(
+        job_, [&](const store::JobWrite& write) { return means_.results.Promote(incumbent, served, write); });
     if (promoted.ok()) row_.set_detail(absl::StrCat(row_.detail(), "; served with this time from now on"));
-    if (!absl::IsAborted(promoted.status())) return promoted.status();
+    if (!absl::IsAborted(promoted.status()) || store::IsStale(promoted.status())) return promoted.status();
     row_.set_outcome(v1::SweepReport::OUTCOME_AMBIGUOUS);
     row_.set_detail(absl::StrCat(row_.detail(), "; another job has promoted since, and that holds"));
     return absl::OkStatus();

@@ -254,7 +254,7 @@ TEST_F(SweepTest, AResumedSweepGoesOnBehindItsRows) {
   v1::SweepReport::Row& row = *job.operation.mutable_sweep()->add_rows();
   row.set_problem(kProblem);
   row.set_outcome(v1::SweepReport::OUTCOME_SAME);
-  ASSERT_TRUE(store_.CreateJob(job).ok());
+  ASSERT_TRUE(store_.queue().Create(job, {}).ok());
   Start();
   ASSERT_TRUE(tuner_->Resume().ok());
   const v1::Operation done = Await(job.name);
@@ -309,7 +309,7 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   EXPECT_EQ(plan->compiles(), 3);
   EXPECT_TRUE(plan->has_estimate());
   EXPECT_EQ(pool_.compiles(), compiles);
-  EXPECT_EQ(store_.UnfinishedJobs()->size(), 0);
+  EXPECT_EQ(store_.queue().Unfinished()->size(), 0);
 
   request.mutable_plan()->mutable_budget()->set_trials_per_problem(2);
   EXPECT_EQ(PlanSweep(request.plan(), host_, *results_, store_)->trials(), 2) << "as the budget allows";

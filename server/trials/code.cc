@@ -13,6 +13,7 @@
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/sha256.h"
+#include "server/trials/store_wait.h"
 
 namespace attune::trials {
 
@@ -47,7 +48,7 @@ absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_
 }
 
 absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
-                                 worker::v1::CompileResponse response) {
+                                 worker::v1::CompileResponse response, const Job& job) {
   auto code = std::make_shared<Code>();
   code->report.compile_key = std::string(compile_key);
   code->report.toolchain = std::string(toolchain);
@@ -59,7 +60,9 @@ absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_
     code->artifact = std::move(*response.mutable_artifact());
     code->report.sha256 = Sha256(code->artifact);
   }
-  if (absl::Status status = store.PutArtifact(code->report, code->artifact); !status.ok()) return status;
+  absl::Status stored =
+      WaitForStore(job.name, job.stop, job.progress, [&] { return store.PutArtifact(code->report, code->artifact); });
+  if (!stored.ok()) return stored;
   return code;
 }
 
@@ -104,7 +107,7 @@ absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space
       return absl::CancelledError("stopped while compiling");
     }
     if (!waiting->response->ok()) return waiting->response->status();
-    code = KeepCode(store_, spec.key, subject.toolchain, **std::move(waiting->response));
+    code = KeepCode(store_, spec.key, subject.toolchain, **std::move(waiting->response), job);
     if (!code.ok()) return code.status();
   }
   if ((*code)->report.verdict != v1::VERDICT_OK) {

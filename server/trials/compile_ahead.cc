@@ -131,7 +131,8 @@ class CompileAhead::Hand {
   void Keep(State::Finished finished) {
     absl::StatusOr<CodePtr> code = absl::UnknownError("nothing came back");
     if (finished.response.ok()) {
-      code = KeepCode(*options_.store, finished.compile_key, options_.toolchain, *std::move(finished.response));
+      code = KeepCode(*options_.store, finished.compile_key, options_.toolchain, *std::move(finished.response),
+                      *options_.job);
       compiled_();
     } else {
       code = finished.response.status();

@@ -31,6 +31,7 @@ class CompileAhead {
   struct Options {
     store::Store* store = nullptr;
     supervisor::CompilePool* pool = nullptr;
+    const Job* job = nullptr;  // its stop ends a wait for the store
     std::string toolchain;
     int window = 1;  // compile keys asked for and not yet taken, at least 1
     int priority = 0;

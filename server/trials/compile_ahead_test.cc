@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/testing/fake_store.h"
 #include "server/supervisor/testing/fake_workers.h"
+#include "server/trials/testing/lone_job.h"
 
 namespace attune::trials {
 namespace {
@@ -48,6 +49,7 @@ class CompileAheadTest : public ::testing::Test {
     CompileAhead::Options options;
     options.store = &store_;
     options.pool = &pool_;
+    options.job = &lone_.job;
     options.toolchain = "fakec 1.0";
     options.window = window;
     return options;
@@ -60,6 +62,7 @@ class CompileAheadTest : public ::testing::Test {
 
   DamagedStore store_;
   supervisor::FakeCompilePool pool_;
+  LoneJob lone_;
 };
 
 TEST_F(CompileAheadTest, GivesEveryCandidateItsCode) {

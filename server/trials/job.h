@@ -2,10 +2,12 @@
 #ifndef ATTUNE_SERVER_TRIALS_JOB_H_
 #define ATTUNE_SERVER_TRIALS_JOB_H_
 
+#include <cstdint>
 #include <stop_token>
 #include <string>
 
 #include "server/space/space.h"
+#include "server/store/queue.h"
 #include "server/trials/device_turn.h"
 #include "server/trials/progress.h"
 #include "server/trials/waiter.h"
@@ -18,6 +20,9 @@ struct Job {
   std::stop_token stop;  // requested: ends between two trials
   Waiter waiter;         // told whom it waits for
   Progress& progress;    // outlives it
+  int64_t epoch = 0;     // of its lease; 0: it has none, and none of its writes is refused
+
+  store::Fence fence() const { return epoch > 0 ? store::Fence{name, epoch} : store::Fence(); }
 };
 
 // For what asks now and then whether the job was stopped.

@@ -4,12 +4,23 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/trial_log.h"
 
 namespace attune::trials {
+namespace {
 
-Recorder::Recorder(store::Store* store, Recorded recorded)
-    : store_(store), recorded_(std::move(recorded)), thread_([this] { Run(); }) {}
+constexpr size_t kMostWaiting = 64;
+
+absl::Status StoringFailed(const absl::Status& status) {
+  if (store::IsStale(status)) return status;
+  return absl::Status(status.code(), absl::StrCat("storing a trial: ", status.message()));
+}
+
+}  // namespace
+
+Recorder::Recorder(store::Store* store, const Job& job, Recorded recorded)
+    : store_(store), job_(job), recorded_(std::move(recorded)), thread_([this] { Run(); }) {}
 
 Recorder::~Recorder() {
   {
@@ -21,7 +32,8 @@ Recorder::~Recorder() {
 }
 
 void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return entries_.size() < kMostWaiting || !status_.ok(); });
   if (!status_.ok()) return;
   entries_.push_back({candidate, std::move(trial), twin, std::move(claim)});
   changed_.notify_all();
@@ -48,7 +60,8 @@ void Recorder::Run() {
     writing_ = true;
     lock.unlock();
     if (entry.twin.has_value()) entry.trial.set_identical_to(names_[*entry.twin]);
-    absl::StatusOr<std::string> name = store_->AppendTrial(entry.trial);
+    absl::StatusOr<std::string> name =
+        WriteFor(job_, [&](const store::JobWrite& write) { return store_->AppendTrial(entry.trial, write); });
     if (name.ok()) {
       names_[entry.candidate] = *name;
       entry.trial.set_name(*std::move(name));
@@ -58,7 +71,7 @@ void Recorder::Run() {
     lock.lock();
     writing_ = false;
     if (!name.ok()) {
-      status_ = absl::Status(name.status().code(), absl::StrCat("storing a trial: ", name.status().message()));
+      status_ = StoringFailed(name.status());
       entries_.clear();
     }
     changed_.notify_all();

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "attune/v1/trial.pb.h"
 #include "server/store/store.h"
+#include "server/trials/job.h"
 #include "server/trials/trial_claims.h"
 
 namespace attune::trials {
@@ -23,15 +24,17 @@ class Recorder {
  public:
   // `recorded` is called on the recorder's thread once a trial is on disk, with its name set.
   using Recorded = std::function<void(size_t candidate, const v1::Trial& trial)>;
-  Recorder(store::Store* store, Recorded recorded);
+  // Store and job outlive it.
+  Recorder(store::Store* store, const Job& job, Recorded recorded);
   // Records what was added, then ends.
   ~Recorder();
 
-  // `twin`: the candidate added before whose result this one shares; its name becomes `identical_to`. The claim ends
-  // once the trial is on disk.
+  // Blocks while too many wait for a store that is unavailable. `twin`: the candidate added before whose result this
+  // one shares; its name becomes `identical_to`. The claim ends once the trial is on disk.
   void Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim = {});
 
   // Blocks until all that was added is on disk, or could not be: then the first error, which also ends the recording.
+  // A store that is unavailable is no error until the job is stopped.
   absl::Status Flush();
   absl::Status status();
 
@@ -45,6 +48,7 @@ class Recorder {
   void Run();
 
   store::Store* const store_;
+  const Job& job_;
   const Recorded recorded_;
   std::mutex mutex_;
   std::condition_variable changed_;

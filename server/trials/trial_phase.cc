@@ -20,11 +20,8 @@ constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
 constexpr size_t kMostDetail = 4000;
 
 CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& job, const TrialPhase::Plan& plan) {
-  return {&means.code.store(),
-          &means.code.pool(),
-          plan.subject->toolchain,
-          means.compile_ahead,
-          CompilePriority(job.priority, /*awaited=*/false),
+  return {&means.code.store(),     &means.code.pool(),  &job,
+          plan.subject->toolchain, means.compile_ahead, CompilePriority(job.priority, /*awaited=*/false),
           plan.retry_known};
 }
 
@@ -51,7 +48,7 @@ TrialPhase::TrialPhase(const Means& means, const Job& job, Plan plan)
       plan_(std::move(plan)),
       first_(plan_.first.begin(), plan_.first.end()),
       known_(CountKnown(plan_)),
-      recorder_(&means.code.store(), [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
+      recorder_(&means.code.store(), job, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
           AheadOptions(means, job, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
 

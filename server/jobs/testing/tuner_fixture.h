@@ -81,6 +81,7 @@ class TunerTest : public ::testing::Test {
                                                                      .devices = std::move(workers),
                                                                      .compile_ahead = 2,
                                                                      .idle_release = idle_release,
+                                                                     .lease = lease_,
                                                                      .clock = clock_});
     EXPECT_TRUE(tuning.ok()) << tuning.status();
     tuning_ = *std::move(tuning);
@@ -161,6 +162,7 @@ class TunerTest : public ::testing::Test {
   }
 
   Clock clock_ = SteadyNow;
+  absl::Duration lease_ = absl::Minutes(1);
   store::FakeStore store_;
   supervisor::FakeCompilePool pool_;
   std::vector<supervisor::FakeDeviceWorker*> others_;  // at Start, beside device_

@@ -12,6 +12,7 @@
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/store/checks.h"
+#include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 #include "server/store/sqlite/trials.h"
@@ -110,10 +111,9 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incu
   return connection.LastInsertId();
 }
 
-}  // namespace
-
-absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumbent& incumbent,
-                                      absl::string_view expected_previous) {
+// The id of the one made.
+absl::StatusOr<int64_t> MakeServed(Connection& connection, const v1::Incumbent& incumbent,
+                                   absl::string_view expected_previous) {
   absl::StatusOr<v1::Trial> trial = GetTrial(connection, incumbent.trial().name());
   if (!trial.ok()) return trial.status();
   if (absl::Status status = CheckIncumbent(incumbent, *trial); !status.ok()) return status;
@@ -131,7 +131,15 @@ absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumben
   if (served->has_value()) {
     if (absl::Status status = SetServed(connection, **served, false); !status.ok()) return status;
   }
-  absl::StatusOr<int64_t> id = Insert(connection, incumbent, *trial, *served);
+  return Insert(connection, incumbent, *trial, *served);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumbent& incumbent,
+                                      absl::string_view expected_previous, const JobWrite& write) {
+  const absl::StatusOr<int64_t> id =
+      Once(connection, write, [&] { return MakeServed(connection, incumbent, expected_previous); });
   if (!id.ok()) return id.status();
   return ById(connection, *id);
 }

@@ -10,7 +10,7 @@
 namespace attune::store::sqlite {
 
 absl::StatusOr<v1::Incumbent> Promote(Connection& connection, const v1::Incumbent& incumbent,
-                                      absl::string_view expected_previous);
+                                      absl::string_view expected_previous, const JobWrite& write);
 absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view problem_text,
                                        absl::string_view device_class, v1::Policy policy, absl::string_view why,
                                        absl::string_view to);

@@ -15,7 +15,9 @@
 namespace attune::store::sqlite {
 namespace {
 
-constexpr absl::string_view kJobColumns = "SELECT id, name, kind, request, request_id, operation FROM jobs WHERE ";
+constexpr absl::string_view kJobColumns =
+    "SELECT id, name, kind, request, request_id, operation, identity, holder, epoch, lease_until_ns, cancelled"
+    " FROM jobs WHERE ";
 
 absl::StatusOr<Job> ReadJob(const Statement& row) {
   Job job;
@@ -24,6 +26,11 @@ absl::StatusOr<Job> ReadJob(const Statement& row) {
   job.request = std::string(row.Bytes(3));
   job.request_id = std::string(row.Text(4));
   if (absl::Status status = Parse(row.Bytes(5), "operation", job.operation); !status.ok()) return status;
+  job.identity = std::string(row.Text(6));
+  job.holder = std::string(row.Text(7));
+  job.epoch = row.Int(8);
+  if (job.epoch > 0) job.leased_until = absl::FromUnixNanos(row.Int(9));
+  job.cancelled = row.Int(10) != 0;
   return job;
 }
 
@@ -38,71 +45,28 @@ v1::Operation DamagedOperation(const Statement& row, const absl::Status& status)
   return operation;
 }
 
-absl::StatusOr<std::optional<Job>> FindJob(Connection& connection, absl::string_view condition,
-                                           absl::string_view value) {
+}  // namespace
+
+absl::Status NoJob(absl::string_view name) {
+  return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
+}
+
+absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::string_view condition,
+                                              absl::string_view value) {
   Statement select(connection, absl::StrCat(kJobColumns, condition));
   absl::StatusOr<bool> row = select.Bind(value).Step();
   if (!row.ok()) return row.status();
   if (!*row) return std::nullopt;
   absl::StatusOr<Job> job = ReadJob(select);
   if (!job.ok()) return job.status();
-  return *std::move(job);
-}
-
-std::optional<int64_t> EndOf(const v1::Operation& operation) {
-  if (!operation.done()) return std::nullopt;
-  return ToNanoseconds(operation.has_end_time() ? operation.end_time() : Now());
-}
-
-absl::Status NoJob(absl::string_view name) {
-  return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
-}
-
-}  // namespace
-
-absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job) {
-  if (job.name.empty()) return absl::InvalidArgumentError("job: name is empty; it must be operations/<id>");
-  std::optional<absl::string_view> request_id;
-  if (!job.request_id.empty()) {
-    request_id = job.request_id;
-    absl::StatusOr<std::optional<Job>> former = FindJob(connection, "request_id = ?", job.request_id);
-    if (!former.ok()) return former.status();
-    if (former->has_value()) return **std::move(former);
-  }
-  absl::StatusOr<std::optional<Job>> same = FindJob(connection, "name = ?", job.name);
-  if (!same.ok()) return same.status();
-  if (same->has_value()) return absl::AlreadyExistsError(absl::StrCat("job: name ", job.name, " is taken"));
-  std::optional<int64_t> problem;
-  if (!job.operation.problem().empty()) {
-    absl::StatusOr<int64_t> interned = InternProblem(connection, job.operation.problem());
-    if (!interned.ok()) return interned.status();
-    problem = *interned;
-  }
-  const std::string operation = job.operation.SerializeAsString();
-  absl::Status status = Statement(connection,
-                                  "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id,"
-                                  " end_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-                            .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, request_id,
-                                  job.operation.done() ? 1 : 0, Blob{operation}, problem, EndOf(job.operation))
-                            .Run();
-  if (!status.ok()) return status;
-  return job;
-}
-
-absl::Status UpdateJob(Connection& connection, absl::string_view name, const v1::Operation& operation) {
-  const std::string message = operation.SerializeAsString();
-  absl::Status status = Statement(connection, "UPDATE jobs SET operation = ?, done = ?, end_ns = ? WHERE name = ?")
-                            .Bind(Blob{message}, operation.done() ? 1 : 0, EndOf(operation), name)
-                            .Run();
-  if (!status.ok()) return status;
-  return connection.Changes() == 1 ? absl::OkStatus() : NoJob(name);
+  return JobRow{select.Int(0), *std::move(job)};
 }
 
 absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name) {
-  absl::StatusOr<std::optional<Job>> job = FindJob(connection, "name = ?", name);
-  if (!job.ok()) return job.status();
-  if (!job->has_value()) return NoJob(name);
-  return **std::move(job);
+  absl::StatusOr<std::optional<JobRow>> row = FindJob(connection, "name = ?", name);
+  if (!row.ok()) return row.status();
+  if (!row->has_value()) return NoJob(name);
+  return std::move((*row)->job);
 }
 
 absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection) {
@@ -118,6 +82,21 @@ absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection) {
     } else if (!SkipDamaged(job.status(), "jobs", select.Int(0))) {
       return job.status();
     }
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
+                                                      absl::Time now) {
+  Statement select(connection,
+                   "SELECT name FROM jobs WHERE done = 0 AND (holder IS NULL OR holder = ? OR lease_until_ns <= ?)"
+                   " ORDER BY id");
+  select.Bind(holder, absl::ToUnixNanos(now));
+  std::vector<std::string> names;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return names;
+    names.emplace_back(select.Text(0));
   }
 }
 

@@ -1,21 +1,34 @@
-// The jobs' table. What each function promises is said in store.h.
+// The rows of the jobs' table, and what is read of them. What each function promises is said in queue.h.
 #ifndef ATTUNE_SERVER_STORE_SQLITE_JOBS_H_
 #define ATTUNE_SERVER_STORE_SQLITE_JOBS_H_
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/store/queue.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/store.h"
 
 namespace attune::store::sqlite {
 
-absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job);
-absl::Status UpdateJob(Connection& connection, absl::string_view name, const v1::Operation& operation);
+struct JobRow {
+  int64_t id = 0;
+  Job job;
+};
+
+absl::Status NoJob(absl::string_view name);
+// The first with `value` in the condition's place.
+absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::string_view condition,
+                                              absl::string_view value);
+
 absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name);
 absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection);
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder, absl::Time now);
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);
 

@@ -47,7 +47,7 @@ class Load : public testing::Test {
     absl::StatusOr<std::unique_ptr<sqlite::Transaction>> transaction = sqlite::Transaction::Begin(**writer);
     ASSERT_TRUE(transaction.ok()) << transaction.status();
     for (int id = 1; id <= kTrials; ++id) {
-      ASSERT_EQ(sqlite::AppendTrial(**writer, MakeTrial(MakeRow(id))).value(), absl::StrCat("trials/", id));
+      ASSERT_EQ(sqlite::AppendTrial(**writer, MakeTrial(MakeRow(id)), {}).value(), absl::StrCat("trials/", id));
     }
     ASSERT_TRUE((*transaction)->Commit().ok());
   }

@@ -48,6 +48,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
       "228338a5bb482f40e480d39c64af3cd39ee9a587b5119efcc60b1fc17a7597ca",
       "f78f83a8bd0e455238b3a881e98f4bd341feaf486672d3ce497120c6cf50736a",
       "a8eaf9a49075cbd523102f5af54879025ddac8fc26c9d3df597574fae19e32e6",
+      "52299320931014d3e321ae802aaa970c871c3640e2b457785fe5b62afbbaa4ed",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -153,7 +154,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion1) {
   EXPECT_FALSE(incumbent->has_timing());
   EXPECT_FALSE(incumbent->pinned());
   EXPECT_EQ((*store)->FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_CRASHED);
-  EXPECT_EQ((*store)->UnfinishedJobs()->at(0).name, "operations/1");
+  EXPECT_EQ((*store)->queue().Unfinished()->at(0).name, "operations/1");
   EXPECT_EQ((*store)->ListBaselines("", "", 1, "")->items.at(0).median_us(), 47);
 }
 
@@ -186,7 +187,7 @@ TEST_F(MigrationsTest, FindJobsOfVersion1ByTheirProblem) {
   }
   absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory_.path()});
   ASSERT_TRUE(store.ok()) << store.status();
-  const auto listed = (*store)->ListJobs({.problem_text = "b2.h8.q512.d64.f16"}, 10, "");
+  const auto listed = (*store)->queue().List({.problem_text = "b2.h8.q512.d64.f16"}, 10, "");
   ASSERT_TRUE(listed.ok()) << listed.status();
   std::vector<std::string> found;
   for (const v1::Operation& operation : listed->items) {
@@ -207,8 +208,43 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
   ASSERT_TRUE(incumbent.ok()) << incumbent.status();
   EXPECT_EQ(incumbent->timing().median_us(), 39);
   EXPECT_TRUE(incumbent->pinned());
-  EXPECT_EQ((*store)->ListJobs({.problem_text = "b2.h8.q512.d64.f16"}, 10, "")->items.size(), 2U);
-  EXPECT_EQ((*store)->UnfinishedJobs()->size(), 1U);
+  EXPECT_EQ((*store)->queue().List({.problem_text = "b2.h8.q512.d64.f16"}, 10, "")->items.size(), 2U);
+  EXPECT_EQ((*store)->queue().Unfinished()->size(), 1U);
+}
+
+// A job that an earlier version left unfinished is anybody's, keeps its request_id, and may be given an identity.
+TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
+  for (const char* dump_file : {"v1.sql", "v2.sql", "v3.sql", "v4.sql"}) {
+    const TestDirectory directory;
+    absl::StatusOr<std::string> dump = ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/", dump_file));
+    ASSERT_TRUE(dump.ok()) << dump.status();
+    ASSERT_TRUE((*Connection::Open(directory.path() + "/attune.db", Connection::Access::kWrite))->Execute(*dump).ok());
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore({.directory = directory.path()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    Queue& queue = (*store)->queue();
+    EXPECT_THAT(queue.List({}, 10, "")->items, testing::Not(testing::IsEmpty())) << dump_file;
+    const absl::StatusOr<std::vector<std::string>> leasable = queue.Leasable("host");
+    ASSERT_TRUE(leasable.ok()) << leasable.status();
+    EXPECT_THAT(*leasable, testing::ElementsAre("operations/1")) << dump_file;
+    Job job = queue.Get("operations/1").value();
+    EXPECT_EQ(job.holder, "");
+    EXPECT_EQ(job.identity, "");
+    EXPECT_FALSE(job.cancelled);
+
+    Job same = job;
+    same.name = "operations/other";
+    same.identity = "x";
+    EXPECT_EQ(queue.Create(same, {})->name, job.name) << "the same request under the same request_id";
+    ASSERT_TRUE(queue.Identify(job.name, "x").ok());
+    same.request_id = "";
+    EXPECT_EQ(queue.Create(same, {})->name, job.name) << "the same work";
+
+    const absl::StatusOr<std::optional<Job>> leased = queue.Lease(job.name, "host", absl::Minutes(1));
+    ASSERT_TRUE(leased.ok() && leased->has_value()) << leased.status();
+    job.operation.set_done(true);
+    EXPECT_TRUE(queue.Finish({job.name, (*leased)->epoch}, job.operation).ok());
+    EXPECT_TRUE(queue.Unfinished()->empty());
+  }
 }
 
 // testdata/v3.sql is a store as version 3 had it. Each of two cards of a class had an incumbent: the pinned one stays.
@@ -225,7 +261,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion3) {
   EXPECT_EQ(store->ListIncumbents({}, 10, "")->items.size(), 1U);
   EXPECT_EQ(store->ListIncumbents({.device_class = "l4", .history = true}, 10, "")->items.size(), 3U);
   EXPECT_EQ(store->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 4U);
-  EXPECT_EQ(store->UnfinishedJobs()->size(), 1U);
+  EXPECT_EQ(store->queue().Unfinished()->size(), 1U);
   Retention limits;
   limits.now = absl::FromUnixSeconds(1'800'000'300);
   limits.trial_age = limits.job_age = absl::Seconds(1);

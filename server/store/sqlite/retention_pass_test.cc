@@ -48,14 +48,14 @@ class RetentionOfManyTrials : public testing::Test {
     const std::unique_ptr<sqlite::Transaction> transaction = sqlite::Transaction::Begin(*writer).value();
     for (int id = round * kTrialsARound; id < (round + 1) * kTrialsARound; ++id) {
       const v1::Trial trial = MakeTrial(id);
-      const std::string name = sqlite::AppendTrial(*writer, trial).value();
+      const std::string name = sqlite::AppendTrial(*writer, trial, {}).value();
       std::string& served = served_[trial.problem_text()];
       if (trial.verdict() != v1::VERDICT_OK || !served.empty()) continue;
       v1::Incumbent incumbent;
       incumbent.mutable_trial()->set_name(name);
       absl::StatusOr<v1::Incumbent> before =
           sqlite::GetIncumbent(*writer, trial.problem_text(), kClass, v1::POLICY_HOT);
-      served = sqlite::Promote(*writer, incumbent, before.ok() ? before->name() : "").value().name();
+      served = sqlite::Promote(*writer, incumbent, before.ok() ? before->name() : "", {}).value().name();
     }
     ASSERT_TRUE(transaction->Commit().ok());
     served_.clear();

@@ -192,11 +192,37 @@ UPDATE incumbents SET rolled_back_why = 'another card of its device class had a 
 CREATE UNIQUE INDEX served_incumbents ON incumbents (problem_id, class_id, policy) WHERE served = 1;
 )sql";
 
+constexpr char kJobLeases[] = R"sql(
+ALTER TABLE jobs ADD COLUMN identity TEXT; -- equal for requests that ask for the same; null before this step
+ALTER TABLE jobs ADD COLUMN holder TEXT; -- of the last lease; null: never leased, or given back
+ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0; -- grows with each lease
+ALTER TABLE jobs ADD COLUMN lease_until_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0; -- 1: somebody has asked to end it
+CREATE UNIQUE INDEX unfinished_jobs_by_identity ON jobs (identity) WHERE done = 0;
+
+-- Of requests that made a job, and of those that joined it.
+CREATE TABLE job_request_ids (
+  request_id TEXT PRIMARY KEY,
+  job_id INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  identity TEXT -- of the request; null before this step
+) STRICT, WITHOUT ROWID;
+INSERT INTO job_request_ids (request_id, job_id) SELECT request_id, id FROM jobs WHERE request_id IS NOT NULL;
+CREATE INDEX job_request_ids_by_job ON job_request_ids (job_id);
+
+-- What was written under a job's lease, so that a write that is repeated is made once. Gone when the lease is.
+CREATE TABLE job_writes (
+  job_id INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  write_id INTEGER NOT NULL,
+  row_id INTEGER NOT NULL, -- of the trial or incumbent that it made
+  PRIMARY KEY (job_id, write_id)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
   static const auto& migrations =
-      *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses};
+      *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases};
   return migrations;
 }
 

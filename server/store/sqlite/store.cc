@@ -2,6 +2,7 @@
 // the picture.
 #include "server/store/store.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,8 +19,8 @@
 #include "server/store/sqlite/baselines.h"
 #include "server/store/sqlite/database.h"
 #include "server/store/sqlite/incumbents.h"
-#include "server/store/sqlite/jobs.h"
 #include "server/store/sqlite/known_trials.h"
+#include "server/store/sqlite/queue.h"
 #include "server/store/sqlite/readers.h"
 #include "server/store/sqlite/retain_artifacts.h"
 #include "server/store/sqlite/retention_pass.h"
@@ -36,15 +37,16 @@ using sqlite::Connection;
 class SqliteStore : public Store {
  public:
   SqliteStore(std::string file, LockFile lock, std::unique_ptr<ArtifactFiles> artifacts,
-              std::unique_ptr<Connection> writer)
+              std::unique_ptr<Connection> writer, std::function<absl::Time()> now)
       : file_(std::move(file)),
         lock_(std::move(lock)),
         artifacts_(std::move(artifacts)),
         writer_(std::move(writer)),
-        readers_(file_) {}
+        readers_(file_),
+        queue_(writer_, readers_, std::move(now)) {}
 
-  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) override {
-    return writer_.WriteAndReturn<std::string>([&](Connection& c) { return sqlite::AppendTrial(c, trial); });
+  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override {
+    return writer_.WriteAndReturn<std::string>([&](Connection& c) { return sqlite::AppendTrial(c, trial, write); });
   }
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override {
     return readers_.With([&](Connection& c) { return sqlite::GetTrial(c, name); });
@@ -72,9 +74,10 @@ class SqliteStore : public Store {
     return writer_.WriteAndReturn<Retried>([&](Connection& c) { return sqlite::RetryTrials(c, filter); });
   }
 
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override {
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
+                                        const JobWrite& write) override {
     return writer_.WriteAndReturn<v1::Incumbent>(
-        [&](Connection& c) { return sqlite::Promote(c, incumbent, expected_previous); });
+        [&](Connection& c) { return sqlite::Promote(c, incumbent, expected_previous, write); });
   }
   absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
                                          v1::Policy policy, absl::string_view why, absl::string_view to) override {
@@ -114,22 +117,7 @@ class SqliteStore : public Store {
   }
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override { return artifacts_->Read(sha256); }
 
-  absl::StatusOr<Job> CreateJob(const Job& job) override {
-    return writer_.WriteAndReturn<Job>([&](Connection& c) { return sqlite::CreateJob(c, job); });
-  }
-  absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) override {
-    return writer_.Write([&](Connection& c) { return sqlite::UpdateJob(c, name, operation); });
-  }
-  absl::StatusOr<Job> GetJob(absl::string_view name) override {
-    return readers_.With([&](Connection& c) { return sqlite::GetJob(c, name); });
-  }
-  absl::StatusOr<std::vector<Job>> UnfinishedJobs() override {
-    return readers_.With([](Connection& c) { return sqlite::UnfinishedJobs(c); });
-  }
-  absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
-                                               absl::string_view page_token) override {
-    return readers_.With([&](Connection& c) { return sqlite::ListJobs(c, filter, page_size, page_token); });
-  }
+  Queue& queue() override { return queue_; }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
     return writer_.WriteAndReturn<v1::Baseline>([&](Connection& c) { return sqlite::RecordBaseline(c, baseline); });
@@ -164,6 +152,7 @@ class SqliteStore : public Store {
   const std::unique_ptr<ArtifactFiles> artifacts_;
   sqlite::Writer writer_;
   sqlite::Readers readers_;
+  sqlite::SqliteQueue queue_;
 };
 
 }  // namespace
@@ -179,7 +168,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& opti
   const std::string file = absl::StrCat(options.directory, "/attune.db");
   absl::StatusOr<std::unique_ptr<Connection>> writer = sqlite::OpenWriter(file);
   if (!writer.ok()) return writer.status();
-  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer));
+  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer), options.now);
 }
 
 }  // namespace attune::store

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
 #include "server/store/checks.h"
+#include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 #include "server/store/sqlite/trial_rows.h"
@@ -76,9 +77,9 @@ std::string SelectPage(const v1::TrialFilter& filter, bool fastest, bool continu
 
 }  // namespace
 
-absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial) {
+absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial, const JobWrite& write) {
   if (absl::Status status = CheckTrial(trial); !status.ok()) return status;
-  absl::StatusOr<int64_t> id = InsertTrial(connection, trial);
+  absl::StatusOr<int64_t> id = Once(connection, write, [&] { return InsertTrial(connection, trial); });
   if (!id.ok()) return id.status();
   return absl::StrCat(kTrials, *id);
 }

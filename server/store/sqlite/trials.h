@@ -11,7 +11,7 @@
 
 namespace attune::store::sqlite {
 
-absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial);
+absl::StatusOr<std::string> AppendTrial(Connection& connection, const v1::Trial& trial, const JobWrite& write);
 absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view name);
 absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::TrialFilter& filter,
                                            v1::ListTrialsRequest::Order order, int page_size,

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/store/checks.h"
-#include "server/store/page_token.h"
+#include "server/store/testing/listing.h"
 
 namespace attune::store {
 
@@ -28,11 +28,6 @@ struct StoredIncumbent {
   bool served = true;
 };
 
-struct StoredJob {
-  Job job;
-  std::string problem;  // as it was created with
-};
-
 struct StoredBaseline {
   int64_t id = 0;
   v1::Baseline baseline;
@@ -44,7 +39,6 @@ namespace {
 
 using fake::StoredBaseline;
 using fake::StoredIncumbent;
-using fake::StoredJob;
 using fake::StoredTrial;
 
 template <typename T>
@@ -97,41 +91,14 @@ google::protobuf::Timestamp Now() {
   return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
 }
 
-// One row of a listing, in its order.
-template <typename T>
-struct Row {
-  PageKey key;
-  T item;
-};
-
-// Cuts a page out of the rows of a whole listing. `comes_after` says whether a row is behind the token's.
-template <typename T, typename ComesAfter>
-absl::StatusOr<Page<T>> Cut(std::vector<Row<T>> rows, const std::string& listing, int page_size,
-                            absl::string_view page_token, ComesAfter comes_after) {
-  const absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
-  if (!after.ok()) return after.status();
-  const size_t size = static_cast<size_t>(PageSize(page_size));
-  Page<T> page;
-  PageKey last;
-  for (Row<T>& row : rows) {
-    if (after->has_value() && !comes_after(row.key, **after)) continue;
-    if (page.items.size() == size) {
-      page.next_page_token = EncodePageToken(listing, last);
-      break;
-    }
-    last = row.key;
-    page.items.push_back(std::move(row.item));
-  }
-  return page;
-}
-
-bool IsOlder(const PageKey& row, const PageKey& last) { return row.id < last.id; }
-
 std::string NameOf(const StoredIncumbent& stored) { return absl::StrCat("incumbents/", stored.id); }
 
 }  // namespace
 
 struct FakeStore::State {
+  explicit State(std::function<absl::Time()> now) : queue(std::move(now)) {}
+
+  FakeQueue queue;  // locks for itself
   std::mutex mutex;
   absl::Status append;
   absl::Status read;
@@ -140,7 +107,6 @@ struct FakeStore::State {
   std::vector<StoredIncumbent> incumbents;
   std::map<std::pair<std::string, std::string>, CompiledArtifact> artifacts;
   std::map<std::string, std::string> files;
-  std::vector<StoredJob> jobs;
   std::vector<StoredBaseline> baselines;
 
   const StoredTrial* Find(absl::string_view name) const {
@@ -171,6 +137,8 @@ struct FakeStore::State {
     }
     return nullptr;
   }
+  // The name of the one made.
+  absl::StatusOr<std::string> MakeServed(const v1::Incumbent& incumbent, absl::string_view expected_previous);
   StoredIncumbent* Named(absl::string_view name) {
     for (StoredIncumbent& stored : incumbents) {
       if (NameOf(stored) == name) return &stored;
@@ -179,7 +147,9 @@ struct FakeStore::State {
   }
 };
 
-std::shared_ptr<FakeStore::State> FakeStore::MakeState() { return std::make_shared<State>(); }
+std::shared_ptr<FakeStore::State> FakeStore::MakeState(std::function<absl::Time()> now) {
+  return std::make_shared<State>(std::move(now));
+}
 FakeStore::FakeStore() : FakeStore(MakeState()) {}
 
 std::vector<v1::Trial> FakeStore::trials() const {
@@ -206,16 +176,18 @@ void FakeStore::LoseArtifact(const std::string& sha256) {
   state_->files.erase(sha256);
 }
 
-absl::StatusOr<std::string> FakeStore::AppendTrial(const v1::Trial& trial) {
+absl::StatusOr<std::string> FakeStore::AppendTrial(const v1::Trial& trial, const JobWrite& write) {
   if (absl::Status status = CheckTrial(trial); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (!state_->append.ok()) return state_->append;
-  StoredTrial& stored = state_->trials.emplace_back();
-  stored.id = static_cast<int64_t>(state_->trials.size());
-  stored.trial = trial;
-  stored.trial.set_name(absl::StrCat("trials/", stored.id));
-  *stored.trial.mutable_variant() = state_->variants.emplace(trial.variant().text(), trial.variant()).first->second;
-  return stored.trial.name();
+  return queue().Once(write, [&]() -> absl::StatusOr<std::string> {
+    StoredTrial& stored = state_->trials.emplace_back();
+    stored.id = static_cast<int64_t>(state_->trials.size());
+    stored.trial = trial;
+    stored.trial.set_name(absl::StrCat("trials/", stored.id));
+    *stored.trial.mutable_variant() = state_->variants.emplace(trial.variant().text(), trial.variant()).first->second;
+    return stored.trial.name();
+  });
 }
 
 absl::StatusOr<v1::Trial> FakeStore::GetTrial(absl::string_view name) {
@@ -309,20 +281,20 @@ absl::StatusOr<Retried> FakeStore::RetryTrials(const v1::TrialFilter& filter) {
   return retried;
 }
 
-absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  const StoredTrial* stored = state_->Find(incumbent.trial().name());
+absl::StatusOr<std::string> FakeStore::State::MakeServed(const v1::Incumbent& incumbent,
+                                                         absl::string_view expected_previous) {
+  const StoredTrial* stored = Find(incumbent.trial().name());
   if (stored == nullptr) return absl::NotFoundError("the incumbent's trial is not stored");
   const v1::Trial& trial = stored->trial;
   if (absl::Status status = CheckIncumbent(incumbent, trial); !status.ok()) return status;
-  StoredIncumbent* before = state_->Served(trial.problem_text(), ClassOf(trial), trial.policy());
+  StoredIncumbent* before = Served(trial.problem_text(), ClassOf(trial), trial.policy());
   const std::string previous = before == nullptr ? "" : NameOf(*before);
   if (previous != expected_previous) {
     return absl::AbortedError(absl::StrCat("the incumbent is '", previous, "' by now, not '", expected_previous, "'"));
   }
   if (before != nullptr) before->served = false;
   StoredIncumbent made;
-  made.id = static_cast<int64_t>(state_->incumbents.size()) + 1;
+  made.id = static_cast<int64_t>(incumbents.size()) + 1;
   made.incumbent = incumbent;
   v1::Incumbent& whole = made.incumbent;
   whole.set_name(NameOf(made));
@@ -336,8 +308,17 @@ absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent,
   if (!whole.has_promote_time()) *whole.mutable_promote_time() = Now();
   whole.set_previous(previous);
   whole.set_rolled_back(false);
-  state_->incumbents.push_back(std::move(made));
-  return state_->incumbents.back().incumbent;
+  incumbents.push_back(std::move(made));
+  return NameOf(incumbents.back());
+}
+
+absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
+                                                 const JobWrite& write) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const absl::StatusOr<std::string> name =
+      queue().Once(write, [&] { return state_->MakeServed(incumbent, expected_previous); });
+  if (!name.ok()) return name.status();
+  return state_->Named(*name)->incumbent;
 }
 
 absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text, absl::string_view device_class,
@@ -439,61 +420,7 @@ absl::StatusOr<std::string> FakeStore::ReadArtifact(absl::string_view sha256) {
   return it->second;
 }
 
-absl::StatusOr<Job> FakeStore::CreateJob(const Job& job) {
-  if (job.name.empty()) return absl::InvalidArgumentError("job: name is empty; it must be operations/<id>");
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (const StoredJob& other : state_->jobs) {
-    if (!job.request_id.empty() && other.job.request_id == job.request_id) return other.job;
-  }
-  for (const StoredJob& other : state_->jobs) {
-    if (other.job.name == job.name) return absl::AlreadyExistsError(absl::StrCat("job: name ", job.name, " is taken"));
-  }
-  state_->jobs.push_back({job, job.operation.problem()});
-  return job;
-}
-
-absl::Status FakeStore::UpdateJob(absl::string_view name, const v1::Operation& operation) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (StoredJob& stored : state_->jobs) {
-    if (stored.job.name != name) continue;
-    stored.job.operation = operation;
-    return absl::OkStatus();
-  }
-  return absl::NotFoundError(absl::StrCat("no operation ", name));
-}
-
-absl::StatusOr<Job> FakeStore::GetJob(absl::string_view name) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (const StoredJob& stored : state_->jobs) {
-    if (stored.job.name == name) return stored.job;
-  }
-  return absl::NotFoundError(absl::StrCat("no operation ", name));
-}
-
-absl::StatusOr<std::vector<Job>> FakeStore::UnfinishedJobs() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  std::vector<Job> unfinished;
-  for (const StoredJob& stored : state_->jobs) {
-    if (!stored.job.operation.done()) unfinished.push_back(stored.job);
-  }
-  return unfinished;
-}
-
-absl::StatusOr<Page<v1::Operation>> FakeStore::ListJobs(const JobFilter& filter, int page_size,
-                                                        absl::string_view page_token) {
-  std::vector<Row<v1::Operation>> rows;
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    for (size_t i = state_->jobs.size(); i-- > 0;) {
-      const StoredJob& stored = state_->jobs[i];
-      const v1::Operation& operation = stored.job.operation;
-      if ((filter.active_only && operation.done()) || !FitsText(filter.problem_text, stored.problem)) continue;
-      rows.push_back({{static_cast<int64_t>(i) + 1}, operation});
-    }
-  }
-  const std::string listing = absl::StrCat(filter.active_only ? "active jobs " : "all jobs ", filter.problem_text);
-  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
-}
+FakeQueue& FakeStore::queue() { return state_->queue; }
 
 absl::StatusOr<v1::Baseline> FakeStore::RecordBaseline(const v1::Baseline& baseline) {
   if (absl::Status status = CheckBaseline(baseline); !status.ok()) return status;

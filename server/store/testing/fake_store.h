@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/store/store.h"
+#include "server/store/testing/fake_queue.h"
 
 namespace attune::store {
 
@@ -22,7 +23,7 @@ class FakeStore : public Store {
 
   FakeStore();
   explicit FakeStore(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  static std::shared_ptr<State> MakeState();
+  static std::shared_ptr<State> MakeState(std::function<absl::Time()> now = absl::Now);  // `now` is that of leases
 
   // The tests' own view and influence.
   std::vector<v1::Trial> trials() const;
@@ -31,7 +32,8 @@ class FakeStore : public Store {
   void LoseArtifactFiles();
   void LoseArtifact(const std::string& sha256);  // as when somebody removes the file
 
-  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) override;
+  using Store::AppendTrial;
+  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override;
   absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, const Instance& device,
@@ -43,7 +45,9 @@ class FakeStore : public Store {
                                              int page_size, absl::string_view page_token) override;
   absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) override;
 
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) override;
+  using Store::Promote;
+  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
+                                        const JobWrite& write) override;
   absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
                                          v1::Policy policy, absl::string_view why, absl::string_view to) override;
   absl::StatusOr<v1::Incumbent> Unpin(absl::string_view problem_text, absl::string_view device_class,
@@ -59,12 +63,7 @@ class FakeStore : public Store {
                                                absl::string_view toolchain) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override;
 
-  absl::StatusOr<Job> CreateJob(const Job& job) override;
-  absl::Status UpdateJob(absl::string_view name, const v1::Operation& operation) override;
-  absl::StatusOr<Job> GetJob(absl::string_view name) override;
-  absl::StatusOr<std::vector<Job>> UnfinishedJobs() override;
-  absl::StatusOr<Page<v1::Operation>> ListJobs(const JobFilter& filter, int page_size,
-                                               absl::string_view page_token) override;
+  FakeQueue& queue() override;
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;
   absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,

@@ -20,22 +20,28 @@ namespace attune::store {
 struct Implementation {
   std::string name;
   // Opens what an earlier store in the same directory left, or makes a new one.
-  std::function<absl::StatusOr<std::unique_ptr<Store>>(const std::string& directory)> open;
+  // `now` is the clock of leases.
+  std::function<absl::StatusOr<std::unique_ptr<Store>>(const std::string& directory, std::function<absl::Time()> now)>
+      open;
 };
 
 inline void PrintTo(const Implementation& implementation, std::ostream* out) { *out << implementation.name; }
 
 // Those that keep files: for what a store in memory has no use for, retention and backups.
 inline std::vector<Implementation> DurableImplementations() {
-  return {{"sqlite", [](const std::string& directory) { return OpenSqliteStore({.directory = directory}); }}};
+  return {{"sqlite", [](const std::string& directory, std::function<absl::Time()> now) {
+             return OpenSqliteStore({.directory = directory, .now = std::move(now)});
+           }}};
 }
 
 inline std::vector<Implementation> Implementations() {
   std::vector<Implementation> all = DurableImplementations();
   auto states = std::make_shared<std::map<std::string, std::shared_ptr<FakeStore::State>>>();  // by directory
-  all.push_back({"fake", [states](const std::string& directory) -> absl::StatusOr<std::unique_ptr<Store>> {
+  all.push_back({"fake",
+                 [states](const std::string& directory,
+                          std::function<absl::Time()> now) -> absl::StatusOr<std::unique_ptr<Store>> {
                    std::shared_ptr<FakeStore::State>& state = (*states)[directory];
-                   if (state == nullptr) state = FakeStore::MakeState();
+                   if (state == nullptr) state = FakeStore::MakeState(std::move(now));
                    return std::make_unique<FakeStore>(state);
                  }});
   return all;
@@ -49,7 +55,8 @@ class StoreContract : public testing::TestWithParam<Implementation> {
 
   void Reopen() {
     store_.reset();
-    absl::StatusOr<std::unique_ptr<Store>> store = GetParam().open(directory_.path() + "/store");
+    absl::StatusOr<std::unique_ptr<Store>> store =
+        GetParam().open(directory_.path() + "/store", [this] { return now_; });
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
   }
@@ -63,10 +70,21 @@ class StoreContract : public testing::TestWithParam<Implementation> {
   }
 
   const TestDirectory directory_;
+  absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);  // of leases; the tests' own
 
  private:
   std::unique_ptr<Store> store_;
 };
+
+// Leases the job and ends it, as its only holder.
+inline void FinishJob(Store& store, v1::Operation operation) {
+  const absl::StatusOr<std::optional<Job>> leased = store.queue().Lease(operation.name(), "holder", absl::Minutes(1));
+  ASSERT_TRUE(leased.ok()) << leased.status();
+  ASSERT_TRUE(leased->has_value()) << operation.name() << " is not to be had";
+  operation.set_done(true);
+  const absl::Status ended = store.queue().Finish({operation.name(), (*leased)->epoch}, operation);
+  ASSERT_TRUE(ended.ok()) << ended;
+}
 
 inline constexpr char kProblem[] = "b2.h8.q512.d64.f16";
 inline constexpr char kDevice[] = "cuda:0";

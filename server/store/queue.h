@@ -1,0 +1,120 @@
+// Jobs, and the right to work on them: created once, leased by one holder at a time, ended once.
+//
+// A holder is whoever works on jobs: a daemon, by a name that its next start has again. Each lease of a job has a
+// greater epoch than the one before. The holder's later writes, its trials and promotions among them (store.h), name
+// the epoch, and are refused once the job was leased again, given back or ended: Aborted, and IsStale is true of the
+// error. A lease that has run out may be taken by anybody; until somebody does, its holder's writes still count.
+//
+// Each write may be repeated when its answer was lost: that is harmless, and answers as the first did.
+//
+// Thread-safe. Errors and pages are those of store.h; NotFound when there is no such job.
+#ifndef ATTUNE_SERVER_STORE_QUEUE_H_
+#define ATTUNE_SERVER_STORE_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
+#include "server/store/page.h"
+
+namespace attune::store {
+
+enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3 };  // persisted
+
+// A job as it must survive a kill: its request and its state. `operation` is what clients see.
+struct Job {
+  std::string name;  // "operations/<id>"
+  JobKind kind = JobKind::kTune;
+  std::string request;     // serialised v1::TuneRequest, SweepRequest or EvaluateVariantRequest
+  std::string request_id;  // empty, or unique
+  std::string identity;    // equal for requests that ask for the same; empty for a job of before schema version 5
+  v1::Operation operation;
+  // Of its last lease. A job that was never leased, or was given back, has no holder.
+  std::string holder;
+  int64_t epoch = 0;
+  absl::Time leased_until = absl::InfinitePast();
+  bool cancelled = false;  // somebody has asked to end it
+};
+
+// The right to write for a job.
+struct Fence {
+  std::string job;  // its name; empty: for no job, which is never refused
+  int64_t epoch = 0;
+};
+
+// One write for a job. `id` is the write's own among those of the job's lease.
+struct JobWrite {
+  Fence fence;
+  int64_t id = 0;
+};
+
+// A write that no other has the id of.
+JobWrite NewWrite(const Fence& fence);
+
+// Whether a write was refused because the job is no longer its holder's.
+bool IsStale(const absl::Status& status);
+absl::Status StaleError(const Fence& fence, const Job& now);
+
+// What a new job may join instead of being made.
+struct JoinTerms {
+  // The same work, asked for in other words.
+  struct Same {
+    std::string request;
+    std::string identity;
+  };
+  std::vector<Same> others = {};
+  // ResourceExhausted when so many jobs are unfinished and none can be joined.
+  size_t most_unfinished = std::numeric_limits<size_t>::max();
+};
+
+struct JobFilter {
+  bool active_only = false;
+  std::string problem_text = {};  // of v1::Operation.problem; empty: all
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+
+  // Makes the job, or returns the one that it joins: that which has its request_id (a request that joined keeps its
+  // id), else an unfinished one of the same identity. AlreadyExists when the request_id was given to a request for
+  // something else, or the name is taken.
+  virtual absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) = 0;
+  // Gives a job that has none its identity. One that another unfinished job has already is left to that.
+  virtual absl::Status Identify(absl::string_view name, absl::string_view identity) = 0;
+
+  // Leases the job for `duration`; its `epoch` has grown. nullopt when it is not to be had: it has ended, or another
+  // holder's lease of it has not run out. A holder may lease again what it holds: its earlier lease is over.
+  virtual absl::StatusOr<std::optional<Job>> Lease(absl::string_view name, absl::string_view holder,
+                                                   absl::Duration duration) = 0;
+  // The lease lasts for `duration` from now. Returns the job, which says whether it was cancelled.
+  virtual absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) = 0;
+  // Keeps `operation`, which is not done.
+  virtual absl::Status Update(const Fence& fence, const v1::Operation& operation) = 0;
+  // Ends the job: `operation` is done.
+  virtual absl::Status Finish(const Fence& fence, const v1::Operation& operation) = 0;
+  // Gives the job back, unfinished: anybody may lease it at once.
+  virtual absl::Status Requeue(const Fence& fence) = 0;
+  // Asks for the job's end, which is its holder's to write, now or when it is leased next. Returns the job.
+  virtual absl::StatusOr<Job> Cancel(absl::string_view name) = 0;
+
+  virtual absl::StatusOr<Job> Get(absl::string_view name) = 0;
+  virtual absl::StatusOr<std::vector<Job>> Unfinished() = 0;  // oldest first; damaged ones are left out and logged
+  // The names of those that `holder` could lease now, oldest first; damaged ones too.
+  virtual absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) = 0;
+  // Newest first. Damaged ones are FAILED.
+  virtual absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
+                                                   absl::string_view page_token) = 0;
+};
+
+}  // namespace attune::store
+
+#endif  // ATTUNE_SERVER_STORE_QUEUE_H_

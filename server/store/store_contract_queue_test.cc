@@ -1,0 +1,301 @@
+#include "gmock/gmock.h"
+#include "server/store/testing/store_contract.h"
+
+namespace attune::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class QueueContract : public StoreContract {
+ protected:
+  static constexpr absl::Duration kLease = absl::Seconds(60);
+
+  static Job Make(const std::string& name, const std::string& identity = "", const std::string& request_id = "") {
+    Job job;
+    job.name = name;
+    job.request = "request of " + identity;
+    job.request_id = request_id;
+    job.identity = identity;
+    job.operation.set_name(name);
+    job.operation.set_state(v1::Operation::STATE_QUEUED);
+    return job;
+  }
+
+  Queue& queue() { return store().queue(); }
+
+  void MustCreate(const std::string& name) { ASSERT_TRUE(queue().Create(Make(name), {}).ok()); }
+
+  // The epoch of a lease that must be had; 0 when it is not to be had.
+  int64_t Lease(const std::string& name, const std::string& holder) {
+    const absl::StatusOr<std::optional<Job>> leased = queue().Lease(name, holder, kLease);
+    EXPECT_TRUE(leased.ok()) << leased.status();
+    return leased.ok() && leased->has_value() ? (*leased)->epoch : 0;
+  }
+
+  static v1::Operation Running(const std::string& message) {
+    v1::Operation operation;
+    operation.set_name("operations/a");
+    operation.set_state(v1::Operation::STATE_RUNNING);
+    operation.mutable_progress()->set_message(message);
+    return operation;
+  }
+  static v1::Operation Ended(const std::string& message) {
+    v1::Operation operation = Running(message);
+    operation.set_state(v1::Operation::STATE_SUCCEEDED);
+    operation.set_done(true);
+    return operation;
+  }
+  std::string Message() { return queue().Get("operations/a")->operation.progress().message(); }
+
+  std::vector<std::string> Leasable(const std::string& holder) { return queue().Leasable(holder).value(); }
+};
+
+TEST_P(QueueContract, JoinsAnUnfinishedJobOfTheSameIdentity) {
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x"), {}).ok());
+  EXPECT_EQ(queue().Create(Make("operations/b", "x"), {})->name, "operations/a");
+  EXPECT_EQ(queue().Create(Make("operations/c", "y"), {})->name, "operations/c");
+  Reopen();
+  EXPECT_EQ(queue().Create(Make("operations/d", "x"), {})->name, "operations/a");
+  EXPECT_EQ(queue().Get("operations/d").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, JoinsWhatAsksForTheSameInOtherWords) {
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x on the first card"), {}).ok());
+  const JoinTerms terms = {.others = {{"request", "x on the first card"}}};
+  EXPECT_EQ(queue().Create(Make("operations/b", "x on the second card"), terms)->name, "operations/a");
+}
+
+TEST_P(QueueContract, JoinsNothingThatHasEnded) {
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x"), {}).ok());
+  FinishJob(store(), Ended("done"));
+  EXPECT_EQ(queue().Create(Make("operations/b", "x"), {})->name, "operations/b");
+}
+
+TEST_P(QueueContract, ARequestThatJoinedKeepsItsId) {
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x", "first"), {}).ok());
+  ASSERT_EQ(queue().Create(Make("operations/b", "x", "second"), {})->name, "operations/a");
+  FinishJob(store(), Ended("done"));
+  Reopen();
+  EXPECT_EQ(queue().Create(Make("operations/c", "x", "second"), {})->name, "operations/a");
+  EXPECT_EQ(queue().Create(Make("operations/c", "x", "first"), {})->name, "operations/a");
+}
+
+TEST_P(QueueContract, ARequestIdIsOfOneRequest) {
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x", "nightly"), {}).ok());
+  const absl::Status refused = queue().Create(Make("operations/b", "y", "nightly"), {}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("operations/a"));
+}
+
+TEST_P(QueueContract, ACreationWhoseAnswerWasLostMayBeRepeated) {
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(queue().Create(Make("operations/a", "x", "nightly"), {})->name, "operations/a");
+    EXPECT_EQ(queue().Create(Make("operations/b"), {})->name, "operations/b");
+  }
+  EXPECT_EQ(queue().Unfinished()->size(), 2);
+}
+
+TEST_P(QueueContract, TakesNoMoreThanAreLetInAndStillJoins) {
+  const JoinTerms terms = {.most_unfinished = 1};
+  ASSERT_TRUE(queue().Create(Make("operations/a", "x"), terms).ok());
+  EXPECT_EQ(queue().Create(Make("operations/b", "y"), terms).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(queue().Create(Make("operations/b", "x"), terms)->name, "operations/a");
+  FinishJob(store(), Ended("done"));
+  EXPECT_TRUE(queue().Create(Make("operations/b", "y"), terms).ok());
+}
+
+TEST_P(QueueContract, AJobWithoutIdentityIsGivenOneOnce) {
+  MustCreate("operations/a");
+  ASSERT_TRUE(queue().Identify("operations/a", "x").ok());
+  ASSERT_TRUE(queue().Identify("operations/a", "y").ok());
+  EXPECT_EQ(queue().Get("operations/a")->identity, "x");
+  EXPECT_EQ(queue().Create(Make("operations/b", "x"), {})->name, "operations/a");
+  MustCreate("operations/c");
+  ASSERT_TRUE(queue().Identify("operations/c", "x").ok());
+  EXPECT_EQ(queue().Get("operations/c")->identity, "");
+  EXPECT_EQ(queue().Identify("operations/none", "x").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, OneHolderAtATimeAndEachLeaseHasAGreaterEpoch) {
+  MustCreate("operations/a");
+  const int64_t first = Lease("operations/a", "one");
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(Lease("operations/a", "two"), 0);
+  now_ += kLease - absl::Nanoseconds(1);
+  EXPECT_EQ(Lease("operations/a", "two"), 0);
+  now_ += absl::Nanoseconds(1);
+  EXPECT_GT(Lease("operations/a", "two"), first);
+  EXPECT_EQ(queue().Lease("operations/none", "one", kLease).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, ALeaseOutlivesTheProcess) {
+  MustCreate("operations/a");
+  const int64_t epoch = Lease("operations/a", "one");
+  Reopen();
+  EXPECT_EQ(Lease("operations/a", "two"), 0);
+  const Job job = *queue().Get("operations/a");
+  EXPECT_EQ(job.holder, "one");
+  EXPECT_EQ(job.epoch, epoch);
+  EXPECT_EQ(job.leased_until, now_ + kLease);
+  EXPECT_TRUE(queue().Update({"operations/a", epoch}, Running("on")).ok());
+}
+
+TEST_P(QueueContract, AHolderLeasesAgainWhatItsEarlierProcessHeld) {
+  MustCreate("operations/a");
+  const int64_t before = Lease("operations/a", "one");
+  Reopen();
+  const int64_t after = Lease("operations/a", "one");
+  EXPECT_GT(after, before);
+  EXPECT_TRUE(IsStale(queue().Update({"operations/a", before}, Running("late"))));
+  EXPECT_TRUE(queue().Update({"operations/a", after}, Running("on time")).ok());
+}
+
+TEST_P(QueueContract, ARenewedLeaseLastsLonger) {
+  MustCreate("operations/a");
+  const int64_t epoch = Lease("operations/a", "one");
+  now_ += kLease / 2;
+  EXPECT_EQ(queue().Renew({"operations/a", epoch}, kLease)->leased_until, now_ + kLease);
+  now_ += kLease - absl::Nanoseconds(1);
+  EXPECT_EQ(Lease("operations/a", "two"), 0);
+}
+
+TEST_P(QueueContract, ALeaseThatHasRunOutHoldsUntilItIsTaken) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  now_ += 2 * kLease;
+  EXPECT_TRUE(queue().Update(fence, Running("slow")).ok());
+  EXPECT_TRUE(queue().Renew(fence, kLease).ok());
+  EXPECT_EQ(Lease("operations/a", "two"), 0);
+}
+
+TEST_P(QueueContract, AStaleHolderIsRefusedEverything) {
+  const std::string trial = Append(SampleTrial());
+  MustCreate("operations/a");
+  const Fence stale = {"operations/a", Lease("operations/a", "one")};
+  now_ += kLease;
+  const Fence fence = {"operations/a", Lease("operations/a", "two")};
+  v1::Incumbent incumbent;
+  incumbent.mutable_trial()->set_name(trial);
+  for (const absl::Status& refused :
+       {queue().Renew(stale, kLease).status(), queue().Update(stale, Running("late")), queue().Requeue(stale),
+        queue().Finish(stale, Ended("late")), store().AppendTrial(SampleTrial(), NewWrite(stale)).status(),
+        store().Promote(incumbent, "", NewWrite(stale)).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kAborted);
+    EXPECT_TRUE(IsStale(refused)) << refused;
+    EXPECT_EQ(refused.message(), "the lease of operations/a under epoch 1 is over: two holds it under epoch 2");
+  }
+  EXPECT_EQ(store().ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 1);
+  EXPECT_TRUE(store().ListIncumbents({}, 10, "")->items.empty());
+  EXPECT_TRUE(queue().Finish(fence, Ended("in time")).ok());
+  EXPECT_EQ(Message(), "in time");
+}
+
+TEST_P(QueueContract, AJobEndsOnce) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  ASSERT_TRUE(queue().Finish(fence, Ended("first")).ok());
+  EXPECT_TRUE(queue().Finish(fence, Ended("again")).ok()) << "its answer may have been lost";
+  EXPECT_EQ(Message(), "first");
+  EXPECT_TRUE(IsStale(queue().Update(fence, Running("on"))));
+  EXPECT_TRUE(IsStale(queue().Renew(fence, kLease).status()));
+  EXPECT_TRUE(IsStale(queue().Requeue(fence)));
+  EXPECT_TRUE(IsStale(store().AppendTrial(SampleTrial(), NewWrite(fence)).status()));
+  EXPECT_EQ(Lease("operations/a", "one"), 0);
+  EXPECT_THAT(Leasable("one"), IsEmpty());
+}
+
+TEST_P(QueueContract, UpdatesGoOnAndEndsEnd) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  EXPECT_EQ(queue().Update(fence, Ended("")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue().Finish(fence, Running("")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(QueueContract, AJobGivenBackIsAnybodysAtOnce) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  ASSERT_TRUE(queue().Requeue(fence).ok());
+  EXPECT_TRUE(queue().Requeue(fence).ok()) << "its answer may have been lost";
+  EXPECT_TRUE(IsStale(queue().Update(fence, Running("late"))));
+  EXPECT_TRUE(IsStale(store().AppendTrial(SampleTrial(), NewWrite(fence)).status()));
+  EXPECT_THAT(Leasable("two"), ElementsAre("operations/a"));
+  EXPECT_GT(Lease("operations/a", "two"), fence.epoch);
+  EXPECT_TRUE(IsStale(queue().Requeue(fence)));
+}
+
+TEST_P(QueueContract, ACancellationReachesTheHolderNowAndTheNext) {
+  MustCreate("operations/a");
+  EXPECT_FALSE(queue().Get("operations/a")->cancelled);
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  ASSERT_TRUE(queue().Cancel("operations/a").ok());
+  EXPECT_TRUE(queue().Cancel("operations/a").ok());
+  EXPECT_TRUE(queue().Renew(fence, kLease)->cancelled);
+  Reopen();
+  now_ += 2 * kLease;
+  EXPECT_TRUE((*queue().Lease("operations/a", "two", kLease))->cancelled);
+  EXPECT_EQ(queue().Cancel("operations/none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, WhatHasEndedIsNotCancelled) {
+  MustCreate("operations/a");
+  FinishJob(store(), Ended("done"));
+  const absl::StatusOr<Job> job = queue().Cancel("operations/a");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_FALSE(job->cancelled);
+  EXPECT_EQ(job->operation.state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_P(QueueContract, SaysWhatAHolderCouldLease) {
+  for (const char* name : {"operations/a", "operations/b", "operations/c", "operations/d"}) MustCreate(name);
+  Lease("operations/b", "one");
+  now_ += kLease / 2;
+  Lease("operations/c", "two");
+  FinishJob(store(), Ended("done"));
+  EXPECT_THAT(Leasable("one"), ElementsAre("operations/b", "operations/d"));
+  EXPECT_THAT(Leasable("two"), ElementsAre("operations/c", "operations/d"));
+  now_ += kLease / 2;
+  EXPECT_THAT(Leasable("two"), ElementsAre("operations/b", "operations/c", "operations/d"));
+}
+
+TEST_P(QueueContract, AWriteThatIsRepeatedIsMadeOnce) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  const JobWrite append = NewWrite(fence);
+  const std::string trial = *store().AppendTrial(SampleTrial(), append);
+  EXPECT_EQ(*store().AppendTrial(SampleTrial(), append), trial);
+  EXPECT_NE(*store().AppendTrial(SampleTrial(), NewWrite(fence)), trial);
+  EXPECT_EQ(store().ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 2);
+
+  v1::Incumbent incumbent;
+  incumbent.mutable_trial()->set_name(trial);
+  const JobWrite promote = NewWrite(fence);
+  const absl::StatusOr<v1::Incumbent> first = store().Promote(incumbent, "", promote);
+  ASSERT_TRUE(first.ok()) << first.status();
+  Reopen();
+  const absl::StatusOr<v1::Incumbent> again = store().Promote(incumbent, "", promote);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name(), first->name());
+  EXPECT_EQ(store().ListIncumbents({.history = true}, 10, "")->items.size(), 1);
+}
+
+TEST_P(QueueContract, APromotionThatWasOvertakenIsNoStaleOne) {
+  MustCreate("operations/a");
+  const Fence fence = {"operations/a", Lease("operations/a", "one")};
+  v1::Incumbent incumbent;
+  incumbent.mutable_trial()->set_name(Append(SampleTrial()));
+  const absl::Status overtaken = store().Promote(incumbent, "incumbents/7", NewWrite(fence)).status();
+  EXPECT_EQ(overtaken.code(), absl::StatusCode::kAborted);
+  EXPECT_FALSE(IsStale(overtaken));
+}
+
+TEST_P(QueueContract, WritesForAJobThatIsUnknownAreRefused) {
+  EXPECT_EQ(store().AppendTrial(SampleTrial(), NewWrite({"operations/none", 1})).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Store, QueueContract, testing::ValuesIn(Implementations()), ImplementationName);
+
+}  // namespace
+}  // namespace attune::store

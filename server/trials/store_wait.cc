@@ -1,0 +1,53 @@
+#include "server/trials/store_wait.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/log.h"
+
+namespace attune::trials {
+namespace {
+
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+
+void Pause(const std::stop_token& stop, absl::Duration pause) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock<std::mutex> lock(mutex);
+  never.wait_for(lock, stop, absl::ToChronoNanoseconds(pause), [] { return false; });
+}
+
+}  // namespace
+
+bool IsOutage(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status);
+}
+
+StoreWait::StoreWait(std::string job, std::stop_token stop, Progress& progress)
+    : job_(std::move(job)), stop_(std::move(stop)), progress_(progress) {}
+
+StoreWait::~StoreWait() {
+  if (!waiting_) return;
+  progress_.Change([this](v1::OperationProgress& progress) { progress.set_message(message_); });
+}
+
+bool StoreWait::Again(const absl::Status& failed) {
+  if (store::IsStale(failed))
+    LogWarning("a write of a stale lease was refused", {{"job", job_}, {"error", failed.message()}});
+  if (!IsOutage(failed) || stop_.stop_requested()) return false;
+  if (!std::exchange(waiting_, true)) {
+    LogWarning("a job waits for the store", {{"job", job_}, {"error", failed.message()}});
+    progress_.Change([&](v1::OperationProgress& progress) {
+      message_ = progress.message();
+      progress.set_message(absl::StrCat("waiting for the store: ", failed.message()));
+    });
+  }
+  Pause(stop_, pause_);
+  pause_ = std::min(2 * pause_, kLongestPause);
+  return !stop_.stop_requested();
+}
+
+}  // namespace attune::trials
