@@ -6,6 +6,7 @@ namespace attune::jobs {
 namespace {
 
 constexpr size_t kJobsALane = 2;
+constexpr absl::Duration kLongestWait = absl::Hours(24 * 365);  // a sum with the time now overflows no clock
 
 }  // namespace
 
@@ -62,8 +63,9 @@ void JobLanes::Stop() {
 }
 
 bool JobLanes::AwaitQuiet(absl::Duration timeout) {
+  const absl::Duration most = std::min(timeout, kLongestWait);
   std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return running_ == 0; });
+  return changed_.wait_for(lock, absl::ToChronoNanoseconds(most), [this] { return running_ == 0; });
 }
 
 void JobLanes::Run(Lane& lane) {
