@@ -33,7 +33,7 @@ inline CLI::Validator OneOf(const std::vector<std::string>& words) {
   return CLI::Validator(
       [words](const std::string& text) -> std::string {
         if (std::find(words.begin(), words.end(), text) != words.end()) return "";
-        return "is '" + text + "'; allowed are " + absl::StrJoin(words, ", ");
+        return "is '" + text + "'; allowed: " + absl::StrJoin(words, ", ");
       },
       "{" + absl::StrJoin(words, ",") + "}");
 }
@@ -50,7 +50,7 @@ CLI::Option* AddCount(CLI::App& app, const std::string& name, Count* count, cons
   return app.add_option(name, *count, description)->check([](const std::string& text) {
     Count value = 0;
     const bool allowed = absl::SimpleAtoi(text, &value) && text.find('-') == std::string::npos;
-    return allowed ? "" : "is " + text + "; allowed are integers >= 0";
+    return allowed ? "" : "is " + text + "; allowed: integers >= 0";
   });
 }
 
@@ -58,7 +58,7 @@ inline CLI::Option* AddMicros(CLI::App& app, const std::string& name, double* us
   return app.add_option(name, *us, description + ", microseconds")->check([](const std::string& text) {
     double value = 0;
     const bool allowed = absl::SimpleAtod(text, &value) && std::isfinite(value) && value > 0;
-    return allowed ? "" : "is " + text + "; allowed are numbers above 0";
+    return allowed ? "" : "is " + text + "; allowed: numbers above 0";
   });
 }
 

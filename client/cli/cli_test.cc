@@ -109,7 +109,7 @@ TEST_F(CliTest, FamiliesListsThemOrShowsOne) {
   EXPECT_EQ(Run({"families", "attention_wmma"}), 0);
   EXPECT_THAT(out, HasSubstr("BLOCK_M <= seq_q"));
   EXPECT_EQ(Run({"families", "flash"}), 3);
-  EXPECT_THAT(err, HasSubstr("no family 'flash'; there are attention_wmma"));
+  EXPECT_THAT(err, HasSubstr("no family 'flash'; available: attention_wmma"));
   EXPECT_EQ(Run({"families", "--format=json"}), 0);
   EXPECT_EQ(JsonLines()[0]["parameters"][0]["values"], Json::parse("[32,64]"));
 }
@@ -180,15 +180,15 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   for (const char* wrong : {"-3", "0", "inf", "nan", "fast"}) {
     EXPECT_EQ(Run({"baseline", problem, "cudnn", wrong}), 2);
     EXPECT_EQ(err, absl::StrCat("attune: median_us is ", wrong,
-                                "; allowed are numbers above 0 (see attune baseline --help)\n"));
+                                "; allowed: numbers above 0 (see attune baseline --help)\n"));
   }
 }
 
 TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(Run({"tune", problem, "--max-trials", "-5"}), 2);
-  EXPECT_EQ(err, "attune: --max-trials is -5; allowed are integers >= 0 (see attune tune --help)\n");
+  EXPECT_EQ(err, "attune: --max-trials is -5; allowed: integers >= 0 (see attune tune --help)\n");
   EXPECT_EQ(Run({"tune", problem, "--strategy", "genetic"}), 2);
-  EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed are exhaustive, random (see attune tune --help)\n");
+  EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed: exhaustive, random (see attune tune --help)\n");
 }
 
 TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
@@ -196,7 +196,7 @@ TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
     for (const char* wrong : {"-1", "x", "1.5", "99999999999999999999"}) {
       EXPECT_EQ(Run({"tune", problem, option, wrong}), 2);
       EXPECT_EQ(err, absl::StrCat("attune: ", option, " is ", wrong,
-                                  "; allowed are integers >= 0 (see attune tune --help)\n"));
+                                  "; allowed: integers >= 0 (see attune tune --help)\n"));
     }
   }
   EXPECT_EQ(Run({"tune", problem, "--detach", "--seed", "18446744073709551615"}), 0);
@@ -205,14 +205,14 @@ TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
 
 TEST_F(CliTest, ADurationNeedsItsUnit) {
   EXPECT_EQ(Run({"tune", problem, "--max-time", "5"}), 2);
-  EXPECT_THAT(err, StartsWith("attune: --max-time is '5'; allowed are durations above 0 with their unit, as 30s"));
+  EXPECT_THAT(err, StartsWith("attune: --max-time is '5'; allowed: durations above 0 with their unit, as 30s"));
   EXPECT_EQ(Run({"devices", "--timeout", "3"}), 2);
   EXPECT_THAT(err, StartsWith("attune: --timeout is '3'; "));
 }
 
 TEST_F(CliTest, AFilterThatNamesNothingIsNotFound) {
   EXPECT_EQ(Run({"trials", "--family", "nope"}), 3);
-  EXPECT_EQ(err, "attune: no family 'nope'; there are attention_wmma\n");
+  EXPECT_EQ(err, "attune: no family 'nope'; available: attention_wmma\n");
   EXPECT_EQ(Run({"trials", "--family", "attention_simt"}), 0) << "its sources are gone, its trials are not";
   EXPECT_EQ(Run({"trials", "--job", "foo"}), 3);
   EXPECT_THAT(err, StartsWith("attune: operations/foo is not known"));
@@ -294,7 +294,7 @@ TEST_F(CliTest, RetryNamesTheTrialsAndSaysWhatItDid) {
             absl::StrCat(R"({"type":"retry","trials":14,"codes":3,"problems":[")", problem, R"("]})"));
   EXPECT_EQ(Run({"retry"}), 2);
   EXPECT_EQ(Run({"retry", "--verdict", "SLOW"}), 2);
-  EXPECT_THAT(err, StartsWith("attune: --verdict is 'SLOW'; allowed are "));
+  EXPECT_THAT(err, StartsWith("attune: --verdict is 'SLOW'; allowed: "));
   const int calls = fake.calls("RetryTrials");
   EXPECT_EQ(Run({"retry", "--verdict", "ok"}), 2);
   EXPECT_THAT(err, HasSubstr("--verdict is OK; "));

@@ -27,7 +27,7 @@ absl::StatusOr<v1::Verdict> ParseRetried(const std::string& text) {
   for (int value = v1::VERDICT_OK + 1; value < v1::VERDICT_LOST; ++value) {
     allowed.push_back(attune::Word(static_cast<v1::Verdict>(value)));
   }
-  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict), "; allowed are ",
+  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict), "; allowed: ",
                                                  absl::StrJoin(allowed, ", "), " (", why, ")"));
 }
 

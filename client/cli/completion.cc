@@ -138,7 +138,7 @@ absl::StatusOr<std::string> CompletionScript(absl::string_view shell, const CLI:
   if (shell == "bash") return Bash(commands);
   if (shell == "zsh") return Zsh(commands);
   if (shell == "fish") return Fish(commands);
-  return absl::InvalidArgumentError(absl::StrCat("shell is '", shell, "'; allowed are bash, zsh, fish"));
+  return absl::InvalidArgumentError(absl::StrCat("shell is '", shell, "'; allowed: bash, zsh, fish"));
 }
 
 }  // namespace attune::cli

@@ -15,7 +15,7 @@ absl::Status CheckFamily(Client& client, const std::string& name) {
   std::vector<std::string> names;
   for (const v1::KernelFamily& family : response->families()) names.push_back(family.name());
   if (std::find(names.begin(), names.end(), name) != names.end()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("no family '", name, "'; there are ", absl::StrJoin(names, ", ")));
+  return absl::NotFoundError(absl::StrCat("no family '", name, "'; available: ", absl::StrJoin(names, ", ")));
 }
 
 absl::Status CheckOperation(Client& client, const std::string& operation) {

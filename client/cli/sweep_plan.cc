@@ -64,7 +64,7 @@ absl::Status CheckWords(const v1::SweepProduct& product, const std::string& fiel
   for (int i = 0; i < values.size(); ++i) {
     if (std::find(allowed.begin(), allowed.end(), values[i]) != allowed.end()) continue;
     return locator.Error(product, field, i,
-                         absl::StrCat(field, " is '", values[i], "'; allowed are ", absl::StrJoin(allowed, ", ")));
+                         absl::StrCat(field, " is '", values[i], "'; allowed: ", absl::StrJoin(allowed, ", ")));
   }
   return absl::OkStatus();
 }
@@ -77,7 +77,7 @@ absl::Status CheckProduct(const v1::SweepProduct& product, const Locator& locato
     for (int i = 0; i < values->size(); ++i) {
       if (values->Get(i) > 0) continue;
       return locator.Error(product, field, i,
-                           absl::StrCat(field, " is ", values->Get(i), "; allowed are integers above 0"));
+                           absl::StrCat(field, " is ", values->Get(i), "; allowed: integers above 0"));
     }
   }
   if (absl::Status status = CheckWords(product, "dtype", product.dtype(), {"f16", "bf16"}, locator); !status.ok()) {

@@ -126,7 +126,7 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::str
   if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() && duration < absl::InfiniteDuration())
     return duration;
   return absl::InvalidArgumentError(absl::StrCat(
-      option, " is ", Quoted(text), "; allowed are durations above 0 with their unit, as 30s, 2m or 1h30m"));
+      option, " is ", Quoted(text), "; allowed: durations above 0 with their unit, as 30s, 2m or 1h30m"));
 }
 
 v1::Policy ParsePolicy(absl::string_view text) { return text == "cold" ? v1::POLICY_COLD : v1::POLICY_HOT; }
@@ -139,7 +139,7 @@ absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text) {
     allowed.push_back(attune::Word(verdict));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--verdict is ", Quoted(text), "; allowed are ", absl::StrJoin(allowed, ", ")));
+      absl::StrCat("--verdict is ", Quoted(text), "; allowed: ", absl::StrJoin(allowed, ", ")));
 }
 
 std::string ResourceName(absl::string_view collection, absl::string_view text) {

@@ -60,7 +60,7 @@ TEST(ParseVerdict, ReadsEveryVerdictInAnyCase) {
   EXPECT_EQ(*ParseVerdict("OK"), v1::VERDICT_OK);
   EXPECT_EQ(*ParseVerdict("wrong_result"), v1::VERDICT_WRONG_RESULT);
   EXPECT_EQ(*ParseVerdict("Lost"), v1::VERDICT_LOST);
-  EXPECT_THAT(std::string(ParseVerdict("bad").status().message()), HasSubstr("allowed are OK, INFEASIBLE"));
+  EXPECT_THAT(std::string(ParseVerdict("bad").status().message()), HasSubstr("allowed: OK, INFEASIBLE"));
 }
 
 TEST(ResourceName, TakesTheNumberOrTheWholeName) {

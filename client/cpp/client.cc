@@ -24,7 +24,7 @@ absl::Status CheckAddress(absl::string_view server) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("server is '", server, "'; allowed are host:port with a port of 1..65535, and unix:/path"));
+      absl::StrCat("server is '", server, "'; allowed: host:port with a port of 1..65535, and unix:/path"));
 }
 
 // 128 random bits: no two requests that anybody makes share one.

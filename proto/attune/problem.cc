@@ -42,7 +42,7 @@ absl::Status CheckRanges(std::initializer_list<Range> ranges) {
   for (const Range& range : ranges) {
     if (range.value < 1 || range.value > range.max) {
       return absl::InvalidArgumentError(
-          absl::StrCat("problem: ", range.field, " is ", range.value, "; allowed are 1 to ", range.max));
+          absl::StrCat("problem: ", range.field, " is ", range.value, "; allowed: 1 to ", range.max));
     }
   }
   return absl::OkStatus();
@@ -59,7 +59,7 @@ int64_t PagedKeys(const Problem& problem) {
 absl::Status CheckSequences(const Problem& problem) {
   if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
     return absl::InvalidArgumentError(absl::StrCat("problem: page_size is ", problem.page_size,
-                                                   "; allowed are 0 (not paged) and 1 to ", kMaxPageSize));
+                                                   "; allowed: 0 (not paged) and 1 to ", kMaxPageSize));
   }
   if (problem.varlen && problem.layout != v1::LAYOUT_BSHD) {
     return absl::InvalidArgumentError(
@@ -68,7 +68,7 @@ absl::Status CheckSequences(const Problem& problem) {
   const int64_t tokens = problem.batch * std::max(problem.seq_q, PagedKeys(problem));
   if (HasOwnLengths(problem) && tokens > kMaxTokens) {
     return absl::InvalidArgumentError(absl::StrCat("problem: batch * max(seq_q, seq_kv in whole pages) is ", tokens,
-                                                   "; with varlen or page_size allowed are 1 to ", kMaxTokens));
+                                                   "; allowed with varlen or page_size: 1 to ", kMaxTokens));
   }
   return absl::OkStatus();
 }
@@ -84,24 +84,24 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
   if (!ranges.ok()) return ranges;
   if (problem.heads_q % problem.heads_kv != 0) {
     return absl::InvalidArgumentError(absl::StrCat("problem: heads_kv is ", problem.heads_kv,
-                                                   "; allowed are divisors of heads_q, which is ", problem.heads_q));
+                                                   "; allowed: divisors of heads_q, which is ", problem.heads_q));
   }
   const double elements = static_cast<double>(problem.batch) * static_cast<double>(problem.heads_q) *
                           static_cast<double>(std::max(problem.seq_q, PagedKeys(problem))) *
                           static_cast<double>(problem.head_dim);
   if (elements > kMaxElements) {
     return absl::InvalidArgumentError(absl::StrCat("problem: a tensor of batch * heads * seq * head_dim = ", elements,
-                                                   " elements; allowed are ", kMaxElements));
+                                                   " elements; allowed: ", kMaxElements));
   }
   const int64_t least_window = problem.mask == v1::MASK_WINDOW ? 1 : 0;
   if (problem.window < least_window || problem.window > least_window * kMaxWindow) {
-    return absl::InvalidArgumentError(absl::StrCat("problem: window is ", problem.window, "; allowed are 1 to ",
+    return absl::InvalidArgumentError(absl::StrCat("problem: window is ", problem.window, "; allowed: 1 to ",
                                                    kMaxWindow, " with mask window, and 0 otherwise"));
   }
   // Not true of NaN either.
   if (problem.softcap != 0 && !(problem.softcap >= kMinSoftcap && problem.softcap <= kMaxSoftcap)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("problem: softcap is ", problem.softcap, "; allowed are 0 (off) and ", kSoftcaps));
+        absl::StrCat("problem: softcap is ", problem.softcap, "; allowed: 0 (off) and ", kSoftcaps));
   }
   // Its text has six significant digits, and one text is one problem.
   if (problem.softcap != 0 && !absl::SimpleAtod(absl::StrCat(problem.softcap), &problem.softcap)) {
@@ -236,7 +236,7 @@ class TextReader {
       return ReadNumber(part, number, known.max, known.value);
     }
     return Error(absl::StrCat(Quoted(part),
-                              " is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+                              " is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
                               "window<N> softcap<X> sinks varlen bshd page<N> lse"));
   }
 

@@ -30,16 +30,16 @@ TEST(ProblemProto, AWindowAndASoftcapHaveBounds) {
     set(proto);
     return std::string(FromProto(proto).status().message());
   };
-  EXPECT_THAT(error([](auto& p) { p.set_window(-1); }), HasSubstr("window is -1; allowed are 1 to 16777216 with mask"));
-  EXPECT_THAT(error([](auto& p) { p.set_window(5); }), HasSubstr("window is 5; allowed are"));
+  EXPECT_THAT(error([](auto& p) { p.set_window(-1); }), HasSubstr("window is -1; allowed: 1 to 16777216 with mask"));
+  EXPECT_THAT(error([](auto& p) { p.set_window(5); }), HasSubstr("window is 5; allowed:"));
   EXPECT_THAT(error([](auto& p) {
                 p.set_mask(v1::MASK_WINDOW);
                 p.set_window(std::numeric_limits<int64_t>::max());
               }),
-              HasSubstr("window is 9223372036854775807; allowed are 1 to 16777216"));
+              HasSubstr("window is 9223372036854775807; allowed: 1 to 16777216"));
   EXPECT_THAT(error([](auto& p) { p.set_softcap(std::numeric_limits<double>::quiet_NaN()); }),
-              HasSubstr("softcap is nan; allowed are 0 (off) and"));
-  EXPECT_THAT(error([](auto& p) { p.set_softcap(5e-324); }), HasSubstr("allowed are 0 (off) and 0.000001 to 1000000"));
+              HasSubstr("softcap is nan; allowed: 0 (off) and"));
+  EXPECT_THAT(error([](auto& p) { p.set_softcap(5e-324); }), HasSubstr("allowed: 0 (off) and 0.000001 to 1000000"));
 }
 
 TEST(ProblemProto, ConvertsThereAndBack) {

@@ -34,7 +34,7 @@ bool AbslParseFlag(absl::string_view text, ByteSize* size, std::string* error) {
       return true;
     }
   }
-  *error = "allowed are 0 and whole numbers with B, KiB, MiB, GiB or TiB, as in 10GiB";
+  *error = "allowed: 0 and whole numbers with B, KiB, MiB, GiB or TiB, as in 10GiB";
   return false;
 }
 

@@ -23,7 +23,7 @@ TEST(ByteSize, IsNothingElse) {
     ByteSize size;
     std::string error;
     EXPECT_FALSE(AbslParseFlag(text, &size, &error)) << text;
-    EXPECT_EQ(error, "allowed are 0 and whole numbers with B, KiB, MiB, GiB or TiB, as in 10GiB");
+    EXPECT_EQ(error, "allowed: 0 and whole numbers with B, KiB, MiB, GiB or TiB, as in 10GiB");
   }
 }
 

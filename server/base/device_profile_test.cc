@@ -44,7 +44,7 @@ TEST(CudaTarget, HasArchitectureFeaturesFromHopperOn) {
 TEST(DeviceProfile, AnUnknownNameListsWhatThereIs) {
   const absl::Status status = DeviceProfile("l5").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("'l5'; allowed are a100, h100, h200, l4, rtx4090"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'l5'; allowed: a100, h100, h200, l4, rtx4090"));
 }
 
 TEST(DeviceProfile, EveryNameHasAProfile) {

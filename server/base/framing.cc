@@ -67,7 +67,7 @@ absl::Status WriteMessage(int fd, const google::protobuf::MessageLite& message, 
   const size_t size = message.ByteSizeLong();
   if (size > kMaxMessageBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a message of ", size, " bytes; allowed are at most ", kMaxMessageBytes));
+        absl::StrCat("a message of ", size, " bytes; allowed: at most ", kMaxMessageBytes));
   }
   std::string bytes;
   bytes.reserve(size + 4);
@@ -84,7 +84,7 @@ absl::Status ReadMessage(int fd, google::protobuf::MessageLite& message, Deadlin
   const uint32_t size = header[0] | header[1] << 8 | header[2] << 16 | static_cast<uint32_t>(header[3]) << 24;
   if (size > kMaxMessageBytes) {
     return absl::DataLossError(
-        absl::StrCat("a message of ", size, " bytes is announced; allowed are at most ", kMaxMessageBytes));
+        absl::StrCat("a message of ", size, " bytes is announced; allowed: at most ", kMaxMessageBytes));
   }
   std::string bytes;
   while (bytes.size() < size) {

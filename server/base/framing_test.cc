@@ -79,7 +79,7 @@ TEST_F(FramingTest, ALengthBeyondTheLimitIsDataLoss) {
   SendRaw("\xff\xff\xff\xff");
   const absl::Status status = Read();
   EXPECT_TRUE(absl::IsDataLoss(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("4294967295 bytes is announced; allowed are at most 536870912"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("4294967295 bytes is announced; allowed: at most 536870912"));
 }
 
 TEST_F(FramingTest, BytesThatAreNoMessageAreDataLoss) {

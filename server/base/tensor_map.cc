@@ -18,7 +18,7 @@ constexpr int64_t kMaxBox = 256;
 
 template <typename... Field>
 absl::Status Invalid(int64_t value, absl::string_view allowed, const Field&... field) {
-  return absl::InvalidArgumentError(absl::StrCat(field..., " is ", value, "; allowed are ", allowed));
+  return absl::InvalidArgumentError(absl::StrCat(field..., " is ", value, "; allowed: ", allowed));
 }
 
 absl::Status CheckOneOf(const char* field, int64_t value, std::initializer_list<int64_t> allowed) {

@@ -91,7 +91,7 @@ absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
       checks.store = true;
     } else {
       return absl::InvalidArgumentError(
-          absl::StrCat("--check is ", Quoted(text), "; allowed are all, or some of flags, manifests and store"));
+          absl::StrCat("--check is ", Quoted(text), "; allowed: all, or some of flags, manifests and store"));
     }
   }
   return checks;

@@ -128,7 +128,7 @@ TEST_F(CheckTest, SaysWhatIsInTheStore) {
 
 TEST(ParseChecks, SaysWhatIsAllowed) {
   EXPECT_EQ(ParseChecks("kernels").status().message(),
-            "--check is 'kernels'; allowed are all, or some of flags, manifests and store");
+            "--check is 'kernels'; allowed: all, or some of flags, manifests and store");
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ class Mistakes {
   void AddText(absl::string_view text) { all_.push_back(absl::StrCat("--", text)); }
   void Duration(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most) {
     if (value >= least && value <= most) return;
-    Add(flag, " is ", absl::FormatDuration(value), "; allowed are ", absl::FormatDuration(least), " to ",
+    Add(flag, " is ", absl::FormatDuration(value), "; allowed: ", absl::FormatDuration(least), " to ",
         absl::FormatDuration(most));
   }
   template <typename Choices>
   void Choice(absl::string_view flag, const std::string& value, const Choices& choices) {
     if (std::find(std::begin(choices), std::end(choices), value) != std::end(choices)) return;
-    Add(flag, " is ", Quoted(value), "; allowed are ", absl::StrJoin(choices, ", "));
+    Add(flag, " is ", Quoted(value), "; allowed: ", absl::StrJoin(choices, ", "));
   }
   std::vector<std::string> Take() { return std::move(all_); }
 
@@ -77,7 +77,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     mistakes.Add("worker", " is ", Quoted(settings.worker), ", which is no executable file");
   }
   if (settings.compile_workers < 0 || settings.compile_workers > kMostWorkers) {
-    mistakes.Add("compile_workers", " is ", settings.compile_workers, "; allowed are 0 (one a core) to ", kMostWorkers);
+    mistakes.Add("compile_workers", " is ", settings.compile_workers, "; allowed: 0 (one a core) to ", kMostWorkers);
   }
   mistakes.Duration("compile_timeout", settings.compile_timeout, kLeastTimeout, kMostTimeout);
   mistakes.Duration("trial_timeout", settings.trial_timeout, kLeastTimeout, kMostTimeout);

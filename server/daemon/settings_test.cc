@@ -41,11 +41,11 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
   EXPECT_THAT(MistakesIn(settings),
               ElementsAre("--listen: 'foo' is not host:port or unix:/path",
                           "--listen: 'localhost:99999' has a port that is not one of 0 to 65535",
-                          "--compile_workers is -3; allowed are 0 (one a core) to 1024",
-                          "--compile_timeout is 0; allowed are 100ms to 1h",
-                          "--trial_timeout is -3s; allowed are 100ms to 1h", "--job_age is 5m; allowed are 1h to inf",
-                          "--emulate is 'l5'; allowed are a100, h100, h200, l4, rtx4090",
-                          "--log_level is 'loud'; allowed are debug, info, warning, error"));
+                          "--compile_workers is -3; allowed: 0 (one a core) to 1024",
+                          "--compile_timeout is 0; allowed: 100ms to 1h",
+                          "--trial_timeout is -3s; allowed: 100ms to 1h", "--job_age is 5m; allowed: 1h to inf",
+                          "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
+                          "--log_level is 'loud'; allowed: debug, info, warning, error"));
 }
 
 TEST(Settings, RefuseABackupDirectoryThatCannotBeMade) {
@@ -81,7 +81,7 @@ TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
                                                 "--data_dir is empty; it must name a directory",
                                                 "--kernels_dir has an empty name; give directories, comma-separated",
                                                 "--worker is '/nonexistent/attune-worker', which is no executable file",
-                                                "--drain_timeout is inf; allowed are 0 to 1h"));
+                                                "--drain_timeout is inf; allowed: 0 to 1h"));
 }
 
 // Of the vectors that the bench's Python shares, those for the user that runs this: root's place is fixed.

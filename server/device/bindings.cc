@@ -32,7 +32,7 @@ absl::StatusOr<BufferView> ViewOf(const v1::KernelArg::Buffer& argument, const B
       }
       return bindings.scratch[static_cast<size_t>(argument.scratch())];
     default:
-      return absl::InvalidArgumentError(absl::StrCat("role is ", argument.role(), "; allowed are Q to PAGE_TABLE"));
+      return absl::InvalidArgumentError(absl::StrCat("role is ", argument.role(), "; allowed: Q to PAGE_TABLE"));
   }
 }
 

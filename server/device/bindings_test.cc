@@ -43,7 +43,7 @@ TEST(Bindings, ScratchGoesByItsIndex) {
 
 TEST(Bindings, AnUnknownRoleIsRefused) {
   EXPECT_THAT(std::string(ViewOf(Argument(v1::BUFFER_ROLE_UNSPECIFIED), {}).status().message()),
-              HasSubstr("role is 0; allowed are"));
+              HasSubstr("role is 0; allowed:"));
 }
 
 }  // namespace

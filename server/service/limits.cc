@@ -77,7 +77,7 @@ absl::Status CheckDuration(const std::string& path, const google::protobuf::Dura
       duration.nanos() <= kMostNanos) {
     return absl::OkStatus();
   }
-  return Invalid(path, " is ", duration.seconds(), " s and ", duration.nanos(), " ns; allowed are 0 to ", kMostDuration,
+  return Invalid(path, " is ", duration.seconds(), " s and ", duration.nanos(), " ns; allowed: 0 to ", kMostDuration,
                  " s, with 0 to ", kMostNanos, " ns");
 }
 
@@ -86,7 +86,7 @@ absl::Status CheckTime(const std::string& path, const google::protobuf::Timestam
     return absl::OkStatus();
   }
   return Invalid(path, " is ", time.seconds(), " s and ", time.nanos(),
-                 " ns after 1970; allowed are the years 1970 to 9999");
+                 " ns after 1970; allowed: the years 1970 to 9999");
 }
 
 absl::Status CheckMessage(const std::string& path, const Message& message);
@@ -102,13 +102,13 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
                                        : reflection.GetStringReference(message, &field, &scratch);
       const int most = MostOf(kTexts, field, kText);
       if (text.size() <= static_cast<size_t>(most)) return absl::OkStatus();
-      return Invalid(path, " has ", text.size(), " bytes; allowed are at most ", most);
+      return Invalid(path, " has ", text.size(), " bytes; allowed: at most ", most);
     }
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       const double value =
           listed ? reflection.GetRepeatedDouble(message, &field, index) : reflection.GetDouble(message, &field);
       if (std::isfinite(value)) return absl::OkStatus();
-      return Invalid(path, " is ", value, "; allowed are finite numbers");
+      return Invalid(path, " is ", value, "; allowed: finite numbers");
     }
     case FieldDescriptor::CPPTYPE_ENUM: {
       const int value =
@@ -116,7 +116,7 @@ absl::Status CheckValue(const std::string& path, const Message& message, const F
       const auto* known = field.enum_type()->FindValueByNumber(value);
       // In a list, unset is no value either.
       if (known != nullptr && !(listed && value == 0)) return absl::OkStatus();
-      return Invalid(path, " is ", value, "; allowed are ", Allowed(*field.enum_type()));
+      return Invalid(path, " is ", value, "; allowed: ", Allowed(*field.enum_type()));
     }
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return CheckMessage(path, listed ? reflection.GetRepeatedMessage(message, &field, index)
@@ -143,7 +143,7 @@ absl::Status CheckMessage(const std::string& path, const Message& message) {
     }
     const int size = message.GetReflection()->FieldSize(message, field);
     const int most = MostOf(kLists, *field, kList);
-    if (size > most) return Invalid(name, " has ", size, " entries; allowed are at most ", most);
+    if (size > most) return Invalid(name, " has ", size, " entries; allowed: at most ", most);
     const auto type = field->cpp_type();
     if (type != FieldDescriptor::CPPTYPE_STRING && type != FieldDescriptor::CPPTYPE_DOUBLE &&
         type != FieldDescriptor::CPPTYPE_ENUM && type != FieldDescriptor::CPPTYPE_MESSAGE) {

@@ -261,7 +261,7 @@ TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {
   v1::Trial response;
   const grpc::Status status = stub_->GetTrial(&context, trial, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "name has 1048576 bytes; allowed are at most 256");
+  EXPECT_EQ(status.error_message(), "name has 1048576 bytes; allowed: at most 256");
   v1::WatchOperationRequest watch;
   watch.set_name(trial.name());
   grpc::ClientContext watching;

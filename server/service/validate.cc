@@ -49,7 +49,7 @@ absl::Status OneCard(std::string* id, const catalog::Host& host) {
   if (cards.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "device_id is ", Quoted(*id), ", which is a class of ", cards.size(),
-        " devices here; times are one's alone, allowed are ",
+        " devices here; times are one's alone, allowed: ",
         absl::StrJoin(cards, ", ",
                       [](std::string* out, const v1::Device* card) { absl::StrAppend(out, card->id()); })));
   }
@@ -63,7 +63,7 @@ absl::Status KnownFamilies(const Names& names, const catalog::Host& host) {
     bool found = false;
     for (const auto& family : host.families) found = found || family->name() == name;
     if (!found) {
-      return WithReason(absl::NotFoundError(absl::StrCat("family ", Quoted(name), " is unknown; there are ",
+      return WithReason(absl::NotFoundError(absl::StrCat("family ", Quoted(name), " is unknown; available: ",
                                                          absl::StrJoin(host.families, ", ",
                                                                        [](std::string* out, const auto& family) {
                                                                          absl::StrAppend(out, family->name());
@@ -111,7 +111,7 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
   if (strategy.kind() == v1::Strategy::KIND_UNSPECIFIED) strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);
   if (strategy.max_trials() < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed are 0 (no limit) and more"));
+        absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed: 0 (no limit) and more"));
   }
   return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), host),
                     PresentDevice(request.mutable_device_id(), host));
@@ -123,12 +123,12 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
     return absl::InvalidArgumentError("plan.shapes is empty; a sweep needs at least one problem");
   if (plan.regression() < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("plan.regression is ", plan.regression(), "; allowed are shares such as 0.02"));
+        absl::StrCat("plan.regression is ", plan.regression(), "; allowed: shares such as 0.02"));
   }
   if (plan.budget().trials_per_problem() < 0) {
     return absl::InvalidArgumentError(absl::StrCat("plan.budget.trials_per_problem is ",
                                                    plan.budget().trials_per_problem(),
-                                                   "; allowed are 0 (exhaustive) and more"));
+                                                   "; allowed: 0 (exhaustive) and more"));
   }
   plan.set_policy(catalog::OrDefault(plan.policy()));
   return FirstError(KnownFamilies(plan.families(), host), PresentDevice(plan.mutable_device_id(), host));
@@ -171,7 +171,7 @@ absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host) {
 absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host) {
   v1::TrialFilter& filter = *request.mutable_filter();
   constexpr absl::string_view kAllowed =
-      "allowed are INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, CRASHED and UNSTABLE";
+      "allowed: INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, CRASHED and UNSTABLE";
   if (filter.verdicts().empty())
     return absl::InvalidArgumentError(absl::StrCat("filter.verdicts is empty; ", kAllowed));
   for (const int number : filter.verdicts()) {
@@ -196,7 +196,7 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& h
     return absl::InvalidArgumentError("baseline.contender is empty; name who was timed");
   if (baseline.median_us() <= 0 || baseline.median_us() > kMostMicros) {
     return absl::InvalidArgumentError(absl::StrCat("baseline.median_us is ", baseline.median_us(),
-                                                   "; allowed are positive microseconds up to ", kMostMicros));
+                                                   "; allowed: positive microseconds up to ", kMostMicros));
   }
   DefaultDevice(baseline.mutable_device_id(), host);
   if (absl::Status status = FirstError(OneCard(baseline.mutable_device_id(), host), ProblemAndPolicy(baseline));
@@ -235,7 +235,7 @@ absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
 absl::StatusOr<int> PageSize(int page_size) {
   if (page_size < 0 || page_size > kMaxPageSize) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size is ", page_size, "; allowed are 0 (", kDefaultPageSize, ") to ", kMaxPageSize));
+        absl::StrCat("page_size is ", page_size, "; allowed: 0 (", kDefaultPageSize, ") to ", kMaxPageSize));
   }
   return page_size == 0 ? kDefaultPageSize : page_size;
 }

@@ -54,7 +54,7 @@ TEST(Validate, AnUnknownFamilyIsNamedBesideThoseThereAre) {
   v1::TuneRequest request = GoodTune();
   request.add_families("attention_fast");
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())),
-              HasSubstr("'attention_fast' is unknown; there are attention_simt"));
+              HasSubstr("'attention_fast' is unknown; available: attention_simt"));
 }
 
 TEST(Validate, RefusesValuesOutsideTheirRange) {
@@ -104,7 +104,7 @@ TEST(Validate, ABaselinesTimesAreInOrder) {
   EXPECT_EQ(error(5, 0, 0), "");
   EXPECT_EQ(error(5, 5, 5), "");
   EXPECT_EQ(error(5, 4, 6), "");
-  EXPECT_THAT(error(1e300, 0, 0), HasSubstr("median_us is 1e+300; allowed are positive microseconds up to 1e+12"));
+  EXPECT_THAT(error(1e300, 0, 0), HasSubstr("median_us is 1e+300; allowed: positive microseconds up to 1e+12"));
   EXPECT_THAT(error(5, -1, 0),
               HasSubstr("low_us is -1 and baseline.high_us 5; allowed is a range around median_us, 5"));
   EXPECT_THAT(error(5, 6, 7), HasSubstr("low_us is 6"));
@@ -122,11 +122,11 @@ TEST(Validate, FiltersMatchHoweverTheProblemIsSpelled) {
 TEST(Validate, OnlyTrialsThatDidNotEndOkAreRetried) {
   v1::RetryTrialsRequest request;
   EXPECT_THAT(Message(Validate(request, catalog::Host())),
-              HasSubstr("filter.verdicts is empty; allowed are INFEASIBLE"));
+              HasSubstr("filter.verdicts is empty; allowed: INFEASIBLE"));
   for (const v1::Verdict verdict : {v1::VERDICT_OK, v1::VERDICT_LOST, static_cast<v1::Verdict>(77)}) {
     request.mutable_filter()->clear_verdicts();
     request.mutable_filter()->add_verdicts(verdict);
-    EXPECT_THAT(Message(Validate(request, catalog::Host())), HasSubstr("; allowed are INFEASIBLE, COMPILE_ERROR"))
+    EXPECT_THAT(Message(Validate(request, catalog::Host())), HasSubstr("; allowed: INFEASIBLE, COMPILE_ERROR"))
         << verdict;
   }
   request.mutable_filter()->clear_verdicts();
@@ -171,7 +171,7 @@ TEST(Validate, TimesBelongToOneCard) {
   ASSERT_TRUE(Validate(request, TwoCards()).ok());
   EXPECT_EQ(baseline.device_id(), "cuda:1");
   baseline.set_device_id("l4");
-  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("allowed are cuda:0, cuda:1"));
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("allowed: cuda:0, cuda:1"));
   EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok()) << "of a device that is not here";
 }
 

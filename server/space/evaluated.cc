@@ -8,7 +8,7 @@ namespace attune::space {
 
 absl::Status Unusable(absl::string_view field, const std::string& text, double value, absl::string_view allowed) {
   return absl::InvalidArgumentError(
-      absl::StrCat(field, " is '", text, "', which comes to ", value, "; allowed are ", allowed));
+      absl::StrCat(field, " is '", text, "', which comes to ", value, "; allowed: ", allowed));
 }
 
 absl::StatusOr<int64_t> Whole(const Evaluator& evaluator, absl::string_view field, const std::string& text,

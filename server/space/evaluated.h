@@ -16,7 +16,7 @@ namespace attune::space {
 // Whole numbers are exact in a double up to here.
 inline constexpr int64_t kMaxExact = int64_t{1} << 53;
 
-// "grid_x is 'tiles / 3', which comes to 5.33333; allowed are ..."
+// "grid_x is 'tiles / 3', which comes to 5.33333; allowed: ..."
 absl::Status Unusable(absl::string_view field, const std::string& text, double value, absl::string_view allowed);
 
 // What `text` comes to, which must be an integer from `least` to `most`.

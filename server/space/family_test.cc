@@ -153,7 +153,7 @@ TEST(LoadFamily, ASpaceHasABound) {
     absl::StrAppend(&manifest, "parameters { name: \"", std::string(1, name),
                     "\" values: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] binding: BINDING_COMPILE_TIME }");
   }
-  EXPECT_THAT(Error(families, manifest), HasSubstr("parameters: 2e+13 combinations; allowed are 1e+12"));
+  EXPECT_THAT(Error(families, manifest), HasSubstr("parameters: 2e+13 combinations; allowed: 1e+12"));
 }
 
 TEST(LoadFamily, ARoleHasItsShape) {

@@ -36,7 +36,7 @@ class Names {
   }
 
   absl::Status Add(absl::string_view field, const std::string& name) {
-    if (!IsName(name)) return Invalid(field, " is '", name, "'; allowed are letters, digits and _");
+    if (!IsName(name)) return Invalid(field, " is '", name, "'; allowed: letters, digits and _");
     if (IsFunction(name)) return Invalid(field, " is '", name, "', which is a function");
     if (!taken_.insert(name).second) return Invalid(field, " is '", name, "', which is taken");
     return absl::OkStatus();
@@ -56,7 +56,7 @@ absl::Status CheckParameter(const family::v1::Parameter& parameter) {
     return Invalid(field, "values has one beyond 2^53");
   }
   if (parameter.binding() == family::v1::Parameter::BINDING_UNSPECIFIED) {
-    return Invalid(field, "binding is not given; allowed are BINDING_COMPILE_TIME and BINDING_LAUNCH_TIME");
+    return Invalid(field, "binding is not given; allowed: BINDING_COMPILE_TIME and BINDING_LAUNCH_TIME");
   }
   if (values.count(parameter.guess()) == 0) {
     return Invalid(field, "guess is ", parameter.guess(), ", which is not among its values");
@@ -69,7 +69,7 @@ absl::Status CheckProduct(const family::v1::KernelFamily& manifest) {
   constexpr double kMostPoints = 1e12;
   double points = 1;
   for (const family::v1::Parameter& parameter : manifest.parameters()) points *= parameter.values_size();
-  if (points > kMostPoints) return Invalid("parameters: ", points, " combinations; allowed are ", kMostPoints);
+  if (points > kMostPoints) return Invalid("parameters: ", points, " combinations; allowed: ", kMostPoints);
   return absl::OkStatus();
 }
 
@@ -184,13 +184,13 @@ std::vector<absl::Status> MistakesIn(const family::v1::KernelFamily& manifest) {
     if (!status.ok()) mistakes.push_back(std::move(status));
   };
   if (!IsName(manifest.name())) {
-    note(Invalid("name is ", Quoted(manifest.name()), "; allowed are letters, digits and _"));
+    note(Invalid("name is ", Quoted(manifest.name()), "; allowed: letters, digits and _"));
   }
   if (manifest.operation() != v1::OPERATION_KIND_ATTENTION_FORWARD) {
     note(Invalid("operation is not given; allowed is OPERATION_KIND_ATTENTION_FORWARD"));
   }
   if (manifest.backend() == v1::BACKEND_UNSPECIFIED) {
-    note(Invalid("backend is not given; allowed are BACKEND_CUDA and BACKEND_OPENCL"));
+    note(Invalid("backend is not given; allowed: BACKEND_CUDA and BACKEND_OPENCL"));
   }
   if (manifest.sources().empty()) note(Invalid("sources is empty"));
   Names names;

@@ -320,9 +320,9 @@ TEST(ParseVariant, AnErrorNamesWhatIsWrongAndWhatIsAllowed) {
   const auto error = [&](absl::string_view text) {
     return std::string(ParseVariant(text, {family}).status().message());
   };
-  EXPECT_THAT(error("tile:BLOCK_M=32"), HasSubstr("family 'tile' is unknown; there are tiles"));
-  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2"), HasSubstr("KV_SPLITS is missing; allowed are 1 2 4 8"));
-  EXPECT_THAT(error("tiles:BLOCK_M=33,WARPS=2,KV_SPLITS=1"), HasSubstr("BLOCK_M is 33; allowed are 16 32 64"));
+  EXPECT_THAT(error("tile:BLOCK_M=32"), HasSubstr("family 'tile' is unknown; available: tiles"));
+  EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2"), HasSubstr("KV_SPLITS is missing; allowed: 1 2 4 8"));
+  EXPECT_THAT(error("tiles:BLOCK_M=33,WARPS=2,KV_SPLITS=1"), HasSubstr("BLOCK_M is 33; allowed: 16 32 64"));
   EXPECT_THAT(error("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1,X=1"), HasSubstr("'X' is not a parameter of tiles"));
   EXPECT_THAT(error("tiles:BLOCK_M"), HasSubstr("'BLOCK_M' is not NAME=NUMBER"));
   EXPECT_THAT(error("tiles:BLOCK_M=32,BLOCK_M=32"), HasSubstr("BLOCK_M is given twice"));
@@ -412,7 +412,7 @@ TEST(RecipeFor, AnErrorNamesTheFieldAndWhatItComesTo) {
               HasSubstr("KV_SPLITS=4: launches 'attend': grid_x is 'tiles / 3', which comes to 5.33333"));
   EXPECT_THAT(error("\"batch * heads_q\"", "\"batch - 2\""), HasSubstr("grid_y is 'batch - 2', which comes to 0"));
   EXPECT_THAT(error("i32: \"seq_q\"", "i32: \"seq_q * 2^30\""),
-              HasSubstr("'attend': args[1] is 'seq_q * 2^30', which comes to 5.49756e+11; allowed are integers"));
+              HasSubstr("'attend': args[1] is 'seq_q * 2^30', which comes to 5.49756e+11; allowed: integers"));
   EXPECT_THAT(error("sqrt(head_dim)", "mask"), HasSubstr("args[3] is '1 / mask', which comes to inf"));
   EXPECT_THAT(error("KV_SPLITS * rows * 4 : 0", "0 - rows : 0"), HasSubstr("scratch 'partial': bytes is"));
 }

@@ -40,7 +40,7 @@ absl::Status EvaluateEach(const Evaluator& evaluator, absl::string_view field, c
 absl::Status CheckTensorMapArgument(absl::string_view field, const TensorMapArgument& map,
                                     const std::set<std::string>& scratch) {
   if (map.base_case() == TensorMapArgument::BASE_NOT_SET) {
-    return Invalid(field, ": base is not given; allowed are buffer and scratch");
+    return Invalid(field, ": base is not given; allowed: buffer and scratch");
   }
   if (map.has_scratch() && scratch.count(map.scratch()) == 0) {
     return Invalid(field, ".scratch is '", map.scratch(), "', which is no scratch buffer");
@@ -49,14 +49,14 @@ absl::Status CheckTensorMapArgument(absl::string_view field, const TensorMapArgu
     return Invalid(field, ".buffer must be a tensor or a table of the problem; scratch buffers go by name");
   }
   if (map.dims().empty() || map.dims_size() > kMaxTensorMapRank) {
-    return Invalid(field, ".dims has ", map.dims_size(), "; allowed are 1 to ", kMaxTensorMapRank);
+    return Invalid(field, ".dims has ", map.dims_size(), "; allowed: 1 to ", kMaxTensorMapRank);
   }
   if (map.strides_size() != map.dims_size() - 1) {
-    return Invalid(field, ".strides has ", map.strides_size(), "; allowed are ", map.dims_size() - 1,
+    return Invalid(field, ".strides has ", map.strides_size(), "; allowed: ", map.dims_size() - 1,
                    ", one less than dims");
   }
   if (map.box_size() != map.dims_size()) {
-    return Invalid(field, ".box has ", map.box_size(), "; allowed are ", map.dims_size(), ", as many as dims");
+    return Invalid(field, ".box has ", map.box_size(), "; allowed: ", map.dims_size(), ", as many as dims");
   }
   return absl::OkStatus();
 }

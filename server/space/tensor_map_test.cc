@@ -123,8 +123,8 @@ TEST(TensorMapArgument, AnErrorNamesTheFieldAndWhatItComesTo) {
   EXPECT_THAT(Error("\"seq_kv\"", "\"seq_kv / 3\""),
               HasSubstr("launches 'attend': args[0].tensor_map.dims[1] is 'seq_kv / 3', which comes to 333.333"));
   EXPECT_THAT(Error("\"2 * head_dim\"", "\"2 * head_dim + 2\""),
-              HasSubstr("args[0].tensor_map.strides[0] is 258; allowed are multiples of 16"));
-  EXPECT_THAT(Error("[ \"64\"", "[ \"128\""), HasSubstr("args[0].tensor_map.box[0] in bytes is 256; allowed are"));
+              HasSubstr("args[0].tensor_map.strides[0] is 258; allowed: multiples of 16"));
+  EXPECT_THAT(Error("[ \"64\"", "[ \"128\""), HasSubstr("args[0].tensor_map.box[0] in bytes is 256; allowed:"));
   EXPECT_THAT(Error("\"128\"\n", "\"2^32 + 128\"\n"), HasSubstr("swizzle_bytes is '2^32 + 128', which comes to"));
 }
 
@@ -132,9 +132,9 @@ TEST(TensorMapArgument, AManifestIsRefusedBeforeAnythingIsEvaluated) {
   EXPECT_THAT(Refused("buffer: BUFFER_ROLE_K", ""), HasSubstr("args[0].tensor_map: base is not given"));
   EXPECT_THAT(Refused("buffer: BUFFER_ROLE_K", "buffer: BUFFER_ROLE_SCRATCH"), HasSubstr("scratch buffers go by name"));
   EXPECT_THAT(Refused("scratch: \"partial\"", "scratch: \"part\""), HasSubstr("'part', which is no scratch buffer"));
-  EXPECT_THAT(Refused("\"seq_kv\", ", ""), HasSubstr("args[0].tensor_map.strides has 2; allowed are 1"));
-  EXPECT_THAT(Refused("\"64\", ", ""), HasSubstr("args[0].tensor_map.box has 2; allowed are 3"));
-  EXPECT_THAT(Refused("dims: \"256\"", ""), HasSubstr("args[1].tensor_map.dims has 0; allowed are 1 to 5"));
+  EXPECT_THAT(Refused("\"seq_kv\", ", ""), HasSubstr("args[0].tensor_map.strides has 2; allowed: 1"));
+  EXPECT_THAT(Refused("\"64\", ", ""), HasSubstr("args[0].tensor_map.box has 2; allowed: 3"));
+  EXPECT_THAT(Refused("dims: \"256\"", ""), HasSubstr("args[1].tensor_map.dims has 0; allowed: 1 to 5"));
   EXPECT_THAT(Refused("\"seq_kv\"", "\"seq_keys\""), HasSubstr("args[0].tensor_map.dims[1] is"));
   EXPECT_THAT(Refused("BACKEND_CUDA", "BACKEND_OPENCL"), HasSubstr("args[0].tensor_map is given; allowed with"));
 }

@@ -43,7 +43,7 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
                                    [&](const auto& candidate) { return candidate->name() == parts.first; });
   if (family == families.end()) {
     return absl::NotFoundError(
-        absl::StrCat("variant ", Quoted(text), ": family ", Quoted(parts.first), " is unknown; there are ",
+        absl::StrCat("variant ", Quoted(text), ": family ", Quoted(parts.first), " is unknown; available: ",
                      absl::StrJoin(families, ", ",
                                    [](std::string* out, const auto& known) { absl::StrAppend(out, known->name()); })));
   }
@@ -65,15 +65,15 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
   Variant variant{*family, {}};
   for (const family::v1::Parameter& parameter : (*family)->manifest.parameters()) {
     const auto it = given.find(parameter.name());
-    if (it == given.end()) return invalid(parameter.name(), " is missing; allowed are ", Allowed(parameter));
+    if (it == given.end()) return invalid(parameter.name(), " is missing; allowed: ", Allowed(parameter));
     if (std::find(parameter.values().begin(), parameter.values().end(), it->second) == parameter.values().end()) {
-      return invalid(parameter.name(), " is ", it->second, "; allowed are ", Allowed(parameter));
+      return invalid(parameter.name(), " is ", it->second, "; allowed: ", Allowed(parameter));
     }
     variant.values.push_back(it->second);
     given.erase(it);
   }
   if (!given.empty()) {
-    return invalid(Quoted(given.begin()->first), " is not a parameter of ", (*family)->name(), "; there are ",
+    return invalid(Quoted(given.begin()->first), " is not a parameter of ", (*family)->name(), "; available: ",
                    absl::StrJoin((*family)->manifest.parameters(), " ",
                                  [](std::string* out, const auto& known) { absl::StrAppend(out, known.name()); }));
   }

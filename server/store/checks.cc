@@ -39,7 +39,7 @@ absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view b
 absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std::vector<std::string>& before,
                        const std::optional<v1::Incumbent>& named, absl::string_view whose) {
   const std::string allowed =
-      before.empty() ? "there is none before it" : absl::StrCat("allowed are ", absl::StrJoin(before, ", "));
+      before.empty() ? "there is none before it" : absl::StrCat("allowed: ", absl::StrJoin(before, ", "));
   if (to == served) {
     return absl::FailedPreconditionError(absl::StrCat("to is ", Quoted(to), ", which is served already; ", allowed));
   }

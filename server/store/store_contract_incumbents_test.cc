@@ -222,7 +222,7 @@ TEST_P(IncumbentContract, RollsBackOnlyToOneThatWasServedBefore) {
     const absl::Status status = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", to).status();
     EXPECT_EQ(status.code(), to == third ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kNotFound) << to;
     EXPECT_THAT(std::string(status.message()), HasSubstr("to is '" + to + "'"));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("allowed are " + second + ", " + first));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("allowed: " + second + ", " + first));
     EXPECT_EQ(Served()->name(), third);
     EXPECT_FALSE(Served()->rolled_back());
   }

@@ -35,7 +35,7 @@ absl::Status CheckSize(const v1::SweepPlan& plan) {
     if (plan.shapes(i).has_product()) size += SizeOf(plan.shapes(i).product());
     if (size > static_cast<double>(kMostProblems)) {
       return absl::InvalidArgumentError(absl::StrCat("shapes[", i, "]: with it the plan comes to ", size,
-                                                     " problems, the same ones counted each time; allowed are at most ",
+                                                     " problems, the same ones counted each time; allowed: at most ",
                                                      kMostProblems));
     }
   }
@@ -70,7 +70,7 @@ class Expansion {
     for (const std::string& mask : product.mask()) {
       if (mask != "none" && mask != "causal" && mask != "causal-br") {
         return absl::InvalidArgumentError(
-            absl::StrCat(entry, ".mask is ", Quoted(mask), "; allowed are none, causal, causal-br"));
+            absl::StrCat(entry, ".mask is ", Quoted(mask), "; allowed: none, causal, causal-br"));
       }
       masks.push_back(mask == "none" ? "" : absl::StrCat(".", mask));
     }
@@ -122,7 +122,7 @@ class Expansion {
 absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan) {
   if (!std::isfinite(plan.regression()) || plan.regression() < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("regression is ", plan.regression(), "; allowed are positive shares such as 0.02"));
+        absl::StrCat("regression is ", plan.regression(), "; allowed: positive shares such as 0.02"));
   }
   if (absl::Status status = CheckSize(plan); !status.ok()) return status;
   Expansion expansion;

@@ -56,7 +56,7 @@ TEST(SweepPlan, ErrorsNameTheEntry) {
               HasSubstr("shapes[0].product (b1.h6.kvh4.q64.d32.f16)"));
   EXPECT_THAT(Error("shapes { product { batch: 1 heads_q: 6 head_dim: 32 } }"), HasSubstr("shapes[0].product.seq_q"));
   EXPECT_THAT(Error(R"(shapes { product { batch: 1 heads_q: 6 seq_q: 1 head_dim: 32 mask: "window" } })"),
-              HasSubstr("shapes[0].product.mask is 'window'; allowed are none, causal, causal-br"));
+              HasSubstr("shapes[0].product.mask is 'window'; allowed: none, causal, causal-br"));
   EXPECT_THAT(Error("title: 'empty'"), HasSubstr("no problem"));
   EXPECT_THAT(Error(R"(regression: -1 shapes { problem: "b1.h1.q128.d64.f16" })"), HasSubstr("regression is -1"));
 }
@@ -70,7 +70,7 @@ TEST(SweepPlan, AProductBeyondTheLimitIsRefusedWithoutBeingBuilt) {
     product.add_seq_q(i);
   }
   product.add_head_dim(64);
-  EXPECT_THAT(std::string(ExpandPlan(plan).status().message()), HasSubstr("allowed are at most 100000"));
+  EXPECT_THAT(std::string(ExpandPlan(plan).status().message()), HasSubstr("allowed: at most 100000"));
 }
 
 TEST(SweepPlan, ProductsTogetherHaveTheSameLimitAndNoneIsBuilt) {
@@ -87,7 +87,7 @@ TEST(SweepPlan, ProductsTogetherHaveTheSameLimitAndNoneIsBuilt) {
   plan.add_shapes()->add_problem("nonsense");  // comes too late to be looked at
   EXPECT_EQ(
       ExpandPlan(plan).status().message(),
-      "shapes[1]: with it the plan comes to 200000 problems, the same ones counted each time; allowed are at most "
+      "shapes[1]: with it the plan comes to 200000 problems, the same ones counted each time; allowed: at most "
       "100000");
 }
 

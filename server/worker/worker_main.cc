@@ -67,7 +67,7 @@ int RunDevice(const Backends& backends) {
 int Main() {
   const std::string role = absl::GetFlag(FLAGS_role);
   if (role != "compile" && role != "device" && role != "probe") {
-    std::cerr << "attune-worker: --role is '" << role << "'; allowed are compile, device and probe" << std::endl;
+    std::cerr << "attune-worker: --role is '" << role << "'; allowed: compile, device and probe" << std::endl;
     return 2;
   }
   // A host that forbids the filter still tunes; what is lost is a second wall, and the log says so.

@@ -54,11 +54,11 @@ class FlagsTest(DaemonTest):
                     "--listen: 'localhost' is not host:port or unix:/path",
                     "--listen: ':7499' is not host:port or unix:/path",
                     "--listen: 'unix:/" + 58 * "x",
-                    "--compile_workers is -3; allowed are 0 (one a core) to 1024",
-                    "--compile_timeout is 0; allowed are 100ms to 1h",
-                    "--trial_timeout is -3s; allowed are 100ms to 1h",
-                    "--emulate is 'l5'; allowed are a100, h100, h200, l4, rtx4090",
-                    "--log_format is 'xml'; allowed are text, json",
+                    "--compile_workers is -3; allowed: 0 (one a core) to 1024",
+                    "--compile_timeout is 0; allowed: 100ms to 1h",
+                    "--trial_timeout is -3s; allowed: 100ms to 1h",
+                    "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
+                    "--log_format is 'xml'; allowed: text, json",
                 )
             ],
         )

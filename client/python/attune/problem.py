@@ -172,34 +172,34 @@ def _check(problem: Problem) -> None:
     for field, largest in _LARGEST.items():
         value = getattr(problem, field)
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
-            raise _invalid(f"problem: {field} is {value!r}; allowed are 1 to {largest}")
+            raise _invalid(f"problem: {field} is {value!r}; allowed: 1 to {largest}")
     if problem.heads_q % problem.heads_kv:
         raise _invalid(
-            f"problem: heads_kv is {problem.heads_kv}; allowed are divisors of heads_q, which is {problem.heads_q}"
+            f"problem: heads_kv is {problem.heads_kv}; allowed: divisors of heads_q, which is {problem.heads_q}"
         )
     elements = problem.batch * problem.heads_q * max(problem.seq_q, _paged_keys(problem)) * problem.head_dim
     if elements > _MOST_ELEMENTS:
         raise _invalid(
-            f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed are 1e+12"
+            f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed: 1e+12"
         )
     for field, words in (("dtype", DTYPES), ("mask", MASKS), ("layout", LAYOUTS)):
         value = getattr(problem, field)
         if value not in words:
-            raise _invalid(f"problem: {field} is {value!r}; allowed are {', '.join(words)}")
+            raise _invalid(f"problem: {field} is {value!r}; allowed: {', '.join(words)}")
     least, most = (1, _LARGEST_WINDOW) if problem.mask == "window" else (0, 0)
     if not least <= problem.window <= most:
         raise _invalid(
-            f"problem: window is {problem.window}; allowed are 1 to {_LARGEST_WINDOW} with mask window, and 0 otherwise"
+            f"problem: window is {problem.window}; allowed: 1 to {_LARGEST_WINDOW} with mask window, and 0 otherwise"
         )
     if problem.softcap != 0 and not _SOFTCAPS[0] <= problem.softcap <= _SOFTCAPS[1]:
-        raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed are 0 (off) and {_SOFTCAPS_TEXT}")
+        raise _invalid(f"problem: softcap is {problem.softcap:g}; allowed: 0 (off) and {_SOFTCAPS_TEXT}")
     _check_sequences(problem)
 
 
 def _check_sequences(problem: Problem) -> None:
     page_size = problem.page_size
     if not isinstance(page_size, int) or isinstance(page_size, bool) or not 0 <= page_size <= _LARGEST_PAGE:
-        raise _invalid(f"problem: page_size is {page_size!r}; allowed are 0 (not paged) and 1 to {_LARGEST_PAGE}")
+        raise _invalid(f"problem: page_size is {page_size!r}; allowed: 0 (not paged) and 1 to {_LARGEST_PAGE}")
     if problem.varlen and problem.layout != "bshd":
         raise _invalid(
             f"problem: layout is {problem.layout}; with varlen allowed is bshd, a token's heads one behind the other"
@@ -208,7 +208,7 @@ def _check_sequences(problem: Problem) -> None:
     if problem.has_own_lengths and tokens > _MOST_TOKENS:
         raise _invalid(
             f"problem: batch * max(seq_q, seq_kv in whole pages) is {tokens}; "
-            f"with varlen or page_size allowed are 1 to {_MOST_TOKENS}"
+            f"allowed with varlen or page_size: 1 to {_MOST_TOKENS}"
         )
 
 
@@ -303,7 +303,7 @@ def _read_part(part: str, seen: set[str]) -> dict[str, object]:
         field = _SIZES[key]
         return {field: _whole(part, number, _LARGEST.get(field, _LARGEST_PAGE))}
     raise _invalid(
-        f"{_quoted(part)} is not known; allowed are b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
+        f"{_quoted(part)} is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
         "window<N> softcap<X> sinks varlen bshd page<N> lse"
     )
 

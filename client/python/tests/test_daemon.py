@@ -173,7 +173,7 @@ def test_the_host_is_described(client):
 
 
 def test_an_error_says_what_there_is(client):
-    with pytest.raises(attune.NotFound, match=f"family 'warp' is unknown; there are .*{FAMILY}") as caught:
+    with pytest.raises(attune.NotFound, match=f"family 'warp' is unknown; available: .*{FAMILY}") as caught:
         client.tune(PROBLEM, families=["warp"])
     assert caught.value.reason == "UNKNOWN_FAMILY"
 

@@ -48,7 +48,7 @@ class OpenClBackend : public Backend {
       ids.push_back(device.info.id());
     }
     return absl::NotFoundError(
-        absl::StrCat("device is '", device_id, "'; OpenCL devices here are ", absl::StrJoin(ids, ", ")));
+        absl::StrCat("device is '", device_id, "'; available: ", absl::StrJoin(ids, ", ")));
   }
 
   absl::StatusOr<std::unique_ptr<Compiler>> OpenCompiler() override {

@@ -113,11 +113,11 @@ absl::Status OpenClRunnable::SetArgument(cl_kernel kernel, cl_uint index, const 
       return set(sizeof(cl_mem), &*memory);
     }
     case v1::KernelArg::kTensorMap:
-      return absl::InvalidArgumentError("is a tensor map, which OpenCL has not; allowed are buffer, i32, i64, f32");
+      return absl::InvalidArgumentError("is a tensor map, which OpenCL has not; allowed: buffer, i32, i64, f32");
     case v1::KernelArg::VALUE_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("has no value; allowed are buffer, i32, i64, f32");
+  return absl::InvalidArgumentError("has no value; allowed: buffer, i32, i64, f32");
 }
 
 // The whole buffer itself, or a sub-buffer made for the view and kept with this runnable.
