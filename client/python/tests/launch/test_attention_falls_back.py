@@ -13,6 +13,8 @@ from attune.errors import FailedPrecondition, NotFound, Unreachable
 
 torch = pytest.importorskip("torch")
 
+from tensors import half, tensor  # noqa: E402
+
 import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
@@ -20,10 +22,6 @@ from attune.torch.fallback import Reason, Stats  # noqa: E402
 from attune.torch.problem_of_tensors import refusal  # noqa: E402
 
 sdpa = torch.nn.functional.scaled_dot_product_attention
-
-
-def tensor(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
 
 
 def fallen_back(*arguments: object, **options: object) -> tuple[torch.Tensor, dict[str, int]]:
@@ -43,7 +41,7 @@ def fallen_back(*arguments: object, **options: object) -> tuple[torch.Tensor, di
 )
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options: dict) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     result, reasons = fallen_back(q, q, q, **options)
     assert reasons == {reason: 1}
     assert torch.equal(result, sdpa(q, q, q, **options))
@@ -66,7 +64,7 @@ def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options
 )
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_shapes_that_are_no_problem_are_sdpas(service: Service, reason: str, shapes: list) -> None:
-    tensors = [tensor(*shape) for shape in shapes]
+    tensors = [half(*shape) for shape in shapes]
     result, reasons = fallen_back(*tensors)
     assert reasons == {reason: 1}
     torch.testing.assert_close(result, sdpa(*tensors), rtol=0, atol=0, equal_nan=True)
@@ -74,7 +72,7 @@ def test_shapes_that_are_no_problem_are_sdpas(service: Service, reason: str, sha
 
 
 def test_keys_without_heads_are_refused(service: Service) -> None:
-    q, kv = tensor(1, 2, 8, 64), tensor(1, 0, 8, 64)  # torch's SDPA on the CPU ends the process
+    q, kv = half(1, 2, 8, 64), half(1, 0, 8, 64)  # torch's SDPA on the CPU ends the process
     assert refusal(q, kv, kv, None, 0.0, None, True)[0] is Reason.SHAPE
 
 
@@ -86,7 +84,7 @@ def test_other_dtypes_are_sdpas(service: Service) -> None:
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_gradients_are_sdpas(service: Service) -> None:
-    q = tensor(1, 2, 8, 64).requires_grad_()
+    q = half(1, 2, 8, 64).requires_grad_()
     result, reasons = fallen_back(q, q, q)
     assert reasons == {"grad": 1}
     result.sum().backward()
@@ -95,7 +93,7 @@ def test_gradients_are_sdpas(service: Service) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_vmap_is_sdpas_though_its_shape_was_launched_before(service: Service) -> None:
-    q = tensor(3, 1, 2, 8, 64)
+    q = half(3, 1, 2, 8, 64)
     attention(q[0], q[0], q[0])
     stats = Stats()
     result = torch.vmap(lambda x: attend(stats, x, x, x, None, 0.0, False, None, False))(q)
@@ -107,7 +105,7 @@ def test_vmap_is_sdpas_though_its_shape_was_launched_before(service: Service) ->
 def test_a_dispatch_mode_sees_sdpa(service: Service) -> None:
     from torch.utils.flop_counter import FlopCounterMode
 
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     attention(q, q, q)
     with FlopCounterMode(display=False):
         assert fallen_back(q, q, q)[1] == {"subclass": 1}
@@ -115,13 +113,13 @@ def test_a_dispatch_mode_sees_sdpa(service: Service) -> None:
 
 def test_cpu_tensors_are_sdpas() -> None:
     attune.torch.configure()
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     with pytest.warns(AttuneWarning, match="the inputs are on cpu, cpu, cpu; they must be on one CUDA device"):
         assert torch.equal(attention(q, q, q), sdpa(q, q, q))
 
 
 def test_each_reason_is_warned_of_once(service: Service) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         for _ in range(3):
@@ -143,7 +141,7 @@ def test_each_reason_is_warned_of_once(service: Service) -> None:
 def test_a_shape_without_a_kernel_is_asked_for_again_after_the_hold(
     service: Service, clock: Clock, error: Exception, reason: str
 ) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     service.refuses_with = error
     for _ in range(3):
         assert fallen_back(q, q, q)[1] == {reason: 1}
@@ -158,25 +156,25 @@ def test_a_shape_without_a_kernel_is_asked_for_again_after_the_hold(
 def test_an_unreachable_service_is_not_asked_for_other_shapes_either(service: Service, clock: Clock) -> None:
     service.refuses_with = Unreachable("nobody is there")
     for length in (8, 9, 10):
-        q = tensor(1, 2, length, 64)
+        q = half(1, 2, length, 64)
         assert fallen_back(q, q, q)[1] == {"unreachable": 1}
     assert len(service.problems) == 1
 
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_a_shape_without_an_answer_does_not_stand_in_for_others(service: Service) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     service.refuses_with = NotFound("no answer")
     fallen_back(q, q, q)
     service.refuses_with = None
-    fallen_back(tensor(1, 2, 9, 64), q, q)
+    fallen_back(half(1, 2, 9, 64), q, q)
     assert len(service.launches) == 1
 
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_what_is_remembered_holds_no_tensor(service: Service) -> None:
     service.refuses_with = NotFound("no answer")
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     fallen_back(q, q, q)
     fallen_back(q, q, q)
     alive = weakref.ref(q)

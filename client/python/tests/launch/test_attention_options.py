@@ -12,6 +12,8 @@ from attune.errors import InvalidArgument, NotFound
 
 torch = pytest.importorskip("torch")
 
+from tensors import half, tensor  # noqa: E402
+
 import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention, unfused  # noqa: E402
 from attune.torch.dispatch import attend_options  # noqa: E402
@@ -19,14 +21,6 @@ from attune.torch.fallback import Stats  # noqa: E402
 from attune.torch.options import Options  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
-
-
-def tensor(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def half(*shape: int) -> torch.Tensor:
-    return tensor(*shape, dtype=torch.float16)
 
 
 @pytest.mark.parametrize(

@@ -14,27 +14,13 @@ from attune.errors import InvalidArgument
 
 torch = pytest.importorskip("torch")
 
+from tensors import bounds, half, ints, tensor  # noqa: E402
+
 from attune import flash_attn  # noqa: E402
 from attune.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache  # noqa: E402
 from attune.torch import replace_sdpa  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
-
-
-def tensor(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def half(*shape: int) -> torch.Tensor:
-    return tensor(*shape, dtype=torch.float16)
-
-
-def ints(*values: object) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.int32)
-
-
-def bounds(lengths: list[int]) -> torch.Tensor:
-    return ints(0, *itertools.accumulate(lengths))
 
 
 def reference(

@@ -8,6 +8,7 @@ from fake_service import Service
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
+from tensors import half, ints, tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from attune.torch import attention, attention_paged, attention_varlen, replace_sdpa  # noqa: E402
@@ -32,10 +33,6 @@ def graphs() -> Graphs:
     return Graphs()
 
 
-def tensor(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
-
-
 @pytest.mark.parametrize("transposed", [False, True])
 def test_torchs_own_checks_pass(transposed: bool) -> None:
     q = tensor(2, 8, 4, 64, dtype=torch.float32)
@@ -51,7 +48,7 @@ def test_a_graph_is_told_the_shape_and_strides_that_come() -> None:
 
 
 def test_compiling_keeps_the_operator_in_one_graph(service: Service, graphs: Graphs) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     compiled = torch.compile(lambda q: attention(q + 1, q, q, is_causal=True) * 2, fullgraph=True, backend=graphs)
     compiled(q)
     assert graphs.targets == [["<built-in function add>", "attune.attention", "<built-in function mul>"]]
@@ -59,7 +56,7 @@ def test_compiling_keeps_the_operator_in_one_graph(service: Service, graphs: Gra
 
 
 def test_what_no_kernel_computes_is_sdpa_in_the_graph(service: Service, graphs: Graphs) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     torch.compile(lambda q: attention(q, q, q, dropout_p=0.5), fullgraph=True, backend=graphs)(q)
     torch.compile(lambda q: attention(q, q, q[..., :32]), fullgraph=True, backend=graphs)(q)
     assert [["scaled_dot_product_attention" in target for target in found][-1:] for found in graphs.targets] == [
@@ -69,7 +66,7 @@ def test_what_no_kernel_computes_is_sdpa_in_the_graph(service: Service, graphs: 
 
 
 def test_compiling_inside_a_block_replaces_and_counts(service: Service, graphs: Graphs) -> None:
-    q = tensor(1, 2, 8, 64)
+    q = half(1, 2, 8, 64)
     compiled = torch.compile(lambda q: F.scaled_dot_product_attention(q, q, q), fullgraph=True, backend=graphs)
     with replace_sdpa() as replaced:
         compiled(q)
@@ -79,7 +76,7 @@ def test_compiling_inside_a_block_replaces_and_counts(service: Service, graphs: 
 
 
 def test_gradients_are_sdpas_in_the_graph(service: Service, graphs: Graphs) -> None:
-    q = tensor(1, 2, 8, 64).requires_grad_()
+    q = half(1, 2, 8, 64).requires_grad_()
     torch.compile(lambda q: attention(q, q, q), fullgraph=True, backend=graphs)(q).sum().backward()
     assert graphs.targets == [["<built-in function scaled_dot_product_attention>"]]
     assert q.grad is not None
@@ -88,7 +85,7 @@ def test_gradients_are_sdpas_in_the_graph(service: Service, graphs: Graphs) -> N
 def test_lengths_may_be_dynamic(service: Service, graphs: Graphs) -> None:
     compiled = torch.compile(lambda q: attention(q, q, q), fullgraph=True, backend=graphs, dynamic=True)
     for length in (8, 9, 10):
-        compiled(tensor(1, 2, length, 64))
+        compiled(half(1, 2, length, 64))
     assert len(graphs.targets) == 1
     assert service.problems == [f"b1.h2.q{length}.d64.f16" for length in (8, 9, 10)]
 
@@ -98,24 +95,20 @@ def test_export_without_dynamo_keeps_the_operator(service: Service) -> None:
         def forward(self, q: torch.Tensor) -> torch.Tensor:
             return attention(q, q, q)
 
-    exported = torch.export.export(Model(), (tensor(1, 2, 8, 64),), strict=False)
+    exported = torch.export.export(Model(), (half(1, 2, 8, 64),), strict=False)
     assert "torch.ops.attune.attention" in exported.graph_module.code
 
 
-def ints(*values: object) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.int32)
-
-
 OPTIONS = ("bottom-right", 3, 2.0, torch.zeros(4), True, None, True)
-VARLEN = (tensor(10, 4, 64), tensor(17, 2, 64), tensor(17, 2, 64), ints(0, 3, 10), ints(0, 9, 17), 7, 9)
-PAGED = (tensor(2, 3, 4, 64), tensor(8, 16, 2, 64), tensor(8, 16, 2, 64), ints([0, 1], [2, -1]), ints(17, 16))
+VARLEN = (half(10, 4, 64), half(17, 2, 64), half(17, 2, 64), ints(0, 3, 10), ints(0, 9, 17), 7, 9)
+PAGED = (half(2, 3, 4, 64), half(8, 16, 2, 64), half(8, 16, 2, 64), ints([0, 1], [2, -1]), ints(17, 16))
 
 
 @pytest.mark.parametrize("lse", [False, True])
 def test_torchs_own_checks_pass_for_every_operator(lse: bool) -> None:
     options = (*OPTIONS[:4], lse, *OPTIONS[5:])
-    q, k = tensor(2, 4, 5, 64), tensor(2, 2, 9, 64)
-    for query in (q, tensor(2, 5, 4, 64).transpose(1, 2)):
+    q, k = half(2, 4, 5, 64), half(2, 2, 9, 64)
+    for query in (q, half(2, 5, 4, 64).transpose(1, 2)):
         torch.library.opcheck(torch.ops.attune.attention_options.default, (query, k, k, *options))
     torch.library.opcheck(torch.ops.attune.attention_varlen.default, (*VARLEN, *options))
     torch.library.opcheck(torch.ops.attune.attention_paged.default, (*PAGED, None, None, *options))
@@ -133,7 +126,7 @@ def test_each_form_is_one_operator_in_one_graph(service: Service, graphs: Graphs
         return dense + 0, lse + 0, tokens + 0, pages + 0
 
     compiled = torch.compile(both, fullgraph=True, backend=graphs)
-    dense, lse, tokens, pages = compiled(tensor(1, 4, 8, 64), tensor(1, 2, 12, 64), *VARLEN)
+    dense, lse, tokens, pages = compiled(half(1, 4, 8, 64), half(1, 2, 12, 64), *VARLEN)
     assert [target for target in graphs.targets[0] if target.startswith("attune.")] == [
         *("attune.attention_options", "attune.attention_varlen", "attune.attention_paged")
     ]
@@ -148,7 +141,7 @@ def test_each_form_is_one_operator_in_one_graph(service: Service, graphs: Graphs
 def test_totals_and_longest_lengths_may_be_dynamic(service: Service, graphs: Graphs) -> None:
     compiled = torch.compile(attention_varlen, fullgraph=True, backend=graphs, dynamic=True)
     for total in (33, 34, 39):
-        q, bounds = tensor(total, 4, 64), ints(0, total)
+        q, bounds = half(total, 4, 64), ints(0, total)
         assert compiled(q, q, q, bounds, bounds, total, total).shape == q.shape
     assert len(graphs.targets) == 1
     assert service.problems == ["b1.h4.q40.d64.f16.varlen"]

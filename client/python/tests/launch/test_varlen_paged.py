@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import pytest
@@ -13,27 +12,13 @@ from attune.errors import InvalidArgument, NotFound
 
 torch = pytest.importorskip("torch")
 
+from tensors import bounds, half, ints, tensor  # noqa: E402
+
 import attune.torch  # noqa: E402
 from attune.torch import AttuneWarning, attention_paged, attention_varlen, replace_sdpa  # noqa: E402
 from attune.torch.varlen_calls import rounded_up  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
-
-
-def tensor(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 1) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def half(*shape: int) -> torch.Tensor:
-    return tensor(*shape, dtype=torch.float16)
-
-
-def ints(*values: object) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.int32)
-
-
-def bounds(lengths: list[int]) -> torch.Tensor:
-    return ints(0, *itertools.accumulate(lengths))
 
 
 def test_lengths_are_rounded_up_to_three_significant_bits() -> None:
