@@ -26,9 +26,9 @@
 #include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
-#include "server/daemon/ending_signals.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/settings.h"
+#include "server/daemon/shutdown_signals.h"
 #include "server/daemon/tuning.h"
 #include "server/jobs/pending_tuner.h"
 #include "server/service/attune_service.h"
@@ -173,10 +173,10 @@ absl::StatusOr<std::vector<std::shared_ptr<const space::Family>>> Families(const
 void LogHost(const supervisor::HostDescription& host) {
   for (const v1::BackendStatus& backend : host.backends) {
     if (backend.available()) {
-      LogInfo("back end available",
+      LogInfo("backend available",
               {{"backend", v1::Backend_Name(backend.backend())}, {"compiler", backend.compiler()}});
     } else {
-      LogWarning("back end missing", {{"backend", v1::Backend_Name(backend.backend())}, {"reason", backend.reason()}});
+      LogWarning("backend missing", {{"backend", v1::Backend_Name(backend.backend())}, {"reason", backend.reason()}});
     }
   }
   for (const v1::Device& device : host.devices) {
@@ -205,7 +205,7 @@ std::string DevicesOf(const supervisor::HostDescription& host) {
 
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
 // may arrive later.
-struct Front {
+struct QueryFrontend {
   supervisor::HostDescription described;
   catalog::Host host;  // as described
   std::unique_ptr<supervisor::CompilePool> compiler;
@@ -215,11 +215,12 @@ struct Front {
   std::unique_ptr<service::Server> server;
 };
 
-absl::StatusOr<std::unique_ptr<Front>> Serve(const std::vector<std::string>& addresses,
-                                             supervisor::HostDescription host, const supervisor::WorkerOptions& options,
-                                             const std::vector<std::shared_ptr<const space::Family>>& families,
-                                             store::Store* store, store::Backups* backups) {
-  auto front = std::make_unique<Front>();
+absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const std::vector<std::string>& addresses,
+                                                     supervisor::HostDescription host,
+                                                     const supervisor::WorkerOptions& options,
+                                                     const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                     store::Store* store, store::Backups* backups) {
+  auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
   front->compiler = supervisor::MakeCompilePool(options, front->described);
@@ -262,10 +263,9 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
 }
 
 // Serves on the description that the last start left, while the host is probed; null when there is none.
-absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, const std::string& host_file,
-                                                  const supervisor::WorkerOptions& options,
-                                                  const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                  store::Store* store, store::Backups* backups) {
+absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
+    const Settings& settings, const std::string& host_file, const supervisor::WorkerOptions& options,
+    const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
   absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
@@ -286,7 +286,7 @@ absl::StatusOr<std::unique_ptr<Front>> ServeEarly(const Settings& settings, cons
 // How long the daemon may take to end after draining: workers are killed, the last calls answered, files closed.
 constexpr absl::Duration kClosing = absl::Seconds(5);
 
-absl::Status Run(const Settings& settings, EndingSignals& signals) {
+absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   auto families = Families(settings.kernels_dir);
   if (!families.ok()) return families.status();
 
@@ -443,7 +443,7 @@ int main(int argc, char** argv) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   attune::RaiseDescriptorLimit();
 
-  attune::EndingSignals signals;
+  attune::ShutdownSignals signals;
   signals.Watch(settings.drain_timeout + attune::kClosing);
   if (const absl::Status status = attune::Run(settings, signals); !status.ok()) {
     attune::LogError("cannot serve", {{"error", status.message()}});

@@ -179,8 +179,8 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   EXPECT_EQ(Run({"baseline", problem, "cudnn"}), 2);
   for (const char* wrong : {"-3", "0", "inf", "nan", "fast"}) {
     EXPECT_EQ(Run({"baseline", problem, "cudnn", wrong}), 2);
-    EXPECT_EQ(err, absl::StrCat("attune: median_us is ", wrong,
-                                "; allowed: numbers above 0 (see attune baseline --help)\n"));
+    EXPECT_EQ(
+        err, absl::StrCat("attune: median_us is ", wrong, "; allowed: numbers above 0 (see attune baseline --help)\n"));
   }
 }
 
@@ -195,8 +195,8 @@ TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
   for (const std::string option : {"--max-trials", "--seed"}) {
     for (const char* wrong : {"-1", "x", "1.5", "99999999999999999999"}) {
       EXPECT_EQ(Run({"tune", problem, option, wrong}), 2);
-      EXPECT_EQ(err, absl::StrCat("attune: ", option, " is ", wrong,
-                                  "; allowed: integers >= 0 (see attune tune --help)\n"));
+      EXPECT_EQ(err,
+                absl::StrCat("attune: ", option, " is ", wrong, "; allowed: integers >= 0 (see attune tune --help)\n"));
     }
   }
   EXPECT_EQ(Run({"tune", problem, "--detach", "--seed", "18446744073709551615"}), 0);

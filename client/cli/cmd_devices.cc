@@ -1,4 +1,4 @@
-// attune devices: where kernels run, and which back ends are missing and why.
+// attune devices: where kernels run, and which backends are missing and why.
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -30,7 +30,7 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
     session.Print(devices);
   }
   session.Print("");
-  Table backends({{"back end"}, {"state"}, {"compiler or what is missing", kWrapped}});
+  Table backends({{"backend"}, {"state"}, {"compiler or what is missing", kWrapped}});
   for (const v1::BackendStatus& status : response.backends()) {
     backends.Row({Word(status.backend()),
                   status.available() ? Cell("in use", Color::kGreen) : Cell("missing", Color::kYellow),

@@ -10,7 +10,7 @@ namespace attune::cli {
 namespace {
 
 void PrintAll(Session& session, const std::vector<v1::KernelFamily>& families) {
-  Table table({{"family"}, {"back end"}, {"parameters", kNumber}, {"description", kFlexible}});
+  Table table({{"family"}, {"backend"}, {"parameters", kNumber}, {"description", kFlexible}});
   for (const v1::KernelFamily& family : families) {
     table.Row({family.name(), Word(family.backend()), absl::StrCat(family.parameters_size()), family.description()});
   }

@@ -27,8 +27,8 @@ absl::StatusOr<v1::Verdict> ParseRetried(const std::string& text) {
   for (int value = v1::VERDICT_OK + 1; value < v1::VERDICT_LOST; ++value) {
     allowed.push_back(attune::Word(static_cast<v1::Verdict>(value)));
   }
-  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict), "; allowed: ",
-                                                 absl::StrJoin(allowed, ", "), " (", why, ")"));
+  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict),
+                                                 "; allowed: ", absl::StrJoin(allowed, ", "), " (", why, ")"));
 }
 
 absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& arguments) {

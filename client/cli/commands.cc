@@ -9,7 +9,7 @@ const std::vector<Command>& Commands() {
        "attune preflight - < shapes.txt\n"
        "attune preflight b1.h32.kvh8.q1.kv8192.d128.bf16 --device profile:l4",
        AddPreflight},
-      {"devices", "List the server's devices and back ends", "attune devices\nattune --server l4:7411 devices",
+      {"devices", "List the server's devices and backends", "attune devices\nattune --server l4:7411 devices",
        AddDevices},
       {"families", "List the kernel families", "attune families\nattune families attention_wmma", AddFamilies},
       {"space", "Count or list the variants of a problem, constraint by constraint",

@@ -1,4 +1,4 @@
-// JSON of what the server has: devices, back ends, families, spaces, backups.
+// JSON of what the server has: devices, backends, families, spaces, backups.
 #include "client/cli/json.h"
 #include "client/cli/preflight_text.h"
 #include "client/cli/text.h"

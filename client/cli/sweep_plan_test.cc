@@ -39,8 +39,7 @@ TEST(SweepPlan, SaysWhereAProblemIsWrong) {
 TEST(SweepPlan, SaysWhereAProductIsWrong) {
   EXPECT_EQ(Error("shapes {\n  product {\n    batch: 1\n    dtype: \"f32\"\n  }\n}"),
             "nightly.textproto:4:5: dtype is 'f32'; allowed: f16, bf16");
-  EXPECT_EQ(Error("shapes { product {\n seq_q: 0 } }"),
-            "nightly.textproto:2:2: seq_q is 0; allowed: integers above 0");
+  EXPECT_EQ(Error("shapes { product {\n seq_q: 0 } }"), "nightly.textproto:2:2: seq_q is 0; allowed: integers above 0");
   EXPECT_THAT(Error("shapes { product { mask: \"diagonal\" } }"), StartsWith("nightly.textproto:1:20: mask is 'dia"));
 }
 

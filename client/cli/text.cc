@@ -125,8 +125,8 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::str
   absl::Duration duration;
   if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() && duration < absl::InfiniteDuration())
     return duration;
-  return absl::InvalidArgumentError(absl::StrCat(
-      option, " is ", Quoted(text), "; allowed: durations above 0 with their unit, as 30s, 2m or 1h30m"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, " is ", Quoted(text), "; allowed: durations above 0 with their unit, as 30s, 2m or 1h30m"));
 }
 
 v1::Policy ParsePolicy(absl::string_view text) { return text == "cold" ? v1::POLICY_COLD : v1::POLICY_HOT; }

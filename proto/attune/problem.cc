@@ -58,8 +58,8 @@ int64_t PagedKeys(const Problem& problem) {
 
 absl::Status CheckSequences(const Problem& problem) {
   if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
-    return absl::InvalidArgumentError(absl::StrCat("problem: page_size is ", problem.page_size,
-                                                   "; allowed: 0 (not paged) and 1 to ", kMaxPageSize));
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem: page_size is ", problem.page_size, "; allowed: 0 (not paged) and 1 to ", kMaxPageSize));
   }
   if (problem.varlen && problem.layout != v1::LAYOUT_BSHD) {
     return absl::InvalidArgumentError(

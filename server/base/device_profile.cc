@@ -71,8 +71,8 @@ absl::StatusOr<v1::Device> DeviceProfile(absl::string_view name) {
   for (const Profile& profile : kProfiles) {
     if (profile.name == name) return ToDevice(profile);
   }
-  return absl::NotFoundError(absl::StrCat("device profile: name is ", Quoted(name), "; allowed: ",
-                                          absl::StrJoin(DeviceProfileNames(), ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("device profile: name is ", Quoted(name), "; allowed: ", absl::StrJoin(DeviceProfileNames(), ", ")));
 }
 
 std::vector<absl::string_view> DeviceProfileNames() {

@@ -20,7 +20,7 @@ std::vector<absl::string_view> DeviceProfileNames();
 // What CUDA code is compiled for: "sm_89"; from 9.0 on with the features that only that architecture has: "sm_90a".
 std::string CudaTarget(int64_t compute_capability);
 
-// Device.fingerprint: SHA-256, hexadecimal, over back end, model, target and the limits a variant must fit. Left out
+// Device.fingerprint: SHA-256, hexadecimal, over backend, model, target and the limits a variant must fit. Left out
 // are id, uuid and driver, and memory size and clock, which one device reports differently from driver to driver.
 std::string Fingerprint(const v1::Device& device);
 

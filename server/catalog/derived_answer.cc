@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/catalog/compiler_report.h"
+#include "server/catalog/feasibility.h"
 #include "server/catalog/nearest.h"
 
 namespace attune::catalog {

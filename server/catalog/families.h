@@ -12,7 +12,7 @@
 
 namespace attune::catalog {
 
-// The families of `role` for a back end; of those named in `names`, when it is not empty.
+// The families of `role` for a backend; of those named in `names`, when it is not empty.
 std::vector<std::shared_ptr<const space::Family>> FamiliesFor(
     const std::vector<std::shared_ptr<const space::Family>>& families, v1::Backend backend, family::v1::Role role,
     const std::vector<std::string>& names = {});

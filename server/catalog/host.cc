@@ -56,7 +56,7 @@ std::string DeviceNames(const Host& host) {
 }
 
 absl::StatusOr<std::string> Toolchain(const Host& host, v1::Backend backend) {
-  std::string reason = "this build has no such back end";
+  std::string reason = "this build has no such backend";
   for (const v1::BackendStatus& status : host.backends) {
     if (status.backend() != backend) continue;
     if (!status.compiler().empty()) return status.compiler();

@@ -47,7 +47,7 @@ const v1::Device* DefaultDevice(const Host& host);
 // "cuda:0 (l4), cuda:1 (l4), opencl:0 (pthread)": ids and their classes' aliases; empty without a device.
 std::string DeviceNames(const Host& host);
 
-// "nvrtc 13.0"; Unavailable with the reason when the back end has no compiler here.
+// "nvrtc 13.0"; Unavailable with the reason when the backend has no compiler here.
 absl::StatusOr<std::string> Toolchain(const Host& host, v1::Backend backend);
 
 }  // namespace attune::catalog

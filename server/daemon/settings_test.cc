@@ -38,14 +38,14 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
   settings.job_age = absl::Minutes(5);
   settings.emulate = "l5";
   settings.log_level = "loud";
-  EXPECT_THAT(MistakesIn(settings),
-              ElementsAre("--listen: 'foo' is not host:port or unix:/path",
-                          "--listen: 'localhost:99999' has a port that is not one of 0 to 65535",
-                          "--compile_workers is -3; allowed: 0 (one a core) to 1024",
-                          "--compile_timeout is 0; allowed: 100ms to 1h",
-                          "--trial_timeout is -3s; allowed: 100ms to 1h", "--job_age is 5m; allowed: 1h to inf",
-                          "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
-                          "--log_level is 'loud'; allowed: debug, info, warning, error"));
+  EXPECT_THAT(
+      MistakesIn(settings),
+      ElementsAre("--listen: 'foo' is not host:port or unix:/path",
+                  "--listen: 'localhost:99999' has a port that is not one of 0 to 65535",
+                  "--compile_workers is -3; allowed: 0 (one a core) to 1024",
+                  "--compile_timeout is 0; allowed: 100ms to 1h", "--trial_timeout is -3s; allowed: 100ms to 1h",
+                  "--job_age is 5m; allowed: 1h to inf", "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
+                  "--log_level is 'loud'; allowed: debug, info, warning, error"));
 }
 
 TEST(Settings, RefuseABackupDirectoryThatCannotBeMade) {

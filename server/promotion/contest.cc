@@ -44,7 +44,7 @@ class Contest {
  private:
   // False: another variant has been promoted since the round began, so that it decides nothing.
   absl::StatusOr<bool> HoldRound(ContestResult& result) {
-    absl::StatusOr<Standing> standing = Gather(result.before);
+    absl::StatusOr<IncumbentState> standing = Gather(result.before);
     if (!standing.ok()) return standing.status();
     absl::StatusOr<std::vector<size_t>> field = PlayOffAll(*standing);
     if (!field.ok()) return field.status();
@@ -67,9 +67,9 @@ class Contest {
   }
 
   // Fills trials_ with all that may play off, and says what is known of the incumbent.
-  absl::StatusOr<Standing> Gather(const std::optional<v1::Incumbent>& incumbent) {
+  absl::StatusOr<IncumbentState> Gather(const std::optional<v1::Incumbent>& incumbent) {
     trials_.clear();
-    Standing standing;
+    IncumbentState standing;
     absl::StatusOr<std::optional<v1::Trial>> own = TodaysTrial(incumbent, standing);
     if (!own.ok()) return own.status();
     if (own->has_value()) {
@@ -93,7 +93,7 @@ class Contest {
   // The incumbent's good trial under today's dependencies, made now if nothing is known. Without one the standing says
   // why.
   absl::StatusOr<std::optional<v1::Trial>> TodaysTrial(const std::optional<v1::Incumbent>& incumbent,
-                                                       Standing& standing) {
+                                                       IncumbentState& standing) {
     if (!incumbent.has_value()) return std::nullopt;
     standing.exists = true;
     standing.pinned = incumbent->pinned();
@@ -146,7 +146,7 @@ class Contest {
   }
 
   // Nobody takes the place of an incumbent that was not compared for reasons that are not its own.
-  absl::Status CheckNotLost(const Standing& standing) const {
+  absl::Status CheckNotLost(const IncumbentState& standing) const {
     if (!standing.contestant.has_value()) return absl::OkStatus();
     const v1::Trial& trial = trials_.at(*standing.contestant);
     return trial.verdict() == v1::VERDICT_LOST ? Lost(trial) : absl::OkStatus();
@@ -156,7 +156,7 @@ class Contest {
   }
 
   // Plays off until a whole field has come through; leaves the timings in timed_. Returns the field.
-  absl::StatusOr<std::vector<size_t>> PlayOffAll(const Standing& standing) {
+  absl::StatusOr<std::vector<size_t>> PlayOffAll(const IncumbentState& standing) {
     while (true) {
       const std::vector<size_t> field =
           PickContestants(trials_, options_.play_off_size, standing.contestant, rules_.near);
@@ -212,7 +212,7 @@ class Contest {
     return absl::OkStatus();
   }
 
-  Decision Settle(Standing standing, const std::vector<size_t>& field, ContestResult& result) {
+  Decision Settle(IncumbentState standing, const std::vector<size_t>& field, ContestResult& result) {
     if (standing.contestant.has_value()) {
       const auto place = std::find(field.begin(), field.end(), *standing.contestant);
       if (place != field.end()) {
@@ -237,7 +237,7 @@ class Contest {
     return decision;
   }
 
-  Decision Choose(const Standing& standing, const std::vector<size_t>& field) const {
+  Decision Choose(const IncumbentState& standing, const std::vector<size_t>& field) const {
     if (!rules_.pin) return Decide(timed_, standing, rules_.least_speedup);
     const auto is_challenger = [this](size_t index) { return trials_.at(index).variant().text() == rules_.challenger; };
     const auto place = std::find_if(field.begin(), field.end(), is_challenger);

@@ -44,7 +44,8 @@ std::vector<size_t> TiesWith(absl::Span<const v1::Trial> contestants, size_t bes
   return ties;
 }
 
-Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const Standing& standing, absl::string_view reason) {
+Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const IncumbentState& standing,
+                       absl::string_view reason) {
   const v1::Trial& incumbent = contestants[*standing.contestant];
   Decision decision;
   decision.best = standing.contestant;
@@ -87,7 +88,7 @@ std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, s
   return picked;
 }
 
-Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standing, double least_speedup) {
+Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, double least_speedup) {
   std::vector<size_t> eligible;
   bool contended = false;
   for (size_t i = 0; i < contestants.size(); ++i) {
@@ -145,7 +146,7 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standin
   return decision;
 }
 
-Decision Pin(absl::Span<const v1::Trial> contestants, const Standing& standing, size_t pinned) {
+Decision Pin(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, size_t pinned) {
   const v1::Timing& timing = contestants[pinned].timing();
   Decision decision{pinned, true, TiesWith(contestants, pinned), ""};
   decision.why = absl::StrCat("pinned at ", Figures(timing));

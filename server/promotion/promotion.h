@@ -1,7 +1,7 @@
 // Who plays off and who is served afterwards: pure functions over trials.
 //
 // The rules: nothing contended promotes; a challenger replaces the incumbent only when their intervals are apart;
-// inside a tie the incumbent keeps its place, so that answers do not flip from night to night.
+// inside a tie the incumbent is retained, so that answers do not flip from night to night.
 #ifndef ATTUNE_SERVER_PROMOTION_PROMOTION_H_
 #define ATTUNE_SERVER_PROMOTION_PROMOTION_H_
 
@@ -18,31 +18,31 @@
 namespace attune::promotion {
 
 // The best `size` trials whose intervals begin below `near` times the end of the leader's, best first, each code once;
-// and `incumbent` when it was right and timed, in front of its twins.
+// and `incumbent` when it was right and timed, in front of its duplicates.
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,
                                     std::optional<size_t> incumbent, double near);
 
 // What is known of the served variant before the decision.
-struct Standing {
+struct IncumbentState {
   bool exists = false;
   std::optional<size_t> contestant;  // its place among the contestants; without one it cannot be timed any more
   bool stale = false;                // it was promoted under other dependencies
   std::string absence;               // why it is no contestant
-  bool pinned = false;               // a contestant then keeps its place, however fast the others are
+  bool pinned = false;               // a contestant is then retained, however fast the others are
 };
 
 struct Decision {
   std::optional<size_t> best;  // to be served: the incumbent, or a challenger; nullopt when nothing can be
   bool promote = false;        // whether that takes a promotion
-  std::vector<size_t> ties;    // other contestants that cannot be told apart from it
+  std::vector<size_t> ties;    // other contestants statistically tied with it
   std::string why;             // a sentence
 };
 
 // Over timings of one play-off. A challenger must also be at least `least_speedup` times as fast as the incumbent.
-Decision Decide(absl::Span<const v1::Trial> contestants, const Standing& standing, double least_speedup);
+Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, double least_speedup);
 
 // To serve the contestant `pinned`, which is right and timed, whatever its time.
-Decision Pin(absl::Span<const v1::Trial> contestants, const Standing& standing, size_t pinned);
+Decision Pin(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, size_t pinned);
 
 }  // namespace attune::promotion
 

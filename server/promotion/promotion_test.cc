@@ -33,10 +33,10 @@ v1::Trial Wrong(v1::Trial trial) {
   return trial;
 }
 
-Standing IncumbentAt(size_t contestant, bool stale = false) { return {true, contestant, stale, ""}; }
+IncumbentState IncumbentAt(size_t contestant, bool stale = false) { return {true, contestant, stale, ""}; }
 
 TEST(Promotion, TheBestIsPromotedWhereThereIsNoIncumbent) {
-  const Decision decision = Decide({Trial(19, 20, 21), Trial(9, 10, 11)}, Standing(), 1);
+  const Decision decision = Decide({Trial(19, 20, 21), Trial(9, 10, 11)}, IncumbentState(), 1);
   EXPECT_TRUE(decision.promote);
   EXPECT_EQ(decision.best, 1u);
   EXPECT_THAT(decision.why, HasSubstr("no incumbent"));
@@ -50,7 +50,7 @@ TEST(Promotion, AChallengerWhoseIntervalLiesBelowReplacesTheIncumbent) {
 }
 
 TEST(Promotion, APinnedIncumbentKeepsItsPlaceWhateverTheOthersTake) {
-  Standing standing = IncumbentAt(0);
+  IncumbentState standing = IncumbentAt(0);
   standing.pinned = true;
   const Decision decision = Decide({Trial(19, 20, 21), Trial(9, 10, 11)}, standing, 1);
   EXPECT_FALSE(decision.promote);
@@ -59,7 +59,7 @@ TEST(Promotion, APinnedIncumbentKeepsItsPlaceWhateverTheOthersTake) {
 }
 
 TEST(Promotion, APinnedIncumbentThatIsWrongTodayIsReplaced) {
-  Standing standing;
+  IncumbentState standing;
   standing.exists = true;
   standing.absence = "failed: o[3] is 7";
   standing.pinned = true;
@@ -74,7 +74,7 @@ TEST(Promotion, APinSaysWhetherItIsSlower) {
             "pinned at 20 us [19, 21], slower than the incumbent before it at 10 us [9, 11]");
   EXPECT_EQ(Pin(contestants, IncumbentAt(1), 0).why,
             "pinned at 10 us [9, 11], in the place of the incumbent before it at 20 us [19, 21]");
-  EXPECT_EQ(Pin(contestants, Standing(), 0).why, "pinned at 10 us [9, 11]");
+  EXPECT_EQ(Pin(contestants, IncumbentState(), 0).why, "pinned at 10 us [9, 11]");
 }
 
 TEST(Promotion, KeepsTheIncumbentInsideATie) {
@@ -106,16 +106,16 @@ TEST(Promotion, AContendedIncumbentCannotBeBeaten) {
 }
 
 TEST(Promotion, NothingContendedIsPromotedEvenWithoutIncumbent) {
-  const Decision decision = Decide({Contended(Trial(9, 10, 11))}, Standing(), 1);
+  const Decision decision = Decide({Contended(Trial(9, 10, 11))}, IncumbentState(), 1);
   EXPECT_FALSE(decision.promote);
   EXPECT_FALSE(decision.best.has_value());
   EXPECT_THAT(decision.why, HasSubstr("another process"));
 }
 
 TEST(Promotion, WhatIsWrongIsNeverPromoted) {
-  const Decision decision = Decide({Wrong(Trial(9, 10, 11)), Trial(19, 20, 21)}, Standing(), 1);
+  const Decision decision = Decide({Wrong(Trial(9, 10, 11)), Trial(19, 20, 21)}, IncumbentState(), 1);
   EXPECT_EQ(decision.best, 1u);
-  EXPECT_FALSE(Decide({Wrong(Trial(9, 10, 11))}, Standing(), 1).promote);
+  EXPECT_FALSE(Decide({Wrong(Trial(9, 10, 11))}, IncumbentState(), 1).promote);
 }
 
 TEST(Promotion, AStaleIncumbentThatHoldsIsPromotedUnderTodaysDependencies) {
@@ -126,7 +126,7 @@ TEST(Promotion, AStaleIncumbentThatHoldsIsPromotedUnderTodaysDependencies) {
 }
 
 TEST(Promotion, AnIncumbentThatCannotTakePartGivesWayToTheBest) {
-  Standing standing;
+  IncumbentState standing;
   standing.exists = true;
   standing.absence = "is gone";
   const Decision decision = Decide({Trial(9, 10, 11)}, standing, 1);

@@ -102,8 +102,7 @@ TEST(Limits, DurationsDoNotWrap) {
   EXPECT_EQ(error(0, 0), "");
   EXPECT_EQ(error(9223372037, 0), "");  // more nanoseconds than 63 bits hold
   EXPECT_EQ(error(315576000000, 999999999), "");
-  EXPECT_EQ(error(-1, 0),
-            "strategy.max_time is -1 s and 0 ns; allowed: 0 to 315576000000 s, with 0 to 999999999 ns");
+  EXPECT_EQ(error(-1, 0), "strategy.max_time is -1 s and 0 ns; allowed: 0 to 315576000000 s, with 0 to 999999999 ns");
   EXPECT_THAT(error(std::numeric_limits<int64_t>::min(), 0), HasSubstr("strategy.max_time is -9223372036854775808 s"));
   EXPECT_THAT(error(int64_t{1} << 62, 0), HasSubstr("allowed: 0 to 315576000000 s"));
   EXPECT_THAT(error(1, -5), HasSubstr("1 s and -5 ns"));

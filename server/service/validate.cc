@@ -32,7 +32,7 @@ void DefaultDevice(std::string* id, const catalog::Host& host) {
 absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
   if (host.devices.empty()) {
     return WithReason(absl::FailedPreconditionError(
-                          "this host has no device to run kernels on; `attune devices` says which back ends are "
+                          "this host has no device to run kernels on; `attune devices` says which backends are "
                           "missing and why"),
                       "NO_DEVICE");
   }

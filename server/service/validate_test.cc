@@ -121,8 +121,7 @@ TEST(Validate, FiltersMatchHoweverTheProblemIsSpelled) {
 
 TEST(Validate, OnlyTrialsThatDidNotEndOkAreRetried) {
   v1::RetryTrialsRequest request;
-  EXPECT_THAT(Message(Validate(request, catalog::Host())),
-              HasSubstr("filter.verdicts is empty; allowed: INFEASIBLE"));
+  EXPECT_THAT(Message(Validate(request, catalog::Host())), HasSubstr("filter.verdicts is empty; allowed: INFEASIBLE"));
   for (const v1::Verdict verdict : {v1::VERDICT_OK, v1::VERDICT_LOST, static_cast<v1::Verdict>(77)}) {
     request.mutable_filter()->clear_verdicts();
     request.mutable_filter()->add_verdicts(verdict);

@@ -43,9 +43,10 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
                                    [&](const auto& candidate) { return candidate->name() == parts.first; });
   if (family == families.end()) {
     return absl::NotFoundError(
-        absl::StrCat("variant ", Quoted(text), ": family ", Quoted(parts.first), " is unknown; available: ",
-                     absl::StrJoin(families, ", ",
-                                   [](std::string* out, const auto& known) { absl::StrAppend(out, known->name()); })));
+        absl::StrCat("variant ", Quoted(text), ": family ", Quoted(parts.first),
+                     " is unknown; available: ", absl::StrJoin(families, ", ", [](std::string* out, const auto& known) {
+                       absl::StrAppend(out, known->name());
+                     })));
   }
   const auto invalid = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("variant ", Quoted(text), ": ", what...));

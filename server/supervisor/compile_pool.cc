@@ -73,7 +73,7 @@ class CompilePoolImpl : public CompilePool {
   }
 
   absl::StatusOr<std::string> Toolchain(v1::Backend backend) override {
-    std::string reason = "this build has no such back end";
+    std::string reason = "this build has no such backend";
     for (const v1::BackendStatus& status : backends_) {
       if (status.backend() != backend) continue;
       if (!status.compiler().empty()) return status.compiler();

@@ -26,7 +26,7 @@ class CompilePool {
   // end has no compiler here.
   using Done = std::function<void(absl::StatusOr<worker::v1::CompileResponse>)>;
   virtual void Submit(worker::v1::CompileRequest request, int priority, Done done) = 0;
-  // "nvrtc 13.0"; Unavailable with the reason when the back end has no compiler here.
+  // "nvrtc 13.0"; Unavailable with the reason when the backend has no compiler here.
   virtual absl::StatusOr<std::string> Toolchain(v1::Backend backend) = 0;
   virtual int size() const = 0;
   // Ends the workers; all that was submitted, and will be, is Cancelled. Any thread may call it, again too.

@@ -52,7 +52,7 @@ class DeviceWorkerImpl : public DeviceWorker {
     return InTurn([&]() -> absl::StatusOr<worker::v1::TrialResponse> {
       worker::v1::Request request;
       *request.mutable_trial() = trial;
-      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProblem);
+      absl::StatusOr<CallResult> result = CallWithRetries(request, options_.trial_timeout, Needs::kProblem);
       if (!result.ok()) return result.status();
       if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) return *std::move(verdict);
       if (absl::Status status = StatusOf(*result); !status.ok()) return status;
@@ -66,7 +66,8 @@ class DeviceWorkerImpl : public DeviceWorker {
       *request.mutable_play_off() = play_off;
       // Fresh data are another Prepare.
       const absl::Duration prepare = play_off.fresh_seed() != 0 ? options_.prepare_timeout : absl::ZeroDuration();
-      absl::StatusOr<CallResult> result = Insist(request, options_.play_off_timeout + prepare, Needs::kProblem);
+      absl::StatusOr<CallResult> result =
+          CallWithRetries(request, options_.play_off_timeout + prepare, Needs::kProblem);
       if (!result.ok()) return result.status();
       if (play_off.candidates_size() == 1) {
         if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) {
@@ -84,7 +85,7 @@ class DeviceWorkerImpl : public DeviceWorker {
     return InTurn([&]() -> absl::StatusOr<worker::v1::FloorResponse> {
       worker::v1::Request request;
       *request.mutable_floor() = floor;
-      absl::StatusOr<CallResult> result = Insist(request, options_.trial_timeout, Needs::kProcess);
+      absl::StatusOr<CallResult> result = CallWithRetries(request, options_.trial_timeout, Needs::kProcess);
       if (!result.ok()) return result.status();
       if (absl::Status status = StatusOf(*result); !status.ok()) return status;
       return std::move(*result->response.mutable_floor());
@@ -130,7 +131,7 @@ class DeviceWorkerImpl : public DeviceWorker {
 
   // Makes the call, again in fresh workers as Tries says. An error: it was not made, for want of a worker that is
   // ready.
-  absl::StatusOr<CallResult> Insist(const worker::v1::Request& request, absl::Duration timeout, Needs needs) {
+  absl::StatusOr<CallResult> CallWithRetries(const worker::v1::Request& request, absl::Duration timeout, Needs needs) {
     Tries tries;
     while (true) {
       absl::Status ready = needs == Needs::kProblem ? ConnectPrepared() : Connect();
@@ -200,7 +201,7 @@ class DeviceWorkerImpl : public DeviceWorker {
   absl::StatusOr<worker::v1::PrepareResponse> DoPrepare(const worker::v1::PrepareRequest& prepare) {
     worker::v1::Request request;
     *request.mutable_prepare() = prepare;
-    absl::StatusOr<CallResult> result = Insist(request, options_.prepare_timeout, Needs::kProcess);
+    absl::StatusOr<CallResult> result = CallWithRetries(request, options_.prepare_timeout, Needs::kProcess);
     if (!result.ok()) return result.status();
     if (absl::Status status = StatusOf(*result); !status.ok()) return status;
     prepared_ = prepare;

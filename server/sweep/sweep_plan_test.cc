@@ -85,10 +85,9 @@ TEST(SweepPlan, ProductsTogetherHaveTheSameLimitAndNoneIsBuilt) {
     }
   }
   plan.add_shapes()->add_problem("nonsense");  // comes too late to be looked at
-  EXPECT_EQ(
-      ExpandPlan(plan).status().message(),
-      "shapes[1]: with it the plan comes to 200000 problems, the same ones counted each time; allowed: at most "
-      "100000");
+  EXPECT_EQ(ExpandPlan(plan).status().message(),
+            "shapes[1]: with it the plan comes to 200000 problems, the same ones counted each time; allowed: at most "
+            "100000");
 }
 
 TEST(SweepPlan, ListsWhoseProductOverflowsAreRefused) {

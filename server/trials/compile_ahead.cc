@@ -59,10 +59,10 @@ struct CompileAhead::State {
 };
 
 // The thread's side.
-class CompileAhead::Hand {
+class CompileAhead::Worker {
  public:
-  Hand(std::shared_ptr<State> state, Options options, std::function<std::optional<Item>()> next,
-       std::function<void()> compiled)
+  Worker(std::shared_ptr<State> state, Options options, std::function<std::optional<Item>()> next,
+         std::function<void()> compiled)
       : state_(std::move(state)),
         options_(std::move(options)),
         next_(std::move(next)),
@@ -159,8 +159,8 @@ class CompileAhead::Hand {
 CompileAhead::CompileAhead(Options options, std::function<std::optional<Item>()> next, std::function<void()> compiled)
     : state_(std::make_shared<State>()) {
   options.window = std::max(options.window, 1);
-  thread_ = std::thread([hand = std::make_shared<Hand>(state_, std::move(options), std::move(next),
-                                                       std::move(compiled))] { hand->Run(); });
+  thread_ = std::thread([worker = std::make_shared<Worker>(state_, std::move(options), std::move(next),
+                                                           std::move(compiled))] { worker->Run(); });
 }
 
 CompileAhead::~CompileAhead() {

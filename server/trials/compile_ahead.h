@@ -52,7 +52,7 @@ class CompileAhead {
 
  private:
   struct State;
-  class Hand;
+  class Worker;
 
   std::shared_ptr<State> state_;
   std::thread thread_;

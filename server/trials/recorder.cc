@@ -31,11 +31,11 @@ Recorder::~Recorder() {
   thread_.join();
 }
 
-void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
+void Recorder::Add(size_t candidate, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return entries_.size() < kMostWaiting || !status_.ok(); });
   if (!status_.ok()) return;
-  entries_.push_back({candidate, std::move(trial), twin, std::move(claim)});
+  entries_.push_back({candidate, std::move(trial), duplicate, std::move(claim)});
   changed_.notify_all();
 }
 
@@ -59,7 +59,7 @@ void Recorder::Run() {
     entries_.pop_front();
     writing_ = true;
     lock.unlock();
-    if (entry.twin.has_value()) entry.trial.set_identical_to(names_[*entry.twin]);
+    if (entry.duplicate.has_value()) entry.trial.set_identical_to(names_[*entry.duplicate]);
     absl::StatusOr<std::string> name =
         WriteFor(job_, [&](const store::JobWrite& write) { return store_->AppendTrial(entry.trial, write); });
     if (name.ok()) {

@@ -29,9 +29,9 @@ class Recorder {
   // Records what was added, then ends.
   ~Recorder();
 
-  // Blocks while too many wait for a store that is unavailable. `twin`: the candidate added before whose result this
-  // one shares; its name becomes `identical_to`. The claim ends once the trial is on disk.
-  void Add(size_t candidate, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim = {});
+  // Blocks while too many wait for a store that is unavailable. `duplicate`: the candidate added before whose result
+  // this one shares; its name becomes `identical_to`. The claim ends once the trial is on disk.
+  void Add(size_t candidate, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim = {});
 
   // Blocks until all that was added is on disk, or could not be: then the first error, which also ends the recording.
   // A store that is unavailable is no error until the job is stopped.
@@ -42,7 +42,7 @@ class Recorder {
   struct Entry {
     size_t candidate;
     v1::Trial trial;
-    std::optional<size_t> twin;
+    std::optional<size_t> duplicate;
     TrialClaims::Claim claim;
   };
   void Run();

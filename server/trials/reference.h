@@ -1,4 +1,4 @@
-// The kernels that a back end brings for checking and for the launch floor.
+// The kernels that a backend brings for checking and for the launch floor.
 #ifndef ATTUNE_SERVER_TRIALS_REFERENCE_H_
 #define ATTUNE_SERVER_TRIALS_REFERENCE_H_
 
@@ -21,12 +21,12 @@ using Families = std::vector<std::shared_ptr<const space::Family>>;
 absl::Status OpenDevice(DeviceSlot& slot, const Job& job);
 
 // Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the subject;
-// the inputs' seed follows from the problem. FailedPrecondition when the back end has no reference family or it does
+// the inputs' seed follows from the problem. FailedPrecondition when the backend has no reference family or it does
 // not apply.
 absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
                                                       const Families& families, const CodeSource& code, const Job& job);
 
-// The median of an empty launch, us; 0 when the back end has no floor family.
+// The median of an empty launch, us; 0 when the backend has no floor family.
 absl::StatusOr<double> MeasureFloor(const catalog::Subject& subject, const Families& families, const CodeSource& code,
                                     const Job& job, DeviceUse& device);
 

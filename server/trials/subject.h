@@ -9,7 +9,7 @@
 
 namespace attune::trials {
 
-// A problem as it is tried on a device of this host today. Unavailable when the device's back end has no compiler here,
+// A problem as it is tried on a device of this host today. Unavailable when the device's backend has no compiler here,
 // FailedPrecondition when the problem cannot fit the memory there is (verify/footprint.h).
 absl::StatusOr<catalog::Subject> MakeSubject(const Problem& problem, const v1::Device& device, v1::Policy policy,
                                              const catalog::Host& host);

@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
-#include "server/catalog/compiler_report.h"
+#include "server/catalog/feasibility.h"
 #include "server/catalog/host.h"
 #include "server/trials/pace.h"
 #include "server/trials/trial.h"
@@ -170,8 +170,8 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
     return FinishUnrun(index, std::move(trial));
   }
   *trial.mutable_recipe() = *std::move(recipe);
-  std::optional<size_t> twin;
-  if (Foreseen(**code, trial, twin)) return FinishUnrun(index, std::move(trial), twin);
+  std::optional<size_t> duplicate;
+  if (ResolvedWithoutRun(**code, trial, duplicate)) return FinishUnrun(index, std::move(trial), duplicate);
   TrialClaims::Claim claim;
   std::optional<v1::Trial> known;
   if (absl::Status status = OnDevice(index, **code, trial, use, claim, known); !status.ok()) return status;
@@ -185,30 +185,30 @@ std::optional<v1::Trial> TrialPhase::Claimed(size_t index, TrialClaims::Claim& c
   return Known(index);
 }
 
-absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin) {
+absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate) {
   TrialClaims::Claim claim;
   if (std::optional<v1::Trial> known = Claimed(index, claim); known.has_value()) {
     Reuse(index, *std::move(known));
     return absl::OkStatus();
   }
-  return Finish(index, std::move(trial), twin, std::move(claim));
+  return Finish(index, std::move(trial), duplicate, std::move(claim));
 }
 
-bool TrialPhase::Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin) {
+bool TrialPhase::ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate) {
   const v1::Device& device = plan_.subject->device;
   *trial.mutable_resources() = catalog::ResourcesOf(code.report, trial.recipe());
   *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
   const std::string impediment =
-      catalog::Impediment(code.report, trial.resources(), trial.geometry(), trial.recipe(), device);
+      catalog::InfeasibleReason(code.report, trial.resources(), trial.geometry(), trial.recipe(), device);
   if (!impediment.empty()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(impediment);
     return true;
   }
-  twin = FindTwin(trial);
-  if (!twin.has_value()) return false;
+  duplicate = FindDuplicate(trial);
+  if (!duplicate.has_value()) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
-  const v1::Trial& first = outcomes_.at(*twin);
+  const v1::Trial& first = outcomes_.at(*duplicate);
   trial.set_verdict(first.verdict());
   trial.set_detail(first.detail());
   *trial.mutable_accuracy() = first.accuracy();
@@ -217,7 +217,7 @@ bool TrialPhase::Foreseen(const Code& code, v1::Trial& trial, std::optional<size
   return true;
 }
 
-std::optional<size_t> TrialPhase::FindTwin(const v1::Trial& trial) {
+std::optional<size_t> TrialPhase::FindDuplicate(const v1::Trial& trial) {
   const std::string recipe = trial.recipe().SerializeAsString();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = by_artifact_.find(trial.artifact_sha256());
@@ -266,7 +266,8 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   return absl::OkStatus();
 }
 
-absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim) {
+absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate,
+                                TrialClaims::Claim claim) {
   const bool lost = trial.verdict() == v1::VERDICT_LOST;
   SetTimestamp(absl::Now(), trial.mutable_finish_time());
   {
@@ -275,10 +276,10 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
     v1::Trial outcome = trial;
     outcome.clear_recipe();
     NoteLocked(index, outcome);
-    if (twin.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
+    if (duplicate.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
   }
-  if (!trial.identical_to().empty()) twin.reset();
-  recorder_.Add(index, std::move(trial), twin, std::move(claim));
+  if (!trial.identical_to().empty()) duplicate.reset();
+  recorder_.Add(index, std::move(trial), duplicate, std::move(claim));
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
   if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
   return absl::Status(lost_.code(),

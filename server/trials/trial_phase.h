@@ -74,15 +74,15 @@ class TrialPhase {
   absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use);
   // Takes the claim and looks whether another job has tried it meanwhile.
   std::optional<v1::Trial> Claimed(size_t index, TrialClaims::Claim& claim);
-  // The verdict without running it, if the compiler's report or a twin has it already.
-  bool Foreseen(const Code& code, v1::Trial& trial, std::optional<size_t>& twin);
+  // The verdict without running it, if the compiler's report or a duplicate has it already.
+  bool ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate);
   // Runs it; nothing when another job was faster, whose trial is `known` then.
   absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use, TrialClaims::Claim& claim,
                         std::optional<v1::Trial>& known);
   // For a trial that needed no run: records it unless another job has.
-  absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> twin = std::nullopt);
-  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> twin, TrialClaims::Claim claim);
-  std::optional<size_t> FindTwin(const v1::Trial& trial);
+  absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate = std::nullopt);
+  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim);
+  std::optional<size_t> FindDuplicate(const v1::Trial& trial);
   void NoteLocked(size_t index, const v1::Trial& trial);
 
   // On the recorder's thread.

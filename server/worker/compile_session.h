@@ -1,4 +1,4 @@
-// --role=compile and --role=probe: what the host's back ends can do, and compiling with them.
+// --role=compile and --role=probe: what the host's backends can do, and compiling with them.
 #ifndef ATTUNE_SERVER_WORKER_COMPILE_SESSION_H_
 #define ATTUNE_SERVER_WORKER_COMPILE_SESSION_H_
 
@@ -26,7 +26,7 @@ class CompileSession : public Session {
   std::map<attune::v1::Backend, std::unique_ptr<device::Compiler>> compilers_;
 };
 
-// Describes back ends, with their compilers' names, and devices; serves nothing else.
+// Describes backends, with their compilers' names, and devices; serves nothing else.
 class ProbeSession : public Session {
  public:
   explicit ProbeSession(std::vector<std::unique_ptr<device::Backend>> backends) : backends_(std::move(backends)) {}

@@ -179,9 +179,7 @@ def _check(problem: Problem) -> None:
         )
     elements = problem.batch * problem.heads_q * max(problem.seq_q, _paged_keys(problem)) * problem.head_dim
     if elements > _MOST_ELEMENTS:
-        raise _invalid(
-            f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed: 1e+12"
-        )
+        raise _invalid(f"problem: a tensor of batch * heads * seq * head_dim = {elements:g} elements; allowed: 1e+12")
     for field, words in (("dtype", DTYPES), ("mask", MASKS), ("layout", LAYOUTS)):
         value = getattr(problem, field)
         if value not in words:

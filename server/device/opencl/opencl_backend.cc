@@ -47,8 +47,7 @@ class OpenClBackend : public Backend {
       if (device.info.id() == device_id) return opencl::OpenDevice(api_, device);
       ids.push_back(device.info.id());
     }
-    return absl::NotFoundError(
-        absl::StrCat("device is '", device_id, "'; available: ", absl::StrJoin(ids, ", ")));
+    return absl::NotFoundError(absl::StrCat("device is '", device_id, "'; available: ", absl::StrJoin(ids, ", ")));
   }
 
   absl::StatusOr<std::unique_ptr<Compiler>> OpenCompiler() override {

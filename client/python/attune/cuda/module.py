@@ -63,7 +63,7 @@ class Modules:
 
 
 def check_is_cudas(answer: Answer) -> None:
-    """InvalidArgument for an answer of another back end, whatever is installed here."""
+    """InvalidArgument for an answer of another backend, whatever is installed here."""
     if answer.device_id.startswith("opencl"):
         raise InvalidArgument(
             f"answer: device_id is '{answer.device_id}'; attune.load runs the artifacts of CUDA devices"

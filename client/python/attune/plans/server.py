@@ -11,7 +11,7 @@ from attune.values import Device, Host, KernelFamily, Preflight
 
 
 def host() -> Plan[Host]:
-    """The server's devices, the state of its back ends, and its version."""
+    """The server's devices, the state of its backends, and its version."""
     return Host.from_message((yield from call("ListDevices")))
 
 

@@ -1,4 +1,4 @@
-#include "server/catalog/compiler_report.h"
+#include "server/catalog/feasibility.h"
 
 #include <algorithm>
 
@@ -34,8 +34,8 @@ v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::Launc
   return resources;
 }
 
-std::string Impediment(const store::CompiledArtifact& report, const v1::Resources& resources,
-                       const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device) {
+std::string InfeasibleReason(const store::CompiledArtifact& report, const v1::Resources& resources,
+                             const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device) {
   if (device.backend() == v1::BACKEND_CUDA && resources.spill_bytes() > 0) {
     return absl::StrCat("spills ", resources.spill_bytes(), " bytes a thread at ", resources.registers(), " registers");
   }

@@ -1,4 +1,4 @@
-#include "server/daemon/ending_signals.h"
+#include "server/daemon/shutdown_signals.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 namespace attune {
 
-EndingSignals::EndingSignals() {
+ShutdownSignals::ShutdownSignals() {
   sigemptyset(&set_);
   sigaddset(&set_, SIGTERM);
   sigaddset(&set_, SIGINT);
@@ -23,18 +23,18 @@ EndingSignals::EndingSignals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-void EndingSignals::Watch(absl::Duration limit) {
+void ShutdownSignals::Watch(absl::Duration limit) {
   std::thread([this, limit] { Run(limit); }).detach();
 }
 
-void EndingSignals::Serving() { serving_.Notify(); }
+void ShutdownSignals::Serving() { serving_.Notify(); }
 
-std::string EndingSignals::Wait() {
+std::string ShutdownSignals::Wait() {
   arrived_.WaitForNotification();
   return name_;
 }
 
-void EndingSignals::Run(absl::Duration limit) {
+void ShutdownSignals::Run(absl::Duration limit) {
   int signal = 0;
   while (sigwait(&set_, &signal) != 0) {
   }

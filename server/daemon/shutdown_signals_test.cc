@@ -1,5 +1,5 @@
 // Each test is a process of its own, which a signal ends.
-#include "server/daemon/ending_signals.h"
+#include "server/daemon/shutdown_signals.h"
 
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 namespace attune {
 namespace {
 
-TEST(EndingSignalsDeathTest, OneIsWaitedForByName) {
+TEST(ShutdownSignalsDeathTest, OneIsWaitedForByName) {
   for (const int sent : {SIGTERM, SIGINT, SIGHUP}) {
     EXPECT_EXIT(
         {
           signal(SIGHUP, SIG_DFL);  // nohup hands on that it is ignored
-          EndingSignals signals;
+          ShutdownSignals signals;
           signals.Watch(absl::Hours(1));
           signals.Serving();
           kill(getpid(), sent);
@@ -23,11 +23,11 @@ TEST(EndingSignalsDeathTest, OneIsWaitedForByName) {
   }
 }
 
-TEST(EndingSignalsDeathTest, OneThatIsIgnoredStaysSo) {
+TEST(ShutdownSignalsDeathTest, OneThatIsIgnoredStaysSo) {
   EXPECT_EXIT(
       {
         signal(SIGHUP, SIG_IGN);
-        EndingSignals signals;
+        ShutdownSignals signals;
         signals.Watch(absl::Hours(1));
         signals.Serving();
         kill(getpid(), SIGHUP);
@@ -37,10 +37,10 @@ TEST(EndingSignalsDeathTest, OneThatIsIgnoredStaysSo) {
       ::testing::ExitedWithCode(7), "");
 }
 
-TEST(EndingSignalsDeathTest, WhileStartingThereIsNothingToDrain) {
+TEST(ShutdownSignalsDeathTest, WhileStartingThereIsNothingToDrain) {
   EXPECT_EXIT(
       {
-        EndingSignals signals;
+        ShutdownSignals signals;
         signals.Watch(absl::Hours(1));
         kill(getpid(), SIGTERM);
         while (true) pause();
@@ -48,10 +48,10 @@ TEST(EndingSignalsDeathTest, WhileStartingThereIsNothingToDrain) {
       ::testing::ExitedWithCode(0), "stopped while starting signal=SIGTERM");
 }
 
-TEST(EndingSignalsDeathTest, ASecondOneEndsTheDrain) {
+TEST(ShutdownSignalsDeathTest, ASecondOneEndsTheDrain) {
   EXPECT_EXIT(
       {
-        EndingSignals signals;
+        ShutdownSignals signals;
         signals.Watch(absl::Hours(1));
         signals.Serving();
         kill(getpid(), SIGTERM);
@@ -62,10 +62,10 @@ TEST(EndingSignalsDeathTest, ASecondOneEndsTheDrain) {
       ::testing::ExitedWithCode(1), "stopped at once signal=SIGINT");
 }
 
-TEST(EndingSignalsDeathTest, ADrainWithoutEndIsEnded) {
+TEST(ShutdownSignalsDeathTest, ADrainWithoutEndIsEnded) {
   EXPECT_EXIT(
       {
-        EndingSignals signals;
+        ShutdownSignals signals;
         signals.Watch(absl::Milliseconds(10));
         signals.Serving();
         kill(getpid(), SIGTERM);

@@ -2,8 +2,8 @@
 //
 // SIGHUP is no request to reload, because there is nothing that could be: it comes when a terminal is closed, and a
 // daemon without one would keep its port and its data directory. Where it is ignored (nohup), it stays so.
-#ifndef ATTUNE_SERVER_DAEMON_ENDING_SIGNALS_H_
-#define ATTUNE_SERVER_DAEMON_ENDING_SIGNALS_H_
+#ifndef ATTUNE_SERVER_DAEMON_SHUTDOWN_SIGNALS_H_
+#define ATTUNE_SERVER_DAEMON_SHUTDOWN_SIGNALS_H_
 
 #include <signal.h>
 
@@ -14,12 +14,12 @@
 
 namespace attune {
 
-class EndingSignals {
+class ShutdownSignals {
  public:
   // Blocks them in this thread and those to come: construct it before any other thread runs.
-  EndingSignals();
-  EndingSignals(const EndingSignals&) = delete;
-  EndingSignals& operator=(const EndingSignals&) = delete;
+  ShutdownSignals();
+  ShutdownSignals(const ShutdownSignals&) = delete;
+  ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
   // From now on, and for the life of the process, a signal ends it: at once before Serving, otherwise `limit` after it
   // at the latest. What is committed stays, however the process ends.
@@ -40,4 +40,4 @@ class EndingSignals {
 
 }  // namespace attune
 
-#endif  // ATTUNE_SERVER_DAEMON_ENDING_SIGNALS_H_
+#endif  // ATTUNE_SERVER_DAEMON_SHUTDOWN_SIGNALS_H_

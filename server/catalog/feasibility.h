@@ -1,6 +1,7 @@
-// What the compiler's report says of a variant before it runs.
-#ifndef ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_
-#define ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_
+// What a compiled variant needs of the device, and why one is rejected (spills, serialized wgmma, limits) before it
+// runs.
+#ifndef ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
+#define ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
 
 #include <string>
 
@@ -16,9 +17,9 @@ v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::Launc
 
 // Why the variant is not worth a run on the device: it spills, its wgmma is serialized, or no CTA of it can be
 // resident. Empty: nothing does.
-std::string Impediment(const store::CompiledArtifact& report, const v1::Resources& resources,
-                       const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device);
+std::string InfeasibleReason(const store::CompiledArtifact& report, const v1::Resources& resources,
+                             const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device);
 
 }  // namespace attune::catalog
 
-#endif  // ATTUNE_SERVER_CATALOG_COMPILER_REPORT_H_
+#endif  // ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
