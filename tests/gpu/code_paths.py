@@ -66,6 +66,66 @@ MMA = [
     mma("pages, sequences of different lengths", "b3.h2.q50.kv200.d64.f16.causal-br.varlen.page48"),
 ]
 
+def hopper(name, problem, **must):
+    return Path(name, "attention_hopper", problem, must)
+
+
+THREE = "b8.h33.q192.kv400.d64.f16.lse"  # work items enough for three consumers, and for a queue of them
+PAIR = "b4.h26.q128.kv300.d128.f16.lse"  # enough for two
+FEW = "b2.h8.q128.kv400.d64.f16.lse"  # for one, and for teams
+LONG = "b1.h2.q128.kv3000.d128.f16"  # keys to split
+GROUPS = "b2.h8.kvh2.q32.kv400.d128.f16.causal-br.lse"  # heads to pack
+
+HOPPER = [
+    hopper("three consumers, in turn, from a queue", THREE, CONSUMERS=3, PINGPONG=1, STAGES=2, LAZY_RESCALE=1),
+    hopper("three consumers, as they come", THREE, CONSUMERS=3, PINGPONG=0, STAGES=2, OVERLAP=1),
+    hopper("three consumers, three buffers", THREE, CONSUMERS=3, STAGES=3),
+    hopper("three consumers of 80 keys", "b8.h33.q192.kv200.d128.f16", CONSUMERS=3, BLOCK_N=80, PINGPONG=0),
+    hopper("three consumers, one without rows", "b8.h26.q320.kv200.d64.f16", CONSUMERS=3),
+    hopper("two consumers, in turn", PAIR, CONSUMERS=2, PINGPONG=1, LAZY_RESCALE=1),
+    hopper("two consumers, as they come", PAIR, CONSUMERS=2, PINGPONG=0, OVERLAP=1),
+    hopper("two consumers, 176 keys", PAIR, CONSUMERS=2, BLOCK_N=176),
+    hopper("two consumers, one without rows", "b1.h4.q64.kv200.d256.f16.lse", CONSUMERS=2),
+    hopper("one consumer", FEW, CONSUMERS=1, OVERLAP=1, LAZY_RESCALE=1),
+    hopper("one consumer, three buffers", FEW, CONSUMERS=1, STAGES=3),
+    hopper("one consumer, from a queue", "b8.h40.q64.kv200.d64.f16", CONSUMERS=1, OVERLAP=1),
+    hopper("rescaling in each step", PAIR, LAZY_RESCALE=0),
+    hopper("no overlap, one consumer", FEW, OVERLAP=0, CONSUMERS=1),
+    hopper("no overlap, two consumers", PAIR, OVERLAP=0, CONSUMERS=2),
+    hopper("no overlap, three consumers", THREE, OVERLAP=0, CONSUMERS=3),
+    hopper("teams", FEW, TEAMS=2, STAGES=2),
+    hopper("teams, three buffers, causal", "b2.h8.q512.d64.f16.causal", TEAMS=2, STAGES=3),
+    hopper("teams, one without keys", "b1.h4.q192.d64.bf16.causal.lse", TEAMS=2),
+    hopper("causal, longest first", "b4.h26.q256.d64.f16.causal.lse", LONGEST_FIRST=1, CONSUMERS=2),
+    hopper("causal, head by head, from a queue", "b8.h26.q384.d64.f16.causal", LONGEST_FIRST=0, CONSUMERS=3),
+    hopper("rows that see nothing", "b1.h4.q203.kv113.d64.f16.causal-br.lse"),
+    hopper("window, in turn", "b4.h26.q300.d128.f16.window70.lse", CONSUMERS=2, PINGPONG=1),
+    hopper("softcap", "b2.h8.q200.d64.f16.causal.softcap30.lse", OVERLAP=1),
+    hopper("sinks", "b2.h8.q100.kv130.d64.f16.sinks.lse", OVERLAP=1),
+    hopper("splits, one consumer", LONG + ".lse", SPLIT=1, CONSUMERS=1),
+    hopper("splits, two consumers", "b1.h4.q640.kv2600.d128.f16.causal-br.lse", SPLIT=1, CONSUMERS=2),
+    hopper("splits, sinks, bshd", LONG + ".bshd.sinks.lse", SPLIT=1),
+    hopper("packed heads", GROUPS, PACK_GQA=1, SPLIT=0),
+    hopper("packed heads, two consumers", "b8.h64.kvh16.q32.kv300.d64.f16", PACK_GQA=1, CONSUMERS=2),
+    hopper("packed heads, splits, sinks", "b1.h16.kvh2.q40.kv3000.d128.bf16.sinks.lse", PACK_GQA=1, SPLIT=1),
+    hopper("heads that share keys, by themselves", "b2.h8.kvh2.q100.kv200.d64.f16", PACK_GQA=0),
+    hopper("sequences of different lengths", "b3.h4.q100.kv300.d64.f16.causal-br.varlen.lse", TEAMS=1),
+    hopper("sequences of different lengths, three consumers", "b8.h36.q192.kv300.d64.f16.varlen", CONSUMERS=3),
+    hopper("sequences of different lengths, teams", "b3.h4.q100.kv300.d64.f16.varlen.lse", TEAMS=2),
+    hopper("sequences of different lengths, packed heads", "b3.h8.kvh2.q48.kv300.d64.f16.varlen.lse", PACK_GQA=1),
+    hopper("sequences of different lengths, splits", "b2.h2.q128.kv3000.d128.f16.varlen.lse", SPLIT=1),
+    hopper("pages, a copy a page", "b3.h4.q100.kv300.d128.f16.page128.lse", BLOCK_N=128),
+    hopper("pages, several copies a tile", "b3.h4.q100.kv300.d64.bf16.causal-br.page16.lse", TEAMS=1),
+    hopper("pages, several tiles a page", "b3.h4.q100.kv600.d128.f16.varlen.page256.lse", BLOCK_N=64),
+    hopper("pages, splits", "b2.h2.q128.kv3000.d128.f16.page64.lse", SPLIT=1),
+    hopper("pages, packed heads, window", "b3.h8.kvh2.q48.kv700.d128.f16.window90.page8.lse", PACK_GQA=1),
+    hopper("head_dim 96, bf16, bshd", "b4.h26.q128.kv300.d96.bf16.bshd", CONSUMERS=2, PINGPONG=1),
+    hopper("head_dim 160", "b4.h26.q128.kv300.d160.f16.causal.lse"),
+    hopper("head_dim 192, in turn", "b4.h26.q128.kv300.d192.f16", PINGPONG=1),
+    hopper("head_dim 256, bf16, bshd", "b4.h26.q128.kv300.d256.bf16.causal.bshd.lse"),
+    hopper("all features", "b2.h6.kvh2.q70.kv900.d128.bf16.window300.softcap20.sinks.varlen.page16.lse"),
+]
+
 PLAIN = "b2.h4.q200.d64.f16.causal.lse"
 MANY = "b8.h26.q64.kv200.d64.f16"
 
@@ -86,11 +146,12 @@ OTHERS = [
     ]
 ]
 
-ALL = MMA + OTHERS
+ALL = MMA + HOPPER + OTHERS
 
 # Where a path leaves a choice: several warps, which can race.
 LIKE = {
     "attention_mma": {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 4, "WARPS_N": 1, "LAZY_RESCALE": 1, "K_STAGES": 2},
+    "attention_hopper": {"BLOCK_N": 64, "STAGES": 2, "OVERLAP": 1, "LAZY_RESCALE": 1, "TEAMS": 1, "KV_SPLITS": 2},
     "attention_wmma": {"BLOCK_M": 32, "BLOCK_N": 64, "WARPS": 4, "KV_SPLITS": 1},
     "attention_simt": {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4, "KV_SPLITS": 1},
 }

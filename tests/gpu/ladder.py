@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ladder_steps
 from choose import Chosen, listed
 from daemon import ROOT, Daemon, environment, import_client
-from ladder_steps import MMA, SIMT, WMMA, Row
+from ladder_steps import FAMILIES, GOALS, Row, family_of
 
 PROBLEMS = [
     "b4.h16.q4096.d128.f16",
@@ -40,7 +40,7 @@ def bench(bundle, data, out, problems, seconds):
     paths = [str(bundle / "site"), os.environ.get("PYTHONPATH", ""), str(ROOT / "client/python"), str(ROOT / "client/bench")]
     command = [
         *(sys.executable, "-m", "attune_bench", *problems, "--tune", f"--max-time={seconds}", "--row-time=1"),
-        *(f"--families={MMA}", f"--contestants=attune,{','.join(CONTESTANTS)}", f"--attuned={bundle / 'attuned'}"),
+        *(f"--families={','.join(GOALS)}", f"--contestants=attune,{','.join(CONTESTANTS)}", f"--attuned={bundle / 'attuned'}"),
         *(f"--data={data}", f"--lock-dir={data}/locks", f"--kernels={ROOT / 'kernels_src'}", f"--out={out}/bench"),
         f"--daemon-libraries={environment(bundle)['LD_LIBRARY_PATH']}",
     ]
@@ -50,17 +50,18 @@ def bench(bundle, data, out, problems, seconds):
 
 
 def fastest(client, problem):
-    """The variant of MMA that the ladder leads to: the one that is served, else the fastest that was tried."""
+    """The variant of GOALS that the ladder leads to: the one that is served, else the fastest that was tried."""
     served = client.best(problem).variant
-    if served.family != MMA:
-        trials = client.trials(problem, family=MMA, verdicts=["OK"], order="fastest", limit=1)
+    if served.family not in GOALS:
+        tried = [client.trials(problem, family=each, verdicts=["OK"], order="fastest", limit=1) for each in GOALS]
+        trials = sorted((first for first, *_ in filter(None, tried)), key=lambda trial: trial.timing.median_us)
         served = trials[0].variant if trials else None
     return Chosen(served.text, served.parameters) if served else None
 
 
 def climb(attune, client, problem, sm_count):
     """{"problem", "rows", "around", "fastest", "baselines"} of one problem."""
-    spaces = {family: listed(client, problem, family)[0] for family in (SIMT, WMMA, MMA)}
+    spaces = {family: listed(client, problem, family)[0] for family in FAMILIES}
     goal = fastest(client, problem)
 
     def attempt(chosen):
@@ -75,7 +76,7 @@ def climb(attune, client, problem, sm_count):
         return trial.verdict.name, us, geometry.ctas if geometry else 0, resources.registers if resources else 0
 
     rows = list(ladder_steps.climb(spaces, goal, attempt, sm_count))
-    around = list(ladder_steps.around(spaces[MMA], goal, attempt)) if goal else []
+    around = list(ladder_steps.around(spaces[family_of(goal)], goal, attempt)) if goal else []
     baselines = {}
     for each in client.baselines(problem):  # newest first
         if each.contender in CONTESTANTS:
@@ -173,7 +174,7 @@ def measure(arguments):
     return {
         "name": arguments.name,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": f"python3 tests/gpu/ladder.py --bundle bundle --out out --name {arguments.name}",
+        "command": " ".join(["python3 tests/gpu/ladder.py", *sys.argv[1:]]),
         "device": device.model,
         "driver": device.driver,
         "problems": found,

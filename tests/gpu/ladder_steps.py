@@ -13,10 +13,12 @@ class Step:
     family: str
     must: dict = dataclasses.field(default_factory=dict)
     like: dict = dataclasses.field(default_factory=dict)
-    goal: tuple = ()  # parameters that take the goal's values: the fastest variant of the family
+    goal: tuple = ()  # parameters that take the goal's values: the fastest variant
 
 
-SIMT, WMMA, MMA = "attention_simt", "attention_wmma", "attention_mma"
+SIMT, WMMA, MMA, HOPPER = "attention_simt", "attention_wmma", "attention_mma", "attention_hopper"
+FAMILIES = (SIMT, WMMA, MMA, HOPPER)
+GOALS = (MMA, HOPPER)  # families whose fastest variant a ladder leads to
 
 PLAIN = {"ACC": 32, "CP_ASYNC_STAGES": 0, "SWIZZLE": 0, "MIN_CTAS": 1, "KV_SPLITS": 1, "PERSISTENT": 0}
 PLAIN_MMA = {
@@ -29,7 +31,7 @@ PLAIN_MMA = {
 }
 TILE = {"BLOCK_M": 64, "BLOCK_N": 64}
 
-STEPS = [
+FIRST = [
     Step(
         "plain: FMA, 4 bytes a load, no splits", SIMT, {**PLAIN, "VEC": 4}, {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4}
     ),
@@ -39,6 +41,9 @@ STEPS = [
     Step("asynchronous copies", WMMA, {"ACC": 32, "CP_ASYNC_STAGES": 1}),
     Step("two stages of them", WMMA, {"ACC": 32, "CP_ASYNC_STAGES": 2}),
     Step("mma.sync: S and P in registers, swizzled K and V", MMA, PLAIN_MMA, {**TILE, "WARPS_M": 4, "COMBINE": 1}),
+]
+
+TO_MMA = [
     Step("the fastest's buffers of K and V", MMA, goal=("K_STAGES", "V_STAGES")),
     Step("its way to rescale", MMA, goal=("LAZY_RESCALE",)),
     Step("its place for Q", MMA, goal=("Q_REGISTERS",)),
@@ -52,8 +57,22 @@ STEPS = [
     Step("its order of work", MMA, goal=("LONGEST_FIRST",)),
 ]
 
+PLAIN_HOPPER = {"OVERLAP": 0, "SPLIT": 0, "PACK_GQA": 0, "LONGEST_FIRST": 0}
+TO_HOPPER = [
+    Step("wgmma, tensor copies by a warp of their own", HOPPER, PLAIN_HOPPER, {"CONSUMERS": 2, "BLOCK_N": 64}),
+    Step("products of the next logits beside softmax", HOPPER, {"OVERLAP": 1, "PINGPONG": 0, "STAGES": 2}),
+    Step("the fastest's turns of consumers", HOPPER, goal=("OVERLAP", "PINGPONG")),
+    Step("its consumers", HOPPER, goal=("CONSUMERS", "PINGPONG")),
+    Step("its keys a tile", HOPPER, goal=("CONSUMERS", "BLOCK_N", "PINGPONG")),
+    Step("its buffers", HOPPER, goal=("STAGES", "BLOCK_N")),
+    Step("its teams", HOPPER, goal=("TEAMS", "CONSUMERS", "BLOCK_N")),
+    Step("its packing of heads", HOPPER, goal=("PACK_GQA",)),
+    Step("its splits", HOPPER, goal=("SPLIT", "KV_SPLITS")),
+    Step("its order of work", HOPPER, goal=("LONGEST_FIRST",)),
+]
+
 # The fastest with one thing otherwise: what each is worth where everything else is in place.
-AROUND = [
+AROUND_MMA = [
     ("one buffer of K and of V", {"K_STAGES": 1, "V_STAGES": 1}),
     ("two buffers of both", {"K_STAGES": 2, "V_STAGES": 2}),
     ("rescaling in each step", {"LAZY_RESCALE": 0}),
@@ -64,6 +83,23 @@ AROUND = [
     ("no splits", {"KV_SPLITS": 1}),
     ("splits joined by a launch", {"COMBINE": 1}),
     ("persistent CTAs", {"PERSISTENT": more(0), "LONGEST_FIRST": 0}),
+    ("longest first", {"LONGEST_FIRST": 1}),
+]
+AROUND_HOPPER = [
+    ("no overlap of a consumer's products and softmax", {"OVERLAP": 0}),
+    ("consumers as they come", {"PINGPONG": 0, "OVERLAP": 1}),
+    ("consumers in turn", {"PINGPONG": 1}),
+    ("rescaling in each step", {"LAZY_RESCALE": 0}),
+    ("one consumer", {"CONSUMERS": 1}),
+    ("two consumers", {"CONSUMERS": 2, "TEAMS": 1}),
+    ("three consumers", {"CONSUMERS": 3}),
+    ("three buffers", {"STAGES": 3}),
+    ("no teams", {"TEAMS": 1}),
+    ("teams", {"TEAMS": 2}),
+    ("heads by themselves", {"PACK_GQA": 0}),
+    ("packed heads", {"PACK_GQA": 1}),
+    ("no splits", {"SPLIT": 0}),
+    ("head by head", {"LONGEST_FIRST": 0}),
     ("longest first", {"LONGEST_FIRST": 1}),
 ]
 LAST = "the fastest"
@@ -103,11 +139,15 @@ def next_variant(step, variants, before, goal, wanted_splits):
     return chosen, ""
 
 
+def family_of(chosen):
+    return chosen.text.partition(":")[0]
+
+
 def climb(spaces, goal, attempt, sm_count):
-    """Rows of all steps that change something. `spaces`: family to its variants; `goal`: the fastest variant of MMA, or
-    None; `attempt` tries a Chosen and returns (verdict, us, ctas, registers)."""
+    """Rows of all steps that change something. `spaces`: family to its variants; `goal`: the fastest variant of one of
+    GOALS, or None; `attempt` tries a Chosen and returns (verdict, us, ctas, registers)."""
     before, ctas = None, 0
-    for step in STEPS:
+    for step in [*FIRST, *(TO_HOPPER if goal and family_of(goal) == HOPPER else TO_MMA)]:
         wanted_splits = max(2, 4 * sm_count // ctas) if ctas else 2
         chosen, why_not = next_variant(step, spaces[step.family], before, goal, wanted_splits)
         if chosen is None:
@@ -119,7 +159,7 @@ def climb(spaces, goal, attempt, sm_count):
         if row.verdict == "OK":
             before, ctas = chosen, row.ctas
     if goal and (before is None or goal.text != before.text):
-        yield tried(LAST, MMA, Chosen(goal.text, goal.parameters), attempt)
+        yield tried(LAST, family_of(goal), Chosen(goal.text, goal.parameters), attempt)
 
 
 def tried(name, family, chosen, attempt):
@@ -129,11 +169,11 @@ def tried(name, family, chosen, attempt):
 
 def around(variants, goal, attempt):
     """Rows of the fastest's neighbours; what it has already, or no variant has, is left out."""
-    for name, must in AROUND:
+    for name, must in AROUND_HOPPER if family_of(goal) == HOPPER else AROUND_MMA:
         chosen = choose([variant for variant in variants if variant.text != goal.text], must, goal.parameters)
         already = choose([goal], must) is not None
         if chosen is not None and not already:
-            yield tried(name, MMA, chosen, attempt)
+            yield tried(name, family_of(goal), chosen, attempt)
 
 
 def changes(row, before):

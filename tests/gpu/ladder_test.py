@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ladder
 import ladder_steps
 from choose import Chosen
-from ladder_steps import MMA, SIMT, WMMA, Row
+from ladder_steps import HOPPER, MMA, SIMT, WMMA, Row
 
 
 def space(family, **values):
@@ -32,7 +32,16 @@ SPACES = {
         Q_REGISTERS=[0, 1], LAZY_RESCALE=[0, 1], MIN_CTAS=[1], PACK_GQA=[0], KV_SPLITS=[1, 2, 4, 8],
         COMBINE=[0, 1, 2], PERSISTENT=[0, 1], LONGEST_FIRST=[0],
     ),
+    HOPPER: space(
+        HOPPER, CONSUMERS=[1, 2, 3], BLOCK_N=[64, 80], STAGES=[2], PINGPONG=[0, 1], OVERLAP=[0, 1], LAZY_RESCALE=[1],
+        TEAMS=[1], PACK_GQA=[0], SPLIT=[0], KV_SPLITS=[1], LONGEST_FIRST=[0, 1],
+    ),
 }  # fmt: skip
+HOPPER_GOAL = next(
+    variant
+    for variant in SPACES[HOPPER]
+    if "CONSUMERS=3,BLOCK_N=80,STAGES=2,PINGPONG=1,OVERLAP=1" in variant.text and variant.text.endswith("FIRST=1")
+)
 GOAL = next(
     variant
     for variant in SPACES[MMA]
@@ -81,6 +90,14 @@ class Climb(unittest.TestCase):
         rows = self.climb(goal=None)
         self.assertIn("no fastest", rows[-1].why_not)
 
+    def test_a_fastest_with_wgmma_is_reached_over_the_plain_mma_and_steps_of_its_own(self):
+        rows = [row for row in self.climb(goal=HOPPER_GOAL) if row.variant]
+        families = list(dict.fromkeys(row.family for row in rows))
+        self.assertEqual(families, [SIMT, WMMA, MMA, HOPPER])
+        self.assertEqual(self.of(rows, "wgmma").parameters["OVERLAP"], 0)
+        self.assertEqual(rows[-1].variant, HOPPER_GOAL.text)
+        self.assertNotIn("its place for Q", [row.step for row in rows])
+
 
 class Around(unittest.TestCase):
     def test_only_what_the_fastest_is_not_already(self):
@@ -90,6 +107,13 @@ class Around(unittest.TestCase):
         self.assertIn("rescaling in each step", names)
         self.assertNotIn("rescaling when the maximum has grown", names)
         self.assertNotIn("no splits", names)
+
+    def test_neighbours_are_of_the_fastests_family(self):
+        rows = list(ladder_steps.around(SPACES[HOPPER], HOPPER_GOAL, lambda chosen: ("OK", 11.0, 33, 128)))
+        names = [row.step for row in rows]
+        self.assertIn("two consumers", names)
+        self.assertNotIn("three consumers", names)
+        self.assertEqual({row.family for row in rows}, {HOPPER})
 
 
 class Table(unittest.TestCase):
