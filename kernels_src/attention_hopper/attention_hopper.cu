@@ -54,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kMinCtas)
   extern __shared__ __align__(1024) unsigned char dynamic[];
   const SharedLayout shared(SharedAddress(dynamic));
   if (threadIdx.x == 0) shared.InitBarriers();
+  if (ONES) shared.FillOnes();
   __syncthreads();
   const int warpgroup = static_cast<int>(Uniform(threadIdx.x / kWarpgroup));
   if (warpgroup == 0) {

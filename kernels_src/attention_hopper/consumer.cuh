@@ -38,14 +38,15 @@ __device__ inline void StartLogits(Logits& s, Descriptor q, Descriptor k) {
 __device__ inline void StartOutputs(Outputs& o, const Weights& p, Descriptor v) {
 #pragma unroll
   for (int j = 0; j < BLOCK_N / 16; ++j) {
-    Product<HEAD_DIM>::Registers(o, &p[4 * j], After(v, j * 16 * kPanelRowBytes));
+    Product<kOutputColumns>::Registers(o, &p[4 * j], After(v, j * 16 * kPanelRowBytes));
   }
 }
 
 // Keeps the softmax ahead of the wait that follows: the assembler moves waits for products up as far as it can, but not
-// over what may sleep, and whether to sleep depends here on all that the sums are made of. They are never negative.
-__device__ inline void FinishBeforeWait(const RowSums& rows) {
-  if (__any_sync(0xffffffffu, rows.sum[0] + rows.sum[1] < 0.0f)) asm volatile("nanosleep.u32 1;" ::: "memory");
+// over what may sleep, and whether to sleep depends here on all that the sums are made of, or on the last weight, which
+// it computes last. `weights` are never negative.
+__device__ inline void FinishBeforeWait(float weights) {
+  if (__any_sync(0xffffffffu, weights < 0.0f)) asm volatile("nanosleep.u32 1;" ::: "memory");
 }
 
 class Consumer {
@@ -68,8 +69,10 @@ class Consumer {
   __device__ int NextItem() {
     const Ring ring = shared_.Items();
     Wait(ring.Full(item_.slot), item_.parity);
-    int index;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(index) : "r"(shared_.ItemNumber(item_.slot)) : "memory");
+    int index = 0;
+    if (lane_ == 0) {  // who releases the slot: racecheck knows no other lane's reads to be over then
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(index) : "r"(shared_.ItemNumber(item_.slot)) : "memory");
+    }
     Release(ring, item_.slot);
     item_.Advance(kItemSlots);
     return static_cast<int>(Uniform(index));
@@ -159,7 +162,7 @@ class Consumer {
     const Rescale rescale = RaiseMaxima(s, rows, Scale());
     Exponentiate(s, rows, Scale());
     Pin(s);
-    FinishBeforeWait(rows);
+    FinishBeforeWait(ONES ? s[BLOCK_N / 2 - 1] : rows.sum[0] + rows.sum[1]);
     return rescale;
   }
 
@@ -226,7 +229,7 @@ class Consumer {
   __device__ void Attend(const Item& item) {
     Outputs o;
 #pragma unroll
-    for (int i = 0; i < HEAD_DIM / 2; ++i) o[i] = 0.0f;
+    for (int i = 0; i < kOutputColumns / 2; ++i) o[i] = 0.0f;
     RowSums rows = {{MinusInfinity(), MinusInfinity()}, {0.0f, 0.0f}};
     const int first_row = item.tile * kBlockM + rows_ * kConsumerRows;
     const int row = first_row + static_cast<int>(threadIdx.x % kWarpgroup / 32 * 16 + lane_ / 4);
@@ -240,7 +243,7 @@ class Consumer {
     } else if (all.begin < all.end) {
       SkipItem(all.end - all.begin);
     }
-    JoinQuads(rows);
+    JoinQuads(rows, o);
     if (TEAMS > 1) MergeTeams(shared_.Merge(), team_, rows, o, Scale());
     if (TEAMS > 1 && team_ > 0) return;
     if (SINKS && item.split == 0) AddSinks(o, rows, item, row);

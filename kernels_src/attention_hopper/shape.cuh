@@ -14,6 +14,9 @@
 // VARLEN, PAGE_SIZE: sequences of lengths of their own, one behind the other, or with their keys in pages
 // (sequence.cuh). A tile of keys is then copied in pieces of PIECE rows, none of which lies in two pages.
 //
+// ONES: products add the weights up, with a panel of ones behind each tile of V. Sums are then of weights as they are
+// rounded, which O is made of, too.
+//
 // A tile in shared memory is a row of panels, as the copy engine writes and wgmma reads them: a panel has kPanel
 // columns, so that its row is one span of the swizzle, and all of the tile's rows.
 //
@@ -45,6 +48,7 @@ static_assert(STAGES >= 1 && STAGES <= 4, "one to four buffers");
 static_assert(!PINGPONG || (OVERLAP && CONSUMERS > 1), "consumers take turns at the products of two tiles");
 static_assert(TEAMS == 1 || (TEAMS == 2 && CONSUMERS == 2), "two consumers with the same rows, or none");
 static_assert(TEAMS == 1 || (OVERLAP && !PINGPONG), "teams need not have as many tiles as each other");
+static_assert(!ONES || HEAD_DIM + 8 <= 256, "wgmma's largest N");
 static_assert(STAGES >= TEAMS, "a team holds a buffer while the other passes on to the next");
 static_assert(PIECE % 8 == 0 && BLOCK_N % PIECE == 0, "pieces begin where the swizzle does, and make up tiles");
 static_assert(PAGE_SIZE == 0 ? PIECE == BLOCK_N : PAGE_SIZE % PIECE == 0, "no piece lies in two pages");
@@ -61,7 +65,8 @@ static_assert(kProducerRegisters + CONSUMERS * kConsumerRegisters <= (1 + CONSUM
 // 4 j + 2 half + e is of row + 8 half and column 8 j + 2 (lane % 4) + e.
 // PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", D.
 using Logits = float[BLOCK_N / 2];
-using Outputs = float[HEAD_DIM / 2];
+constexpr int kOutputColumns = HEAD_DIM + (ONES ? 8 : 0);
+using Outputs = float[kOutputColumns / 2];  // with ONES the last eight columns are the row's sum, each of them
 // P, as wgmma's operand A of 16 keys a step: four words each.
 using Weights = unsigned[BLOCK_N / 4];
 

@@ -76,19 +76,19 @@ __device__ inline Rescale RaiseMaxima(const Logits& s, RowSums& rows, float scal
 __device__ inline void ApplyRescale(Outputs& o, const Rescale& rescale) {
   if (LAZY_RESCALE && !rescale.needed) return;
 #pragma unroll
-  for (int j = 0; j < HEAD_DIM / 8; ++j)
+  for (int j = 0; j < kOutputColumns / 8; ++j)
 #pragma unroll
     for (int e = 0; e < 4; ++e) o[4 * j + e] *= rescale.factor[e / 2];
 }
 
-// S = 2^(scale (S - m)), and the sums of it.
+// S = 2^(scale (S - m)), and the sums of it unless products make them.
 __device__ inline void Exponentiate(Logits& s, RowSums& rows, float scale) {
   const float base[2] = {ExponentBase(rows.maximum[0]) * scale, ExponentBase(rows.maximum[1]) * scale};
 #pragma unroll
   for (int i = 0; i < BLOCK_N / 2; ++i) {
     const int half = i % 4 / 2;
     s[i] = Exp2(fmaf(s[i], scale, -base[half]));
-    rows.sum[half] += s[i];
+    if (!ONES) rows.sum[half] += s[i];
   }
 }
 
@@ -102,10 +102,15 @@ __device__ inline void Round(const Logits& s, Weights& p) {
   }
 }
 
-// Adds up what the quads' lanes have of the sums.
-__device__ inline void JoinQuads(RowSums& rows) {
+// Makes the sums the whole rows'.
+__device__ inline void JoinQuads(RowSums& rows, const Outputs& o) {
+#if ONES
+  rows.sum[0] = o[HEAD_DIM / 2];
+  rows.sum[1] = o[HEAD_DIM / 2 + 2];
+#else
   rows.sum[0] = GroupSum<4>(rows.sum[0]);
   rows.sum[1] = GroupSum<4>(rows.sum[1]);
+#endif
 }
 
 // Joins the rows with their heads' sinks, a logit without a value: it takes weight in the sum, and a row that saw no

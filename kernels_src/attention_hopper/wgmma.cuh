@@ -50,6 +50,13 @@ struct Product;
 #define ATTUNE_NAMES_14 ATTUNE_NAMES_13 ", %104, %105, %106, %107, %108, %109, %110, %111"
 #define ATTUNE_NAMES_15 ATTUNE_NAMES_14 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define ATTUNE_NAMES_16 ATTUNE_NAMES_15 ", %120, %121, %122, %123, %124, %125, %126, %127"
+// And four more.
+#define ATTUNE_NAMES_4H ATTUNE_NAMES_4 ", %32, %33, %34, %35"
+#define ATTUNE_NAMES_6H ATTUNE_NAMES_6 ", %48, %49, %50, %51"
+#define ATTUNE_NAMES_8H ATTUNE_NAMES_8 ", %64, %65, %66, %67"
+#define ATTUNE_NAMES_10H ATTUNE_NAMES_10 ", %80, %81, %82, %83"
+#define ATTUNE_NAMES_12H ATTUNE_NAMES_12 ", %96, %97, %98, %99"
+#define ATTUNE_NAMES_14H ATTUNE_NAMES_14 ", %112, %113, %114, %115"
 #define ATTUNE_EIGHT(i)                                                                                       \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
@@ -69,6 +76,13 @@ struct Product;
 #define ATTUNE_SUMS_14 ATTUNE_SUMS_13, ATTUNE_EIGHT(104)
 #define ATTUNE_SUMS_15 ATTUNE_SUMS_14, ATTUNE_EIGHT(112)
 #define ATTUNE_SUMS_16 ATTUNE_SUMS_15, ATTUNE_EIGHT(120)
+#define ATTUNE_FOUR(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define ATTUNE_SUMS_4H ATTUNE_SUMS_4, ATTUNE_FOUR(32)
+#define ATTUNE_SUMS_6H ATTUNE_SUMS_6, ATTUNE_FOUR(48)
+#define ATTUNE_SUMS_8H ATTUNE_SUMS_8, ATTUNE_FOUR(64)
+#define ATTUNE_SUMS_10H ATTUNE_SUMS_10, ATTUNE_FOUR(80)
+#define ATTUNE_SUMS_12H ATTUNE_SUMS_12, ATTUNE_FOUR(96)
+#define ATTUNE_SUMS_14H ATTUNE_SUMS_14, ATTUNE_FOUR(112)
 
 #if IS_BF16
 #define ATTUNE_TYPES "f32.bf16.bf16"
@@ -112,3 +126,11 @@ ATTUNE_PRODUCT(208, 13, 104, 105, 106, 107, 108)
 ATTUNE_PRODUCT(224, 14, 112, 113, 114, 115, 116)
 ATTUNE_PRODUCT(240, 15, 120, 121, 122, 123, 124)
 ATTUNE_PRODUCT(256, 16, 128, 129, 130, 131, 132)
+
+// Of the columns of O and eight of ones.
+ATTUNE_PRODUCT(72, 4H, 36, 37, 38, 39, 40)
+ATTUNE_PRODUCT(104, 6H, 52, 53, 54, 55, 56)
+ATTUNE_PRODUCT(136, 8H, 68, 69, 70, 71, 72)
+ATTUNE_PRODUCT(168, 10H, 84, 85, 86, 87, 88)
+ATTUNE_PRODUCT(200, 12H, 100, 101, 102, 103, 104)
+ATTUNE_PRODUCT(232, 14H, 116, 117, 118, 119, 120)

@@ -58,8 +58,8 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   const absl::StatusOr<search::CandidateSet> candidates =
       search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
   if (!candidates.ok()) return candidates.status();
-  const std::unique_ptr<search::Strategy> strategy = search::MakeStrategy(
-      spec.strategy, candidates->all.size(), {candidates->priors, candidates->guesses}, spec.seed, means.clock);
+  const std::unique_ptr<search::Strategy> strategy =
+      search::MakeStrategy(spec.strategy, candidates->all.size(), candidates->LikelyOnes(), spec.seed, means.clock);
 
   trials::TrialPhase::Plan plan;
   plan.subject = &subject;

@@ -89,6 +89,15 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
   return it->second;
 }
 
+Likely CandidateSet::LikelyOnes() const {
+  Likely likely = {priors, guesses};
+  std::map<std::string, size_t> numbers;
+  for (const Candidate& candidate : all) {
+    likely.families.push_back(numbers.try_emplace(candidate.variant.family->name(), numbers.size()).first->second);
+  }
+  return likely;
+}
+
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra, const catalog::Subject& subject,

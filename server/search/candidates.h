@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/subject.h"
+#include "server/search/strategy.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
 
@@ -36,6 +37,8 @@ struct CandidateSet {
   std::vector<size_t> guesses;  // each family's (space::Guess), in the families' order
 
   std::optional<size_t> Find(absl::string_view variant_text) const;
+  // What strategies are told of them.
+  Likely LikelyOnes() const;
   std::map<std::string, size_t, std::less<>> by_text;
 };
 

@@ -1,5 +1,6 @@
-// First what is likely to be good, then candidates drawn without replacement. The seed decides the order in which they
-// are drawn, whatever came first: a resumed job draws the same ones, and so does one that has other priors.
+// First what is likely to be good, then candidates drawn without replacement, of each family in turn. The seed decides
+// the order in which they are drawn, whatever came first: a resumed job draws the same ones, and so does one that has
+// other priors.
 #ifndef ATTUNE_SERVER_SEARCH_RANDOM_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_RANDOM_STRATEGY_H_
 
@@ -13,14 +14,19 @@ namespace attune::search {
 
 class RandomStrategy : public Strategy {
  public:
-  // Of `first`, each candidate counts once.
-  RandomStrategy(size_t candidates, std::vector<size_t> first, uint64_t seed);
+  // Of `first`, each candidate counts once. `families` has each candidate's, or nothing (search::Likely).
+  RandomStrategy(size_t candidates, std::vector<size_t> first, const std::vector<size_t>& families, uint64_t seed);
 
   std::optional<size_t> Ask() override;
   void Tell(size_t candidate, const v1::Trial& trial) override {}
-  size_t Total() const override { return order_.size(); }
+  size_t Total() const override { return candidates_; }
 
  private:
+  struct Family {
+    std::vector<size_t> order;  // the first `drawn` have been drawn
+    size_t drawn = 0;
+  };
+
   // The next in the seed's order, those of first_ included.
   std::optional<size_t> Draw();
 
@@ -28,8 +34,10 @@ class RandomStrategy : public Strategy {
   const std::vector<size_t> first_;
   std::set<size_t> asked_;  // of first_
   size_t first_asked_ = 0;
-  std::vector<size_t> order_;  // the first drawn_ have been drawn
+  const size_t candidates_;
+  std::vector<Family> families_;
   size_t drawn_ = 0;
+  size_t turn_ = 0;  // of families_
 };
 
 }  // namespace attune::search

@@ -29,9 +29,8 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {
   v1::Strategy untimed = spec.strategy;
   untimed.clear_max_time();
-  const std::unique_ptr<Strategy> strategy =
-      MakeStrategy(untimed, candidates.all.size(), {candidates.priors, candidates.guesses}, spec.seed,
-                   [] { return absl::ZeroDuration(); });
+  const std::unique_ptr<Strategy> strategy = MakeStrategy(untimed, candidates.all.size(), candidates.LikelyOnes(),
+                                                          spec.seed, [] { return absl::ZeroDuration(); });
   int64_t untried = 0;
   while (const std::optional<size_t> index = strategy->Ask()) {
     if (!candidates.all[*index].known.has_value()) ++untried;

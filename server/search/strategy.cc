@@ -15,7 +15,7 @@ std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t c
     const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
     std::vector<size_t> first = likely.priors;
     first.insert(first.end(), likely.guesses.begin(), likely.guesses.end());
-    strategy = std::make_unique<RandomStrategy>(candidates, first, seed);
+    strategy = std::make_unique<RandomStrategy>(candidates, first, likely.families, seed);
   } else {
     strategy = std::make_unique<ExhaustiveStrategy>(candidates, likely.priors);
   }

@@ -32,6 +32,10 @@ class Strategy {
 struct Likely {
   std::vector<size_t> priors;   // timed on other cards: every strategy begins with them
   std::vector<size_t> guesses;  // never timed: RANDOM goes on with them
+
+  // The number of each candidate's family, 0..n-1: RANDOM then draws from the families in turn, so that none is lost
+  // among another's thousands. Empty: all are of one.
+  std::vector<size_t> families = {};
 };
 
 // The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that is

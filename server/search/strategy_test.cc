@@ -82,6 +82,16 @@ TEST(Strategy, RandomBeginsWithWhatIsGuessed) {
   EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
 }
 
+// 95 candidates of one family, 5 of another.
+TEST(Strategy, RandomDrawsFromFamiliesInTurn) {
+  Likely likely;
+  likely.families.assign(100, 0);
+  for (const size_t few : {3, 20, 21, 50, 99}) likely.families[few] = 1;
+  const std::vector<size_t> asked = AskAll(*MakeStrategy(Random(7, 0), 100, likely, 1, StandingStill));
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(likely.families[asked[i]], i % 2) << i;
+  EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
+}
+
 TEST(Strategy, BothBeginWithPriorsAndAskForEachOnce) {
   const Likely likely{.priors = {50, 3}, .guesses = {3, 7}};
   const std::vector<size_t> random = AskAll(*MakeStrategy(Random(7, 0), 100, likely, 1, StandingStill));

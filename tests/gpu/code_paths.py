@@ -89,6 +89,12 @@ HOPPER = [
     hopper("one consumer", FEW, CONSUMERS=1, OVERLAP=1, LAZY_RESCALE=1),
     hopper("one consumer, three buffers", FEW, CONSUMERS=1, STAGES=3),
     hopper("one consumer, from a queue", "b8.h40.q64.kv200.d64.f16", CONSUMERS=1, OVERLAP=1),
+    hopper("sums by products, three consumers", THREE, ONES=1, CONSUMERS=3),
+    hopper("sums by products, two consumers", PAIR, ONES=1, CONSUMERS=2),
+    hopper("sums by products, one consumer", FEW, ONES=1, CONSUMERS=1),
+    hopper("sums by products, teams", FEW, ONES=1, TEAMS=2),
+    hopper("sums by products, splits, sinks", LONG + ".sinks.lse", ONES=1, SPLIT=1),
+    hopper("sums by products, head_dim 96, causal", "b4.h26.q128.kv300.d96.f16.causal.lse", ONES=1),
     hopper("rescaling in each step", PAIR, LAZY_RESCALE=0),
     hopper("no overlap, one consumer", FEW, OVERLAP=0, CONSUMERS=1),
     hopper("no overlap, two consumers", PAIR, OVERLAP=0, CONSUMERS=2),
@@ -151,7 +157,7 @@ ALL = MMA + HOPPER + OTHERS
 # Where a path leaves a choice: several warps, which can race.
 LIKE = {
     "attention_mma": {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 4, "WARPS_N": 1, "LAZY_RESCALE": 1, "K_STAGES": 2},
-    "attention_hopper": {"BLOCK_N": 64, "STAGES": 2, "OVERLAP": 1, "LAZY_RESCALE": 1, "TEAMS": 1, "KV_SPLITS": 2},
+    "attention_hopper": {"BLOCK_N": 64, "STAGES": 2, "OVERLAP": 1, "LAZY_RESCALE": 1, "ONES": 0, "TEAMS": 1},
     "attention_wmma": {"BLOCK_M": 32, "BLOCK_N": 64, "WARPS": 4, "KV_SPLITS": 1},
     "attention_simt": {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4, "KV_SPLITS": 1},
 }

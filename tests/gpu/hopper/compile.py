@@ -17,6 +17,7 @@ PARAMETERS = {
     "PINGPONG": 1,
     "OVERLAP": 1,
     "LAZY_RESCALE": 1,
+    "ONES": 0,
     "TEAMS": 1,
     "PACK_GQA": 0,
     "SPLIT": 0,
@@ -45,7 +46,7 @@ def variants(texts):
             if (parameters["SPLIT"] > 0) != (parameters["KV_SPLITS"] > 1):
                 continue
             name = "c{CONSUMERS}n{BLOCK_N}s{STAGES}p{PINGPONG}o{OVERLAP}l{LAZY_RESCALE}".format(**parameters)
-            name += "t{TEAMS}g{PACK_GQA}k{KV_SPLITS}".format(**parameters)
+            name += "e{ONES}t{TEAMS}g{PACK_GQA}k{KV_SPLITS}".format(**parameters)
             found[name] = parameters
     return found
 
@@ -75,7 +76,8 @@ def block_m(code):
 def shared_bytes(code):
     rows = block_m(code) + 2 * code["STAGES"] * code["BLOCK_N"]
     merge = 512 * (code["HEAD_DIM"] // 2 + 4) if code["TEAMS"] > 1 else 0
-    return 2 * code["HEAD_DIM"] * rows + merge + 16 * (block_m(code) // 64 + 2 * code["STAGES"] + 2) + 8
+    ones = code["STAGES"] * code["BLOCK_N"] * (128 if code["HEAD_DIM"] % 64 == 0 else 64) if code["ONES"] else 0
+    return 2 * code["HEAD_DIM"] * rows + ones + merge + 16 * (block_m(code) // 64 + 2 * code["STAGES"] + 2) + 8
 
 
 def _text(nvrtc, program, what):
