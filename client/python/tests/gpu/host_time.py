@@ -2,7 +2,8 @@
 
     python3 host_time.py --server unix:/path
 
-Prints one JSON object. The calls are timed one by one, in interleaved rounds that end with the GPU idle, so that no
+Prints one JSON object. --problem PROBLEM@FAMILY tunes with that family alone: what a family with tensor maps costs
+beside one without. The calls are timed one by one, in interleaved rounds that end with the GPU idle, so that no
 call waits for room in a stream.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import json
 import platform
 import statistics
@@ -68,6 +70,8 @@ def contenders(kernel: attune.Kernel) -> dict[str, Callable[[], Any]]:
     stream = torch.cuda.current_stream().cuda_stream
     addresses = (*(tensor.data_ptr() for tensor in (q, k, v, out)), 0, stream)
     kernel.launch(*addresses)
+    others = [tensor.clone() for tensor in (q, k, v, out)]
+    elsewhere = itertools.cycle([(*(tensor.data_ptr() for tensor in others), 0, stream), addresses])
     return {
         "sdpa": lambda: F.scaled_dot_product_attention(q, k, v),
         "attune.attention": lambda: attune.attention(q, k, v),
@@ -75,6 +79,7 @@ def contenders(kernel: attune.Kernel) -> dict[str, Callable[[], Any]]:
         "kernel(q, k, v)": lambda: kernel(q, k, v),
         "kernel(q, k, v, out)": lambda: kernel(q, k, v, out),
         "kernel.launch": lambda: kernel.launch(*addresses),
+        "kernel.launch, other tensors each time": lambda: kernel.launch(*next(elsewhere)) or others,
         **routes(kernel, stream),
         "torch.empty_like": lambda: torch.empty_like(q),
         "nothing": lambda: None,
@@ -118,7 +123,7 @@ def measure(calls: dict[str, Callable[[], Any]]) -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server")
-    parser.add_argument("--problem", action="append", help="b1.h1.q128.d64.f16 and a decoding step by default")
+    parser.add_argument("--problem", action="append", help="or PROBLEM@FAMILY; two by default")
     parser.add_argument("--trials", type=int, default=60, help="to tune each problem with; 0 leaves it as it is")
     arguments = parser.parse_args()
     report: dict[str, Any] = {
@@ -130,11 +135,19 @@ def main() -> None:
     }
     with attune.Client(arguments.server) as client:
         attune.configure(client, device="cuda:0")
-        for problem in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
+        for given in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
+            problem, _, family = given.partition("@")
             if arguments.trials > 0:
-                client.tune(problem, device="cuda:0", strategy="random", max_trials=arguments.trials, seed=1).result()
+                client.tune(
+                    problem,
+                    device="cuda:0",
+                    families=[family] if family else [],
+                    strategy="random",
+                    max_trials=arguments.trials,
+                    seed=1,
+                ).result()
             answer = client.best(problem, device="cuda:0", artifact=True)
-            report["problems"][problem] = {
+            report["problems"][given] = {
                 "variant": answer.variant.text,
                 "launches": len(answer.recipe.launches),
                 "scratch_bytes": sum(buffer.bytes for buffer in answer.recipe.scratch),

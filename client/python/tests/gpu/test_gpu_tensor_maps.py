@@ -88,3 +88,18 @@ def test_a_captured_graph_keeps_its_map(kernel: attune.Kernel) -> None:
     graph.replay()
     torch.cuda.synchronize()
     assert torch.equal(out, k)
+
+
+def test_launches_of_a_graph_have_maps_of_their_own(kernel: attune.Kernel) -> None:
+    q, k, other, out, other_out = tensors(5)
+    kernel(q, k, q, out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel(q, k, q, out)
+        kernel(q, other, q, other_out)
+    k.copy_(other + 1)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(out, k)
+    assert torch.equal(other_out, other)
