@@ -212,6 +212,20 @@ class Driver:
             self._address("cuTensorMapReplaceAddress")
         )
 
+    @functools.cached_property
+    def maps_begin_with_address(self) -> bool:
+        """Whether a CUtensorMap is its tensor's address and 120 bytes that do not depend on it, as far as this driver's
+        own functions show: then storing eight bytes re-addresses it, in a tenth of the time of a call."""
+        probe = TensorMap(None, 0, "F16", (64, 64), (128,), (64, 64), 128, 256)
+        low, high = 1 << 20, (1 << 47) - (1 << 12) + 16
+        first, second = (self.encode_tensor_map(probe, address) for address in (low, high))
+        _memory, place = tensor_map_memory(1)
+        ctypes.memmove(place, first, TENSOR_MAP_BYTES)
+        if self.replace_address(place, high) != 0 or ctypes.string_at(place, TENSOR_MAP_BYTES) != second:
+            return False
+        heads = [int.from_bytes(each[:8], "little") for each in (first, second)]
+        return heads == [low, high] and first[8:] == second[8:]
+
     def error(self, what: str, result: Any) -> CudaError:
         """The error for a `result` other than success."""
         result = self._api.CUresult(result)

@@ -9,18 +9,20 @@ from attune.cuda.driver import TENSOR_MAP_BYTES, Driver, tensor_map_memory
 from attune.errors import InvalidArgument
 from attune.values import TensorMap
 
+_ALIGNMENT = 16  # of a map's tensor
 _ANYWHERE = 1 << 20  # an address that a map is encoded for before its tensor's is known
 
 
 class _Map:
     """A map of a tensor that a call brings, all zeros while the tensor is null."""
 
-    __slots__ = ("encoded", "offset", "place", "shown", "tensor")
+    __slots__ = ("encoded", "head", "offset", "place", "shown", "tensor")
 
     def __init__(self, encoded: bytes, offset: int, place: int, tensor: int) -> None:
         self.encoded = encoded  # for some address
         self.offset = offset
         self.place = place
+        self.head = ctypes.c_uint64.from_address(place)
         self.tensor = tensor  # its index among a call's addresses
         self.shown = 0  # the address that it was given last
 
@@ -28,12 +30,13 @@ class _Map:
 class TensorMaps:
     """Maps in the memory that launches read them from. Not thread-safe: `Bound.lock` is held."""
 
-    __slots__ = ("_driver", "_memory", "_moving", "_next", "_shown")
+    __slots__ = ("_by_head", "_driver", "_memory", "_moving", "_next", "_shown")
 
     def __init__(self, driver: Driver, count: int) -> None:
         self._driver = driver
         self._memory, self._next = tensor_map_memory(count)
         self._moving: list[_Map] = []
+        self._by_head = False  # a map's first eight bytes are its address: see the driver
         self._shown: tuple[int, ...] = ()
 
     def add(self, tensor_map: TensorMap, tensors: Sequence[str], scratch: Sequence[int], field: str) -> int:
@@ -45,6 +48,7 @@ class TensorMaps:
             return place
         if base.kind in tensors:
             encoded = self._driver.encode_tensor_map(tensor_map, _ANYWHERE)
+            self._by_head = self._driver.maps_begin_with_address
             self._moving.append(_Map(encoded, tensor_map.base_offset, place, tensors.index(base.kind)))
             return place
         if base.kind != "SCRATCH" or not 0 <= int(base.value) < len(scratch):
@@ -66,7 +70,12 @@ class TensorMaps:
         self._shown = ()
         for moving in self._moving:
             address = addresses[moving.tensor] if moving.tensor < len(addresses) else 0
-            if address != moving.shown:
+            if address == moving.shown:
+                continue
+            if self._by_head and moving.shown and address and not (address + moving.offset) % _ALIGNMENT:
+                moving.head.value = address + moving.offset  # modulo 2^64
+                moving.shown = address
+            else:
                 self._move(moving, address)
         self._shown = addresses
 

@@ -66,6 +66,7 @@ class FakeDriver:
         self.watched: list[tuple[Any, int, int]] = []  # graph, function, argument
         self.encoded: list[TensorMap] = []
         self.replaced: list[int] = []  # the addresses
+        self.maps_begin_with_address = False
         self.replacing_fails_with = 0
         self.large_clusters: list[str] = []  # functions that may have them
         self.fails_with = 0

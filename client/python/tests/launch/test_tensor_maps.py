@@ -109,6 +109,28 @@ def test_an_address_that_the_driver_refuses_is_an_error_and_not_remembered() -> 
     assert [one.parameters for one in driver.launched] == [[encoded(k.value, 4096)]]
 
 
+def test_maps_that_begin_with_their_address_are_moved_without_the_driver() -> None:
+    driver = FakeDriver({"main": [128]})
+    driver.maps_begin_with_address = True
+    k = tensor_map(KernelArg("K"), offset=(1 << 64) - 4096)
+    made = with_maps(driver, k)
+    for address in (8192, 12288, 0, 12288):
+        made.launch(16, address, 32, 48, 0, STREAM)
+    shown = [encoded(k.value, 4096), encoded(k.value, 8192), bytes(128), encoded(k.value, 8192)]
+    assert [one.parameters for one in driver.launched] == [[each] for each in shown]
+    assert len(driver.replaced) == 2  # the first, and that after null
+
+
+def test_an_address_that_no_map_takes_is_left_to_the_driver_to_refuse() -> None:
+    driver = FakeDriver({"main": [128]})
+    driver.maps_begin_with_address = True
+    made = with_maps(driver, tensor_map(KernelArg("K")))
+    made.launch(16, 4096, 32, 48, 0, STREAM)
+    driver.replacing_fails_with = 1
+    with pytest.raises(CudaError, match="cuTensorMapReplaceAddress"):
+        made.launch(16, 4100, 32, 48, 0, STREAM)
+
+
 def test_a_kernel_whose_parameter_is_no_map_is_refused() -> None:
     with pytest.raises(InvalidArgument, match=r"arguments have \[128\] bytes; the artifact's takes \[8\]"):
         with_maps(FakeDriver({"main": [8]}), tensor_map(KernelArg("K")))
