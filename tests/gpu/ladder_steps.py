@@ -57,13 +57,14 @@ TO_MMA = [
     Step("its order of work", MMA, goal=("LONGEST_FIRST",)),
 ]
 
-PLAIN_HOPPER = {"OVERLAP": 0, "SPLIT": 0, "PACK_GQA": 0, "LONGEST_FIRST": 0}
+PLAIN_HOPPER = {"OVERLAP": 0, "ONES": 0, "SPLIT": 0, "PACK_GQA": 0, "LONGEST_FIRST": 0}
 TO_HOPPER = [
     Step("wgmma, tensor copies by a warp of their own", HOPPER, PLAIN_HOPPER, {"CONSUMERS": 2, "BLOCK_N": 64}),
     Step("products of the next logits beside softmax", HOPPER, {"OVERLAP": 1, "PINGPONG": 0, "STAGES": 2}),
     Step("the fastest's turns of consumers", HOPPER, goal=("OVERLAP", "PINGPONG")),
     Step("its consumers", HOPPER, goal=("CONSUMERS", "PINGPONG")),
     Step("its keys a tile", HOPPER, goal=("CONSUMERS", "BLOCK_N", "PINGPONG")),
+    Step("its sums of weights", HOPPER, goal=("ONES", "CONSUMERS", "BLOCK_N")),
     Step("its buffers", HOPPER, goal=("STAGES", "BLOCK_N")),
     Step("its teams", HOPPER, goal=("TEAMS", "CONSUMERS", "BLOCK_N")),
     Step("its packing of heads", HOPPER, goal=("PACK_GQA",)),
@@ -90,6 +91,7 @@ AROUND_HOPPER = [
     ("consumers as they come", {"PINGPONG": 0, "OVERLAP": 1}),
     ("consumers in turn", {"PINGPONG": 1}),
     ("rescaling in each step", {"LAZY_RESCALE": 0}),
+    ("weights added up", {"ONES": 0, "OVERLAP": 1}),
     ("one consumer", {"CONSUMERS": 1}),
     ("two consumers", {"CONSUMERS": 2, "TEAMS": 1}),
     ("three consumers", {"CONSUMERS": 3}),

@@ -34,13 +34,14 @@ SPACES = {
     ),
     HOPPER: space(
         HOPPER, CONSUMERS=[1, 2, 3], BLOCK_N=[64, 80], STAGES=[2], PINGPONG=[0, 1], OVERLAP=[0, 1], LAZY_RESCALE=[1],
-        TEAMS=[1], PACK_GQA=[0], SPLIT=[0], KV_SPLITS=[1], LONGEST_FIRST=[0, 1],
+        ONES=[0, 1], TEAMS=[1], PACK_GQA=[0], SPLIT=[0], KV_SPLITS=[1], LONGEST_FIRST=[0, 1],
     ),
 }  # fmt: skip
 HOPPER_GOAL = next(
     variant
     for variant in SPACES[HOPPER]
-    if "CONSUMERS=3,BLOCK_N=80,STAGES=2,PINGPONG=1,OVERLAP=1" in variant.text and variant.text.endswith("FIRST=1")
+    if "CONSUMERS=3,BLOCK_N=80,STAGES=2,PINGPONG=1,OVERLAP=1,LAZY_RESCALE=1,ONES=1" in variant.text
+    and variant.text.endswith("FIRST=1")
 )
 GOAL = next(
     variant
@@ -112,6 +113,7 @@ class Around(unittest.TestCase):
         rows = list(ladder_steps.around(SPACES[HOPPER], HOPPER_GOAL, lambda chosen: ("OK", 11.0, 33, 128)))
         names = [row.step for row in rows]
         self.assertIn("two consumers", names)
+        self.assertIn("weights added up", names)
         self.assertNotIn("three consumers", names)
         self.assertEqual({row.family for row in rows}, {HOPPER})
 
