@@ -34,7 +34,7 @@ constexpr Limit kTexts[] = {
     {"TuneRequest.request_id", 128},      {"Variant.text", 4096},
 };
 
-// The number of problems that a sweep's products come to has a limit of its own (sweep/sweep_plan.h).
+// The number of problems that a sweep's products come to has a limit of its own (proto/attune/expand_plan.h).
 constexpr Limit kLists[] = {
     {"GetBestRequest.acceptable", 16}, {"SweepPlan.shapes", 10'000},      {"SweepProduct.batch", 10'000},
     {"SweepProduct.head_dim", 10'000}, {"SweepProduct.heads_kv", 10'000}, {"SweepProduct.heads_q", 10'000},

@@ -1,25 +1,14 @@
-// The problems a sweep plan asks for.
+// What a sweep plan asks for, beside its problems (expand_plan.h).
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PLAN_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PLAN_H_
 
-#include <cstdint>
-#include <vector>
-
-#include "absl/status/statusor.h"
 #include "attune/v1/sweep.pb.h"
-#include "proto/attune/problem.h"
+#include "proto/attune/expand_plan.h"
 
 namespace attune::sweep {
 
-// Of one plan, doubles included.
-inline constexpr int64_t kMostProblems = 100'000;
-
-// In the plan's order, each once; products vary their last list fastest. InvalidArgument names the entry, its value and
-// what is allowed.
-absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan);
-
 // The share above which a slow-down counts; 0.02 where the plan does not say.
-double RegressionOf(const v1::SweepPlan& plan);
+inline double RegressionOf(const v1::SweepPlan& plan) { return plan.regression() > 0 ? plan.regression() : 0.02; }
 
 }  // namespace attune::sweep
 

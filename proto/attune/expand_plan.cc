@@ -1,4 +1,4 @@
-#include "server/sweep/sweep_plan.h"
+#include "proto/attune/expand_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/attune/quote.h"
 
-namespace attune::sweep {
+namespace attune {
 namespace {
 
 // Combinations of a product; an unset list that has a default counts as one value.
@@ -144,6 +144,4 @@ absl::StatusOr<std::vector<Problem>> ExpandPlan(const v1::SweepPlan& plan) {
   return problems;
 }
 
-double RegressionOf(const v1::SweepPlan& plan) { return plan.regression() > 0 ? plan.regression() : 0.02; }
-
-}  // namespace attune::sweep
+}  // namespace attune
