@@ -44,6 +44,7 @@
 #include "server/supervisor/probe.h"
 #include "server/supervisor/remembered_host.h"
 #include "server/supervisor/worker_options.h"
+#include "server/trials/code_on_demand.h"
 
 ABSL_FLAG(std::vector<std::string>, listen, {"localhost:7411"},
           "addresses to serve on, comma-separated: host:port or unix:/path");
@@ -77,6 +78,9 @@ ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that t
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
 ABSL_FLAG(absl::Duration, idle_release, absl::Seconds(60),
           "give the device's memory back after this long without work");
+ABSL_FLAG(std::string, on_miss, "compile",
+          "what a look-up of a shape that nobody tuned starts: compile has the code of its answer compiled, so that "
+          "there is something to launch; off starts nothing");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
@@ -130,6 +134,7 @@ Settings SettingsOfFlags() {
   settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
   settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
   settings.idle_release = absl::GetFlag(FLAGS_idle_release);
+  settings.on_miss = absl::GetFlag(FLAGS_on_miss);
   settings.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   settings.emulate = absl::GetFlag(FLAGS_emulate);
   settings.devices = absl::GetFlag(FLAGS_devices);
@@ -209,13 +214,21 @@ struct QueryFrontend {
   supervisor::HostDescription described;
   catalog::Host host;  // as described
   std::unique_ptr<supervisor::CompilePool> compiler;
+  std::unique_ptr<trials::CodeOnDemand> supply;  // null with --on_miss=off
   std::unique_ptr<catalog::Results> results;
   jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
   std::unique_ptr<service::Server> server;
+
+  // Calls in flight have `grace` to end; those that wait for code end at once.
+  void Close(absl::Duration grace) {
+    if (supply != nullptr) supply->Shutdown();
+    server->Shutdown(grace);
+  }
 };
 
-absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const std::vector<std::string>& addresses,
+absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
+                                                     const std::vector<std::string>& addresses,
                                                      supervisor::HostDescription host,
                                                      const supervisor::WorkerOptions& options,
                                                      const std::vector<std::shared_ptr<const space::Family>>& families,
@@ -224,11 +237,15 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const std::vector<std::stri
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
   front->compiler = supervisor::MakeCompilePool(options, front->described);
-  auto results = catalog::Results::Load(*store, front->host);
+  if (settings.on_miss == "compile") {
+    front->supply = std::make_unique<trials::CodeOnDemand>(*store, *front->compiler, front->host);
+  }
+  auto results = catalog::Results::Load(*store, front->host, front->supply.get());
   if (!results.ok()) return results.status();
   front->results = *std::move(results);
   front->service = std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
                                                                                         .results = front->results.get(),
+                                                                                        .supply = front->supply.get(),
                                                                                         .store = store,
                                                                                         .backups = backups,
                                                                                         .host = &front->host,
@@ -274,8 +291,8 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
-  auto front = Serve(settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options, families,
-                     store, backups);
+  auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
+                     families, store, backups);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -316,10 +333,10 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
       LogWarning("the host has changed since the last start; its answers are made anew",
                  {{"before", DevicesOf((*front)->described)}, {"now", DevicesOf(host)}});
       addresses = (*front)->server->addresses();
-      (*front)->server->Shutdown(absl::Seconds(1));
+      (*front)->Close(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(addresses, host, options, *families, store->get(), &backups);
+    front = Serve(settings, addresses, host, options, *families, store->get(), &backups);
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {
@@ -361,7 +378,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
   (*front)->compiler->Shutdown();
-  (*front)->server->Shutdown(kClosing / 2);
+  (*front)->Close(kClosing / 2);
   return absl::OkStatus();
 }
 

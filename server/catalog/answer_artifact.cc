@@ -5,26 +5,28 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "server/catalog/answer_code.h"
 
 namespace attune::catalog {
 namespace {
 
 bool Lost(const absl::Status& status) { return absl::IsNotFound(status) || absl::IsDataLoss(status); }
 
-// The hash of what the answer's sources were compiled to last; empty when they have not been, or are others by now.
-absl::StatusOr<std::string> CompiledNow(const Answer& answer, store::Store& store) {
+// The hash of what the answer's sources were compiled to last; empty when they have not been, or are others by now, or
+// nothing is launched of it.
+absl::StatusOr<std::string> CompiledNow(const Answer& answer, store::Store& store, const Host& host) {
   if (answer.compile_key.empty() || answer.toolchain.empty()) return "";
   const absl::StatusOr<store::CompiledArtifact> found = store.FindArtifact(answer.compile_key, answer.toolchain);
   if (absl::IsNotFound(found.status())) return "";
   if (!found.ok()) return found.status();
-  return found->sha256;
+  return WhyUseless(*found, answer, host).empty() ? found->sha256 : "";
 }
 
 }  // namespace
 
-absl::Status AddArtifact(const Answer& answer, store::Store& store, v1::GetBestResponse& response) {
+absl::Status AddArtifact(const Answer& answer, store::Store& store, const Host& host, v1::GetBestResponse& response) {
   if (response.artifact_sha256().empty()) {
-    absl::StatusOr<std::string> compiled = CompiledNow(answer, store);
+    absl::StatusOr<std::string> compiled = CompiledNow(answer, store, host);
     if (!compiled.ok()) return compiled.status();
     response.set_artifact_sha256(*std::move(compiled));
   }
@@ -32,7 +34,7 @@ absl::Status AddArtifact(const Answer& answer, store::Store& store, v1::GetBestR
   absl::StatusOr<std::string> artifact = store.ReadArtifact(response.artifact_sha256());
   if (Lost(artifact.status())) {
     // Compiled again since: the bytes of another compile may differ, the code is the same.
-    const absl::StatusOr<std::string> again = CompiledNow(answer, store);
+    const absl::StatusOr<std::string> again = CompiledNow(answer, store, host);
     if (!again.ok()) return again.status();
     if (!again->empty() && *again != response.artifact_sha256()) {
       response.set_artifact_sha256(*again);
@@ -45,6 +47,7 @@ absl::Status AddArtifact(const Answer& answer, store::Store& store, v1::GetBestR
   }
   if (!artifact.ok()) return artifact.status();
   response.set_artifact(*std::move(artifact));
+  response.set_artifact_state(v1::ARTIFACT_STATE_READY);
   return absl::OkStatus();
 }
 

@@ -5,12 +5,14 @@
 #include "absl/status/status.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/answer.h"
+#include "server/catalog/host.h"
 #include "server/store/store.h"
 
 namespace attune::catalog {
 
-// Adds hash and bytes; neither where the answer was never compiled. DataLoss when the bytes are lost.
-absl::Status AddArtifact(const Answer& answer, store::Store& store, v1::GetBestResponse& response);
+// Adds hash and bytes, and that the artifact is READY; neither where the answer was never compiled, or what its compile
+// gave is useless. DataLoss when the bytes are lost.
+absl::Status AddArtifact(const Answer& answer, store::Store& store, const Host& host, v1::GetBestResponse& response);
 
 }  // namespace attune::catalog
 

@@ -54,7 +54,7 @@ AnswerPtr DeriveFrom(const Answer& source, const Problem& problem, const v1::Dev
 }  // namespace
 
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
-                      const Host& host) {
+                      const Host& host, const CodeSupply* supply) {
   std::vector<std::pair<double, AnswerPtr>> near;
   for (AnswerPtr& answer : known) {
     if (!answer->variant.has_value() || answer->problem == problem) continue;
@@ -68,13 +68,23 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
   });
   for (const auto& [distance, source] : near) {
     if (!space::Feasible(*source->variant, problem, device).ok()) continue;
-    if (AnswerPtr answer = DeriveFrom(*source, problem, device, policy, host); answer != nullptr) return answer;
+    AnswerPtr answer = DeriveFrom(*source, problem, device, policy, host);
+    if (answer != nullptr && (supply == nullptr || !supply->IsUseless(answer->compile_key))) return answer;
   }
   return nullptr;
 }
 
-AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host) {
-  const absl::StatusOr<space::Variant> variant = HeuristicVariant(host.families, problem, device);
+AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,
+                        const CodeSupply* supply) {
+  absl::StatusOr<space::Variant> variant = absl::NotFoundError("");
+  // Keys are hashes of all sources: nobody needs them while all codes are good.
+  if (supply != nullptr && supply->useless() > 0) {
+    variant = HeuristicVariant(host.families, problem, device, [&](const space::Variant& one) {
+      const absl::StatusOr<space::CompileSpec> spec = space::SpecFor(one, problem, device);
+      return spec.ok() && !supply->IsUseless(spec->key);
+    });
+  }
+  if (!variant.ok()) variant = HeuristicVariant(host.families, problem, device);
   if (!variant.ok()) return nullptr;
   const std::shared_ptr<Answer> answer = Derive(*variant, problem, device, policy, host);
   if (answer == nullptr) return nullptr;

@@ -7,17 +7,20 @@
 #include "attune/v1/device.pb.h"
 #include "proto/attune/problem.h"
 #include "server/catalog/answer.h"
+#include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
 
 namespace attune::catalog {
 
 // The variant of the nearest of `known`, the answers for the device's class and the policy, that is feasible for the
-// problem; null when none is.
+// problem and whose code `supply` (null: nobody) does not know to be useless; null when none is.
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
-                      const Host& host);
+                      const Host& host, const CodeSupply* supply);
 
-// A variant never timed; null when no family has a feasible one.
-AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host);
+// A variant never timed; null when no family has a feasible one. One whose code is known to be useless only where there
+// is no other.
+AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,
+                        const CodeSupply* supply);
 
 }  // namespace attune::catalog
 

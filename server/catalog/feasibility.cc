@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "proto/attune/quote.h"
 
 namespace attune::catalog {
 
@@ -53,6 +57,17 @@ std::string InfeasibleReason(const store::CompiledArtifact& report, const v1::Re
                         " bytes of shared memory a block exceed one SM of ", device.id());
   }
   return "";
+}
+
+std::string GistOf(absl::string_view log) {
+  constexpr size_t kMost = 500;
+  absl::string_view first;
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (absl::StrContains(line, "error")) return ErrorLine(line, kMost);
+    if (first.empty()) first = line;
+  }
+  return ErrorLine(first, kMost);
 }
 
 }  // namespace attune::catalog

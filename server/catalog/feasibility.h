@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "attune/v1/device.pb.h"
 #include "attune/v1/launch.pb.h"
 #include "attune/v1/trial.pb.h"
@@ -19,6 +20,9 @@ v1::Resources ResourcesOf(const store::CompiledArtifact& report, const v1::Launc
 // resident. Empty: nothing does.
 std::string InfeasibleReason(const store::CompiledArtifact& report, const v1::Resources& resources,
                              const v1::Geometry& geometry, const v1::LaunchRecipe& recipe, const v1::Device& device);
+
+// A compiler's log in a line: its first that tells of an error, or else its first.
+std::string GistOf(absl::string_view log);
 
 }  // namespace attune::catalog
 

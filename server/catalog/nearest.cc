@@ -22,14 +22,15 @@ std::optional<double> Distance(const Problem& a, const Problem& b) {
 }
 
 absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                const Problem& problem, const v1::Device& device) {
+                                                const Problem& problem, const v1::Device& device,
+                                                const space::Accepted& accepted) {
   auto some = FamiliesFor(families, device.backend(), family::v1::ROLE_SEARCH);
   std::stable_sort(some.begin(), some.end(), [](const auto& a, const auto& b) {
     return a->manifest.guess_precedence() > b->manifest.guess_precedence();
   });
   for (const std::shared_ptr<const space::Family>& family : some) {
     if (!space::Applies(*family, problem, device).ok()) continue;
-    absl::StatusOr<space::Variant> guess = space::Guess(family, problem, device);
+    absl::StatusOr<space::Variant> guess = space::Guess(family, problem, device, accepted);
     if (guess.ok()) return guess;
   }
   return absl::NotFoundError(absl::StrCat("no kernel family has a variant for ", ToText(problem), " on ", device.id()));

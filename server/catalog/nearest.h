@@ -17,9 +17,11 @@ namespace attune::catalog {
 // varlen and page_size must be the same, and whether there is a softcap.
 std::optional<double> Distance(const Problem& a, const Problem& b);
 
-// A variant never timed, from the family with the highest guess_precedence. NotFound when no family has a feasible one.
+// A variant never timed, from the family with the highest guess_precedence; one that is `accepted` (null: any is).
+// NotFound when no family has a feasible one.
 absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                const Problem& problem, const v1::Device& device);
+                                                const Problem& problem, const v1::Device& device,
+                                                const space::Accepted& accepted = nullptr);
 
 }  // namespace attune::catalog
 

@@ -33,7 +33,8 @@ bool Acceptable(const v1::GetBestRequest& request, v1::Provenance provenance) {
 
 class StoredResults : public Results {
  public:
-  StoredResults(store::Store& store, const Host& host) : store_(store), host_(host) {}
+  StoredResults(store::Store& store, const Host& host, CodeSupply* supply)
+      : store_(store), host_(host), supply_(supply) {}
 
   absl::Status Load() {
     std::string token;
@@ -54,7 +55,8 @@ class StoredResults : public Results {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
+  using Results::GetBest;
+  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request, std::string* awaited) override {
     const absl::StatusOr<Problem> problem = FromProto(request.problem());
     if (!problem.ok()) return problem.status();
     const std::vector<const v1::Device*> cards = DevicesNamed(host_, request.device_id());
@@ -72,12 +74,12 @@ class StoredResults : public Results {
       const std::string& detail = response.provenance_detail();
       response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", doubt));
     }
-    if (!request.include_artifact()) return response;
-    if (absl::Status status = AddArtifact(*answer, store_, response); !status.ok()) return status;
+    if (absl::Status status = AddCode(answer, request.include_artifact(), response); !status.ok()) return status;
+    if (response.artifact_state() == v1::ARTIFACT_STATE_COMPILING) *awaited = answer->compile_key;
     return response;
   }
 
-  uint64_t version() const override { return answers_.version(); }
+  uint64_t version() const override { return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()); }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {
     absl::StatusOr<v1::Incumbent> incumbent = store_.GetIncumbent(key.problem_text, key.device_class, key.policy);
@@ -129,19 +131,49 @@ class StoredResults : public Results {
     }
     const v1::Device* const device = cards.front();
     if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
-      AnswerPtr answer = answers_.Derived(key, "nearest", [&] {
-        return MakeNearest(answers_.Of(key.device_class, key.policy), problem, *device, key.policy, host_);
+      AnswerPtr answer = answers_.Derived(key, NameOf("nearest"), [&] {
+        return MakeNearest(answers_.Of(key.device_class, key.policy), problem, *device, key.policy, host_, supply_);
       });
       if (answer != nullptr) return answer;
       tried.push_back("no variant tuned for a near problem is feasible");
     }
     if (Acceptable(request, v1::PROVENANCE_HEURISTIC)) {
-      AnswerPtr answer =
-          answers_.Derived(key, "heuristic", [&] { return MakeHeuristic(problem, *device, key.policy, host_); });
+      AnswerPtr answer = answers_.Derived(key, NameOf("heuristic"),
+                                          [&] { return MakeHeuristic(problem, *device, key.policy, host_, supply_); });
       if (answer != nullptr) return answer;
       tried.push_back("no kernel family has a variant for it");
     }
     return nullptr;
+  }
+
+  // What is derived depends on which codes are useless.
+  std::string NameOf(absl::string_view derived) const {
+    return supply_ == nullptr ? std::string(derived) : absl::StrCat(derived, " ", supply_->useless());
+  }
+
+  // Whether there is code to launch the answer with, and, when asked for, its bytes.
+  absl::Status AddCode(const AnswerPtr& answer, bool with_bytes, v1::GetBestResponse& response) {
+    const v1::Provenance provenance = response.provenance();
+    const bool untuned = provenance == v1::PROVENANCE_NEAREST || provenance == v1::PROVENANCE_HEURISTIC;
+    if (untuned && supply_ != nullptr) SetCode(supply_->Ask(answer), response);
+    if (!with_bytes || response.artifact_state() == v1::ARTIFACT_STATE_NONE) return absl::OkStatus();
+    // What is COMPILING may be there already, and nobody has looked yet.
+    const absl::Status added = AddArtifact(*answer, store_, host_, response);
+    if (!untuned || !(added.ok() || absl::IsDataLoss(added))) return added;
+    if (added.ok() && !response.artifact().empty()) return absl::OkStatus();
+    response.clear_artifact_sha256();
+    if (supply_ == nullptr) {
+      SetCode({v1::ARTIFACT_STATE_NONE, "", "nobody has compiled it, and this daemon does so only to tune"}, response);
+    } else if (response.artifact_state() == v1::ARTIFACT_STATE_READY) {
+      SetCode(supply_->AskForLost(answer), response);
+    }
+    return absl::OkStatus();
+  }
+
+  static void SetCode(const CodeState& code, v1::GetBestResponse& response) {
+    response.set_artifact_state(code.state);
+    response.set_artifact_reason(code.why);
+    if (!code.sha256.empty()) response.set_artifact_sha256(code.sha256);
   }
 
   // Passes on what the store has answered to a write.
@@ -227,6 +259,7 @@ class StoredResults : public Results {
 
   store::Store& store_;
   const Host& host_;
+  CodeSupply* const supply_;  // may be null
   Answers answers_;
   std::mutex changing_;
   std::map<std::string, std::string> outdated_;  // text of the key to why; guarded by changing_
@@ -235,8 +268,8 @@ class StoredResults : public Results {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host) {
-  auto results = std::make_unique<StoredResults>(store, host);
+absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host, CodeSupply* supply) {
+  auto results = std::make_unique<StoredResults>(store, host, supply);
   if (absl::Status status = results->Load(); !status.ok()) return status;
   return results;
 }

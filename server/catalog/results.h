@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
+#include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
 #include "server/store/store.h"
@@ -23,13 +25,20 @@ namespace attune::catalog {
 // Thread-safe. Look-ups touch no disk unless the artifact is asked for.
 class Results {
  public:
-  // Reads every incumbent. Store and host outlive it.
-  static absl::StatusOr<std::unique_ptr<Results>> Load(store::Store& store, const Host& host);
+  // Reads every incumbent. Store, host and supply outlive it. Without a supply, answers that nobody tuned have what
+  // code there happens to be.
+  static absl::StatusOr<std::unique_ptr<Results>> Load(store::Store& store, const Host& host,
+                                                       CodeSupply* supply = nullptr);
   virtual ~Results() = default;
 
   // EXACT or TIE; STALE; NEAREST; HEURISTIC, whichever comes first and is acceptable. NotFound when none is, with what
-  // was tried. The request is valid and normalised (the service has seen to it).
-  virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) = 0;
+  // was tried. The request is valid and normalised (the service has seen to it). Of an answer whose code is COMPILING,
+  // `awaited` becomes the compile key, for CodeSupply::Await; otherwise it is left alone.
+  virtual absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request, std::string* awaited) = 0;
+  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) {
+    std::string nobody_waits;
+    return GetBest(request, &nobody_waits);
+  }
   // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
   virtual uint64_t version() const = 0;
 

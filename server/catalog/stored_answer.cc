@@ -121,6 +121,7 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_geometry() = trial.geometry();
   *response.mutable_accuracy() = trial.accuracy();
   response.set_artifact_sha256(trial.artifact_sha256());
+  if (!trial.artifact_sha256().empty()) response.set_artifact_state(v1::ARTIFACT_STATE_READY);
   response.set_trial(trial.name());
   *response.mutable_promote_time() = incumbent.promote_time();
 }

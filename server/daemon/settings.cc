@@ -88,6 +88,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     mistakes.Duration(flag, age, absl::Hours(1), absl::InfiniteDuration());
   }
   if (!settings.emulate.empty()) mistakes.Choice("emulate", settings.emulate, DeviceProfileNames());
+  mistakes.Choice("on_miss", settings.on_miss, std::vector<std::string>{"off", "compile"});
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();

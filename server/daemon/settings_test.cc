@@ -58,6 +58,14 @@ TEST(Settings, RefuseABackupDirectoryThatCannotBeMade) {
       ElementsAre(::testing::StartsWith("--backup_dir: cannot make directory '/proc/y': nothing can be made in")));
 }
 
+TEST(Settings, KnowWhatAMissMayStart) {
+  Settings settings = Good();
+  settings.on_miss = "off";
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
+  settings.on_miss = "tune";
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--on_miss is 'tune'; allowed: off, compile"));
+}
+
 TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {
   Settings settings = Good();
   for (const char* same : {"data", "./data/", "data/../data/."}) {

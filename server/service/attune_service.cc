@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "proto/attune/problem.h"
+#include "server/base/clock.h"
 #include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
 #include "server/catalog/result_key.h"
@@ -119,7 +121,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* 
 }
 
 absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::string_view bytes,
-                                       grpc::ByteBuffer* response) {
+                                       grpc::ByteBuffer* response, std::string* awaited) {
   if (absl::Status status = CheckLimits(request); !status.ok()) return status;
   v1::GetBestRequest valid = request;
   // What has fields that this server does not know, or an odd encoding, can be written in any number of ways.
@@ -127,12 +129,41 @@ absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::s
   const bool plain = valid.ByteSizeLong() == bytes.size();
   if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
   const uint64_t version = options_.results->version();
-  const absl::StatusOr<v1::GetBestResponse> answer = options_.results->GetBest(valid);
+  const absl::StatusOr<v1::GetBestResponse> answer = options_.results->GetBest(valid, awaited);
   if (!answer.ok()) return answer.status();
   const grpc::Slice slice(answer->SerializeAsString());
   *response = grpc::ByteBuffer(&slice, 1);
-  if (plain) answers_.Put(bytes, version, *response);
+  // Who waits for code is not answered at once from what was known when somebody else had waited long enough.
+  const bool final = awaited->empty() || !valid.has_wait();
+  if (plain && final) answers_.Put(bytes, version, *response);
   return absl::OkStatus();
+}
+
+struct AttuneServiceImpl::Question {
+  v1::GetBestRequest request;
+  std::string bytes;     // as it came; empty: the answer is not to be kept
+  absl::Duration until;  // it waits, of SteadyNow
+  std::string awaited;   // the compile key that it has waited for
+  grpc::CallbackServerContext* context;
+  grpc::ServerUnaryReactor* reactor;
+  grpc::ByteBuffer* response;
+};
+
+void AttuneServiceImpl::Give(std::shared_ptr<Question> question) {
+  std::string awaited;
+  const absl::Status status = Work(question->context, question->request, [&] {
+    return Answer(question->request, question->bytes, question->response, &awaited);
+  });
+  const absl::Duration patience = question->until - SteadyNow();
+  // One key is awaited once: if it is still COMPILING, there was no room to wait or no time left.
+  if (!status.ok() || awaited.empty() || awaited == question->awaited || options_.supply == nullptr ||
+      patience <= absl::ZeroDuration()) {
+    return question->reactor->Finish(ToGrpc(status, "GetBest"));
+  }
+  question->awaited = awaited;
+  options_.supply->Await(awaited, patience, [this, question = std::move(question)]() mutable {
+    executor_.Run([this, question = std::move(question)] { Give(question); });
+  });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
@@ -148,11 +179,20 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
   if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Now(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
   }
-  if (parsed.include_artifact()) {
-    const auto kept = std::make_shared<const v1::GetBestRequest>(std::move(parsed));
-    return Later(context, "GetBest", *kept, [this, kept, response] { return Answer(*kept, {}, response); });
+  if (parsed.include_artifact() || parsed.has_wait()) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    auto question = std::make_shared<Question>();
+    if (!parsed.include_artifact()) question->bytes = std::string(bytes);
+    question->until = SteadyNow() + absl::Seconds(parsed.wait().seconds()) + absl::Nanoseconds(parsed.wait().nanos());
+    question->request = std::move(parsed);
+    question->context = context;
+    question->reactor = reactor;
+    question->response = response;
+    executor_.Run([this, question = std::move(question)] { Give(question); });
+    return reactor;
   }
-  return Now(context, "GetBest", Answer(parsed, bytes, response));
+  std::string nobody_waits;
+  return Now(context, "GetBest", Answer(parsed, bytes, response, &nobody_waits));
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,
@@ -296,7 +336,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerCon
       [this, request, response]() -> absl::Status {
         v1::RetryTrialsRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-        return Fill(trials::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
+        const absl::Status status =
+            Fill(trials::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
+        if (status.ok() && options_.supply != nullptr) options_.supply->ForgetUseless();
+        return status;
       },
       &heavy_);
 }

@@ -3,12 +3,14 @@
 #define ATTUNE_SERVER_SERVICE_ATTUNE_SERVICE_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
+#include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/results.h"
 #include "server/jobs/tuner.h"
@@ -24,6 +26,7 @@ struct ServiceOptions {
   // All live longer than the service.
   jobs::Tuner* tuner = nullptr;
   catalog::Results* results = nullptr;
+  catalog::CodeSupply* supply = nullptr;  // that of `results`; null: none
   store::Store* store = nullptr;
   store::Backups* backups = nullptr;
   const catalog::Host* host = nullptr;
@@ -86,8 +89,15 @@ class AttuneServiceImpl final
                                   const google::protobuf::Message& request, std::function<absl::Status()> work,
                                   Executor* executor = nullptr);
 
+  // A look-up that may wait for code; its call ends when it is answered.
+  struct Question;
+  // Answers it, or has it answered again when what it waits for is there.
+  void Give(std::shared_ptr<Question> question);
+
   // The answer to one request, which came as `bytes`; answers to plain ones are kept. No bytes: not to be kept.
-  absl::Status Answer(const v1::GetBestRequest& request, std::string_view bytes, grpc::ByteBuffer* response);
+  // `awaited`: as Results::GetBest has it.
+  absl::Status Answer(const v1::GetBestRequest& request, std::string_view bytes, grpc::ByteBuffer* response,
+                      std::string* awaited);
 
   ServiceOptions options_;
   ResponseCache answers_;

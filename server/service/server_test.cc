@@ -65,7 +65,8 @@ class OneOperationTuner : public jobs::Tuner {
 // Answers every look-up with its own question.
 class EchoResults : public catalog::Results {
  public:
-  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request) override {
+  using catalog::Results::GetBest;
+  absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request, std::string* awaited) override {
     ++asked;
     v1::GetBestResponse response;
     *response.mutable_problem() = request.problem();

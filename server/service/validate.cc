@@ -11,6 +11,7 @@
 namespace attune::service {
 namespace {
 
+constexpr int64_t kLongestWait = 60;  // seconds
 constexpr double kMostMicros = 1e12;  // eleven days
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1000;
@@ -102,6 +103,10 @@ absl::Status ProblemAndPolicy(Request& request) {
 }  // namespace
 
 absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
+  if (request.wait().seconds() + (request.wait().nanos() > 0 ? 1 : 0) > kLongestWait) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("wait is ", request.wait().seconds(), " s; allowed: 0 to ", kLongestWait, " s"));
+  }
   DefaultDevice(request.mutable_device_id(), host);
   return ProblemAndPolicy(request);
 }

@@ -33,8 +33,13 @@ struct Rank {
 
 class Search {
  public:
-  Search(const Family& family, Evaluator& evaluator, const v1::Device& device)
-      : manifest_(family.manifest), evaluator_(evaluator), wanted_ctas_(kCtasPerSm * device.compute_units()) {
+  Search(const std::shared_ptr<const Family>& family, Evaluator& evaluator, const v1::Device& device,
+         const Accepted& accepted)
+      : family_(family),
+        manifest_(family->manifest),
+        evaluator_(evaluator),
+        accepted_(accepted),
+        wanted_ctas_(kCtasPerSm * device.compute_units()) {
     const auto& launches = manifest_.launches();
     main_ = &*std::find_if(launches.begin(), launches.end(), [](const auto& launch) { return launch.main(); });
     for (const family::v1::Parameter& parameter : manifest_.parameters()) orders_.push_back(NearestFirst(parameter));
@@ -85,6 +90,7 @@ class Search {
 
   void Consider(const Rank& rank) {
     if ((best_ && !(rank < rank_)) || !evaluator_.MayBeGuessed()) return;
+    if (accepted_ && !accepted_({family_, values_})) return;
     rank_ = rank;
     best_ = values_;
   }
@@ -98,8 +104,10 @@ class Search {
     return ctas >= 1 ? wanted_ctas_ - static_cast<int64_t>(ctas) : wanted_ctas_;
   }
 
+  const std::shared_ptr<const Family>& family_;
   const family::v1::KernelFamily& manifest_;
   Evaluator& evaluator_;
+  const Accepted& accepted_;
   Steps steps_{kNeverStopped, kMostGuessSteps};
   int64_t wanted_ctas_;
   const family::v1::Launch* main_;
@@ -111,19 +119,20 @@ class Search {
 
 }  // namespace
 
-absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device) {
+absl::StatusOr<Variant> Guess(const std::shared_ptr<const Family>& family, const Problem& problem,
+                              const v1::Device& device, const Accepted& accepted) {
   if (absl::Status status = Applies(*family, problem, device); !status.ok()) {
     return absl::NotFoundError(absl::StrCat(family->name(), ": ", status.message()));
   }
   auto evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
   (*evaluator)->Bind(problem, device);
-  std::optional<std::vector<int64_t>> values = Search(*family, **evaluator, device).Run();
+  std::optional<std::vector<int64_t>> values = Search(family, **evaluator, device, accepted).Run();
   if (!values) {
     return absl::NotFoundError(
         absl::StrCat(family->name(), ": no variant is feasible for ", ToText(problem), " on ", device.id()));
   }
-  return Variant{std::move(family), *std::move(values)};
+  return Variant{family, *std::move(values)};
 }
 
 }  // namespace attune::space

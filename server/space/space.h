@@ -103,8 +103,10 @@ v1::Geometry GeometryOf(const v1::LaunchRecipe& recipe, const v1::Resources& res
 // The feasible variant whose compile-time parameters are the fewest steps from their manifest's guesses. Among equals,
 // parallelism first: one with >= 4 CTAs an SM, or the most there are; then the fewest steps from the launch-time
 // guesses. In a large space it is the best of those nearest to the guesses. NotFound when nothing is feasible, or
-// nothing was found near enough.
-absl::StatusOr<Variant> Guess(std::shared_ptr<const Family> family, const Problem& problem, const v1::Device& device);
+// nothing was found near enough. With `accepted`, those alone that it is true of.
+using Accepted = std::function<bool(const Variant&)>;
+absl::StatusOr<Variant> Guess(const std::shared_ptr<const Family>& family, const Problem& problem,
+                              const v1::Device& device, const Accepted& accepted = nullptr);
 
 }  // namespace attune::space
 

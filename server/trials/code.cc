@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "proto/attune/problem.h"
-#include "proto/attune/quote.h"
 #include "server/base/sha256.h"
+#include "server/catalog/feasibility.h"
 #include "server/trials/store_wait.h"
 
 namespace attune::trials {
@@ -47,8 +44,10 @@ absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_
   return code;
 }
 
-absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
-                                 worker::v1::CompileResponse response, const Job& job) {
+namespace {
+
+std::shared_ptr<Code> MakeCode(absl::string_view compile_key, absl::string_view toolchain,
+                               worker::v1::CompileResponse response) {
   auto code = std::make_shared<Code>();
   code->report.compile_key = std::string(compile_key);
   code->report.toolchain = std::string(toolchain);
@@ -60,6 +59,21 @@ absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_
     code->artifact = std::move(*response.mutable_artifact());
     code->report.sha256 = Sha256(code->artifact);
   }
+  return code;
+}
+
+}  // namespace
+
+absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
+                                 worker::v1::CompileResponse response) {
+  const std::shared_ptr<Code> code = MakeCode(compile_key, toolchain, std::move(response));
+  if (absl::Status stored = store.PutArtifact(code->report, code->artifact); !stored.ok()) return stored;
+  return code;
+}
+
+absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
+                                 worker::v1::CompileResponse response, const Job& job) {
+  const std::shared_ptr<Code> code = MakeCode(compile_key, toolchain, std::move(response));
   absl::Status stored =
       WaitForStore(job.name, job.stop, job.progress, [&] { return store.PutArtifact(code->report, code->artifact); });
   if (!stored.ok()) return stored;
@@ -74,18 +88,6 @@ struct Waiting {
   std::condition_variable_any changed;
   std::optional<absl::StatusOr<worker::v1::CompileResponse>> response;
 };
-
-// A compiler's log in a line: its first that tells of an error, or else its first.
-std::string GistOf(absl::string_view log) {
-  constexpr size_t kMost = 500;
-  absl::string_view first;
-  for (absl::string_view line : absl::StrSplit(log, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    if (absl::StrContains(line, "error")) return ErrorLine(line, kMost);
-    if (first.empty()) first = line;
-  }
-  return ErrorLine(first, kMost);
-}
 
 }  // namespace
 
@@ -113,7 +115,7 @@ absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     return absl::FailedPreconditionError(absl::StrCat("kernel family ", family.name(), " does not compile for ",
                                                       subject.device.id(), ": ", Word((*code)->report.verdict), ": ",
-                                                      GistOf((*code)->report.log)));
+                                                      catalog::GistOf((*code)->report.log)));
   }
   return code;
 }

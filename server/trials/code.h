@@ -31,7 +31,9 @@ worker::v1::CompileRequest MakeCompileRequest(const space::Family& family, const
 // or damaged.
 absl::StatusOr<CodePtr> FindCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain);
 
-// Stores what a compile gave, good or bad. Waits while the store is unavailable, until the job is stopped.
+// Stores what a compile gave, good or bad. For a job: waits while the store is unavailable, until the job is stopped.
+absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
+                                 worker::v1::CompileResponse response);
 absl::StatusOr<CodePtr> KeepCode(store::Store& store, absl::string_view compile_key, absl::string_view toolchain,
                                  worker::v1::CompileResponse response, const Job& job);
 

@@ -1,0 +1,28 @@
+#include "server/catalog/answer_code.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/attune/problem.h"
+#include "server/catalog/feasibility.h"
+#include "server/space/space.h"
+
+namespace attune::catalog {
+
+const v1::Device* DeviceOf(const Answer& answer, const Host& host) {
+  for (const v1::Device& device : host.devices) {
+    if (device.fingerprint() == answer.device_class) return &device;
+  }
+  return nullptr;
+}
+
+std::string WhyUseless(const store::CompiledArtifact& report, const Answer& answer, const Host& host) {
+  if (report.verdict != v1::VERDICT_OK) {
+    return absl::StrCat("compiling it ended with ", Word(report.verdict), ": ", GistOf(report.log));
+  }
+  const v1::Device* const device = DeviceOf(answer, host);
+  if (device == nullptr) return "";
+  const v1::LaunchRecipe& recipe = answer.response.recipe();
+  const v1::Resources resources = ResourcesOf(report, recipe);
+  return InfeasibleReason(report, resources, space::GeometryOf(recipe, resources, *device), recipe, *device);
+}
+
+}  // namespace attune::catalog

@@ -1,0 +1,23 @@
+// What the compiler's report says of the code of an answer that nobody tuned.
+#ifndef ATTUNE_SERVER_CATALOG_ANSWER_CODE_H_
+#define ATTUNE_SERVER_CATALOG_ANSWER_CODE_H_
+
+#include <string>
+
+#include "attune/v1/device.pb.h"
+#include "server/catalog/answer.h"
+#include "server/catalog/host.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// A device of the class that the answer is for; null when none is here.
+const v1::Device* DeviceOf(const Answer& answer, const Host& host);
+
+// Why nothing is launched of what an answer's compile key gave: it does not compile, or the report stands against it
+// (InfeasibleReason). Empty: it may be launched.
+std::string WhyUseless(const store::CompiledArtifact& report, const Answer& answer, const Host& host);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_ANSWER_CODE_H_
