@@ -106,6 +106,10 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
   for (const v1::Variant& tie : answer.ties()) fields.Row({"tied with", VariantText(tie)});
   if (!answer.trial().empty()) fields.Row({"trial", answer.trial()});
   if (answer.has_promote_time()) fields.Row({"since", LocalTime(answer.promote_time())});
+  if (answer.artifact_state() != v1::ARTIFACT_STATE_UNSPECIFIED) {
+    const bool ready = answer.artifact_state() == v1::ARTIFACT_STATE_READY;
+    fields.Row({"code", {CodeText(answer), ready ? Color::kGreen : Color::kYellow}});
+  }
   if (!answer.artifact_sha256().empty()) fields.Row({"artifact", absl::StrCat("SHA-256 ", answer.artifact_sha256())});
   session.Print(fields);
   if (answer.recipe().launches_size() > 0) PrintRecipe(session, answer.recipe());

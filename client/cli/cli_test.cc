@@ -1,6 +1,10 @@
 // Every command against a server with canned answers.
 #include "client/cli/cli.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -257,6 +261,53 @@ TEST_F(CliTest, ABackupIsNotAskedForTwice) {
   fake.FailNext(1, attune::testing::RichError(grpc::StatusCode::UNAVAILABLE, "starting", "UNAVAILABLE"));
   EXPECT_EQ(Run({"backup"}), 4);
   EXPECT_EQ(fake.calls("CreateBackup"), 1);
+}
+
+TEST_F(CliTest, BestWaitsForCode) {
+  fake.HasCode({v1::ARTIFACT_STATE_COMPILING});
+  EXPECT_EQ(Run({"best", problem, "--wait", "2500ms"}), 0);
+  EXPECT_EQ(fake.last_get_best().wait().seconds(), 2);
+  EXPECT_EQ(fake.last_get_best().wait().nanos(), 500'000'000);
+  EXPECT_THAT(out, HasSubstr("being compiled"));
+  EXPECT_EQ(Run({"best", problem}), 0);
+  EXPECT_FALSE(fake.last_get_best().has_wait());
+  EXPECT_EQ(Run({"best", problem, "--wait", "5"}), 2);
+}
+
+TEST_F(CliTest, WarmAsksUntilThereIsCode) {
+  fake.HasCode({v1::ARTIFACT_STATE_COMPILING, v1::ARTIFACT_STATE_COMPILING, v1::ARTIFACT_STATE_READY});
+  EXPECT_EQ(Run({"warm", problem}), 0);
+  EXPECT_EQ(fake.calls("GetBest"), 3);
+  EXPECT_TRUE(fake.last_get_best().has_wait());
+  EXPECT_THAT(out, HasSubstr("ready"));
+  EXPECT_THAT(err, HasSubstr("1 of 1 problem can be launched"));
+  EXPECT_EQ(Run({"warm", problem, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["artifact_state"], "READY");
+}
+
+TEST_F(CliTest, WarmSaysWhatHasNoCodeAndWhy) {
+  fake.HasCode({v1::ARTIFACT_STATE_NONE});
+  EXPECT_EQ(Run({"warm", problem}), 3);
+  EXPECT_THAT(out, HasSubstr("none: it does not compile"));
+  EXPECT_THAT(err, HasSubstr("0 of 1 problem can be launched"));
+  fake.HasCode({v1::ARTIFACT_STATE_COMPILING});
+  EXPECT_EQ(Run({"warm", problem, "--max-time", "1ms"}), 7);
+  EXPECT_THAT(out, HasSubstr("being compiled"));
+}
+
+TEST_F(CliTest, WarmTakesPlansAndGoesOnAfterAnError) {
+  const std::string plan = absl::StrCat(::testing::TempDir(), "/warm-", getpid(), ".textproto");
+  std::ofstream(plan) << "shapes { product { batch: [1, 2] heads_q: 8 seq_q: 512 head_dim: 64 } }\n"
+                      << "device_id: \"cuda:7\" policy: POLICY_COLD";
+  EXPECT_EQ(Run({"warm", plan}), 3) << "the server answers for one of the two";
+  EXPECT_THAT(out, HasSubstr(problem));
+  EXPECT_THAT(err, HasSubstr("b1.h8.q512.d64.f16: "));
+  EXPECT_THAT(err, HasSubstr("1 of 2 problems can be launched"));
+  EXPECT_EQ(fake.last_get_best().device_id(), "cuda:7");
+  EXPECT_EQ(fake.last_get_best().policy(), v1::POLICY_COLD);
+  EXPECT_EQ(Run({"warm", plan, "--device", "cuda:0"}), 3);
+  EXPECT_EQ(fake.last_get_best().device_id(), "cuda:0") << "the command line's goes before the plan's";
+  EXPECT_EQ(Run({"warm", "no-such-file.textproto"}), 2);
 }
 
 TEST_F(CliTest, HistorySaysWhichOneIsServed) {

@@ -19,10 +19,16 @@ struct BestArguments {
   bool offline = false;
   std::string snapshot;
   bool exact = false;
+  std::string wait;
 };
 
-BestQuery ToQuery(const Session& session, const BestArguments& arguments, const Problem& problem) {
+absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& arguments, const Problem& problem) {
   BestQuery query;
+  if (!arguments.wait.empty()) {
+    const auto wait = ParseDuration("--wait", arguments.wait);
+    if (!wait.ok()) return wait.status();
+    query.wait = *wait;
+  }
   query.problem = problem;
   query.device_id = session.options().device;
   query.policy = session.policy();
@@ -45,7 +51,10 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, const BestQuery&
                                           query.device_id, ", policy ", attune::Word(query.policy)));
 }
 
-absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, const BestQuery& query) {
+absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, const Problem& problem) {
+  const absl::StatusOr<BestQuery> valid = ToQuery(session, arguments, problem);
+  if (!valid.ok()) return valid.status();
+  const BestQuery& query = *valid;
   if (!arguments.snapshot.empty()) return FromSnapshot(arguments.snapshot, query);
   if (arguments.offline) return FromSnapshot(session.snapshot_path(), query);
   const auto client = session.client();
@@ -61,7 +70,7 @@ absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& argument
   }
   Table table({{"problem", kName}, {"provenance"}, {"time us", kNumber}, {"variant", kVariant}});
   const auto code = ForEachProblem(session, problems, [&](const Problem& problem) -> absl::StatusOr<ExitCode> {
-    const auto answer = Ask(session, arguments, ToQuery(session, arguments, problem));
+    const auto answer = Ask(session, arguments, problem);
     if (!answer.ok()) return answer.status();
     if (session.json()) {
       session.Emit(AnswerJson(**answer, session.policy()));
@@ -80,11 +89,12 @@ absl::StatusOr<ExitCode> RunBest(Session& session, const BestArguments& argument
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
   if (problems->size() > 1) return RunMany(session, arguments, *problems);
-  const auto answer = Ask(session, arguments, ToQuery(session, arguments, problems->front()));
+  const auto answer = Ask(session, arguments, problems->front());
   if (!answer.ok()) return answer.status();
   if (!arguments.artifact.empty()) {
     if ((*answer)->artifact().empty()) {
-      return absl::NotFoundError(absl::StrCat("there is no artifact of ", VariantText((*answer)->variant())));
+      return absl::NotFoundError(absl::StrCat("there is no artifact of ", VariantText((*answer)->variant()),
+                                              "; its code is ", CodeText(**answer)));
     }
     if (absl::Status status = ReplaceFile(arguments.artifact, (*answer)->artifact()); !status.ok()) return status;
   }
@@ -106,6 +116,8 @@ Action AddBest(CLI::App& app) {
   auto arguments = std::make_shared<BestArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   app.add_option("--artifact", arguments->artifact, "Write the compiled code (cubin, OpenCL binary) to this file");
+  app.add_option("--wait", arguments->wait,
+                 "Wait this long, at most 60s, for code that the server is compiling; default: not at all");
   app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
   app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");
   app.add_option("--snapshot", arguments->snapshot, "Answer from this snapshot file; ask no server");

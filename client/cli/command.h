@@ -34,6 +34,7 @@ Action AddFamilies(CLI::App& app);
 Action AddSpace(CLI::App& app);
 Action AddTune(CLI::App& app);
 Action AddBest(CLI::App& app);
+Action AddWarm(CLI::App& app);
 Action AddTrials(CLI::App& app);
 Action AddExplain(CLI::App& app);
 Action AddEvaluate(CLI::App& app);

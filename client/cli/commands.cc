@@ -23,9 +23,15 @@ const std::vector<Command>& Commands() {
       {"best", "Show the best known variant of a problem, and how to launch it",
        "attune best b2.h8.q512.d64.f16\n"
        "attune best b2.h8.q512.d64.f16.causal --artifact attention.cubin --format=json\n"
+       "attune best b2.h8.q512.d64.f16 --wait 5s\n"
        "attune best b2.h8.q512.d64.f16 --offline\n"
        "attune best - < shapes.txt",
        AddBest},
+      {"warm", "Have the server compile what answers many problems, tuned or not; needs no device",
+       "attune warm b2.h8.q512.d64.f16 b2.h8.q640.d64.f16\n"
+       "attune warm shapes.textproto\n"
+       "attune warm - < shapes.txt",
+       AddWarm},
       {"trials", "List trials, or show one",
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
        "attune trials trials/123",

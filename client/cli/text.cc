@@ -112,6 +112,20 @@ std::string Word(v1::ExplainResponse::Bound bound) {
 std::string Word(v1::EvaluateResult::Decision decision) {
   return WithoutPrefix(v1::EvaluateResult::Decision_Name(decision), "DECISION_");
 }
+std::string Word(v1::ArtifactState state) { return WithoutPrefix(v1::ArtifactState_Name(state), "ARTIFACT_STATE_"); }
+
+std::string CodeText(const v1::GetBestResponse& answer) {
+  switch (answer.artifact_state()) {
+    case v1::ARTIFACT_STATE_READY:
+      return "ready";
+    case v1::ARTIFACT_STATE_COMPILING:
+      return "being compiled";
+    case v1::ARTIFACT_STATE_NONE:
+      return absl::StrCat("none: ", answer.artifact_reason());
+    default:
+      return "unknown";
+  }
+}
 
 std::string VariantText(const v1::Variant& variant) {
   if (!variant.text().empty()) return variant.text();

@@ -38,6 +38,10 @@ std::string Word(v1::Backend backend);
 std::string Word(v1::SweepReport::Outcome outcome);
 std::string Word(v1::ExplainResponse::Bound bound);
 std::string Word(v1::EvaluateResult::Decision decision);
+std::string Word(v1::ArtifactState state);
+
+// Of an answer's code: "ready", "being compiled", "none: " and why; "unknown" when the server does not say.
+std::string CodeText(const v1::GetBestResponse& answer);
 
 // "attention_wmma:BLOCK_M=64,..."; made from the parameters when the server sent no text.
 std::string VariantText(const v1::Variant& variant);

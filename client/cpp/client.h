@@ -53,6 +53,8 @@ struct BestQuery {
   v1::Policy policy = v1::POLICY_HOT;
   std::vector<v1::Provenance> acceptable = {};  // empty: any
   bool include_artifact = false;
+  // How long to wait, at most, for code that the server is compiling (up to 60 s); the deadline begins after it.
+  absl::Duration wait = absl::ZeroDuration();
 };
 
 struct ExportSummary {
@@ -69,8 +71,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Cached answers cost under a microsecond. When the server cannot be reached, the answer is an expired one from the
-  // cache or one from the snapshot, and its provenance_detail says so; the server's error when there is none.
+  // Cached answers cost under a microsecond; one whose code is COMPILING is asked for again. When the server cannot be
+  // reached, the answer is an expired one from the cache or one from the snapshot, and its provenance_detail says so;
+  // the server's error when there is none.
   absl::StatusOr<AnswerPtr> GetBest(const BestQuery& query);
   void ClearCache();
 

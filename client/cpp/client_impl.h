@@ -21,8 +21,9 @@ struct Client::Impl {
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Connection::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                          Response*),
-                                const Request& request, Retry retry = Retry::kOnUnavailable) {
-    return connection.Call(method, request, options.deadline, retry);
+                                const Request& request, Retry retry = Retry::kOnUnavailable,
+                                absl::Duration wait = absl::ZeroDuration()) {
+    return connection.Call(method, request, options.deadline + wait, retry);
   }
 
   // The snapshot of options.snapshot_path, read at the first call; the same result ever after.

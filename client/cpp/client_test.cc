@@ -85,6 +85,19 @@ TEST_F(ClientTest, AsksAgainWhenTheAnswerIsTooOld) {
   EXPECT_EQ(fake_.calls("GetBest"), 2);
 }
 
+TEST_F(ClientTest, AnAnswerThatIsBeingCompiledIsAskedForAgain) {
+  fake_.HasCode({v1::ARTIFACT_STATE_COMPILING, v1::ARTIFACT_STATE_READY});
+  BestQuery query = tuned_;
+  query.wait = absl::Milliseconds(1500);
+  EXPECT_EQ((*client_->GetBest(query))->artifact_state(), v1::ARTIFACT_STATE_COMPILING);
+  EXPECT_EQ(fake_.last_get_best().wait().seconds(), 1);
+  EXPECT_EQ(fake_.last_get_best().wait().nanos(), 500'000'000);
+  EXPECT_EQ((*client_->GetBest(tuned_))->artifact_state(), v1::ARTIFACT_STATE_READY);
+  EXPECT_FALSE(fake_.last_get_best().has_wait());
+  ASSERT_TRUE(client_->GetBest(tuned_).ok());
+  EXPECT_EQ(fake_.calls("GetBest"), 2);
+}
+
 TEST_F(ClientTest, AnAnswerToANarrowQuestionIsNotGivenToEverybody) {
   BestQuery narrow = tuned_;
   narrow.acceptable = {v1::PROVENANCE_EXACT};

@@ -22,6 +22,11 @@ v1::GetBestRequest ToRequest(const BestQuery& query) {
   request.set_policy(query.policy);
   for (const v1::Provenance provenance : query.acceptable) request.add_acceptable(provenance);
   request.set_include_artifact(query.include_artifact);
+  if (query.wait > absl::ZeroDuration()) {
+    absl::Duration rest;
+    request.mutable_wait()->set_seconds(absl::IDivDuration(query.wait, absl::Seconds(1), &rest));
+    request.mutable_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  }
   return request;
 }
 
@@ -70,13 +75,17 @@ absl::StatusOr<AnswerPtr> Client::GetBest(const BestQuery& query) {
   }
   if (!held.ok()) return impl_->Fallback(query, held);
 
-  absl::StatusOr<v1::GetBestResponse> fetched = impl_->Call(&Connection::Stub::GetBest, ToRequest(query));
+  absl::StatusOr<v1::GetBestResponse> fetched =
+      impl_->Call(&Connection::Stub::GetBest, ToRequest(query), Retry::kOnUnavailable, query.wait);
   if (fetched.ok()) {
     auto answer = std::make_shared<const v1::GetBestResponse>(*std::move(fetched));
     // An answer to a narrower question is not the best one for everybody.
     if (query.acceptable.empty()) {
       const absl::Time arrived = impl_->options.clock->Now();
-      impl_->cache.Put(KeyOf(query), {answer, query.include_artifact, arrived, arrived + impl_->options.time_to_live});
+      // What is being compiled is asked for again; it is kept for when nobody answers.
+      const bool compiling = answer->artifact_state() == v1::ARTIFACT_STATE_COMPILING;
+      const absl::Time expires = compiling ? arrived : arrived + impl_->options.time_to_live;
+      impl_->cache.Put(KeyOf(query), {answer, query.include_artifact, arrived, expires});
     }
     return answer;
   }

@@ -158,6 +158,16 @@ grpc::Status FakeAttune::Start(const std::string& title, v1::Operation* operatio
   return grpc::Status::OK;
 }
 
+void FakeAttune::HasCode(std::vector<v1::ArtifactState> states) {
+  const std::lock_guard lock(mutex_);
+  code_ = {states.begin(), states.end()};
+}
+
+v1::GetBestRequest FakeAttune::last_get_best() const {
+  const std::lock_guard lock(mutex_);
+  return last_get_best_;
+}
+
 grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest* request,
                                  v1::GetBestResponse* response) {
   if (grpc::Status status = Enter("GetBest"); !status.ok()) return status;
@@ -172,6 +182,10 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
     response->set_provenance(provenance_);
     response->set_provenance_detail(provenance_detail_);
     response->set_pinned(pinned_);
+    last_get_best_ = *request;
+    response->set_artifact_state(code_.front());
+    if (code_.front() == v1::ARTIFACT_STATE_NONE) response->set_artifact_reason("it does not compile");
+    if (code_.size() > 1) code_.pop_front();
     if (median_us_ > 0) response->mutable_timing()->set_median_us(median_us_);
   }
   *response->mutable_geometry() = trial.geometry();

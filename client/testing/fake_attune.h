@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,6 +46,9 @@ class FakeAttune : public v1::AttuneService::Service {
   void CancelsLater();
   // Of GetBest from now on; `median_us` 0: the canned trial's.
   void Answers(v1::Provenance provenance, const std::string& detail, double median_us = 0);
+  // Of the code of the next answers of GetBest, in turn; the last one stays.
+  void HasCode(std::vector<v1::ArtifactState> states);
+  v1::GetBestRequest last_get_best() const;
   // Answers are of a pinned variant, until Unpin.
   void Pins();
   // The next watch streams break with UNAVAILABLE after their first message.
@@ -106,6 +110,8 @@ class FakeAttune : public v1::AttuneService::Service {
   std::string provenance_detail_;
   double median_us_ = 0;  // 0: the canned trial's
   bool pinned_ = false;
+  std::deque<v1::ArtifactState> code_ = {v1::ARTIFACT_STATE_READY};
+  v1::GetBestRequest last_get_best_;
   int broken_watches_ = 0;
   std::function<void()> on_watch_;
 };
