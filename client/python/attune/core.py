@@ -65,7 +65,7 @@ class Core:
     def attempts(self, call: Call) -> Attempts:
         """Of a call that starts now."""
         retry = self.retry if call.retries else dataclasses.replace(self.retry, attempts=1)
-        return Attempts(retry, self.clock, self.deadline)
+        return Attempts(retry, self.clock, self.deadline + call.wait)
 
     def clear_cache(self) -> None:
         """Forgets every cached answer."""

@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from google.protobuf.message import Message
 
@@ -15,7 +16,7 @@ from attune.clock import Clock, utc_text
 from attune.errors import AttuneError, NotFound, Unreachable
 from attune.plans.plan import Call, Plan
 from attune.problem import Problem
-from attune.values import Answer, Policy, Provenance
+from attune.values import Answer, ArtifactState, Policy, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,19 @@ class Query:
     key: AnswerKey
     acceptable: tuple[Provenance, ...]  # empty: any
     artifact: bool
+    wait: float = 0.0  # seconds, for code that is being compiled
 
     def to_message(self) -> Message:
         """As an attune.v1.GetBestRequest."""
+        wait = api.message("google.protobuf.Duration")()
+        wait.FromTimedelta(timedelta(seconds=self.wait))
         return api.message("GetBestRequest")(
             problem=self.key.problem.to_message(),
             device_id=self.key.device_id,
             policy=self.key.policy.value,
             acceptable=[provenance.value for provenance in self.acceptable],
             include_artifact=self.artifact,
+            wait=wait if self.wait else None,
         )
 
     def accepts(self, answer: Answer) -> bool:
@@ -47,16 +52,19 @@ def best(
     policy: Policy | str = Policy.HOT,
     acceptable: Iterable[Provenance | str] = (),
     artifact: bool = False,
+    wait: float = 0.0,
 ) -> Query:
     """The best known variant for a problem, never starting any work.
 
     `device`: empty is the server's first. `acceptable`: only these provenances; none means any. `artifact` asks
-    for the compiled code, too. A cached answer costs a look-up in a dict. When the server cannot be reached, the
-    answer is an expired one from the cache or one from the snapshot, and its provenance_detail says so.
+    for the compiled code, too. Where nobody has tuned the problem, the server compiles it in the background: the
+    answer's `artifact_state` says how far that is, and `wait` is how many seconds, at most 60, to wait for it. A
+    cached answer costs a look-up in a dict. When the server cannot be reached, the answer is an expired one from the
+    cache or one from the snapshot, and its provenance_detail says so.
     Raises NotFound when nothing fits, Unreachable when nobody answers and nothing is kept.
     """
     key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
-    return Query(key, tuple(map(Provenance.of, acceptable)), artifact)
+    return Query(key, tuple(map(Provenance.of, acceptable)), artifact, wait)
 
 
 class Lookup:
@@ -89,7 +97,7 @@ class Lookup:
     def fetch(self, query: Query) -> Plan[Answer]:
         """The server's answer, from then on in the cache; when nobody answers, what is kept."""
         try:
-            return self._arrived(query, (yield Call("GetBest", query.to_message())))
+            return self._arrived(query, (yield Call("GetBest", query.to_message(), wait=query.wait)))
         except Unreachable as error:
             answer = self._without_server(query, error)
             with self._lock:
@@ -101,7 +109,9 @@ class Lookup:
         answer = Answer.from_message(response)
         # An answer to a narrower question is not the best one for everybody.
         if not query.acceptable:
-            expires = self._clock.now() + self._time_to_live
+            # What is being compiled is asked for again; it is kept for when nobody answers.
+            ready = answer.artifact_state is not ArtifactState.COMPILING
+            expires = self._clock.now() + (self._time_to_live if ready else 0.0)
             self.cache.put(query.key, Entry(answer, query.artifact, self._clock.wall(), expires))
         return answer
 

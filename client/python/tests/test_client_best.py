@@ -9,6 +9,7 @@ import pytest
 from fake import PROBLEM, answer, message
 
 import attune
+from attune.plans.plan import Call
 
 OTHER = "b1.h1.q128.d64.f16"
 
@@ -43,6 +44,33 @@ def test_the_question_reaches_the_server_whole(connect, server):
         [attune.Provenance.EXACT.value, attune.Provenance.TIE.value],
         True,
     )
+
+
+def test_it_waits_for_code_that_is_being_compiled_beside_the_deadline(connect, server):
+    server.responses["GetBest"] = answer(artifact_state=2)
+    best = connect(server, deadline=5.0).best(PROBLEM, wait=2.5)
+    assert best.artifact_state is attune.values.ArtifactState.COMPILING
+    (request,) = server.asked("GetBest")
+    assert request.wait.ToTimedelta().total_seconds() == 2.5
+    assert connect(server, deadline=5.0).attempts(Call("GetBest", request, wait=2.5)).time_left() == 7.5
+
+
+def test_what_is_being_compiled_is_asked_for_until_it_is_there(connect, server):
+    server.responses["GetBest"] = answer(artifact_state=2)
+    client = connect(server)
+    client.best(PROBLEM)
+    server.responses["GetBest"] = answer(artifact_state=3, artifact_reason="it does not compile")
+    assert client.best(PROBLEM).artifact_reason == "it does not compile"
+    client.best(PROBLEM)
+    assert len(server.asked("GetBest")) == 2
+
+
+def test_what_is_being_compiled_is_better_than_no_answer(connect, server):
+    server.responses["GetBest"] = answer(artifact_state=2)
+    client = connect(server)
+    client.best(PROBLEM)
+    server.stop()
+    assert "the server's answer of" in client.best(PROBLEM).provenance_detail
 
 
 def test_a_second_question_is_answered_from_the_cache(connect, server):

@@ -26,6 +26,7 @@ class Call:
     request: Message
     retries: bool = True  # False: doing it twice is not doing it once
     outdates_answers: bool = False  # it changes what is served, so what is cached may no longer be the best
+    wait: float = 0.0  # seconds that the server was asked to wait for something; the deadline begins after them
 
 
 Plan = Generator[Call, Message, T]

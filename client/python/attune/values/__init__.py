@@ -14,6 +14,7 @@ from attune.values.device import (
     Preflight,
 )
 from attune.values.enums import (
+    ArtifactState,
     Backend,
     Bound,
     Decision,
@@ -52,6 +53,7 @@ from attune.values.trial import (
 __all__ = [
     "Accuracy",
     "Answer",
+    "ArtifactState",
     "Backend",
     "BackendStatus",
     "Baseline",

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from attune.problem import Problem
 from attune.values.convert import Value
-from attune.values.enums import Policy, Provenance
+from attune.values.enums import ArtifactState, Policy, Provenance
 from attune.values.recipe import LaunchRecipe
 from attune.values.trial import Accuracy, Geometry, Timing, Trial, Variant
 
@@ -47,6 +47,8 @@ class Answer(Value):
     promote_time: datetime | None
     measure_time: datetime | None  # of `timing`
     pinned: bool  # served because evaluate was asked to pin it
+    artifact_state: ArtifactState  # whether there is code to launch it with
+    artifact_reason: str  # why there is NONE
 
     def with_source(self, source: str) -> Answer:
         """The same answer, its provenance_detail saying also where this copy comes from."""

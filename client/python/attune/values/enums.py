@@ -42,6 +42,15 @@ class Provenance(ApiEnum):
     HEURISTIC = 5  # heuristic default, not benchmarked
 
 
+class ArtifactState(ApiEnum):
+    """Whether there is code to launch an answer with."""
+
+    UNSPECIFIED = 0  # nobody has looked
+    READY = 1
+    COMPILING = 2  # being looked for or compiled: ask again, or with `wait`
+    NONE = 3  # there is none; the answer's artifact_reason says why
+
+
 class Policy(ApiEnum):
     """How trials are timed."""
 
