@@ -128,7 +128,9 @@ absl::StatusOr<ExitCode> Report(Session& session, const std::vector<Wanted>& wan
     if (session.json()) {
       session.Emit(AnswerJson(answer, one.query.policy));
     } else {
-      table.Row({problem, Word(answer.provenance()), VariantText(answer.variant()),
+      table.Row({problem,
+                 Word(answer.provenance()),
+                 VariantText(answer.variant()),
                  {CodeText(answer), has_code ? Color::kGreen : Color::kYellow}});
     }
   }
