@@ -1,4 +1,5 @@
-// What a daemon under attack does to others: its memory, whether it lives, and how long a well-behaved caller waits.
+// What a daemon under attack does to others: its memory, whether it lives, and how long a well-behaved caller waits;
+// and how long the machine keeps that caller from a core, which is none of the daemon's doing.
 #ifndef ATTUNE_TESTS_LOAD_DAEMON_WATCH_H_
 #define ATTUNE_TESTS_LOAD_DAEMON_WATCH_H_
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attune/v1/service.grpc.pb.h"
@@ -30,6 +32,56 @@ inline double MemoryMib(pid_t pid, const std::string& what) {
   return 0;
 }
 
+// A thread that only sleeps and wakes, from construction to Stop: what it oversleeps, a thread of this process waited
+// for a core.
+class Sleeper {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Sleeper() : thread_([this] { Run(); }) {}
+  ~Sleeper() { Stop(); }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  void Stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // After Stop. What it overslept between two times, in milliseconds.
+  double OversleptMs(Clock::time_point begin, Clock::time_point end) const {
+    double sum = 0;
+    for (const auto& [due, woke] : overslept_) sum += std::max(0.0, Ms(std::min(woke, end) - std::max(due, begin)));
+    return sum;
+  }
+  void Print() const {
+    double most = 0;
+    for (const auto& [due, woke] : overslept_) most = std::max(most, Ms(woke - due));
+    std::printf("a thread that only sleeps: %lld wake-ups, %zu late by more than %.0f ms, at most %.1f ms\n", wake_ups_,
+                overslept_.size(), kNoticedMs, most);
+  }
+
+  static double Ms(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+ private:
+  static constexpr double kNoticedMs = 2;
+
+  void Run() {
+    while (!stop_) {
+      const Clock::time_point due = Clock::now() + std::chrono::milliseconds(1);
+      std::this_thread::sleep_until(due);
+      const Clock::time_point woke = Clock::now();
+      ++wake_ups_;
+      if (Ms(woke - due) > kNoticedMs) overslept_.emplace_back(due, woke);
+    }
+  }
+
+  std::atomic<bool> stop_ = false;
+  long long wake_ups_ = 0;
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> overslept_;  // when it was to wake, when it did
+  std::thread thread_;
+};
+
 // Another caller, on a connection and a thread of its own: one call of each kind after the other, a few milliseconds
 // between them, from construction to Stop.
 class Bystander {
@@ -42,6 +94,7 @@ class Bystander {
   void Stop() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
+    sleeper_.Stop();
   }
 
   // After Stop. Calls that were not answered.
@@ -55,7 +108,19 @@ class Bystander {
         "another caller: %zu calls, p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, max %.1f ms, %zd over 100 ms, %d failed\n",
         waits_ms_.size(), quantile(0.5), quantile(0.99), quantile(0.999), waits_ms_.back(), static_cast<ssize_t>(late),
         failed_);
-    for (const std::string& late_call : late_calls_) std::printf("  late: %s\n", late_call.c_str());
+    sleeper_.Print();
+    ptrdiff_t beyond = 0;
+    size_t told = 0;
+    for (const LateCall& call : late_calls_) {
+      const double overslept = sleeper_.OversleptMs(call.begin, call.end);
+      const double took = Sleeper::Ms(call.end - call.begin);
+      if (took - overslept > kLateMs) ++beyond;
+      if (told++ < kMostToldOf) {
+        std::printf("  late: %s, %.1f ms, %.1f s after the start; the sleeping thread overslept %.1f ms of them\n",
+                    call.kind, took, Sleeper::Ms(call.begin - start_) / 1000, overslept);
+      }
+    }
+    std::printf("late by more than 100 ms beyond what the sleeping thread overslept: %td\n", beyond);
   }
 
  private:
@@ -89,28 +154,30 @@ class Bystander {
   void Time(const char* kind, Call call) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    const auto begin = std::chrono::steady_clock::now();
+    const Sleeper::Clock::time_point begin = Sleeper::Clock::now();
     const grpc::Status status = call(&context);
-    const auto end = std::chrono::steady_clock::now();
-    waits_ms_.push_back(std::chrono::duration<double, std::milli>(end - begin).count());
-    if (waits_ms_.back() > kLateMs && late_calls_.size() < kMostLateCalls) {
-      char text[100];
-      std::snprintf(text, sizeof(text), "%s, %.1f ms, %.1f s after the start", kind, waits_ms_.back(),
-                    std::chrono::duration<double>(begin - start_).count());
-      late_calls_.push_back(text);
-    }
+    const Sleeper::Clock::time_point end = Sleeper::Clock::now();
+    waits_ms_.push_back(Sleeper::Ms(end - begin));
+    if (waits_ms_.back() > kLateMs) late_calls_.push_back({kind, begin, end});
     // Nothing tuned and no family that guesses is an answer, too.
     if (!status.ok() && status.error_code() != grpc::StatusCode::NOT_FOUND) ++failed_;
   }
 
   static constexpr double kLateMs = 100;
-  static constexpr size_t kMostLateCalls = 30;  // told of one by one
+  static constexpr size_t kMostToldOf = 30;  // late calls, one by one
 
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  struct LateCall {
+    const char* kind;
+    Sleeper::Clock::time_point begin;
+    Sleeper::Clock::time_point end;
+  };
+
+  const Sleeper::Clock::time_point start_ = Sleeper::Clock::now();
   std::atomic<bool> stop_ = false;
   std::vector<double> waits_ms_;
-  std::vector<std::string> late_calls_;
+  std::vector<LateCall> late_calls_;
   int failed_ = 0;
+  Sleeper sleeper_;
   std::thread thread_;
 };
 
