@@ -28,6 +28,10 @@ inline CLI::Option* AddProblemsArgument(CLI::App& app, std::string* problem) {
                              ". With - problems are read from standard input, one per line");
 }
 
+// Of tune, space and sweep.
+inline constexpr char kIgnoreAdviceHelp[] =
+    "Search also what kernel families advise against: it was learned on other devices";
+
 // One of a few words. Shown in the help, and completed, as TEXT:{a,b}.
 inline CLI::Validator OneOf(const std::vector<std::string>& words) {
   return CLI::Validator(

@@ -27,7 +27,10 @@ void PrintOne(Session& session, const v1::KernelFamily& family) {
   session.Print(parameters);
   Table constraints({{"must hold", kFlexible}, {"because", kFlexible}});
   for (const auto& limit : family.problem_limits()) constraints.Row({limit.expression(), limit.reason()});
-  for (const auto& constraint : family.constraints()) constraints.Row({constraint.expression(), constraint.reason()});
+  for (const auto& constraint : family.constraints()) {
+    constraints.Row(
+        {constraint.expression(), absl::StrCat(constraint.reason(), constraint.advice() ? " (advice)" : "")});
+  }
   session.Print("");
   session.Print(constraints);
 }

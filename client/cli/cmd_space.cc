@@ -14,6 +14,7 @@ struct SpaceArguments {
   std::string problem;
   std::vector<std::string> families;
   bool list = false;
+  bool ignore_advice = false;
 };
 
 void PrintCounts(Session& session, const v1::PreflightResponse& space) {
@@ -21,7 +22,8 @@ void PrintCounts(Session& session, const v1::PreflightResponse& space) {
   for (const auto& family : space.families()) {
     table.Row({family.name(), absl::StrCat(family.product()), "", "every combination of the parameters' values"});
     for (const auto& removed : family.removed()) {
-      table.Row({"", absl::StrCat("-", removed.removed()), removed.constraint(), removed.reason()});
+      table.Row({"", absl::StrCat("-", removed.removed()), removed.constraint(),
+                 absl::StrCat(removed.reason(), removed.advice() ? " (advice)" : "")});
     }
     table.Row({"",
                {absl::StrCat(family.lower_bound() ? "" : "= ", VariantCount(family)), Color::kBold},
@@ -35,6 +37,7 @@ absl::StatusOr<ExitCode> RunSpaceOn(Session& session, Client& client, const Spac
                                     const Problem& problem) {
   v1::PreflightRequest request = MakePreflightRequest(session, problem, arguments.families);
   request.set_list_variants(arguments.list);
+  request.set_ignore_advice(arguments.ignore_advice);
   const auto space = client.Preflight(request);
   if (!space.ok()) return space.status();
   if (arguments.list) {
@@ -73,6 +76,7 @@ Action AddSpace(CLI::App& app) {
   auto arguments = std::make_shared<SpaceArguments>();
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
+  app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   app.add_flag("--list", arguments->list, "List the variants, one per line");
   return [arguments](Session& session) { return RunSpace(session, *arguments); };
 }

@@ -1,5 +1,6 @@
 // attune sweep: a file of problems, and a report.
 #include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
 #include "client/cli/json.h"
@@ -17,6 +18,7 @@ struct SweepArguments {
   std::string request_id;
   bool detach = false;
   bool dry_run = false;
+  bool ignore_advice = false;
 };
 
 // Before a sweep of hours starts.
@@ -74,6 +76,7 @@ absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& argume
   if (!plan.ok()) return plan.status();
   if (!session.options().device.empty()) plan->set_device_id(session.options().device);
   if (!session.options().policy.empty()) plan->set_policy(session.policy());
+  if (arguments.ignore_advice) plan->set_ignore_advice(true);
   if (absl::Status status = CheckReports(arguments); !status.ok()) return status;
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -95,6 +98,7 @@ Action AddSweep(CLI::App& app) {
   CLI::Option* markdown = app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
   CLI::Option* json = app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
+  app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it")

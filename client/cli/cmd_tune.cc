@@ -23,6 +23,7 @@ struct TuneArguments {
   bool background = false;
   bool detach = false;
   std::string request_id;
+  bool ignore_advice = false;
 };
 
 // But for the problem.
@@ -43,6 +44,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   }
   request.set_retry_known(arguments.retry_known);
   request.set_background(arguments.background);
+  request.set_ignore_advice(arguments.ignore_advice);
   return request;
 }
 
@@ -102,6 +104,7 @@ Action AddTune(CLI::App& app) {
   AddCount(app, "--seed", &arguments->seed, "Seed of --strategy random; 0: chosen by the server");
   app.add_flag("--retry-known", arguments->retry_known,
                "Try variants again that were tried with today's sources, compiler and driver");
+  app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   app.add_flag("--background", arguments->background, "Run at background priority: every other job goes first");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once");

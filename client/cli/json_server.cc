@@ -7,7 +7,7 @@ namespace attune::cli {
 namespace {
 
 Json ConstraintJson(const v1::KernelFamily::Constraint& constraint) {
-  return {{"expression", constraint.expression()}, {"reason", constraint.reason()}};
+  return {{"expression", constraint.expression()}, {"reason", constraint.reason()}, {"advice", constraint.advice()}};
 }
 
 }  // namespace
@@ -92,7 +92,8 @@ Json PreflightJson(const v1::PreflightResponse& preflight) {
     for (const auto& constraint : family.removed()) {
       removed.push_back({{"constraint", constraint.constraint()},
                          {"reason", constraint.reason()},
-                         {"removed", constraint.removed()}});
+                         {"removed", constraint.removed()},
+                         {"advice", constraint.advice()}});
     }
     json["families"].push_back({{"family", family.name()},
                                 {"feasible", family.feasible()},

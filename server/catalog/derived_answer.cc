@@ -1,17 +1,23 @@
 #include "server/catalog/derived_answer.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/catalog/feasibility.h"
 #include "server/catalog/nearest.h"
 
 namespace attune::catalog {
 
 namespace {
+
+// How much farther away, in octaves (Distance), what is launched as advised may be than what is not.
+constexpr double kWorthOfAdvice = 1;
 
 // A variant for a problem it was not tuned for, but for where it comes from; null when it has no recipe there.
 std::shared_ptr<Answer> Derive(const space::Variant& variant, const Problem& problem, const v1::Device& device,
@@ -34,13 +40,27 @@ std::shared_ptr<Answer> Derive(const space::Variant& variant, const Problem& pro
   return answer;
 }
 
-AnswerPtr DeriveFrom(const Answer& source, const Problem& problem, const v1::Device& device, v1::Policy policy,
-                     const Host& host) {
-  const std::shared_ptr<Answer> answer = Derive(*source.variant, problem, device, policy, host);
+// "KV_SPLITS 8 to 4"; empty when they are equal.
+std::string Changes(const space::Variant& from, const space::Variant& to) {
+  std::vector<std::string> changes;
+  for (size_t i = 0; i < to.values.size(); ++i) {
+    if (from.values[i] == to.values[i]) continue;
+    changes.push_back(absl::StrCat(from.family->manifest.parameters(static_cast<int>(i)).name(), " ", from.values[i],
+                                   " to ", to.values[i]));
+  }
+  return absl::StrJoin(changes, ", ");
+}
+
+// `variant`: that of the source, or as it was re-fitted.
+AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const Problem& problem,
+                     const v1::Device& device, v1::Policy policy, const Host& host) {
+  const std::shared_ptr<Answer> answer = Derive(variant, problem, device, policy, host);
   if (answer == nullptr) return nullptr;
   v1::GetBestResponse& response = answer->response;
   response.set_provenance(v1::PROVENANCE_NEAREST);
-  response.set_provenance_detail(absl::StrCat("from ", ToText(source.problem)));
+  const std::string changes = Changes(*source.variant, variant);
+  response.set_provenance_detail(
+      absl::StrCat("from ", ToText(source.problem), changes.empty() ? "" : "; for this shape ", changes));
   *response.mutable_geometry() = space::GeometryOf(response.recipe(), source.resources, device);
   *response.mutable_timing() = source.response.timing();
   *response.mutable_measure_time() = source.response.measure_time();
@@ -66,12 +86,23 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
     if (a.first != b.first) return a.first < b.first;
     return ToText(a.second->problem) < ToText(b.second->problem);
   });
+  const auto derive = [&](const Answer& source, const space::Variant& variant) -> AnswerPtr {
+    AnswerPtr answer = DeriveFrom(source, variant, problem, device, policy, host);
+    return answer != nullptr && supply != nullptr && supply->IsUseless(answer->compile_key) ? nullptr : answer;
+  };
+  // The nearest that can be launched at all, until one not much farther away is launched as advised.
+  AnswerPtr unadvised;
+  double farthest = std::numeric_limits<double>::infinity();
   for (const auto& [distance, source] : near) {
-    if (!space::Feasible(*source->variant, problem, device).ok()) continue;
-    AnswerPtr answer = DeriveFrom(*source, problem, device, policy, host);
-    if (answer != nullptr && (supply == nullptr || !supply->IsUseless(answer->compile_key))) return answer;
+    if (distance > farthest) break;
+    if (const auto fitting = space::Refit(*source->variant, problem, device); fitting.ok()) {
+      if (AnswerPtr answer = derive(*source, *fitting); answer != nullptr) return answer;
+    } else if (unadvised == nullptr && space::Feasible(*source->variant, problem, device).ok()) {
+      unadvised = derive(*source, *source->variant);
+      if (unadvised != nullptr) farthest = distance + kWorthOfAdvice;
+    }
   }
-  return nullptr;
+  return unadvised;
 }
 
 AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,

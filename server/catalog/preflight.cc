@@ -50,7 +50,9 @@ class Count {
       out.set_reason(std::string(applies.message()));
       return out;
     }
-    absl::StatusOr<space::Enumeration> space = space::Enumerate(family, problem_, device_, stopped_);
+    absl::StatusOr<space::Enumeration> space =
+        space::Enumerate(family, problem_, device_, stopped_,
+                         request_.ignore_advice() ? space::Advice::kIgnored : space::Advice::kHeeded);
     if (!space.ok()) return space.status();
     out.set_variants(space->count);
     out.set_product(space->product);
@@ -61,6 +63,7 @@ class Count {
       to.set_constraint(removed.constraint);
       to.set_reason(removed.reason);
       to.set_removed(removed.count);
+      to.set_advice(removed.advice);
     }
     if (space->listed) {
       if (absl::Status status = LookAt(space->variants, out); !status.ok()) return status;

@@ -518,6 +518,56 @@ TEST_F(ResultsTest, TheFamilyOfHighestPrecedenceIsGuessed) {
   EXPECT_EQ(guess->family->name(), "zz_fast");
 }
 
+// The family of these tests with one more constraint.
+std::vector<std::shared_ptr<const space::Family>> FamiliesWith(const std::string& constraint) {
+  auto family = std::make_shared<space::Family>();
+  family->manifest = SearchFamily()->manifest;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(constraint, family->manifest.add_constraints()));
+  family->sources = SearchFamily()->sources;
+  family->source_hash = SearchFamily()->source_hash;
+  return Families(family);
+}
+
+TEST_F(ResultsTest, TheNearestIsLaunchedAsThisShapeIsAdvisedToBe) {
+  TuneOne();
+  Host host = Today();
+  host.families =
+      FamiliesWith(R"(expr: "SPLITS == 1 || seq_q > 100" reason: "short sequences gain nothing" advice: true)");
+  const auto best = Open(host)->GetBest(Ask("b1.h1.q64.d64.f16"));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=1");
+  EXPECT_EQ(best->provenance_detail(), absl::StrCat("from ", kProblem, "; for this shape SPLITS 2 to 1"));
+  EXPECT_EQ(best->recipe().launches(0).grid().x(), 2);
+  EXPECT_FALSE(best->artifact_sha256().empty()) << "the code is the same";
+}
+
+TEST_F(ResultsTest, AdviceUnseatsNobody) {
+  TuneOne();
+  Host host = Today();
+  host.families = FamiliesWith(R"(expr: "BLOCK != 32" reason: "another device's" advice: true)");
+  const auto results = Open(host);
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  const auto near = results->GetBest(Ask("b1.h1.q64.d64.f16"));
+  EXPECT_EQ(near->provenance(), v1::PROVENANCE_NEAREST) << "where nobody is advised, the nearest";
+  EXPECT_EQ(near->variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(ResultsTest, AdviceIsWorthAnOctaveOfDistance) {
+  SetTimes({{"32/4", 40}});
+  Start();
+  Tune();
+  SetTimes({{"16/16", 40}});
+  Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  Host host = Today();
+  host.families = FamiliesWith(R"(expr: "BLOCK != 32" reason: "another device's" advice: true)");
+  const auto results = Open(host);
+  EXPECT_THAT(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance_detail(), HasSubstr("from b1.h1.q256.d64.f16"));
+  EXPECT_THAT(results->GetBest(Ask("b1.h1.q64.d64.f16"))->provenance_detail(),
+              ::testing::StartsWith(absl::StrCat("from ", kProblem)))
+      << "the other is two octaves farther";
+}
+
 TEST_F(ResultsTest, AProblemThatDiffersInLseAloneIsNearest) {
   TuneOne();
   const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));

@@ -77,6 +77,7 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.strategy = request.strategy();
   spec.seed = SeedFrom(request.request_id().empty() ? run.job.name : request.request_id());
   spec.retry_known = request.retry_known();
+  spec.ignore_advice = request.ignore_advice();
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) { *operation.mutable_tune() = result; };

@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const spa
   if (space.listed && space.count <= room) return std::move(space.variants);
   if (!choice.random) return TooLarge(*family, space, subject);
   const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
-  return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped);
+  return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped, choice.advice);
 }
 
 absl::Status Add(std::vector<space::Variant> variants, const catalog::Subject& subject, const space::Stopped& stopped,
@@ -109,7 +109,8 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
       continue;
     }
-    absl::StatusOr<space::Enumeration> enumeration = space::Enumerate(family, subject.problem, subject.device, stopped);
+    absl::StatusOr<space::Enumeration> enumeration =
+        space::Enumerate(family, subject.problem, subject.device, stopped, choice.advice);
     if (!enumeration.ok()) return enumeration.status();
     const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
     absl::StatusOr<std::vector<space::Variant>> variants = List(family, *enumeration, subject, room, choice, stopped);
@@ -120,6 +121,7 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       row.set_constraint(removed.constraint);
       row.set_reason(removed.reason);
       row.set_removed(removed.count);
+      row.set_advice(removed.advice);
     }
     if (absl::Status status = Add(*std::move(variants), subject, stopped, set); !status.ok()) return status;
   }

@@ -50,6 +50,7 @@ struct Choice {
   bool random = false;     // RANDOM: a sample of a space that is too large to list will do
   int64_t max_trials = 0;  // 0: no limit
   uint64_t seed = 1;       // of the sample: the same draws the same
+  space::Advice advice = space::Advice::kHeeded;
 };
 
 // Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs. Families that do not

@@ -23,6 +23,7 @@ struct SearchSpec {
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
+  bool ignore_advice = false;
 };
 
 // What would be tried now, the variant of `served` included when it is feasible today.

@@ -83,6 +83,7 @@ v1::KernelFamily Translate(const space::Family& family) {
   const auto translate = [](const family::v1::Constraint& from, v1::KernelFamily::Constraint* to) {
     to->set_expression(from.expr());
     to->set_reason(from.reason());
+    to->set_advice(from.advice());
   };
   for (const auto& constraint : manifest.constraints()) translate(constraint, out.add_constraints());
   for (const auto& limit : manifest.problem_limits()) translate(limit, out.add_problem_limits());

@@ -69,7 +69,7 @@ class Walk {
   // Rules stand in the order in which they first rejected something: the same on every run.
   void Remove(const Rule& rule, int64_t points) {
     const auto [it, first] = index_.try_emplace(&rule, result_.removed.size());
-    if (first) result_.removed.push_back({rule.text, rule.reason, 0});
+    if (first) result_.removed.push_back({rule.text, rule.reason, 0, rule.advice});
     result_.removed[it->second].count += points;
   }
 
@@ -92,17 +92,24 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 }
 
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
-                                      const v1::Device& device, const Stopped& stopped) {
+                                      const v1::Device& device, const Stopped& stopped, Advice advice) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  (*evaluator)->Bind(problem, device);
+  (*evaluator)->Bind(problem, device, advice);
   return Walk(family, **evaluator, stopped).Run();
 }
 
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values);
+  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, Advice::kIgnored);
+  return rule == nullptr ? absl::OkStatus() : Broken(*rule);
+}
+
+absl::Status Advised(const Variant& variant, const Problem& problem, const v1::Device& device) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, Advice::kHeeded);
   return rule == nullptr ? absl::OkStatus() : Broken(*rule);
 }
 

@@ -123,7 +123,7 @@ void Evaluator::AddRule(absl::string_view field, const family::v1::Constraint& c
     return;
   }
   std::vector<Rule>& rules = constraint.guess_only() ? guess_rules_ : levels_[expression->depth()].rules;
-  rules.push_back({*std::move(expression), constraint.expr(), constraint.reason()});
+  rules.push_back({*std::move(expression), constraint.expr(), constraint.reason(), constraint.advice()});
 }
 
 void Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
@@ -132,6 +132,10 @@ void Evaluator::CompileRules(const family::v1::KernelFamily& manifest) {
   for (int i = 0; i < manifest.problem_limits_size(); ++i) {
     const family::v1::Constraint& limit = manifest.problem_limits(i);
     const std::string field = absl::StrCat("problem_limits[", i, "].expr");
+    if (limit.advice()) {
+      mistakes_.push_back(absl::InvalidArgumentError(
+          absl::StrCat("problem_limits[", i, "].advice is true; a family that applies advises in its constraints")));
+    }
     absl::StatusOr<Expression> expression = Expression::Parse(limit.expr(), symbols_);
     if (!expression.ok()) {
       mistakes_.push_back(At(field, expression.status()));
@@ -211,14 +215,16 @@ void Evaluator::Compute(const Level& level) {
   for (const Let& let : level.lets) *let.value = let.expression.Evaluate();
 }
 
-const Rule* Evaluator::FirstBroken(const std::vector<Rule>& rules) {
+const Rule* Evaluator::FirstBroken(const std::vector<Rule>& rules) const {
   for (const Rule& rule : rules) {
+    if (rule.advice && advice_ == Advice::kIgnored) continue;
     if (!rule.expression.Holds()) return &rule;
   }
   return nullptr;
 }
 
-const Rule* Evaluator::Bind(const Problem& problem, const v1::Device& device) {
+const Rule* Evaluator::Bind(const Problem& problem, const v1::Device& device, Advice advice) {
+  advice_ = advice;
   for (size_t i = 0; i < builtins_.size(); ++i) *builtins_[i] = Builtins()[i].value(problem, device);
   Compute(levels_[0]);
   return FirstBroken(problem_limits_);
@@ -236,8 +242,9 @@ const Rule* Evaluator::Set(size_t index, int64_t value) {
   return FirstBroken(level.rules);
 }
 
-const Rule* Evaluator::Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values) {
-  Bind(problem, device);
+const Rule* Evaluator::Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values,
+                              Advice advice) {
+  Bind(problem, device, advice);
   const Rule* broken = Root();
   for (size_t i = 0; i < values.size(); ++i) {
     const Rule* rule = Set(i, values[i]);

@@ -15,6 +15,7 @@
 #include "attune/family/v1/family.pb.h"
 #include "attune/v1/device.pb.h"
 #include "proto/attune/problem.h"
+#include "server/space/advice.h"
 #include "server/space/expression.h"
 #include "server/space/symbols.h"
 
@@ -25,6 +26,7 @@ struct Rule {
   Expression expression;
   std::string text;
   std::string reason;
+  bool advice = false;
 };
 
 // Not thread-safe; EvaluatorPool hands each thread its own.
@@ -40,8 +42,8 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   // Sets problem and device, and the lets that wait for nothing else. Returns the first problem limit that does not
-  // hold, or null.
-  const Rule* Bind(const Problem& problem, const v1::Device& device);
+  // hold, or null. From now on constraints that advise are rules too, unless they are ignored.
+  const Rule* Bind(const Problem& problem, const v1::Device& device, Advice advice = Advice::kHeeded);
   // The first rule that waits for no parameter and does not hold, problem limits first; or null. After Bind.
   const Rule* Root() const;
   // Sets parameter `index` (0-based, those before it are set) and the lets that waited for it. Returns the first rule
@@ -50,7 +52,7 @@ class Evaluator {
   // Whether no rule waits for parameters from `index` on.
   bool Settled(size_t index) const { return index >= settled_; }
   // Bind and Set for all parameters; the first rule that does not hold, or null. All values are set in any case.
-  const Rule* Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values);
+  const Rule* Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values, Advice advice);
 
   // Whether the rules for guesses alone hold too, all parameters set.
   bool MayBeGuessed() const { return FirstBroken(guess_rules_) == nullptr; }
@@ -80,7 +82,7 @@ class Evaluator {
   // Keeps `text` for Value. Null when it is wrong.
   const Expression* Keep(absl::string_view field, const std::string& text);
   void AddRule(absl::string_view field, const family::v1::Constraint& constraint);
-  static const Rule* FirstBroken(const std::vector<Rule>& rules);
+  const Rule* FirstBroken(const std::vector<Rule>& rules) const;
   void Compute(const Level& level);
 
   Symbols symbols_;
@@ -89,6 +91,7 @@ class Evaluator {
   std::vector<Rule> problem_limits_;
   std::vector<Rule> guess_rules_;
   std::vector<Level> levels_;
+  Advice advice_ = Advice::kHeeded;
   size_t settled_ = 0;  // the last level that has a rule
   std::map<std::string, Expression> kept_;
   std::vector<absl::Status> mistakes_;

@@ -126,8 +126,11 @@ absl::StatusOr<Variant> Guess(const std::shared_ptr<const Family>& family, const
   }
   auto evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  (*evaluator)->Bind(problem, device);
-  std::optional<std::vector<int64_t>> values = Search(family, **evaluator, device, accepted).Run();
+  std::optional<std::vector<int64_t>> values;
+  for (const Advice advice : {Advice::kHeeded, Advice::kIgnored}) {
+    (*evaluator)->Bind(problem, device, advice);
+    if (!values) values = Search(family, **evaluator, device, accepted).Run();
+  }
   if (!values) {
     return absl::NotFoundError(
         absl::StrCat(family->name(), ": no variant is feasible for ", ToText(problem), " on ", device.id()));

@@ -41,7 +41,7 @@ absl::StatusOr<EvaluatorPool::Lease> Assigned(const Variant& variant, const Prob
                                               const v1::Device& device) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  if (const Rule* rule = (*evaluator)->Assign(problem, device, variant.values); rule != nullptr) {
+  if (const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, Advice::kIgnored); rule != nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat(variant.ToText(), " is not feasible: ", rule->reason, " (", rule->text, ")"));
   }

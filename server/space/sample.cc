@@ -56,10 +56,10 @@ class Draw {
 
 absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>& family, const Problem& problem,
                                             const v1::Device& device, int64_t count, uint64_t seed,
-                                            const Stopped& stopped) {
+                                            const Stopped& stopped, Advice advice) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  (*evaluator)->Bind(problem, device);
+  (*evaluator)->Bind(problem, device, advice);
   std::vector<Variant> drawn;
   if ((*evaluator)->Root() != nullptr) return drawn;
   Steps steps(stopped);

@@ -16,6 +16,7 @@
 #include "attune/v1/launch.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "proto/attune/problem.h"
+#include "server/space/advice.h"
 #include "server/space/family.h"
 
 namespace attune::space {
@@ -38,6 +39,7 @@ struct Removed {
   std::string constraint;
   std::string reason;
   int64_t count = 0;  // points of the product that this constraint was the first to reject
+  bool advice = false;
 };
 
 // How much of a space is looked at before the answer is that it is too large. Listing and compiling so many variants
@@ -69,17 +71,24 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 // A space that is too large to list is counted only, and no memory is held for it; a subtree that no rule can prune
 // any more is then counted at once.
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
-                                      const v1::Device& device, const Stopped& stopped = nullptr);
+                                      const v1::Device& device, const Stopped& stopped = nullptr,
+                                      Advice advice = Advice::kHeeded);
 
 // Up to `count` different variants drawn at random, without listing the others: each parameter in turn takes one of the
 // values that its rules leave, and what ends where none is left is drawn again. Not uniform where rules prune unevenly.
 // The same seed draws the same ones. Fewer, or none, where kMostSteps do not find more.
 absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>& family, const Problem& problem,
                                             const v1::Device& device, int64_t count, uint64_t seed,
-                                            const Stopped& stopped = nullptr);
+                                            const Stopped& stopped = nullptr, Advice advice = Advice::kHeeded);
 
-// Whether one variant satisfies limits and constraints; FailedPrecondition carries the reason.
+// Whether one variant satisfies limits and the constraints that forbid; FailedPrecondition carries the reason.
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device);
+// Whether it satisfies those that advise, too: whether an enumeration has it.
+absl::Status Advised(const Variant& variant, const Problem& problem, const v1::Device& device);
+
+// The variant of the same code, launched in another way, that is advised for the problem and has its launch-time
+// parameters the fewest steps away in their manifest's lists; itself where it is advised. NotFound when there is none.
+absl::StatusOr<Variant> Refit(const Variant& variant, const Problem& problem, const v1::Device& device);
 
 // What must be compiled. Equal `key`s compile to the same code: it covers sources, options and target, and leaves
 // launch-time parameters out.
@@ -100,10 +109,10 @@ absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem
 // OpenCL devices: one CTA a compute unit.
 v1::Geometry GeometryOf(const v1::LaunchRecipe& recipe, const v1::Resources& resources, const v1::Device& device);
 
-// The feasible variant whose compile-time parameters are the fewest steps from their manifest's guesses. Among equals,
-// parallelism first: one with >= 4 CTAs an SM, or the most there are; then the fewest steps from the launch-time
-// guesses. In a large space it is the best of those nearest to the guesses. NotFound when nothing is feasible, or
-// nothing was found near enough. With `accepted`, those alone that it is true of.
+// The advised variant, or where there is none the feasible one, whose compile-time parameters are the fewest steps from
+// their manifest's guesses. Among equals, parallelism first: one with >= 4 CTAs an SM, or the most there are; then the
+// fewest steps from the launch-time guesses. In a large space it is the best of those nearest to the guesses. NotFound
+// when nothing is feasible, or nothing was found near enough. With `accepted`, those alone that it is true of.
 using Accepted = std::function<bool(const Variant&)>;
 absl::StatusOr<Variant> Guess(const std::shared_ptr<const Family>& family, const Problem& problem,
                               const v1::Device& device, const Accepted& accepted = nullptr);

@@ -33,12 +33,14 @@ def tune(
     retry_known: bool = False,
     background: bool = False,
     request_id: str | None = None,
+    ignore_advice: bool = False,
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
     `families`: only these; none means all that fit. `max_time` in seconds. `seed` is of Strategy.RANDOM, 0 lets the
     server choose. `retry_known` tries again what has a trial under today's dependencies. `background` gives way to
-    every other job. The same `request_id` (at most 128 characters) starts the same tuning once.
+    every other job. `ignore_advice` tries also what the families advise against. The same `request_id` (at most 128
+    characters) starts the same tuning once.
     """
     chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "max_trials": max_trials or 0, "seed": seed}
     if max_time is not None:
@@ -54,6 +56,7 @@ def tune(
         strategy=chosen,
         retry_known=retry_known,
         background=background,
+        ignore_advice=ignore_advice,
     )
     return Operation.from_message(response)
 

@@ -67,6 +67,7 @@ class Host(Value):
 class Constraint(Value):
     expression: str
     reason: str
+    advice: bool  # variants without it work, but are searched only when that is asked for
 
 
 @dataclass(frozen=True, slots=True)

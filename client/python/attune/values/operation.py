@@ -49,6 +49,7 @@ class RemovedByConstraint(Value):
     constraint: str  # the expression
     reason: str  # the manifest's words
     removed: int
+    advice: bool  # tune(ignore_advice=True) tries them
 
 
 @dataclass(frozen=True, slots=True)
