@@ -64,15 +64,24 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Start(const std::string&
 Connection::Connection(std::string executable, std::vector<std::string> arguments)
     : executable_(std::move(executable)), arguments_(std::move(arguments)), name_(NameOf(arguments_)) {}
 
+Connection::~Connection() {
+  const std::lock_guard lock(mutex_);
+  killed_ = true;
+}
+
 absl::Status Connection::Spawn() {
-  absl::StatusOr<std::unique_ptr<Process>> process =
-      Process::Spawn(executable_, arguments_, [name = name_](absl::string_view line) {
+  absl::StatusOr<std::unique_ptr<Process>> process = Process::Spawn(
+      executable_, arguments_,
+      [name = name_](absl::string_view line) {
         LogWarning("worker output", {{"worker", name}, {"line", line}});
-      });
+      },
+      [this](pid_t pid, const Process::Exit& exit) { LogLost(pid, exit.reason); });
   if (!process.ok()) {
     LogError("worker does not start", {{"worker", name_}, {"error", process.status().message()}});
     return process.status();
   }
+  const std::lock_guard lock(mutex_);
+  if (killed_) return absl::CancelledError("the worker was ended");
   process_ = *std::move(process);
   LogInfo("worker started", {{"worker", name_}, {"pid", process_->pid()}});
   return absl::OkStatus();
@@ -95,15 +104,20 @@ absl::StatusOr<worker::v1::DescribeResponse> Connection::Describe() {
 }
 
 absl::Status Connection::Replace() {
-  std::lock_guard lock(mutex_);
-  if (killed_) return absl::CancelledError("the worker was ended");
+  std::unique_ptr<Process> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = std::move(process_);
+  }
+  ended.reset();  // of which nothing more is told
+  lost_ = false;
   return Spawn();
 }
 
 void Connection::Kill() {
   std::lock_guard lock(mutex_);
   killed_ = true;
-  process_->Kill();
+  if (process_ != nullptr) process_->Kill();
 }
 
 CallResult Connection::Call(const worker::v1::Request& request, absl::Duration timeout) {
@@ -113,19 +127,20 @@ CallResult Connection::Call(const worker::v1::Request& request, absl::Duration t
   if (status.ok()) status = ReadMessage(process_->fd(), result.response, deadline);
   if (status.ok()) status = CheckAnswer(request, result.response);
   if (!status.ok()) return Failed(status, timeout);
-  if (absl::IsAborted(ErrorOf(result.response))) LogLost(result.response.error_message());
+  if (absl::IsAborted(ErrorOf(result.response))) LogLost(process_->pid(), result.response.error_message());
   return result;
 }
 
 bool Connection::Lives() {
   const std::optional<Process::Exit> exit = process_->Wait(Deadline::min());
-  if (exit.has_value()) LogLost(exit->reason);
+  if (exit.has_value()) LogLost(process_->pid(), exit->reason);
   return !exit.has_value();
 }
 
-void Connection::LogLost(absl::string_view cause) {
-  std::lock_guard lock(mutex_);
-  if (!killed_) LogWarning("worker lost", {{"worker", name_}, {"pid", process_->pid()}, {"cause", cause}});
+void Connection::LogLost(pid_t pid, absl::string_view cause) {
+  const std::lock_guard lock(mutex_);
+  if (killed_ || std::exchange(lost_, true)) return;
+  LogWarning("worker lost", {{"worker", name_}, {"pid", pid}, {"cause", cause}});
 }
 
 CallResult Connection::Failed(const absl::Status& status, absl::Duration timeout) {
@@ -142,7 +157,7 @@ CallResult Connection::Failed(const absl::Status& status, absl::Duration timeout
     result.failure = absl::IsInvalidArgument(status) ? CallFailure::kUnsent : CallFailure::kGarbage;
     result.detail = std::string(status.message());
   }
-  LogLost(result.detail);
+  LogLost(process_->pid(), result.detail);
   process_->Kill();
   process_->Wait(kNever);
   return result;

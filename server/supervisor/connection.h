@@ -34,9 +34,11 @@ struct CallResult {
 // Not thread-safe, but for Kill. After a failure the process is gone.
 class Connection {
  public:
-  // Starts the worker; Unavailable when that fails. The log has its start, what it writes, and its loss with the cause.
+  // Starts the worker; Unavailable when that fails. The log has its start, what it writes, and, when that happens, its
+  // loss with the cause.
   static absl::StatusOr<std::unique_ptr<Connection>> Start(const std::string& executable,
                                                            const std::vector<std::string>& arguments);
+  ~Connection();
 
   // The first call. A worker that is killed from outside before it answers is replaced, as Tries says. Unavailable when
   // it dies or is silent for a minute; an error that it answers is passed on.
@@ -55,13 +57,14 @@ class Connection {
   CallResult Failed(const absl::Status& status, absl::Duration timeout);
   absl::Status Replace();
 
-  void LogLost(absl::string_view cause);
+  void LogLost(pid_t pid, absl::string_view cause);
 
   const std::string executable_;
   const std::vector<std::string> arguments_;
   const std::string name_;  // in the log
   std::mutex mutex_;        // guards killing against replacing
-  bool killed_ = false;     // by Kill, which is no loss
+  bool killed_ = false;     // by Kill or the destructor, which is no loss
+  bool lost_ = false;       // the log has it
   std::unique_ptr<Process> process_;
 };
 

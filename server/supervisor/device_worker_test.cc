@@ -1,10 +1,15 @@
 #include "server/supervisor/device_worker.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -35,6 +40,20 @@ worker::v1::PlayOffRequest PlayOffOf(const std::string& what, const std::string&
   request.add_candidates()->set_artifact(what);
   request.add_candidates()->set_artifact(other);
   return request;
+}
+
+std::string TextOf(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+// Blocks until the file has it, at most a minute.
+bool AwaitText(const std::string& file, const std::string& text) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!absl::StrContains(TextOf(file), text)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 class DeviceWorkerTest : public ::testing::Test {
@@ -189,6 +208,25 @@ TEST_F(DeviceWorkerTest, AnIdleWorkerThatIsStoppedOrKilledIsGoneAtOnceAndCostsTh
     EXPECT_EQ(Trial("segv").detail(), "the device worker was killed by SIGSEGV") << "at its first try";
     EXPECT_THAT(Trial("ok").detail(), HasSubstr("seed 5 prepares 1"));
   }
+}
+
+TEST_F(DeviceWorkerTest, TheLogHasTheLossOfAnIdleWorkerAtOnceAndOnce) {
+  const std::string log = directory_.path() + "/log";
+  const int kept = dup(STDERR_FILENO);
+  const int file = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+  ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
+  const pid_t pid = Process();
+  dup2(file, STDERR_FILENO);
+  kill(pid, SIGKILL);
+  const std::string lost = absl::StrCat("pid=", pid, " cause=\"killed by SIGKILL\"");
+  EXPECT_TRUE(AwaitText(log, lost));  // before anybody calls it
+  EXPECT_NE(Process(), pid);
+  worker_.reset();
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  close(file);
+  const std::vector<std::string> told = absl::StrSplit(TextOf(log), "worker lost");
+  EXPECT_THAT(told, ::testing::SizeIs(2)) << "once, and a worker that was ended is none";
 }
 
 TEST_F(DeviceWorkerTest, OtherCallsFailWithAnErrorAndThePlayOffIsPreparedAgain) {

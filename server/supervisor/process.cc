@@ -112,7 +112,8 @@ Process::Exit Describe(int status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(const std::string& executable,
-                                                        const std::vector<std::string>& arguments, LineSink output) {
+                                                        const std::vector<std::string>& arguments, LineSink output,
+                                                        Ended ended) {
   Descriptor ours, theirs, output_end, their_output;
   if (absl::Status status = MakeSockets(ours, theirs); !status.ok()) return status;
   if (absl::Status status = MakePipe(output_end, their_output); !status.ok()) return status;
@@ -121,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(const std::string& execu
   pid_t pid = 0;
   const int error = SpawnPlan(theirs.get(), their_output.get()).Spawn(&pid, executable, arguments);
   if (error != 0) return absl::UnavailableError(absl::StrCat("cannot start '", executable, "': ", strerror(error)));
-  std::unique_ptr<Process> process(new Process(pid, ours.Release(), *std::move(reader)));
+  std::unique_ptr<Process> process(new Process(pid, ours.Release(), *std::move(reader), std::move(ended)));
   process->watcher_ = std::thread(&Process::Watch, process.get());
   return process;
 }
@@ -156,7 +157,7 @@ void Process::Watch() {
         errno == EINTR) {
       continue;
     }
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     // An ended process's group dies too; it is still its own because the leader is not reaped yet.
     kill(-pid_, SIGKILL);
     if (change.si_code == CLD_STOPPED || change.si_code == CLD_CONTINUED) {
@@ -172,6 +173,8 @@ void Process::Watch() {
       exit_->reason = "stopped by a signal";
     }
     ended_.notify_all();
+    lock.unlock();
+    if (on_end_) on_end_(pid_, *exit_);
     return;
   }
 }

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,11 +30,21 @@ namespace attune::supervisor {
 
 class Process {
  public:
+  struct Exit {
+    int signal = 0;        // that killed it, or 0
+    int code = 0;          // it exited with
+    bool stopped = false;  // it was stopped, and killed for that
+    std::string reason;    // "killed by SIGSEGV", "exited with 3", "stopped by a signal"
+  };
+  using Ended = std::function<void(pid_t pid, const Exit& exit)>;
+
   // `arguments` without the program's name. `output` is called on a thread of the process's own with the lines that it
-  // and what it starts write, until it is destroyed. Unavailable with the executable's path when it cannot be started.
+  // and what it starts write, until it is destroyed; `ended`, which may be null, once, on another, when it has ended.
+  // Unavailable with the executable's path when it cannot be started.
   static absl::StatusOr<std::unique_ptr<Process>> Spawn(const std::string& executable,
-                                                        const std::vector<std::string>& arguments, LineSink output);
-  // Kills it and waits until it is gone.
+                                                        const std::vector<std::string>& arguments, LineSink output,
+                                                        Ended ended = nullptr);
+  // Kills it and waits until it is gone and `ended` has returned.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -44,23 +55,19 @@ class Process {
   // SIGKILL to the whole group. Any thread may call it; harmless once the process is gone.
   void Kill();
 
-  struct Exit {
-    int signal = 0;        // that killed it, or 0
-    int code = 0;          // it exited with
-    bool stopped = false;  // it was stopped, and killed for that
-    std::string reason;    // "killed by SIGSEGV", "exited with 3", "stopped by a signal"
-  };
   // How the process ended; it is reaped. Nothing when it has not ended by `deadline`. Any thread may call it.
   std::optional<Exit> Wait(Deadline deadline);
 
  private:
-  Process(pid_t pid, int fd, std::unique_ptr<OutputReader> output) : pid_(pid), fd_(fd), output_(std::move(output)) {}
+  Process(pid_t pid, int fd, std::unique_ptr<OutputReader> output, Ended ended)
+      : pid_(pid), fd_(fd), output_(std::move(output)), on_end_(std::move(ended)) {}
 
   void Watch();
 
   const pid_t pid_;
   const int fd_;
   const std::unique_ptr<OutputReader> output_;
+  const Ended on_end_;
   std::mutex mutex_;  // guards what follows, and killing against reaping
   std::condition_variable ended_;
   bool stopped_ = false;
