@@ -17,11 +17,11 @@
 namespace attune::jobs {
 
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> one(starting_);
   store::JoinTerms terms = {.others = wanted.elsewhere, .most_unfinished = kMostInFlight};
   for (store::JoinTerms::Same& same : terms.others) same.identity = Sha256(same.identity);
   store::Job job;
-  job.name = NewNameLocked();
+  job.name = NewName();
   job.kind = wanted.kind;
   job.request = wanted.request;
   job.request_id = wanted.request_id;
@@ -35,6 +35,7 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
   absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
   if (!stored.ok()) return stored.status();
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (stored->name != job.name) {
     const auto it = in_flight_.find(stored->name);
     if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), false};
@@ -46,6 +47,7 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
 }
 
 std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {
+  const std::lock_guard<std::mutex> one(starting_);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (in_flight_.contains(job.name) || unkept_.contains(job.name)) return nullptr;
   // It may have left since `job` was read.
@@ -143,7 +145,7 @@ void Operations::GiveBack(const std::shared_ptr<LiveOperation>& live) {
 }
 
 // Names sort by the time of their start.
-std::string Operations::NewNameLocked() {
+std::string Operations::NewName() {
   last_name_ = std::max(last_name_ + 1, static_cast<uint64_t>(absl::ToUnixMicros(absl::Now())));
   return absl::StrFormat("operations/%016x", last_name_);
 }

@@ -91,7 +91,7 @@ class Operations {
  private:
   using Live = std::map<std::string, std::shared_ptr<LiveOperation>, std::less<>>;
 
-  std::string NewNameLocked();
+  std::string NewName();
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
   // Those that wait here and are another holder's by now.
   void DropTaken();
@@ -102,11 +102,13 @@ class Operations {
   const Clock clock_;
   std::stop_source stop_;
   Watchers watchers_;
-  std::mutex mutex_;
+  std::mutex starting_;  // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
+  uint64_t last_name_ = 0;
+  std::mutex
+      mutex_;  // guards what follows; whoever asks for an operation waits for it, and so for no commit of a start
   Live in_flight_;
   Live dropped_;
   std::set<std::string> unkept_;  // whose end the store did not take: left to the next process
-  uint64_t last_name_ = 0;
 };
 
 }  // namespace attune::jobs

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
+#include <semaphore>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "proto/attune/quote.h"
 #include "server/store/testing/fake_store.h"
 
@@ -62,6 +65,35 @@ TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
   EXPECT_EQ(first->operation.name(), second->operation.name());
   EXPECT_TRUE(other->fresh);
   EXPECT_LT(first->operation.name(), other->operation.name());
+}
+
+// Takes a job when it is let.
+class SlowQueue : public store::FakeQueue {
+ public:
+  SlowQueue() : FakeQueue(absl::Now) {}
+  absl::StatusOr<store::Job> Create(const store::Job& job, const store::JoinTerms& terms) override {
+    taking.release();
+    taken.acquire();
+    return FakeQueue::Create(job, terms);
+  }
+
+  std::binary_semaphore taking{0};
+  std::binary_semaphore taken{1};
+};
+
+TEST(Operations, WhoAsksForOneDoesNotWaitForTheCommitOfAnother) {
+  SlowQueue queue;
+  Operations operations(&queue);
+  const auto first = operations.Start(Wanted("a"));
+  ASSERT_TRUE(first.ok());
+  queue.taking.acquire();
+  auto second = std::async(std::launch::async, [&] { return operations.Start(Wanted("b")); });
+  queue.taking.acquire();
+  auto asked = std::async(std::launch::async, [&] { return operations.Get(first->operation.name()).ok(); });
+  EXPECT_EQ(asked.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  queue.taken.release();
+  EXPECT_TRUE(asked.get());
+  EXPECT_TRUE(second.get()->fresh);
 }
 
 TEST(Operations, AFinishedOneIsNotJoinedButKeptByItsRequestId) {

@@ -23,6 +23,8 @@ namespace attune::service {
 namespace {
 
 constexpr int kExecutorThreads = 4;
+// For calls that wait for a commit: a disk that takes its time keeps nobody waiting who only reads.
+constexpr int kWritingThreads = 4;
 // For calls that may compute for a second: the others do not wait behind them.
 constexpr int kHeavyThreads = 1;
 // For backups, which may take minutes: one at a time.
@@ -109,7 +111,11 @@ v1::Backup Translate(const store::Backup& backup) {
 }  // namespace
 
 AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
-    : options_(std::move(options)), executor_(kExecutorThreads), heavy_(kHeavyThreads), copying_(kCopyingThreads) {}
+    : options_(std::move(options)),
+      executor_(kExecutorThreads),
+      writing_(kWritingThreads),
+      heavy_(kHeavyThreads),
+      copying_(kCopyingThreads) {}
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
                                                    const google::protobuf::Message& request,
@@ -198,11 +204,14 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,
                                                   v1::Operation* response) {
-  return Later(context, "Tune", *request, [this, request, response]() -> absl::Status {
-    v1::TuneRequest valid = *request;
-    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.tuner->Tune(valid), response);
-  });
+  return Later(
+      context, "Tune", *request,
+      [this, request, response]() -> absl::Status {
+        v1::TuneRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(options_.tuner->Tune(valid), response);
+      },
+      &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Sweep(grpc::CallbackServerContext* context,
@@ -235,11 +244,14 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::PlanSweep(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServerContext* context,
                                                              const v1::EvaluateVariantRequest* request,
                                                              v1::Operation* response) {
-  return Later(context, "EvaluateVariant", *request, [this, request, response]() -> absl::Status {
-    v1::EvaluateVariantRequest valid = *request;
-    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.tuner->Evaluate(valid), response);
-  });
+  return Later(
+      context, "EvaluateVariant", *request,
+      [this, request, response]() -> absl::Status {
+        v1::EvaluateVariantRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(options_.tuner->Evaluate(valid), response);
+      },
+      &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerContext* context,
@@ -280,8 +292,9 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
 grpc::ServerUnaryReactor* AttuneServiceImpl::CancelOperation(grpc::CallbackServerContext* context,
                                                              const v1::CancelOperationRequest* request,
                                                              v1::Operation* response) {
-  return Later(context, "CancelOperation", *request,
-               [this, request, response] { return Fill(options_.tuner->Cancel(request->name()), response); });
+  return Later(
+      context, "CancelOperation", *request,
+      [this, request, response] { return Fill(options_.tuner->Cancel(request->name()), response); }, &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetTrial(grpc::CallbackServerContext* context,
@@ -372,30 +385,39 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContext* context,
                                                       const v1::RollBackRequest* request, v1::Incumbent* response) {
-  return Later(context, "RollBack", *request, [this, request, response]() -> absl::Status {
-    v1::RollBackRequest valid = *request;
-    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.results->RollBack(KeyOf(valid, *options_.host), valid.why(), valid.to()), response);
-  });
+  return Later(
+      context, "RollBack", *request,
+      [this, request, response]() -> absl::Status {
+        v1::RollBackRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(options_.results->RollBack(KeyOf(valid, *options_.host), valid.why(), valid.to()), response);
+      },
+      &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Unpin(grpc::CallbackServerContext* context,
                                                    const v1::UnpinRequest* request, v1::Incumbent* response) {
-  return Later(context, "Unpin", *request, [this, request, response]() -> absl::Status {
-    v1::UnpinRequest valid = *request;
-    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.results->Unpin(KeyOf(valid, *options_.host)), response);
-  });
+  return Later(
+      context, "Unpin", *request,
+      [this, request, response]() -> absl::Status {
+        v1::UnpinRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(options_.results->Unpin(KeyOf(valid, *options_.host)), response);
+      },
+      &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RecordBaseline(grpc::CallbackServerContext* context,
                                                             const v1::RecordBaselineRequest* request,
                                                             v1::Baseline* response) {
-  return Later(context, "RecordBaseline", *request, [this, request, response]() -> absl::Status {
-    v1::RecordBaselineRequest valid = *request;
-    if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-    return Fill(options_.results->RecordBaseline(valid.baseline()), response);
-  });
+  return Later(
+      context, "RecordBaseline", *request,
+      [this, request, response]() -> absl::Status {
+        v1::RecordBaselineRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        return Fill(options_.results->RecordBaseline(valid.baseline()), response);
+      },
+      &writing_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerContext* context,

@@ -102,6 +102,7 @@ class AttuneServiceImpl final
   ServiceOptions options_;
   ResponseCache answers_;
   Executor executor_;
+  Executor writing_;
   Executor heavy_;
   Executor copying_;
 };

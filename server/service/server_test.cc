@@ -7,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +39,10 @@ class OneOperationTuner : public jobs::Tuner {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();
   }
-  absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override { return GetOperation(name); }
+  absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override {
+    if (on_cancel) on_cancel();
+    return GetOperation(name);
+  }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override {
     if (auto found = GetOperation(name); !found.ok()) return found.status();
     for (const v1::Operation& state : States()) watcher(state);
@@ -51,6 +56,7 @@ class OneOperationTuner : public jobs::Tuner {
   }
 
   std::atomic<int> unsubscribed{0};
+  std::function<void()> on_cancel;  // called by each Cancel; set before the first
 
  private:
   std::vector<v1::Operation> States() {
@@ -169,6 +175,33 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   ASSERT_TRUE(stub_->RetryTrials(&retrying, retry, &retried).ok());
   ASSERT_EQ(retried.problems_size(), 1);
   EXPECT_EQ(retried.problems(0), "b1.h1.q8.d64.f16");
+}
+
+TEST_F(ServerTest, WhoOnlyReadsDoesNotWaitForTheDiskOfThoseWhoWrite) {
+  constexpr int kWriters = 8;
+  std::promise<void> disk;
+  std::counting_semaphore<> writing(0);
+  tuner_.on_cancel = [&writing, written = disk.get_future().share()] {
+    writing.release();
+    written.wait();
+  };
+  std::vector<std::future<grpc::Status>> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.push_back(std::async(std::launch::async, [this] {
+      grpc::ClientContext context;
+      v1::CancelOperationRequest request;
+      request.set_name("operations/1");
+      v1::Operation response;
+      return stub_->CancelOperation(&context, request, &response);
+    }));
+  }
+  for (int i = 0; i < kWriters / 2; ++i) writing.acquire();  // as many as have threads
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::ListOperationsResponse response;
+  EXPECT_TRUE(stub_->ListOperations(&context, v1::ListOperationsRequest(), &response).ok());
+  disk.set_value();
+  for (std::future<grpc::Status>& writer : writers) EXPECT_TRUE(writer.get().ok());
 }
 
 TEST_F(ServerTest, APlanEndsWhenItsCallerGoes) {
