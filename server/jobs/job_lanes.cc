@@ -1,6 +1,7 @@
 #include "server/jobs/job_lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attune::jobs {
 namespace {
@@ -12,8 +13,8 @@ constexpr absl::Duration kLongestWait = absl::Hours(24 * 365);  // a sum with th
 
 JobLanes::JobLanes(const std::vector<std::string>& devices) {
   for (const std::string& device : devices) {
-    lanes_[{device, trials::Priority::kInteractive}];
-    lanes_[{device, trials::Priority::kBackground}];
+    const Lane& interactive = lanes_[{device, trials::Priority::kInteractive}];
+    lanes_[{device, trials::Priority::kBackground}].before = &interactive;
   }
   for (auto& [key, lane] : lanes_) {
     for (size_t i = 0; i < kJobsALane; ++i) {
@@ -30,18 +31,63 @@ JobLanes::~JobLanes() {
 void JobLanes::Add(const std::string& device, trials::Priority priority, Job job) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stopped_) return;
-  Lane& lane = lanes_.at({device, priority});
-  lane.queue.push_back(std::move(job));
-  TellPlace(lane, lane.queue.size() - 1);
+  lanes_.at({device, priority}).queue.push_back({std::move(job), {}});
+  TellPlacesLocked();
   changed_.notify_all();
 }
 
-void JobLanes::TellPlace(const Lane& lane, size_t index) {
-  const size_t ahead = lane.running.size() + index;
-  const trials::Waiter& waiter = lane.queue[index].waiter;
-  if (ahead < kJobsALane || !waiter.moved) return;  // begins at once
-  const trials::Waiter& first = lane.running.empty() ? lane.queue.front().waiter : lane.running.front();
-  waiter.moved({first.name, first.title, static_cast<int64_t>(ahead)});
+void JobLanes::Refresh() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TellPlacesLocked();
+}
+
+void JobLanes::TellPlacesLocked() {
+  for (auto& [key, lane] : lanes_) {
+    std::erase_if(lane.queue, [](const Queued& waiting) { return waiting.job.gone(); });
+    for (const Running& job : lane.running) {
+      if (job.turn.position > 0) TellTurn(lane, job);
+    }
+    TellQueue(lane);
+  }
+}
+
+void JobLanes::TellTurn(const Lane& lane, const Running& job) {
+  trials::QueuePlace place = job.turn;
+  if (place.position > 0 && lane.before != nullptr) {
+    // The device's turn knows those of them that have come to it.
+    const size_t urgent = lane.before->running.size() + lane.before->queue.size();
+    place.position += std::max<int64_t>(0, static_cast<int64_t>(urgent) - place.urgent);
+  }
+  job.waiter.moved(place);
+}
+
+void JobLanes::TellQueue(Lane& lane) {
+  trials::QueuePlace place;
+  const auto pass = [&place](const trials::Waiter& ahead) {
+    if (place.position++ > 0) return;
+    place.first = ahead.name;
+    place.first_title = ahead.title;
+  };
+  if (lane.before != nullptr) {
+    for (const Running& job : lane.before->running) pass(job.waiter);
+    for (const Queued& job : lane.before->queue) pass(job.job.waiter);
+  }
+  int64_t overtaken = 0;
+  for (const Running& job : lane.running) {
+    pass(job.waiter);
+    overtaken = std::max(overtaken, job.turn.overtaken);
+  }
+  place.position += overtaken;
+  size_t threads = kJobsALane - std::min(kJobsALane, lane.running.size());
+  for (Queued& job : lane.queue) {
+    if (threads > 0) {
+      --threads;  // it begins at once, and is told of its turn on the device
+    } else if (job.job.waiter.moved && job.told != place) {
+      job.told = place;
+      job.job.waiter.moved(place);
+    }
+    pass(job.job.waiter);
+  }
 }
 
 size_t JobLanes::Load(const std::string& device) {
@@ -51,7 +97,7 @@ size_t JobLanes::Load(const std::string& device) {
     if (key.first != device) continue;
     jobs += lane.running.size();
     jobs += static_cast<size_t>(
-        std::count_if(lane.queue.begin(), lane.queue.end(), [](const Job& job) { return !job.gone(); }));
+        std::count_if(lane.queue.begin(), lane.queue.end(), [](const Queued& job) { return !job.job.gone(); }));
   }
   return jobs;
 }
@@ -73,19 +119,27 @@ void JobLanes::Run(Lane& lane) {
   while (true) {
     changed_.wait(lock, [&] { return stopped_ || !lane.queue.empty(); });
     if (stopped_) return;
-    const Job job = std::move(lane.queue.front());
+    const Job job = std::move(lane.queue.front().job);
     lane.queue.pop_front();
     if (job.gone()) continue;
-    const auto running = lane.running.insert(lane.running.end(), job.waiter);
+    const auto running = lane.running.insert(lane.running.end(), {job.waiter, {}});
     ++running_;
-    if (job.waiter.moved) job.waiter.moved({});
+    trials::Waiter on_device = job.waiter;
+    if (job.waiter.moved) {
+      job.waiter.moved({});
+      on_device.moved = [this, &lane, running](const trials::QueuePlace& turn) {
+        const std::lock_guard<std::mutex> told(mutex_);
+        running->turn = turn;
+        TellTurn(lane, *running);
+        TellQueue(lane);
+      };
+    }
     lock.unlock();
-    job.run();
+    job.run(on_device);
     lock.lock();
     lane.running.erase(running);
     --running_;
-    std::erase_if(lane.queue, [](const Job& waiting) { return waiting.gone(); });
-    for (size_t i = 0; i < lane.queue.size(); ++i) TellPlace(lane, i);
+    TellPlacesLocked();
     changed_.notify_all();
   }
 }

@@ -384,6 +384,43 @@ TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater)
   EXPECT_EQ(
       Await(quick.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
           .progress()
+TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNot) {
+  GateTrials();
+  Start();
+  const auto start = [this](const std::string& problem, bool background) {
+    v1::TuneRequest request = TuneRequest(problem);
+    request.set_background(background);
+    return tuner_->Tune(request)->name();
+  };
+  const auto await_place = [this](const std::string& name, int64_t position) {
+    EXPECT_EQ(
+        Await(name, [&](const v1::Operation& operation) { return operation.progress().queue_position() == position; })
+            .progress()
+            .queue_position(),
+        position);
+  };
+  const std::string first = start(kProblem, false);
+  gate_.AwaitArrival(1);
+  // One waits for the device and one for a thread; so do the first and the last of those in the background.
+  const std::string second = start("b1.h1.q256.d64.f16", false);
+  await_place(second, 1);
+  const std::string third = start("b1.h1.q512.d64.f16", false);
+  await_place(third, 2);
+  std::vector<std::string> background;
+  for (const char* problem : {"b1.h2.q128.d64.f16", "b1.h2.q256.d64.f16", "b1.h2.q512.d64.f16"}) {
+    background.push_back(start(problem, true));
+    await_place(background.back(), 2 + static_cast<int64_t>(background.size()));
+  }
+  const std::string fourth = start("b1.h1.q1024.d64.f16", false);
+  await_place(fourth, 3);
+  for (size_t i = 0; i < background.size(); ++i) await_place(background[i], 4 + static_cast<int64_t>(i));
+  ASSERT_TRUE(tuner_->Cancel(third).ok());
+  await_place(fourth, 2);
+  for (size_t i = 0; i < background.size(); ++i) await_place(background[i], 3 + static_cast<int64_t>(i));
+  gate_.Open();
+  for (const std::string& name : background) EXPECT_EQ(Await(name).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
           .waits_for(),
       slow.name())
       << "the trial that is running";

@@ -69,7 +69,10 @@ class JobTuner : public Tuner {
     // Whoever holds it next is to know, should this process not come to end it.
     const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
     if (!kept.ok() && live == nullptr) return kept.status();
-    if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
+    if (kept.ok() && live != nullptr && live->Withdraw()) {
+      End(live, v1::Operation::STATE_CANCELLED);
+      lanes_.Refresh();
+    }
     return operations_.Get(name);
   }
 
@@ -161,9 +164,10 @@ class JobTuner : public Tuner {
 
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
                trials::Priority priority, trials::DeviceSlot& slot) {
-    const auto run = [this, live, &kind, request, priority, &slot] {
+    const auto run = [this, live, &kind, request, priority, &slot](const trials::Waiter& waiter) {
       RunJob(live, [&] {
-        const trials::Job job{live->name(), priority, live->stop_token(), live->waiter(), *live, live->epoch()};
+        const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
+                              *live,        live->epoch(), live->abort_token()};
         return kind.Run(request, {slot, job, live->Snapshot(), [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                     live->Update(change);
                                     return operations_.Save(*live);

@@ -47,7 +47,9 @@ void DeviceTurn::Ticket::BeginLocked() {
 
 QueuePlace DeviceTurn::Ticket::PlaceLocked() const {
   QueuePlace place;
-  const auto add = [&place](const Ticket& ahead) {
+  const auto add = [&](const Ticket& ahead) {
+    if (ahead.rank_.first < rank_.first) ++place.urgent;
+    if (ahead.rank_.first > rank_.first) ++place.overtaken;
     if (place.position++ > 0) return;
     place.first = ahead.waiter_.name;
     place.first_title = ahead.waiter_.title;

@@ -12,6 +12,8 @@ struct QueuePlace {
   std::string first;        // "operations/...", the job that goes first
   std::string first_title;  // of it
   int64_t position = 0;     // how many jobs are ahead, the first included; 0: the wait is over
+  int64_t urgent = 0;       // those of them that have a higher priority
+  int64_t overtaken = 0;    // those that have a lower one: a call of theirs is on the device, and ends first
 
   bool operator==(const QueuePlace&) const = default;
 };
