@@ -28,6 +28,14 @@ absl::Status WriteAll(int fd, absl::string_view contents, const std::string& pat
   return absl::OkStatus();
 }
 
+// Makes a file beside `path` and gives its descriptor; `name` is then its path.
+absl::StatusOr<int> CreateBeside(const std::string& path, std::string& name) {
+  name = absl::StrCat(path, ".XXXXXX");
+  const int fd = mkostemp(name.data(), O_CLOEXEC);
+  if (fd < 0) return Failed("create a file beside", path);
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -46,14 +54,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status ReplaceFile(const std::string& path, absl::string_view contents) {
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return Failed("create a file beside", path);
+  std::string temporary;
+  const absl::StatusOr<int> fd = CreateBeside(path, temporary);
+  if (!fd.ok()) return fd.status();
   absl::Cleanup discard = [&] { unlink(temporary.c_str()); };
   {
-    const absl::Cleanup close_it = [fd] { close(fd); };
-    if (absl::Status status = WriteAll(fd, contents, path); !status.ok()) return status;
-    if (fchmod(fd, 0644) != 0 || fsync(fd) != 0) return Failed("finish", path);
+    const absl::Cleanup close_it = [&] { close(*fd); };
+    if (absl::Status status = WriteAll(*fd, contents, path); !status.ok()) return status;
+    if (fchmod(*fd, 0644) != 0 || fsync(*fd) != 0) return Failed("finish", path);
   }
   if (rename(temporary.c_str(), path.c_str()) != 0) return Failed("replace", path);
   std::move(discard).Cancel();
@@ -65,10 +73,10 @@ absl::Status CheckReplaceable(const std::string& path) {
   if (stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot replace '", path, "': it is a directory"));
   }
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return Failed("create a file beside", path);
-  close(fd);
+  std::string temporary;
+  const absl::StatusOr<int> fd = CreateBeside(path, temporary);
+  if (!fd.ok()) return fd.status();
+  close(*fd);
   unlink(temporary.c_str());
   return absl::OkStatus();
 }

@@ -57,6 +57,11 @@ class JobsTest : public TunerTest {
     });
   }
 
+  void ExpectEveryVariantTriedOnce() {
+    EXPECT_THAT(Tries(), SizeIs(6));
+    EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+  }
+
   // With it RANDOM draws a variant of BLOCK=64 among its first.
   static constexpr uint64_t kSeedOfBlock64 = 1;
 
@@ -137,8 +142,7 @@ TEST_F(JobsTest, AJobWhoseTunerEndedIsResumedAndTriesEveryVariantOnce) {
   const v1::Operation done = Await(started.name());
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(done.progress().trials_reused(), 3);
-  EXPECT_THAT(Tries(), SizeIs(6));
-  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+  ExpectEveryVariantTriedOnce();
 }
 
 TEST_F(JobsTest, AResumedRetryDoesNotRepeatItsOwnTrials) {
@@ -313,8 +317,7 @@ TEST_F(JobsTest, JobsOnOneProblemShareTheirTrials) {
   const v1::Operation done = Await(second.name());
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(done.progress().trials_done(), 6);
-  EXPECT_THAT(Tries(), SizeIs(6));
-  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+  ExpectEveryVariantTriedOnce();
 }
 
 TEST_F(JobsTest, AJobThatIsOvertakenDoesNotRepeatWhatTheOtherTriedInItsTurn) {
@@ -329,8 +332,7 @@ TEST_F(JobsTest, AJobThatIsOvertakenDoesNotRepeatWhatTheOtherTriedInItsTurn) {
   gate_.Open();
   EXPECT_EQ(Await(quick.name()).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(Await(slow.name()).state(), v1::Operation::STATE_SUCCEEDED);
-  EXPECT_THAT(Tries(), SizeIs(6));
-  EXPECT_THAT(Tries(), Each(Pair(::testing::_, 1)));
+  ExpectEveryVariantTriedOnce();
 }
 
 TEST_F(JobsTest, EqualJobsRunOneAfterTheOther) {

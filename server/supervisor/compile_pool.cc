@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/sha256.h"
+#include "server/supervisor/back_off.h"
 #include "server/supervisor/connection.h"
 #include "server/supervisor/probe.h"
 #include "server/supervisor/tries.h"
@@ -22,7 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(30);
 
 worker::v1::CompileResponse CompileOf(v1::Verdict verdict, absl::string_view log) {
@@ -139,7 +139,8 @@ class CompilePoolImpl : public CompilePool {
   std::optional<Job> Take(Slot& slot) {
     std::unique_lock lock(mutex_);
     while (true) {
-      const bool leave_to_others = !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < retry_at_;
+      const bool leave_to_others =
+          !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < back_off_.retry_at();
       if (!queue_.empty() && !leave_to_others) {
         Job job = std::move(queue_.extract(queue_.begin()).mapped());
         waiting_.at(job.identity).place.reset();
@@ -149,7 +150,7 @@ class CompilePoolImpl : public CompilePool {
       if (queue_.empty()) {
         changed_.wait(lock);
       } else {
-        changed_.wait_until(lock, retry_at_);
+        changed_.wait_until(lock, back_off_.retry_at());
       }
     }
   }
@@ -187,7 +188,7 @@ class CompilePoolImpl : public CompilePool {
     Disconnect(slot);
     {
       std::lock_guard lock(mutex_);
-      if (Clock::now() < retry_at_) return start_error_;
+      if (Clock::now() < back_off_.retry_at()) return start_error_;
     }
     absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
     if (!connection.ok()) return StartFailed(connection.status());
@@ -202,15 +203,13 @@ class CompilePoolImpl : public CompilePool {
       return StartFailed(status);
     }
     std::lock_guard lock(mutex_);
-    back_off_ = absl::ZeroDuration();
+    back_off_.Started();
     return absl::OkStatus();
   }
 
-  // No storm of processes that die at once: each failure doubles the time until the next attempt.
   absl::Status StartFailed(const absl::Status& status) {
     std::lock_guard lock(mutex_);
-    back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
-    retry_at_ = After(back_off_);
+    back_off_.Failed();
     start_error_ = status;
     return status;
   }
@@ -236,8 +235,7 @@ class CompilePoolImpl : public CompilePool {
   bool stopping_ = false;  // by Shutdown: jobs are cancelled
   bool closing_ = false;   // by the destructor: threads end when no job is left
   int running_ = 0;        // connections
-  absl::Duration back_off_;
-  Deadline retry_at_ = Deadline::min();
+  BackOff back_off_{kLongestBackOff};
   absl::Status start_error_;
   std::vector<Slot> slots_;
 };

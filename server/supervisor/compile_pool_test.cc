@@ -25,6 +25,37 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Result = absl::StatusOr<worker::v1::CompileResponse>;
 
+// In which order compiles end that differ in their names.
+class Order {
+ public:
+  Order(CompilePool& pool, const worker::v1::CompileRequest& request, size_t count)
+      : pool_(pool), request_(request), count_(count) {}
+
+  void Submit(const std::string& name, int priority) {
+    worker::v1::CompileRequest request = request_;
+    request.add_options(name);
+    pool_.Submit(std::move(request), priority, [this, name](Result) {
+      const std::lock_guard lock(mutex_);
+      names_.push_back(name);
+      if (names_.size() == count_) all_.set_value();
+    });
+  }
+  // Once all have ended, of which there are `count`.
+  std::vector<std::string> Await() {
+    EXPECT_EQ(all_.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    const std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  CompilePool& pool_;
+  const worker::v1::CompileRequest request_;
+  const size_t count_;
+  std::mutex mutex_;
+  std::vector<std::string> names_;
+  std::promise<void> all_;
+};
+
 class CompilePoolTest : public ::testing::Test {
  protected:
   CompilePoolTest() {
@@ -173,27 +204,15 @@ TEST_F(CompilePoolTest, AMissingExecutableIsUnavailable) {
 TEST_F(CompilePoolTest, HigherPrioritiesComeFirstAndEqualOnesInOrder) {
   TemporaryDirectory directory;
   Gate gate(directory.path() + "/gate");
-  std::mutex mutex;
-  std::vector<std::string> order;
-  std::promise<void> all;
-  const auto submit = [&](const std::string& name, int priority) {
-    worker::v1::CompileRequest request = Request("ok");
-    request.add_options(name);
-    pool().Submit(std::move(request), priority, [&, name](Result) {
-      std::lock_guard lock(mutex);
-      order.push_back(name);
-      if (order.size() == 4) all.set_value();
-    });
-  };
+  Order order(pool(), Request("ok"), 4);
   std::future<Result> first = Submit(gate.what());
   gate.Reached();
-  submit("low 1", -1);
-  submit("high 1", 5);
-  submit("low 2", -1);
-  submit("high 2", 5);
+  order.Submit("low 1", -1);
+  order.Submit("high 1", 5);
+  order.Submit("low 2", -1);
+  order.Submit("high 2", 5);
   gate.Open();
-  ASSERT_EQ(all.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
-  EXPECT_THAT(order, ElementsAre("high 1", "high 2", "low 1", "low 2"));
+  EXPECT_THAT(order.Await(), ElementsAre("high 1", "high 2", "low 1", "low 2"));
 }
 
 TEST_F(CompilePoolTest, WhatIsQueuedOrRunningIsNotCompiledASecondTime) {
@@ -216,26 +235,14 @@ TEST_F(CompilePoolTest, WhatIsQueuedOrRunningIsNotCompiledASecondTime) {
 TEST_F(CompilePoolTest, ASecondCallersHigherPriorityHastensTheCompile) {
   TemporaryDirectory directory;
   Gate gate(directory.path() + "/gate");
-  std::mutex mutex;
-  std::vector<std::string> order;
-  std::promise<void> all;
-  const auto submit = [&](const std::string& name, int priority) {
-    worker::v1::CompileRequest request = Request("ok");
-    request.add_options(name);
-    pool().Submit(std::move(request), priority, [&, name](Result) {
-      std::lock_guard lock(mutex);
-      order.push_back(name);
-      if (order.size() == 3) all.set_value();
-    });
-  };
+  Order order(pool(), Request("ok"), 3);
   std::future<Result> first = Submit(gate.what());
   gate.Reached();
-  submit("a sweep's", 0);
-  submit("somebody's", 0);
-  submit("somebody's", 2);
+  order.Submit("a sweep's", 0);
+  order.Submit("somebody's", 0);
+  order.Submit("somebody's", 2);
   gate.Open();
-  ASSERT_EQ(all.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
-  EXPECT_THAT(order, ElementsAre("somebody's", "somebody's", "a sweep's"));
+  EXPECT_THAT(order.Await(), ElementsAre("somebody's", "somebody's", "a sweep's"));
 }
 
 TEST_F(CompilePoolTest, ShutdownCancelsWhatRunsAndWhatWaits) {
