@@ -367,7 +367,7 @@ TEST_F(CliTest, CancelAllCancelsWhatIsActive) {
   EXPECT_EQ(Run({"cancel", "7", "--problem", problem}), 2);
 }
 
-TEST_F(CliTest, WhatGoesOnToTheEndOfItsTrialIsCancelling) {
+TEST_F(CliTest, WhatHasNotEndedYetIsCancelling) {
   EXPECT_EQ(Run({"tune", problem, "--detach"}), 0);
   fake.CancelsLater();
   EXPECT_EQ(Run({"cancel", "7"}), 0);

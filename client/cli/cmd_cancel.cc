@@ -1,4 +1,4 @@
-// attune cancel: stops an operation, or all, between two trials.
+// attune cancel: stops an operation, or all.
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"

@@ -92,15 +92,23 @@ TEST_F(JobsTest, ARequestIdNamesOneOperationForGood) {
   EXPECT_TRUE(tuner_->Tune(request)->done());
 }
 
-TEST_F(JobsTest, CancelStopsBetweenTwoTrialsAndKeepsWhatWasTried) {
-  GateTrials();
+TEST_F(JobsTest, CancelCutsTheRunningTrialShortAndKeepsThoseBefore) {
+  std::promise<void> hangs;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (device_.Count("trial") < 3) return device_.Good(request.candidate());
+    std::promise<void> aborted;
+    const std::stop_callback cut(device_.abort(), [&] { aborted.set_value(); });
+    hangs.set_value();
+    EXPECT_EQ(aborted.get_future().wait_for(kPatience), std::future_status::ready);
+    return absl::CancelledError("the job was cancelled");
+  });
   Start();
   const v1::Operation started = *tuner_->Tune(TuneRequest());
-  gate_.AwaitArrival(1);
+  hangs.get_future().wait();
   ASSERT_TRUE(tuner_->Cancel(started.name()).ok());
-  gate_.Open();
   EXPECT_EQ(Await(started.name()).state(), v1::Operation::STATE_CANCELLED);
-  EXPECT_THAT(store_.trials(), SizeIs(1));
+  EXPECT_THAT(store_.trials(), SizeIs(2));
+  EXPECT_EQ(Verdicts()[v1::VERDICT_OK], 2);
   EXPECT_EQ(tuner_->Cancel(started.name())->state(), v1::Operation::STATE_CANCELLED);
   EXPECT_TRUE(absl::IsNotFound(tuner_->Cancel("operations/none").status()));
 }
@@ -129,8 +137,9 @@ TEST_F(JobsTest, AJobWhoseTunerEndedIsResumedAndTriesEveryVariantOnce) {
   gate_.LetOnePass();
   gate_.LetOnePass();
   gate_.AwaitArrival(3);
-  // Drain gives up waiting at once; the third trial ends while the tuner is taken down.
+  // Drain gives up waiting at once, and cuts nothing short: the third trial ends while the tuner is taken down.
   tuner_->Drain(absl::ZeroDuration());
+  EXPECT_FALSE(device_.abort().stop_requested());
   EXPECT_TRUE(absl::IsUnavailable(tuner_->Tune(TuneRequest()).status()));
   gate_.Open();
   tuning_.reset();
@@ -375,17 +384,6 @@ TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
   }
 }
 
-TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater) {
-  GateTrials();
-  Start();
-  v1::TuneRequest background = TuneRequest();
-  background.set_background(true);
-  const v1::Operation slow = *tuner_->Tune(background);
-  gate_.AwaitArrival(1);
-  const v1::Operation quick = *tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"));
-  EXPECT_EQ(
-      Await(quick.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
-          .progress()
 TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNot) {
   GateTrials();
   Start();
@@ -423,6 +421,17 @@ TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNo
   for (const std::string& name : background) EXPECT_EQ(Await(name).state(), v1::Operation::STATE_SUCCEEDED);
 }
 
+TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  const v1::Operation quick = *tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  EXPECT_EQ(
+      Await(quick.name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; })
+          .progress()
           .waits_for(),
       slow.name())
       << "the trial that is running";

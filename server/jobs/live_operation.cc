@@ -82,12 +82,20 @@ void LiveOperation::Change(absl::FunctionRef<void(v1::OperationProgress&)> chang
 
 void LiveOperation::RequestStop(bool cancel) {
   std::stop_source stop(std::nostopstate);
+  std::stop_source abort(std::nostopstate);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     cancelled_ = cancelled_ || cancel;
     stop = stop_;
+    abort = abort_;
   }
   stop.request_stop();
+  if (cancel) abort.request_stop();
+}
+
+std::stop_token LiveOperation::abort_token() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return abort_.get_token();
 }
 
 std::stop_token LiveOperation::stop_token() const {
@@ -129,6 +137,7 @@ void LiveOperation::Reopen(const v1::Operation& operation) {
     epoch_ = 0;
     begun_.reset();
     stop_ = std::stop_source();
+    abort_ = std::stop_source();
   }
   changed_();
 }

@@ -54,10 +54,11 @@ class LiveOperation : public trials::Progress {
   // Changes its progress.
   void Change(absl::FunctionRef<void(v1::OperationProgress&)> change) override;
 
-  // Asks to stop between two trials. `cancel`: for good; otherwise because the daemon goes down.
+  // Asks to stop between two trials, because the daemon goes down. `cancel`: for good, the running trial cut short.
   void RequestStop(bool cancel);
   bool cancelled() const;
   std::stop_token stop_token() const;
+  std::stop_token abort_token() const;  // of what runs, when it is cancelled
 
  private:
   void SetPlace(const trials::QueuePlace& place);
@@ -75,6 +76,7 @@ class LiveOperation : public trials::Progress {
   int64_t epoch_ = 0;
   std::optional<absl::Duration> begun_;  // by the clock
   std::stop_source stop_;
+  std::stop_source abort_;
 };
 
 }  // namespace attune::jobs

@@ -1,12 +1,14 @@
 #include "server/supervisor/device_worker.h"
 
-#include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <stop_token>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/log.h"
+#include "server/supervisor/back_off.h"
 #include "server/supervisor/connection.h"
 #include "server/supervisor/probe.h"
 #include "server/supervisor/task_thread.h"
@@ -16,8 +18,7 @@
 namespace attune::supervisor {
 namespace {
 
-constexpr absl::Duration kFirstRestartBackOff = absl::Milliseconds(100);
-constexpr absl::Duration kLongestRestartBackOff = absl::Seconds(5);
+constexpr absl::Duration kLongestBackOffOfDevice = absl::Seconds(5);
 
 worker::v1::TrialResponse TrialOf(v1::Verdict verdict, absl::string_view detail) {
   worker::v1::TrialResponse response;
@@ -92,6 +93,8 @@ class DeviceWorkerImpl : public DeviceWorker {
     });
   }
 
+  void AbortWith(std::stop_token abort) override { abort_ = std::move(abort); }
+
   void Release() override {
     thread_.Run([&] {
       if (connection_ == nullptr) return true;
@@ -106,14 +109,19 @@ class DeviceWorkerImpl : public DeviceWorker {
   void Shutdown() override {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    if (connection_ != nullptr) connection_->Kill();
+    EndLocked();
   }
 
  private:
-  // A task of the thread's; what Shutdown has cut short is Cancelled, whatever it came to.
+  // A task of the thread's; what Shutdown or its caller has cut short is Cancelled, whatever it came to.
   template <typename Work>
   auto InTurn(Work work) -> decltype(work()) {
     return thread_.Run([&]() -> decltype(work()) {
+      const std::stop_callback cut_short(abort_, [this] {
+        const std::lock_guard lock(mutex_);
+        if (connection_ != nullptr) LogInfo("device worker ended for a cancelled job", {{"device", device_.id()}});
+        EndLocked();
+      });
       if (absl::Status status = NotStopped(); !status.ok()) return status;
       decltype(work()) result = work();
       if (absl::Status status = NotStopped(); !status.ok()) return status;
@@ -121,10 +129,18 @@ class DeviceWorkerImpl : public DeviceWorker {
     });
   }
 
+  void EndLocked() {
+    if (connection_ != nullptr) connection_->Kill();
+    ended_.notify_all();
+  }
+
   absl::Status NotStopped() {
     const std::lock_guard lock(mutex_);
-    return stopping_ ? absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"))
-                     : absl::OkStatus();
+    return NotStoppedLocked();
+  }
+  absl::Status NotStoppedLocked() const {
+    if (stopping_) return absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"));
+    return abort_.stop_requested() ? absl::CancelledError("the job was cancelled") : absl::OkStatus();
   }
 
   enum class Needs { kProcess, kProblem };
@@ -165,16 +181,21 @@ class DeviceWorkerImpl : public DeviceWorker {
   absl::Status Connect() {
     if (connection_ != nullptr && connection_->Lives()) return absl::OkStatus();
     Disconnect();
-    std::this_thread::sleep_until(retry_at_);
+    if (absl::Status status = AwaitRetry(); !status.ok()) return status;
     absl::Status status = Start();
     if (status.ok()) {
-      back_off_ = absl::ZeroDuration();
-    } else if (!absl::IsFailedPrecondition(status)) {
+      back_off_.Started();
+    } else if (!absl::IsFailedPrecondition(status) && !absl::IsCancelled(status)) {
       // Another daemon's lock may be gone at any moment; a worker that does not start is not asked to at full speed.
-      back_off_ = std::clamp(2 * back_off_, kFirstRestartBackOff, kLongestRestartBackOff);
-      retry_at_ = After(back_off_);
+      back_off_.Failed();
     }
     return status;
+  }
+
+  absl::Status AwaitRetry() {
+    std::unique_lock lock(mutex_);
+    ended_.wait_until(lock, back_off_.retry_at(), [this] { return !NotStoppedLocked().ok(); });
+    return NotStoppedLocked();
   }
 
   absl::Status Start() {
@@ -182,7 +203,7 @@ class DeviceWorkerImpl : public DeviceWorker {
     if (!connection.ok()) return connection.status();
     {
       const std::lock_guard lock(mutex_);
-      if (stopping_) return absl::CancelledError(absl::StrCat("the device worker of ", device_.id(), " is shut down"));
+      if (absl::Status status = NotStoppedLocked(); !status.ok()) return status;
       connection_ = *std::move(connection);
     }
     fresh_ = true;
@@ -243,14 +264,15 @@ class DeviceWorkerImpl : public DeviceWorker {
   std::vector<std::string> arguments_;
 
   std::mutex mutex_;
+  std::condition_variable ended_;           // by Shutdown, or abort_
   bool stopping_ = false;                   // guarded by mutex_
-  std::unique_ptr<Connection> connection_;  // the tasks'; set and cleared under mutex_, so that Shutdown may kill it
+  std::unique_ptr<Connection> connection_;  // the tasks'; set and cleared under mutex_, so that others may kill it
+  std::stop_token abort_;                   // set between two tasks
 
   // All below belong to the thread's tasks.
   bool fresh_ = false;  // the process has not been given a problem yet
   std::optional<worker::v1::PrepareRequest> prepared_;
-  absl::Duration back_off_;
-  Deadline retry_at_ = Deadline::min();
+  BackOff back_off_{kLongestBackOffOfDevice};
   TaskThread thread_;  // last: it ends before what its tasks use
 };
 

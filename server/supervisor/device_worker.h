@@ -4,6 +4,7 @@
 #define ATTUNE_SERVER_SUPERVISOR_DEVICE_WORKER_H_
 
 #include <memory>
+#include <stop_token>
 
 #include "absl/status/statusor.h"
 #include "attune/v1/device.pb.h"
@@ -27,6 +28,9 @@ class DeviceWorker {
   virtual absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) = 0;
   virtual absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request) = 0;
+  // Cuts the calls from now on short when `abort` is requested: the process is ended and the call Cancelled, no verdict
+  // comes of it, and the next call has a fresh process. By whoever's turn it is, between two calls.
+  virtual void AbortWith(std::stop_token abort) = 0;
   // Gives the device's memory back; a no-op when no process runs.
   virtual void Release() = 0;
   // Ends the process; the call in progress, and every later one, is Cancelled: no verdict comes of it. Any thread may

@@ -333,3 +333,35 @@ TEST(ProbeHost, SaysWhyItCannot) {
 
 }  // namespace
 }  // namespace attune::supervisor
+TEST_F(DeviceWorkerTest, AnAbortedTrialEndsWithoutAVerdictAndTheNextCallHasAFreshProcess) {
+  Gate gate(directory_.path() + "/gate");
+  ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
+  const std::string before = Pid(Trial("ok").detail());
+  std::stop_source abort;
+  worker().AbortWith(abort.get_token());
+  std::thread canceller([&] {
+    gate.Reached();
+    abort.request_stop();
+  });
+  EXPECT_TRUE(absl::IsCancelled(worker().Trial(TrialOf(gate.what().c_str())).status()));
+  canceller.join();
+  gate.Open();
+  EXPECT_TRUE(HasNoChildren());
+  EXPECT_TRUE(absl::IsCancelled(worker().Prepare(PrepareOf(6)).status())) << "the same caller";
+  EXPECT_TRUE(HasNoChildren());
+  worker().AbortWith({});
+  ASSERT_TRUE(worker().Prepare(PrepareOf(7)).ok());
+  const std::string after = Trial("ok").detail();
+  EXPECT_NE(Pid(after), before);
+  EXPECT_THAT(after, HasSubstr("seed 7 prepares 1"));
+}
+
+TEST_F(DeviceWorkerTest, AnAbortedCallWaitsForNoWorkerThatDoesNotStart) {
+  options_.emulate = "die";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(absl::IsUnavailable(worker().Prepare(PrepareOf(5)).status()));
+  std::stop_source abort;
+  abort.request_stop();
+  worker().AbortWith(abort.get_token());
+  EXPECT_TRUE(absl::IsCancelled(worker().Prepare(PrepareOf(5)).status()));
+}
+

@@ -83,7 +83,7 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
   // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
   WorkingTime time(clock_);
   const trials::Job job{run.job.name, run.job.priority, run.job.stop, time.Counted(run.job.waiter),
-                        progress,     run.job.epoch};
+                        progress,     run.job.epoch,    run.job.abort};
   const absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await();
   if (!turn.ok()) return turn;
   for (const Problem& problem : *problems) {

@@ -26,8 +26,8 @@ DeviceSlot::~DeviceSlot() {
   idle_.join();
 }
 
-DeviceUse::DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter)
-    : slot_(slot), stop_(std::move(stop)), ticket_(slot.turn_, priority, std::move(waiter)) {}
+DeviceUse::DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter, std::stop_token abort)
+    : slot_(slot), stop_(std::move(stop)), abort_(std::move(abort)), ticket_(slot.turn_, priority, std::move(waiter)) {}
 
 void DeviceUse::Use(worker::v1::PrepareRequest request) {
   name_ = Sha256(request.SerializeAsString());
@@ -40,6 +40,7 @@ auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call cal
   if (!ticket_.Begin(stop_)) return absl::CancelledError("stopped before its turn on the device");
   const absl::Duration begun = slot_.clock_();
   waited_ += begun - asked;
+  slot_.worker_->AbortWith(abort_);
   absl::Status ready = wanted() ? absl::OkStatus() : absl::AbortedError("not wanted any more");
   if (ready.ok() && prepared && slot_.prepared_ != name_) {
     slot_.prepared_.clear();
@@ -55,6 +56,7 @@ auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call cal
 
 absl::Status DeviceUse::OpenIfFree() {
   if (!ticket_.TryBegin()) return absl::OkStatus();
+  slot_.worker_->AbortWith(abort_);
   const absl::Status open = slot_.worker_->Open();
   ticket_.End();
   return open;

@@ -34,11 +34,12 @@ class DeviceSlot {
 };
 
 // One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
-// it for something else since. Cancelled when `stop` was requested before it was this job's turn. One thread.
+// it for something else since. Cancelled when `stop` was requested before it was this job's turn, or `abort` before the
+// device has answered: then the call is cut short. One thread.
 class DeviceUse {
  public:
   // `waiter` is told of its place while a call waits for the turn.
-  DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {});
+  DeviceUse(DeviceSlot& slot, Priority priority, std::stop_token stop, Waiter waiter = {}, std::stop_token abort = {});
 
   // What Trial and PlayOff need to hold; prepares at the next of them.
   void Use(worker::v1::PrepareRequest request);
@@ -65,6 +66,7 @@ class DeviceUse {
 
   DeviceSlot& slot_;
   const std::stop_token stop_;
+  const std::stop_token abort_;
   DeviceTurn::Ticket ticket_;
   worker::v1::PrepareRequest request_;
   std::string name_;  // of request_

@@ -17,10 +17,11 @@ namespace attune::trials {
 struct Job {
   std::string name;  // "operations/..."
   Priority priority = Priority::kInteractive;
-  std::stop_token stop;  // requested: ends between two trials
-  Waiter waiter;         // told whom it waits for
-  Progress& progress;    // outlives it
-  int64_t epoch = 0;     // of its lease; 0: it has none, and none of its writes is refused
+  std::stop_token stop;        // requested: ends between two trials
+  Waiter waiter;               // told whom it waits for
+  Progress& progress;          // outlives it
+  int64_t epoch = 0;           // of its lease; 0: it has none, and none of its writes is refused
+  std::stop_token abort = {};  // requested, after `stop`: what it runs on the device is cut short
 
   store::Fence fence() const { return epoch > 0 ? store::Fence{name, epoch} : store::Fence(); }
 };

@@ -63,7 +63,7 @@ absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const catalog::Sub
 }  // namespace
 
 absl::Status OpenDevice(DeviceSlot& slot, const Job& job) {
-  return DeviceUse(slot, job.priority, job.stop).OpenIfFree();
+  return DeviceUse(slot, job.priority, job.stop, {}, job.abort).OpenIfFree();
 }
 
 absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const ca
   absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(subject, families, code, job);
   if (!prepare.ok()) return prepare.status();
   // Its place in the queue begins here: nobody waits for the device while a kernel is compiled.
-  auto device = std::make_unique<DeviceUse>(slot, job.priority, job.stop, job.waiter);
+  auto device = std::make_unique<DeviceUse>(slot, job.priority, job.stop, job.waiter, job.abort);
   device->Use(*std::move(prepare));
   job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
   if (absl::Status status = device->Prepare(); !status.ok()) return status;

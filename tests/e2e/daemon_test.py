@@ -178,6 +178,17 @@ class SignalsTest(DaemonTest):
         self.assertEqual(daemon.trials(PROBLEM), [])  # no verdict came of it
         daemon.kill()
 
+    def test_a_cancel_does_not_wait_for_a_trial_that_hangs(self):
+        daemon = self.daemon([KERNELS, TEST_FAMILIES], ["--trial_timeout=1h"])
+        name = daemon.json("evaluate", PROBLEM, "hang_opencl:BAD=1", "--detach")[0]["operation"]
+        watching = daemon.popen("--format=json", "watch", name)
+        self.assertTrue(any(json.loads(line).get("compiles_done") == 1 for line in watching.stdout))
+        daemon.attune("cancel", name)
+        self.assertEqual(json.loads(watching.communicate(timeout=PATIENCE)[0].splitlines()[-1])["state"], "CANCELLED")
+        self.assertEqual(daemon.trials(PROBLEM), [])  # no verdict came of it
+        self.assertEqual(daemon.json("evaluate", PROBLEM, "hang_opencl:BAD=0")[-1]["decision"], "KEEP")
+        daemon.stop()
+
     def test_while_it_starts_it_ends_at_once(self):
         worker = self.directory / "worker"
         worker.write_text("#!/bin/sh\nread never <&3\n")

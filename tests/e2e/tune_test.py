@@ -97,7 +97,6 @@ class TuneTest(DaemonTest):
         name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
         wait_until("a first trial", lambda: daemon.trials(PROBLEM))
         daemon.attune("cancel", name)
-        # The trial that runs ends first.
         state = lambda: [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name][0]["state"]
         wait_until("the job to end", lambda: state() != "RUNNING")
         self.assertEqual(state(), "CANCELLED")

@@ -69,7 +69,7 @@ class Following(Followed[R]):
         return self._result()
 
     async def cancel(self) -> None:
-        """Stops the operation between two trials; what was committed stays."""
+        """Stops the operation at once, its running trial unfinished; what was committed stays."""
         self.operation = await self._client.cancel(self.name)
 
 

@@ -55,5 +55,5 @@ class Following(Followed[R]):
         return self._result()
 
     def cancel(self) -> None:
-        """Stops the operation between two trials; what was committed stays."""
+        """Stops the operation at once, its running trial unfinished; what was committed stays."""
         self.operation = self._client.cancel(self.name)

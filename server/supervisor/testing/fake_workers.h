@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -214,6 +215,9 @@ class FakeDeviceWorker : public DeviceWorker {
     *response.mutable_timing() = TimingOf(1.5);
     return response;
   }
+  void AbortWith(std::stop_token abort) override { abort_ = std::move(abort); }
+  // Of the call in progress, for scripts.
+  const std::stop_token& abort() const { return abort_; }
   void Release() override {
     const Call call(this);
     Note("release");
@@ -238,6 +242,7 @@ class FakeDeviceWorker : public DeviceWorker {
   Trying trial_;
   Playing play_off_;
   std::string prepared_ = "nothing";
+  std::stop_token abort_;
   std::atomic<int> inside_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::string> calls_;

@@ -121,7 +121,7 @@ def operations(
 
 
 def cancel(name: str) -> Plan[Operation]:
-    """Stops an operation between two trials; what was committed stays. A finished one does not change."""
+    """Stops an operation at once, its trial unfinished; what was committed stays. A finished one does not change."""
     return Operation.from_message((yield from call("CancelOperation", name=resource("operations", name))))
 
 
