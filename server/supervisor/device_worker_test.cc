@@ -308,31 +308,6 @@ TEST_F(DeviceWorkerTest, ShutdownEndsAHangingTrialWithoutAVerdict) {
   EXPECT_TRUE(HasNoChildren());
 }
 
-TEST_F(DeviceWorkerTest, AWorkerThatDoesNotStartIsUnavailable) {
-  options_.emulate = "die";
-  const absl::Status status = worker().Prepare(PrepareOf(5)).status();
-  EXPECT_TRUE(absl::IsUnavailable(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("exited with 7"));
-}
-
-TEST(ProbeHost, BringsBackWhatTheWorkerSays) {
-  WorkerOptions options;
-  options.executable = FAKE_WORKER;
-  const absl::StatusOr<HostDescription> host = ProbeHost(options);
-  ASSERT_TRUE(host.ok()) << host.status();
-  EXPECT_EQ(host->devices.at(0).id(), "fake:0");
-  EXPECT_EQ(host->backends.at(0).compiler(), "fake 1.0");
-  EXPECT_TRUE(HasNoChildren());
-}
-
-TEST(ProbeHost, SaysWhyItCannot) {
-  WorkerOptions options;
-  options.executable = "/nonexistent/attune-worker";
-  EXPECT_THAT(std::string(ProbeHost(options).status().message()), HasSubstr("/nonexistent/attune-worker"));
-}
-
-}  // namespace
-}  // namespace attune::supervisor
 TEST_F(DeviceWorkerTest, AnAbortedTrialEndsWithoutAVerdictAndTheNextCallHasAFreshProcess) {
   Gate gate(directory_.path() + "/gate");
   ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
@@ -365,3 +340,28 @@ TEST_F(DeviceWorkerTest, AnAbortedCallWaitsForNoWorkerThatDoesNotStart) {
   EXPECT_TRUE(absl::IsCancelled(worker().Prepare(PrepareOf(5)).status()));
 }
 
+TEST_F(DeviceWorkerTest, AWorkerThatDoesNotStartIsUnavailable) {
+  options_.emulate = "die";
+  const absl::Status status = worker().Prepare(PrepareOf(5)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("exited with 7"));
+}
+
+TEST(ProbeHost, BringsBackWhatTheWorkerSays) {
+  WorkerOptions options;
+  options.executable = FAKE_WORKER;
+  const absl::StatusOr<HostDescription> host = ProbeHost(options);
+  ASSERT_TRUE(host.ok()) << host.status();
+  EXPECT_EQ(host->devices.at(0).id(), "fake:0");
+  EXPECT_EQ(host->backends.at(0).compiler(), "fake 1.0");
+  EXPECT_TRUE(HasNoChildren());
+}
+
+TEST(ProbeHost, SaysWhyItCannot) {
+  WorkerOptions options;
+  options.executable = "/nonexistent/attune-worker";
+  EXPECT_THAT(std::string(ProbeHost(options).status().message()), HasSubstr("/nonexistent/attune-worker"));
+}
+
+}  // namespace
+}  // namespace attune::supervisor
