@@ -178,6 +178,14 @@ TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
   EXPECT_FALSE(history->items[1].rolled_back());
 }
 
+TEST_P(IncumbentContract, ARollBackNeedsNoReason) {
+  MustPromote(SampleTrial(128), MustPromote(SampleTrial(64), ""));
+  ASSERT_TRUE(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").ok());
+  const absl::StatusOr<Page<v1::Incumbent>> history = store().ListIncumbents({.history = true}, 10, "");
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_EQ(history->items[0].why(), "fastest; rolled back");
+}
+
 TEST_P(IncumbentContract, CannotRollBackTheFirst) {
   EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);

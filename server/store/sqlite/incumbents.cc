@@ -48,7 +48,7 @@ absl::StatusOr<v1::Incumbent> ReadIncumbent(Connection& connection, const Statem
   incumbent.set_why(std::string(row.Text(5)));
   if (!row.IsNull(6)) {
     incumbent.set_rolled_back(true);
-    incumbent.set_why(absl::StrCat(incumbent.why(), "; rolled back: ", row.Text(6)));
+    incumbent.set_why(absl::StrCat(incumbent.why(), "; rolled back", row.Text(6).empty() ? "" : ": ", row.Text(6)));
   }
   if (!row.IsNull(8)) {
     if (absl::Status status = Parse(row.Bytes(8), "timing", *incumbent.mutable_timing()); !status.ok()) return status;

@@ -344,7 +344,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   for (StoredIncumbent* stored : taken_out) {
     stored->served = false;
     stored->incumbent.set_rolled_back(true);
-    stored->incumbent.set_why(absl::StrCat(stored->incumbent.why(), "; rolled back: ", why));
+    stored->incumbent.set_why(absl::StrCat(stored->incumbent.why(), "; rolled back", why.empty() ? "" : ": ", why));
   }
   at->served = true;
   return at->incumbent;
