@@ -505,13 +505,18 @@ TEST_F(CliTest, ExplainSaysWhichTimeItExplains) {
   EXPECT_THAT(out, HasSubstr("explained  the trial's own time, not the 56.50 us of the\n           play-off"));
 }
 
-TEST_F(CliTest, AnInfeasibleProblemsTuningIsNotFound) {
-  const std::string infeasible = "b1.h1.q1.d64.f16";
-  fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies"});
-  EXPECT_EQ(Run({"tune", infeasible}), 3);
+TEST_F(CliTest, WhatIsInfeasibleIsNotFound) {
+  using testing::RichError;
+  fake.FailNext(1, RichError(grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies", "INFEASIBLE"));
+  EXPECT_EQ(Run({"tune", problem}), 3);
   EXPECT_THAT(err, HasSubstr("no kernel family applies"));
+  for (const char* command : {"evaluate", "serve"}) {
+    fake.FailNext(1, RichError(grpc::StatusCode::FAILED_PRECONDITION, "tiles: at most 64", "INFEASIBLE"));
+    EXPECT_EQ(Run({command, problem, "tiles:BLOCK=128"}), 3);
+    EXPECT_THAT(err, HasSubstr("tiles: at most 64"));
+  }
   fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "device_id is 'cuda:9'"});
-  EXPECT_EQ(Run({"tune", problem}), 1) << "preflight finds variants";
+  EXPECT_EQ(Run({"tune", problem}), 1) << "another reason";
 }
 
 TEST_F(CliTest, SummaryComparesWinnersWithTheirBaselines) {

@@ -1,11 +1,9 @@
 // attune tune: starts tuning a problem and follows it.
-#include <algorithm>
 #include <map>
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
-#include "client/cli/preflight_text.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
 
@@ -48,17 +46,6 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   return request;
 }
 
-// A refusal because no variant is feasible, as `preflight` says it, is not found; others stay what they are.
-absl::Status Refusal(Session& session, Client& client, const Problem& problem, const TuneArguments& arguments,
-                     absl::Status refused) {
-  if (!absl::IsFailedPrecondition(refused)) return refused;
-  const auto preflight = client.Preflight(MakePreflightRequest(session, problem, arguments.families));
-  if (!preflight.ok()) return refused;
-  const bool feasible = std::any_of(preflight->families().begin(), preflight->families().end(),
-                                    [](const auto& family) { return family.variants() > 0; });
-  return feasible ? refused : absl::NotFoundError(refused.message());
-}
-
 absl::StatusOr<ExitCode> RunTune(Session& session, const TuneArguments& arguments) {
   const auto problems = ReadProblems(session, arguments.problem);
   if (!problems.ok()) return problems.status();
@@ -75,7 +62,7 @@ absl::StatusOr<ExitCode> RunTune(Session& session, const TuneArguments& argument
     v1::TuneRequest one = *request;
     *one.mutable_problem() = attune::ToProto(problem);
     auto operation = (*client)->Tune(std::move(one));
-    if (!operation.ok()) return Refusal(session, **client, problem, arguments, operation.status());
+    if (!operation.ok()) return operation.status();
     started[ToText(problem)] = *std::move(operation);
     return ExitCode::kOk;
   });

@@ -1,8 +1,11 @@
 #include "client/cli/exit_code.h"
 
+#include "client/cpp/status.h"
+
 namespace attune::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
+  if (ErrorReason(status) == "INFEASIBLE") return ExitCode::kNotFound;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return ExitCode::kOk;

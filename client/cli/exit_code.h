@@ -10,7 +10,7 @@ enum class ExitCode {
   kOk = 0,
   kError = 1,            // anything the others do not name
   kUsage = 2,            // the command line, a problem's text or a plan file is wrong
-  kNotFound = 3,         // no such trial, operation or file; no answer; nothing feasible
+  kNotFound = 3,         // no such trial, operation or file; no answer; infeasible
   kUnreachable = 4,      // no server answered in time
   kRegression = 5,       // a sweep found one, or evaluate says REVERT
   kOperationFailed = 6,  // the operation failed or was cancelled, or a row of a sweep failed

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
+#include "server/base/reason.h"
 #include "server/catalog/families.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
@@ -67,7 +68,9 @@ absl::StatusOr<Question> QuestionOf(const v1::EvaluateVariantRequest& request, c
   absl::StatusOr<space::Variant> variant = space::ParseVariant(
       request.variant().text(), catalog::FamiliesFor(host.families, device.backend(), family::v1::ROLE_SEARCH));
   if (!variant.ok()) return variant.status();
-  if (absl::Status status = space::Feasible(*variant, *problem, device); !status.ok()) return status;
+  if (absl::Status status = space::Feasible(*variant, *problem, device); !status.ok()) {
+    return WithReason(status, "INFEASIBLE");
+  }
   return Question{*std::move(subject), *std::move(variant)};
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/base/reason.h"
 #include "server/jobs/testing/tuner_fixture.h"
 
 namespace attune::jobs {
@@ -180,6 +181,13 @@ TEST_F(EvaluateTest, TheIncumbentHasThePlayOffsTimeThatTheDecisionNames) {
   EXPECT_EQ(tuned.tune().incumbent().timing().median_us(), 100);
   EXPECT_EQ(Served().timing().median_us(), 100);
   EXPECT_EQ(Served().trial().timing().median_us(), 120);
+}
+
+TEST_F(EvaluateTest, AnInfeasibleVariantIsRefusedWithThatReason) {
+  Start();
+  v1::EvaluateVariantRequest request = Request("tiles:BLOCK=16,SPLITS=1");
+  *request.mutable_problem() = ToProto(*ParseProblem("b1.h1.q2048.d64.f16"));
+  EXPECT_EQ(tuner_->Evaluate(request).status().GetPayload(kReasonUrl), "INFEASIBLE");
 }
 
 TEST_F(EvaluateTest, AnUnknownVariantIsRefusedAtOnce) {

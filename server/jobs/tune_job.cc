@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
+#include "server/base/reason.h"
 #include "server/base/seed.h"
 #include "server/catalog/families.h"
 #include "server/space/space.h"
@@ -34,9 +35,10 @@ absl::Status CheckFamilies(const std::vector<std::string>& wanted, const Problem
     if (applies.ok()) return applies;
     reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
   }
-  return absl::FailedPreconditionError(absl::StrCat("no kernel family applies to ", ToText(problem), " on ",
-                                                    device.id(), ": ",
-                                                    reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("no kernel family applies to ", ToText(problem), " on ", device.id(), ": ",
+                                     reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; "))),
+                    "INFEASIBLE");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/base/reason.h"
 #include "server/jobs/testing/tuner_fixture.h"
 #include "server/space/space.h"
 
@@ -415,6 +416,7 @@ TEST_F(TuneTest, WhatCannotStartIsRefused) {
   const absl::Status too_long = tuner_->Tune(TuneRequest("b1.h1.q2048.d64.f16")).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(too_long));
   EXPECT_THAT(std::string(too_long.message()), HasSubstr("tiles: "));
+  EXPECT_EQ(too_long.GetPayload(kReasonUrl), "INFEASIBLE");
   v1::TuneRequest unknown = TuneRequest();
   unknown.add_families("tails");
   EXPECT_THAT(std::string(tuner_->Tune(unknown).status().message()), HasSubstr("tails"));

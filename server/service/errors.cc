@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/cord.h"
 #include "proto/attune/quote.h"
+#include "server/base/reason.h"
 
 namespace attune::service {
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
@@ -21,11 +21,6 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   wire.set_message(message);
   wire.add_details()->PackFrom(info);
   return {static_cast<grpc::StatusCode>(status.code()), message, wire.SerializeAsString()};
-}
-
-absl::Status WithReason(absl::Status status, absl::string_view reason) {
-  if (!status.ok()) status.SetPayload(kReasonUrl, absl::Cord(reason));
-  return status;
 }
 
 }  // namespace attune::service

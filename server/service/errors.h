@@ -12,12 +12,8 @@ namespace attune::service {
 inline constexpr char kErrorDomain[] = "attune.dev";
 
 // OK stays OK. The message is made a line (proto/attune/quote.h, ErrorLine). ErrorInfo.reason is the status code's name
-// ("NOT_FOUND"), unless the status carries a payload under kReasonUrl; metadata names the method.
+// ("NOT_FOUND"), unless the status has a finer one (server/base/reason.h); metadata names the method.
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method);
-
-inline constexpr char kReasonUrl[] = "attune.dev/reason";
-// Attaches a finer reason: UPPER_SNAKE_CASE.
-absl::Status WithReason(absl::Status status, absl::string_view reason);
 
 }  // namespace attune::service
 

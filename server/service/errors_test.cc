@@ -2,6 +2,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/attune/quote.h"
+#include "server/base/reason.h"
 
 namespace attune::service {
 namespace {

@@ -4,8 +4,8 @@
 #include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
+#include "server/base/reason.h"
 #include "server/catalog/policy.h"
-#include "server/service/errors.h"
 #include "server/space/space.h"
 
 namespace attune::service {
@@ -185,8 +185,12 @@ absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host
         verdict != v1::VERDICT_LOST) {
       continue;
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "filter.verdicts has ", v1::Verdict_IsValid(number) ? Word(verdict) : "", " (", number, "); ", kAllowed));
+    const absl::string_view why = verdict == v1::VERDICT_OK ? ", which is not tried again but with tune's retry_known"
+                                  : verdict == v1::VERDICT_LOST ? ", which is always tried again"
+                                                                : ", which is no verdict";
+    return absl::InvalidArgumentError(absl::StrCat("filter.verdicts has ",
+                                                   v1::Verdict_IsValid(number) ? Word(verdict) : absl::StrCat(number),
+                                                   why, "; ", kAllowed));
   }
   if (const v1::Device* device = catalog::FindDevice(host, filter.device_id()); device != nullptr) {
     filter.set_device_class(device->fingerprint());

@@ -128,6 +128,14 @@ TEST(Validate, OnlyTrialsThatDidNotEndOkAreRetried) {
     EXPECT_THAT(Message(Validate(request, catalog::Host())), HasSubstr("; allowed: INFEASIBLE, COMPILE_ERROR"))
         << verdict;
   }
+  const auto refused = [&](int verdict) {
+    request.mutable_filter()->clear_verdicts();
+    request.mutable_filter()->add_verdicts(static_cast<v1::Verdict>(verdict));
+    return Message(Validate(request, catalog::Host()));
+  };
+  EXPECT_THAT(refused(v1::VERDICT_OK), HasSubstr("has OK, which is not tried again but with tune's retry_known; "));
+  EXPECT_THAT(refused(v1::VERDICT_LOST), HasSubstr("has LOST, which is always tried again; "));
+  EXPECT_THAT(refused(77), HasSubstr("has 77, which is no verdict; "));
   request.mutable_filter()->clear_verdicts();
   request.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
   request.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");

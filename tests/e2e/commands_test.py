@@ -117,6 +117,10 @@ class AnswerTest(DaemonTest):
         daemon = self.daemon()
         for command in ("preflight", "best", "tune"):
             self.assertEqual(daemon.attune(command, "b1.h1.q64.d33.f16", check=False).returncode, 3, command)
+        variant = [line for line in daemon.json("space", PROBLEM, "--list") if line["type"] == "variant"][0]["variant"]
+        for command in ("evaluate", "serve"):
+            refused = daemon.attune(command, "b1.h1.q64.d33.f16", variant, check=False)
+            self.assertEqual(refused.returncode, 3, refused.stderr)
         daemon.stop()
 
 

@@ -1,0 +1,21 @@
+// A finer reason for an error than its code, for programs: the service passes it on (service/errors.h).
+#ifndef ATTUNE_SERVER_BASE_REASON_H_
+#define ATTUNE_SERVER_BASE_REASON_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
+
+namespace attune {
+
+inline constexpr char kReasonUrl[] = "attune.dev/reason";
+
+// Attaches the reason, UPPER_SNAKE_CASE; OK stays OK.
+inline absl::Status WithReason(absl::Status status, absl::string_view reason) {
+  if (!status.ok()) status.SetPayload(kReasonUrl, absl::Cord(reason));
+  return status;
+}
+
+}  // namespace attune
+
+#endif  // ATTUNE_SERVER_BASE_REASON_H_
