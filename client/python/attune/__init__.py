@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from attune.torch import configure as configure
     from attune.torch import refresh as refresh
     from attune.torch import replace_sdpa as replace_sdpa
+    from attune.torch import state as state
+    from attune.torch import warm as warm
     from attune.values import Answer as Answer
     from attune.values import Policy as Policy
     from attune.values import Progress as Progress
@@ -68,6 +70,8 @@ _HOMES = {
     "configure": "attune.torch",
     "refresh": "attune.torch",
     "replace_sdpa": "attune.torch",
+    "state": "attune.torch",
+    "warm": "attune.torch",
     "Answer": "attune.values",
     "Policy": "attune.values",
     "Progress": "attune.values",

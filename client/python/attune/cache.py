@@ -53,6 +53,10 @@ class AnswerCache:
                 del self._entries[next(iter(self._entries))]
             self._entries[key] = entry
 
+    def renew_lock(self) -> None:
+        """In the child of a fork."""
+        self._writing = threading.Lock()
+
     def clear(self) -> None:
         with self._writing:
             self._entries.clear()

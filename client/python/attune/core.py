@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from attune import api
 from attune.cache import AnswerCache
@@ -15,6 +16,8 @@ from attune.errors import InvalidArgument
 from attune.lookup import Lookup
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
+
+C = TypeVar("C", bound="Core")
 
 DEFAULT_SERVER = "localhost:7411"
 _LARGEST_MESSAGE_BYTES = 256 << 20  # an answer carries its artifact
@@ -62,6 +65,12 @@ class Core:
         """Makes the channel, which connects when it is first needed."""
         raise NotImplementedError
 
+    def sibling(self: C) -> C:
+        """Another client of the same server and options: what is kept is shared, the connection is not."""
+        other = copy.copy(self)
+        other._connect()
+        return other
+
     def attempts(self, call: Call) -> Attempts:
         """Of a call that starts now."""
         retry = self.retry if call.retries else dataclasses.replace(self.retry, attempts=1)
@@ -81,6 +90,11 @@ def channel_options(retry: RetryPolicy) -> list[tuple[str, int]]:
         ("grpc.initial_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),
         ("grpc.max_reconnect_backoff_ms", max(100, round(retry.longest_wait * 1000))),
         ("grpc.enable_retries", 0),
+        # A connection that is silently lost: what is sent and not acknowledged for so long ends it (TCP_USER_TIMEOUT,
+        # which gRPC sets where there are pings). A server that is not told otherwise closes the connections of clients
+        # that ping it more often than every 5 minutes.
+        ("grpc.keepalive_time_ms", 310_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.max_receive_message_length", _LARGEST_MESSAGE_BYTES),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -91,7 +91,7 @@ class Lookup:
         if hit is not None and query.accepts(hit):
             return hit
         if now < self._unreachable_until and self._unreachable is not None:
-            return self._without_server(query, copy.copy(self._unreachable))
+            return self.without_server(query, copy.copy(self._unreachable))
         return None
 
     def fetch(self, query: Query) -> Plan[Answer]:
@@ -99,7 +99,7 @@ class Lookup:
         try:
             return self._arrived(query, (yield Call("GetBest", query.to_message(), wait=query.wait)))
         except Unreachable as error:
-            answer = self._without_server(query, error)
+            answer = self.without_server(query, error)
             with self._lock:
                 self._unreachable = error
                 self._unreachable_until = self._clock.now() + self._hold
@@ -115,8 +115,12 @@ class Lookup:
             self.cache.put(query.key, Entry(answer, query.artifact, self._clock.wall(), expires))
         return answer
 
-    def _without_server(self, query: Query, error: AttuneError) -> Answer:
-        """An expired answer or the snapshot's."""
+    def ask(self, query: Query) -> Plan[Answer]:
+        """The server's answer of now, nobody else's; from then on in the cache."""
+        return self._arrived(query, (yield Call("GetBest", query.to_message())))
+
+    def without_server(self, query: Query, error: AttuneError) -> Answer:
+        """An expired answer or the snapshot's; raises `error`, why there is no server, when there is none."""
         expired = self.cache.find_even_expired(query.key)
         if expired and query.accepts(expired.answer) and (expired.with_artifact or not query.artifact):
             return expired.answer.with_source(f"the server's answer of {utc_text(expired.fetched)}")
@@ -134,6 +138,18 @@ class Lookup:
                 code=error.code,
             )
         return answer
+
+    def kept_devices(self, error: AttuneError) -> Sequence[Message]:
+        """The server's devices as the snapshot has them; raises `error` when there is no snapshot."""
+        loaded = self._loaded() if self._snapshot_path else error
+        if isinstance(loaded, AttuneError):
+            raise error
+        return loaded.devices.devices
+
+    def renew_locks(self) -> None:
+        """In the child of a fork: other threads of the parent may have held them."""
+        self._lock = threading.Lock()
+        self.cache.renew_lock()
 
     def _loaded(self) -> snapshot.Snapshot | AttuneError:
         """The snapshot, or why there is none; read at the first call, the same ever after."""

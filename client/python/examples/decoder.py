@@ -180,7 +180,7 @@ def compare(
     if trials > 0:
         for problem in (asked[0], asked[len(asked) // 2]):
             client.tune(problem, device=device, strategy="random", max_trials=trials, seed=1).result()
-    attune.configure(client, device=device)
+    attune.configure(client, device=device, wait=60.0)
     torch.manual_seed(0)
     model = Decoder(shape).half().cuda().eval()
     text = torch.randint(shape.vocabulary, (1, prompt), device="cuda")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import math
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, empty_like, get_autocast_dtype, is_autocast_enabled, is_grad_enabled
@@ -12,16 +15,20 @@ from torch._C import _cuda_getCurrentRawStream as current_stream
 from torch._C import _len_torch_dispatch_stack as dispatch_modes
 from torch.compiler import is_compiling, is_dynamo_compiling
 
+from attune.cuda import Kernel
 from attune.errors import InvalidArgument
-from attune.torch import settings
+from attune.problem import Problem
+from attune.torch import fallback, settings
+from attune.torch.background import Background
 from attune.torch.call import AttentionCall
 from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
-from attune.torch.kernel_cache import KernelCache
+from attune.torch.kernel_cache import KernelCache, State
 from attune.torch.options import Options, options_of
 from attune.torch.problem_of_tensors import check_eager, in_layout, layout_of, new_output, problem_of, refusal
 
 _MOST_CALLS = 16384
+_EXIT_S = 2.0
 
 # Kernel.launch and the device, by everything about a call that it depends on. Only tensors in a layout are here.
 _launches: dict[tuple, tuple[Callable[..., None], int]] = {}
@@ -60,10 +67,11 @@ def attention(
     head, which takes weight and has no value. return_lse: returns (out, lse), lse the natural log-sum-exp of each row,
     fp32 [batch, heads_q, seq_q]. A row that sees no key is 0, its lse -inf or the sink.
 
-    The service is asked once a shape. Whatever it does not compute (attn_mask, dropout, another scale, gradients, other
-    dtypes, shapes without an answer) and everything while it cannot be reached is computed by SDPA, with one
-    AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in fp32. `attune.configure`
-    says whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
+    The service is asked once a shape, by a background thread: until it has answered, SDPA computes. Whatever no kernel
+    computes (attn_mask, dropout, another scale, gradients, other dtypes, shapes without an answer) is computed by SDPA,
+    too, with one AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in fp32. A CUDA
+    graph keeps what computed while it was captured: call `attune.warm` before. `attune.configure` says whom to ask. In
+    torch.compile it is the operator attune::attention, or attune::attention_options.
     """
     stats = None if is_dynamo_compiling() else current_stats()
     if causal is not None or window is not None or softcap or sinks is not None or return_lse:
@@ -73,15 +81,41 @@ def attention(
 
 
 def refresh() -> None:
-    """Forgets what was answered: the next call of each shape asks the service again, which may know better by now."""
+    """Forgets what was answered: the next call of each shape has the service asked again."""
     global _kernel_cache
     with _lock:
-        _kernel_cache = None
+        before, _kernel_cache = _kernel_cache, None
         _launches.clear()
         _held.clear()
+    if before is not None:
+        before.close()
 
 
-settings.on_change(refresh)
+def warm(problems: Iterable[Problem | str] = (), *, device: int | None = None, timeout: float = 60.0) -> bool:
+    """Waits until the service has answered for every shape that was asked for so far, and for `problems`, and their
+    kernels are loaded: later calls run them. False when `timeout` seconds were too few.
+
+    Before a CUDA graph is captured, call what it captures once (SDPA computes), then this. `problems` are those of GPU
+    `device` of this process, the current one by default. Whether there is an answer says `attune.state`.
+    """
+    kernels = _current_kernel_cache()
+    for problem in problems:
+        kernels.ask(Problem.of(problem), torch.cuda.current_device() if device is None else device)
+    return kernels.wait(timeout)
+
+
+def state() -> State:
+    """What is known of the shapes that were asked for since the last `attune.configure` or `attune.refresh`."""
+    return _current_kernel_cache().state()
+
+
+def _configured() -> None:
+    refresh()
+    if settings.settings().wait > 0:  # a call that captures a CUDA graph may wait, but starts no thread
+        _background.start()
+
+
+settings.on_change(_configured)
 
 
 def attend(
@@ -207,17 +241,11 @@ def _launch_of(call: AttentionCall) -> tuple[Callable[..., None], int]:
     refused = call.refusal()
     if refused is not None:
         raise Unsuitable(*refused)
-    kernels = _current_kernel_cache()
     try:
-        try:
-            problem = call.problem()
-        except InvalidArgument as error:
-            raise Unsuitable(Reason.SHAPE, error.message) from None
-        kernel = kernels.kernel(problem, call.query.get_device())
-    except Unsuitable as unsuitable:
-        _remember(kernels, _held, signature, (time.monotonic() + settings.settings().hold, unsuitable.again()))
-        raise
-    _remember(kernels, _launches, signature, (kernel.launch, kernel.device))
+        problem = call.problem()
+    except InvalidArgument as error:
+        raise _hold(signature, Unsuitable(Reason.SHAPE, error.message)) from None
+    kernel = _kernel_for(problem, call.query.get_device(), signature, True)
     return kernel.launch, kernel.device
 
 
@@ -261,15 +289,11 @@ def _attend_anew(
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
     target = layout or layout_of(query) or "bhsd"
-    kernels = _current_kernel_cache()
     try:
         problem = problem_of(query, key, is_causal, target)
-        kernel = kernels.kernel(problem, query.get_device())
     except Unsuitable as unsuitable:
-        _remember(kernels, _held, signature, (time.monotonic() + settings.settings().hold, unsuitable.again()))
-        raise
-    if layout is not None:
-        _remember(kernels, _launches, signature, (kernel.launch, kernel.device))
+        raise _hold(signature, unsuitable) from None
+    kernel = _kernel_for(problem, query.get_device(), signature, layout is not None)
     out = new_output(query)
     inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
     addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
@@ -279,18 +303,92 @@ def _attend_anew(
     return out
 
 
-def _remember(kernels: KernelCache, memory: dict, signature: tuple | None, what: tuple) -> None:
+def _kernel_for(problem: Problem, device: int, signature: tuple | None, launches_alone: bool) -> Kernel:
+    """Raises Unsuitable where there is none, or none yet. `launches_alone`: a later call of this signature needs but
+    the launch."""
+    kernels = _current_kernel_cache()
+    generation = kernels.generation
+    entry = kernels.find(problem, device)
+    kernel = entry.kernel
+    if kernel is None:
+        unsuitable = entry.unsuitable.again()
+        if not entry.asked:
+            _remember(kernels, generation, _held, signature, (entry.due, unsuitable.again()))
+        raise unsuitable
+    if launches_alone:
+        _remember(kernels, generation, _launches, signature, (kernel.launch, kernel.device))
+    return kernel
+
+
+def _hold(signature: tuple | None, unsuitable: Unsuitable) -> Unsuitable:
+    """`unsuitable`, which depends on nothing but the signature."""
+    kernels = _current_kernel_cache()
+    until = time.monotonic() + settings.settings().hold
+    _remember(kernels, kernels.generation, _held, signature, (until, unsuitable.again()))
+    return unsuitable.again()
+
+
+def _remember(kernels: KernelCache, generation: int, memory: dict, signature: tuple | None, what: tuple) -> None:
+    """Unless something has changed since `generation`."""
     with _lock:
-        if signature is None or kernels is not _kernel_cache:  # refreshed in the meantime
+        if signature is None or kernels is not _kernel_cache or kernels.generation != generation:
             return
         if len(memory) >= _MOST_CALLS:
-            memory.clear()
+            for old in [old for old, _ in zip(memory, range(_MOST_CALLS // 4), strict=False)]:
+                del memory[old]
         memory[signature] = what
+
+
+def _forget() -> None:
+    """Has every call look at the kernel cache again."""
+    with _lock:
+        _launches.clear()
+        _held.clear()
 
 
 def _current_kernel_cache() -> KernelCache:
     global _kernel_cache
+    found = _kernel_cache
+    if found is not None:
+        return found
+    configured = settings.settings()
     with _lock:
         if _kernel_cache is None:
-            _kernel_cache = KernelCache(settings.settings())
+            _kernel_cache = KernelCache(configured, _wake, _forget)
         return _kernel_cache
+
+
+def _wake() -> bool:
+    return _background.wake()
+
+
+def _work() -> float:
+    kernels = _kernel_cache
+    return math.inf if kernels is None else kernels.work()
+
+
+_background = Background(_work)
+_of_parents: list[object] = []  # what a forked child has of its parent's: to be left alone, not even ended
+
+
+def _in_forked_child() -> None:
+    """Starts anew: the parent's thread is not here, and its other threads may have held any lock."""
+    global _kernel_cache, _background, _lock
+    _of_parents.append((_kernel_cache, _background))
+    _kernel_cache, _background, _lock = None, Background(_work), threading.Lock()
+    _launches.clear()
+    _held.clear()
+    fallback.renew_lock()
+    settings.renew_locks()
+
+
+def _at_exit() -> None:
+    """Ends the thread before the interpreter does, whatever it is waiting for."""
+    kernels = _kernel_cache
+    if kernels is not None:
+        kernels.close()
+    _background.stop(_EXIT_S)
+
+
+os.register_at_fork(after_in_child=_in_forked_child)
+atexit.register(_at_exit)

@@ -32,6 +32,7 @@ class Reason(enum.Enum):
     DTYPE = "dtype"
     SHAPE = "shape"
     SCALE = "scale"
+    PENDING = "pending"  # the service has been asked in the background; later calls know what it says
     UNREACHABLE = "unreachable"
     NO_ANSWER = "no_answer"
     NOT_LOADED = "not_loaded"  # the service has an answer, but it cannot run here
@@ -89,7 +90,9 @@ def warn_once(
     otherwise: str = "torch's SDPA",
     frames: int = 3,
 ) -> None:
-    """`what` was called, `frames` calls from here, and `otherwise` computes."""
+    """`what` was called, `frames` calls from here, and `otherwise` computes. Nothing is said of what is pending."""
+    if unsuitable.reason is Reason.PENDING or (what, unsuitable.reason) in _warned:
+        return
     with _lock:
         if (what, unsuitable.reason) in _warned:
             return
@@ -99,6 +102,12 @@ def warn_once(
         AttuneWarning,
         stacklevel=1 + frames,
     )
+
+
+def renew_lock() -> None:
+    """In the child of a fork: another thread of the parent may have held it."""
+    global _lock
+    _lock = threading.Lock()
 
 
 def warn_again() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from attune.client import Client
+from attune.errors import InvalidArgument
 from attune.torch.fallback import warn_again
 from attune.values import Policy, Provenance
 
@@ -20,7 +21,9 @@ class Settings:
     device: str | None
     policy: Policy
     acceptable: tuple[Provenance, ...]
-    hold: float
+    hold: float = 30.0
+    wait: float = 0.0
+    revalidate: float = 20.0
 
 
 _settings: Settings | None = None
@@ -34,18 +37,28 @@ def configure(
     policy: Policy | str = Policy.HOT,
     acceptable: Iterable[Provenance | str] = ACCEPTABLE,
     hold: float = 30.0,
+    wait: float = 0.0,
+    revalidate: float = 20.0,
 ) -> None:
     """Sets whom attention asks, from the next call on in every thread, and forgets what was answered before.
 
     `client`: without one a new one for $ATTUNE_SERVER or localhost:7411, with a deadline of 2 s. `device` is the
     service's name for this process's GPUs, such as "cuda:0"; None finds the one with the same UUID, else the first of
     the same model. `acceptable`: answers of other provenances are not run; HEURISTIC is not among them unless given.
-    `hold`: seconds before the service is asked again for a shape that it had no answer for, and before it is asked
-    anything again after it could not be reached.
+
+    The service is asked by one background thread, never by a call. Times are seconds. `wait`: how long a call of a
+    shape that was not asked for before waits for the answer; 0 computes it by SDPA and takes the kernel once it is
+    there (attune.warm waits for all of them at once). `hold`: before the service is asked again for a shape that it had
+    no answer for, twice as long each time up to eight times that, and the longest time between attempts to reach a
+    service that could not be reached. `revalidate`: between looks at what the service serves, after which new answers
+    and roll-backs are in force here.
     """
     global _settings
     provenances = tuple(map(Provenance.of, acceptable))
-    _settings = Settings(client or Client(deadline=2.0), device, Policy.of(policy), provenances, hold)
+    for name, seconds, least in (("hold", hold, 0), ("wait", wait, 0), ("revalidate", revalidate, 1)):
+        if not seconds >= least:
+            raise InvalidArgument(f"{name} is {seconds!r}; it must be at least {least}")
+    _settings = Settings(client or Client(deadline=2.0), device, Policy.of(policy), provenances, hold, wait, revalidate)
     warn_again()
     for listener in _listeners:
         listener()
@@ -62,3 +75,9 @@ def settings() -> Settings:
 def on_change(listener: Callable[[], None]) -> None:
     """`listener` is called after each change, in the thread that made it."""
     _listeners.append(listener)
+
+
+def renew_locks() -> None:
+    """In the child of a fork."""
+    if _settings is not None:
+        _settings.client.lookup.renew_locks()

@@ -16,6 +16,8 @@ from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, PAGED_PROBLEMS, PROBL
 import attune
 from attune import Answer, Client, Problem
 
+WAIT = 120.0  # seconds for an answer: these tests are about what the kernels compute
+
 
 def _has_gpu() -> bool:
     try:
@@ -63,7 +65,7 @@ def client_of_more(client: Client) -> Client:
 @pytest.fixture
 def service_of_more(client_of_more: Client) -> Iterator[Client]:
     """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems."""
-    attune.configure(client_of_more)
+    attune.configure(client_of_more, wait=WAIT)
     yield client_of_more
     attune.refresh()
 
@@ -77,7 +79,7 @@ def answer(client: Client) -> Callable[[str], Answer]:
 @pytest.fixture
 def service(client: Client) -> Iterator[Client]:
     """attune.attention asks this daemon."""
-    attune.configure(client)
+    attune.configure(client, wait=WAIT)
     yield client
     attune.refresh()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,8 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
+from attune.torch import dispatch  # noqa: E402
+from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 
 Make = Callable[..., tuple[Any, Any, Any]]
@@ -29,7 +32,6 @@ def no_grad(service: attune.Client) -> Iterator[None]:
 @pytest.fixture
 def launched() -> Callable[..., Any]:
     """Calls attention, and asserts that it was not SDPA that computed."""
-    from attune.torch.dispatch import attend
 
     def call(q: Any, k: Any, v: Any, is_causal: bool = False, enable_gqa: bool = False) -> Any:
         stats = Stats()
@@ -122,6 +124,44 @@ def test_compiled_into_one_graph(tensors: Make, check: Callable, problem: str, m
         check(problem, q, k, v, compiled(q, k, v).clone())
 
 
+def test_a_call_that_does_not_wait_switches_over_by_itself(
+    service: attune.Client, tensors: Make, check: Callable
+) -> None:
+    attune.configure(service)
+    problem = "b1.h8.q1.kv4096.d64.f16"
+    q, k, v = tensors(problem)
+    stats = Stats()
+    check(problem, q, k, v, attend(stats, q, k, v, None, 0.0, False, None, False))
+    assert attune.warm(timeout=120)
+    out = attend(stats, q, k, v, None, 0.0, False, None, False)
+    check(problem, q, k, v, out)
+    assert stats.launched >= 1
+    assert set(stats.fallbacks) <= {"pending"}
+
+
+def test_a_roll_back_is_in_force_in_a_running_process(service: attune.Client, tensors: Make, check: Callable) -> None:
+    problem = "b1.h2.q192.d64.f16"
+    tuning = {"strategy": "random", "max_trials": 12, "max_time": 5, "seed": 1}
+    service.tune(problem, device="cuda:0", families=["attention_mma"], **tuning).result()
+    first, second, *_ = {trial.variant.text: trial for trial in service.trials(problem, verdicts=["OK"])}
+    for variant in (first, second):
+        service.evaluate(problem, variant, device="cuda:0", pin=True, why="to roll it back").result()
+    attune.configure(service, device="cuda:0", revalidate=1.0, wait=120.0)
+    q, k, v = tensors(problem)
+
+    def launched_variant() -> str:
+        check(problem, q, k, v, attune.attention(q, k, v))
+        (entry,) = dispatch._kernel_cache._entries.values()
+        return entry.kernel.answer.variant.text
+
+    assert launched_variant() == second
+    service.roll_back(problem, device="cuda:0", why="a test")
+    end = time.monotonic() + 60
+    while launched_variant() != first and time.monotonic() < end:
+        time.sleep(0.05)
+    assert launched_variant() == first
+
+
 def test_captured_and_replayed(tensors: Make, check: Callable) -> None:
     problem = "b1.h8.q1.kv4096.d64.f16"
     q, k, v = tensors(problem)
@@ -167,13 +207,13 @@ def test_a_guess_is_run_only_when_it_is_accepted(service: attune.Client, tensors
     q, k, v = tensors("b1.h2.q64.d256.bf16")
     with pytest.warns(attune.AttuneWarning, match="no_answer"):
         attune.attention(q, k, v)
-    attune.configure(service, acceptable=["HEURISTIC"])
+    attune.configure(service, acceptable=["HEURISTIC"], wait=120.0)
     with pytest.warns(attune.AttuneWarning, match="not_loaded"):  # a guess has no artifact before it is tried
         attune.attention(q, k, v)
 
 
 def test_an_unreachable_service_leaves_sdpa(tensors: Make, tmp_path: Any) -> None:
-    attune.configure(attune.Client(f"unix:{tmp_path}/nobody.sock", deadline=0.5))
+    attune.configure(attune.Client(f"unix:{tmp_path}/nobody.sock", deadline=0.5), wait=120.0)
     q, k, v = tensors("b1.h1.q128.d64.f16")
     with pytest.warns(attune.AttuneWarning, match="unreachable"):
         out = attune.attention(q, k, v)

@@ -28,7 +28,7 @@ def test_a_decoder_gives_the_same_logits(client: attune.Client) -> None:
 
 def test_transformers_sdpa_is_replaced(client: attune.Client) -> None:
     transformers = pytest.importorskip("transformers")
-    attune.configure(client, device="cuda:0")
+    attune.configure(client, device="cuda:0", wait=120.0)
     config = transformers.LlamaConfig(
         hidden_size=256,
         intermediate_size=512,

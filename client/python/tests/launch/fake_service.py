@@ -10,9 +10,16 @@ from attune.errors import AttuneError
 from attune.problem import Problem
 
 
+@dataclasses.dataclass(frozen=True)
+class FakeAnswer:
+    problem: Problem
+    artifact_sha256: str
+    recipe: str = "as always"
+
+
 @dataclasses.dataclass
 class FakeKernel:
-    problem: Problem
+    answer: FakeAnswer
     launches: list[tuple[int, ...]]
     device: int = -1  # what a CPU tensor's get_device() says
 
@@ -27,16 +34,17 @@ class Service:
         self.problems: list[str] = []
         self.launches: list[tuple[int, ...]] = []
         self.refuses_with: AttuneError | None = None
-        self.devices_asked = 0
+        self.served = 1  # changes with what is served
+        self.artifact = "first"
 
-    def load(self, answer: str, device: int) -> FakeKernel:
-        return FakeKernel(Problem.parse(answer), self.launches)
+    def load(self, answer: FakeAnswer, device: int) -> FakeKernel:
+        return FakeKernel(answer, self.launches)
 
-    def best(self, problem: Problem, **options: Any) -> str:
+    def best(self, problem: Problem, **options: Any) -> FakeAnswer:
         self.problems.append(str(problem))
         if self.refuses_with is not None:
             raise copy.copy(self.refuses_with)
-        return str(problem)
+        return FakeAnswer(problem, self.artifact)
 
 
 class Clock:

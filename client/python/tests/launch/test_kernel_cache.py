@@ -1,94 +1,326 @@
-"""What the service is asked, and which of its devices it is asked about."""
+"""What is asked of the service, and when: the background thread's work, done here step by step."""
 
 from __future__ import annotations
 
-import dataclasses
-from types import SimpleNamespace
-from typing import Any
+import math
 
 import pytest
+from fake_service import Clock, FakeAnswer, FakeKernel
 
-from attune.errors import InvalidArgument
+from attune.errors import AttuneError, FailedPrecondition, NotFound, Unreachable
 from attune.problem import Problem
-from attune.values import Backend, Policy, Provenance
 
 torch = pytest.importorskip("torch")
 
 from attune.torch import kernel_cache  # noqa: E402
-from attune.torch.fallback import Reason, Unsuitable  # noqa: E402
-from attune.torch.kernel_cache import KernelCache  # noqa: E402
-from attune.torch.settings import ACCEPTABLE, Settings, configure  # noqa: E402
+from attune.torch.fallback import Reason  # noqa: E402
+from attune.torch.kernel_cache import Entry, KernelCache  # noqa: E402
+from attune.torch.settings import ACCEPTABLE, Settings  # noqa: E402
+from attune.values import Policy  # noqa: E402
 
-PROBLEM = Problem.parse("b1.h2.q16.d64.f16")
-
-
-@dataclasses.dataclass
-class FakeClient:
-    devices_known: list[Any]
-    asked: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-
-    def best(self, problem: Problem, **options: Any) -> Any:
-        self.asked.append(options)
-        return SimpleNamespace(artifact_sha256="known")
-
-    def devices(self) -> list[Any]:
-        return self.devices_known
+HOLD, REVALIDATE = 30.0, 20.0
 
 
-def known(identity: str, model: str = "NVIDIA L4", uuid: str = "", backend: Backend = Backend.CUDA) -> Any:
-    return SimpleNamespace(id=identity, model=model, uuid=uuid, backend=backend)
+def problem(length: int = 16) -> Problem:
+    return Problem.parse(f"b1.h2.q{length}.d64.f16")
+
+
+class Answers:
+    """Stands in for Service: `asked` are the problems, in order."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.asked: list[str] = []
+        self.artifact = "first"
+        self.refuses_with: AttuneError | None = None
+        self.is_served: object = 1
+        self.unreachable_until = -math.inf
+        self._clock = clock
+
+    def reachable(self) -> bool:
+        return self._clock.now >= self.unreachable_until
+
+    def answer(self, problem: Problem, index: int, *, kept: bool) -> FakeAnswer:
+        self.asked.append(str(problem))
+        if self.refuses_with is not None:
+            if isinstance(self.refuses_with, Unreachable):
+                self.unreachable_until = self._clock.now + 5
+            raise self.refuses_with
+        return FakeAnswer(problem, self.artifact)
+
+    def served(self) -> object:
+        if isinstance(self.is_served, AttuneError):
+            raise self.is_served
+        return self.is_served
+
+    def close(self) -> None:
+        self.unreachable_until = math.inf
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """This process's GPU; every artifact can be loaded, none has been."""
-    properties = SimpleNamespace(name="NVIDIA L4", uuid="1234-abcd", loaded=set())
-    monkeypatch.setattr(kernel_cache.torch.cuda, "get_device_properties", lambda index: properties)
-    monkeypatch.setattr(
-        kernel_cache, "modules", lambda: SimpleNamespace(has=lambda sha256: sha256 in properties.loaded)
-    )
-    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: SimpleNamespace(answer=answer, device=device))
-    return properties
+def answers(clock: Clock) -> Answers:
+    return Answers(clock)
 
 
-def ask(client: FakeClient, device: str | None = None) -> list[dict[str, Any]]:
-    KernelCache(Settings(client, device, Policy.HOT, ACCEPTABLE, 30.0)).kernel(PROBLEM, 0)  # type: ignore[arg-type]
-    return client.asked
+@pytest.fixture
+def forgotten() -> list[int]:
+    """Grows with every time that calls have to look again."""
+    return []
 
 
-def test_the_artifact_is_fetched_only_when_it_is_not_loaded(gpu: SimpleNamespace) -> None:
-    assert [options.get("artifact", False) for options in ask(FakeClient([known("cuda:0")]))] == [False, True]
-    gpu.loaded.add("known")
-    assert [options.get("artifact", False) for options in ask(FakeClient([known("cuda:0")]))] == [False]
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers, forgotten: list[int]) -> KernelCache:
+    monkeypatch.setattr(kernel_cache, "Service", lambda settings: answers)
+    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
+    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
+    return KernelCache(settings, lambda: False, lambda: forgotten.append(1))
 
 
-def test_guesses_are_not_accepted_unless_asked_for(gpu: SimpleNamespace) -> None:
-    asked = ask(FakeClient([known("cuda:0")]))
-    assert Provenance.HEURISTIC not in asked[0]["acceptable"]
-    assert Provenance.NEAREST in asked[0]["acceptable"]
+def work(cache: KernelCache) -> float:
+    """All that there is to do; the seconds until there is more."""
+    for _ in range(100_000):
+        pause = cache.work()
+        if pause > 0:
+            return pause
+    raise AssertionError("there is no end to it")
 
 
-def test_the_device_of_the_same_uuid_is_asked_about(gpu: SimpleNamespace) -> None:
-    client = FakeClient([known("cuda:0", uuid="GPU-0000"), known("cuda:1", uuid="GPU-1234-abcd")])
-    assert ask(client)[0]["device"] == "cuda:1"
+def artifact(entry: Entry) -> str | None:
+    return None if entry.kernel is None else entry.kernel.answer.artifact_sha256
 
 
-def test_without_it_the_first_of_the_same_model_is(gpu: SimpleNamespace) -> None:
-    client = FakeClient([known("cuda:0", model="NVIDIA T4"), known("cuda:1"), known("cuda:2")])
-    assert ask(client)[0]["device"] == "cuda:1"
+def test_a_call_finds_the_kernel_once_the_thread_has_asked(cache: KernelCache, answers: Answers) -> None:
+    entry = cache.find(problem(), 0)
+    assert (entry.kernel, entry.unsuitable.reason, answers.asked) == (None, Reason.PENDING, [])
+    work(cache)
+    assert cache.find(problem(), 0).kernel is not None
+    assert len(answers.asked) == 1
 
 
-def test_a_service_without_such_a_device_has_no_answer(gpu: SimpleNamespace) -> None:
-    client = FakeClient([known("opencl:0", backend=Backend.OPENCL), known("cuda:0", model="NVIDIA T4")])
-    with pytest.raises(Unsuitable, match=r"cuda:0 is a NVIDIA L4; the service knows cuda:0 \(NVIDIA T4\)") as raised:
-        ask(client)
-    assert raised.value.reason is Reason.NO_ANSWER
+def test_a_problem_is_asked_once_however_often_it_is_called(cache: KernelCache, answers: Answers) -> None:
+    for _ in range(3):
+        cache.find(problem(), 0)
+    work(cache)
+    cache.find(problem(), 0)
+    work(cache)
+    assert answers.asked == [str(problem())]
 
 
-def test_a_device_that_was_configured_is_believed(gpu: SimpleNamespace) -> None:
-    assert ask(FakeClient([]), device="cuda:7")[0]["device"] == "cuda:7"
+def test_devices_are_different_questions(cache: KernelCache, answers: Answers) -> None:
+    cache.find(problem(), 0)
+    cache.find(problem(), 1)
+    work(cache)
+    assert len(answers.asked) == 2
 
 
-def test_configure_names_a_provenance_that_does_not_exist() -> None:
-    with pytest.raises(InvalidArgument, match="provenance is 'GUESS'; it must be one of EXACT"):
-        configure(acceptable=["GUESS"])
+def test_with_nothing_to_do_it_looks_again_after_the_interval(cache: KernelCache) -> None:
+    assert work(cache) == math.inf
+    cache.find(problem(), 0)
+    assert work(cache) == REVALIDATE
+
+
+def test_a_replaced_kernel_is_in_force_after_the_interval(
+    cache: KernelCache, answers: Answers, clock: Clock, forgotten: list[int]
+) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    answers.artifact, answers.is_served = "second", 2
+    clock.now += REVALIDATE
+    generation = cache.generation
+    work(cache)
+    assert artifact(entry) == "second"
+    assert forgotten
+    assert cache.generation != generation
+    assert cache.state().replaced == 1
+
+
+def test_a_roll_back_to_nothing_takes_the_kernel_away(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    answers.refuses_with, answers.is_served = NotFound("rolled back"), 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert (entry.kernel, entry.unsuitable.reason) == (None, Reason.NO_ANSWER)
+
+
+def test_kernels_are_not_asked_for_again_while_nothing_changes(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    for length in range(1, 11):
+        cache.find(problem(length), 0)
+    work(cache)
+    clock.now += REVALIDATE
+    work(cache)
+    asked = len(answers.asked)
+    for _ in range(5):
+        clock.now += REVALIDATE
+        work(cache)
+    assert len(answers.asked) == asked
+    clock.now += 900
+    work(cache)
+    assert len(answers.asked) == asked + 10, "all the same, once in a while"
+
+
+def test_an_answer_that_is_the_same_keeps_the_kernel(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    kernel = entry.kernel
+    clock.now += REVALIDATE
+    work(cache)
+    assert len(answers.asked) == 2
+    assert entry.kernel is kernel
+    assert cache.state().replaced == 0
+
+
+def test_a_service_that_cannot_say_what_it_serves_is_asked_for_every_kernel(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    cache.find(problem(), 0)
+    answers.is_served = FailedPrecondition("not now")
+    work(cache)
+    for _ in range(3):
+        clock.now += REVALIDATE
+        work(cache)
+    assert len(answers.asked) == 4
+
+
+def test_kernels_stay_in_use_while_nobody_answers_and_are_checked_afterwards(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    answers.is_served = answers.refuses_with = Unreachable("gone")
+    clock.now += REVALIDATE
+    answers.unreachable_until = clock.now + 5
+    work(cache)
+    assert artifact(entry) == "first"
+    answers.is_served, answers.refuses_with, answers.artifact = 1, None, "second"
+    clock.now += REVALIDATE
+    work(cache)
+    assert artifact(entry) == "second"
+
+
+def test_a_service_lost_while_kernels_are_checked_leaves_them(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    entries = [cache.find(problem(length), 0) for length in (1, 2, 3)]
+    work(cache)
+    answers.refuses_with = Unreachable("gone")
+    clock.now += REVALIDATE
+    work(cache)
+    assert [artifact(entry) for entry in entries] == ["first"] * 3
+    answers.refuses_with, answers.artifact = None, "second"
+    clock.now += 6
+    work(cache)
+    assert [artifact(entry) for entry in entries] == ["second"] * 3
+
+
+@pytest.mark.parametrize("error", [NotFound("no answer"), FailedPrecondition("no driver")])
+def test_what_has_no_kernel_is_asked_for_ever_more_seldom(
+    cache: KernelCache, answers: Answers, clock: Clock, error: AttuneError
+) -> None:
+    answers.refuses_with = error
+    waits = []
+    for _ in range(6):
+        entry = cache.find(problem(), 0)
+        work(cache)
+        waits.append(entry.due - clock.now)
+        clock.now = entry.due
+    assert len(answers.asked) == 6
+    assert all(0.8 * wanted <= wait <= wanted for wanted, wait in zip([30, 60, 120, 240, 240, 240], waits, strict=True))
+
+
+def test_it_is_asked_for_at_once_when_something_else_is_served(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    answers.refuses_with = NotFound("no answer")
+    cache.find(problem(), 0)
+    work(cache)
+    clock.now += REVALIDATE
+    work(cache)
+    cache.find(problem(), 0)
+    work(cache)
+    answers.refuses_with, answers.is_served = None, 2
+    clock.now += REVALIDATE
+    work(cache)
+    cache.find(problem(), 0)
+    work(cache)
+    assert cache.find(problem(), 0).kernel is not None
+
+
+def test_a_kernel_that_cannot_be_loaded_is_no_end_of_the_thread(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(answer: FakeAnswer, device: int) -> FakeKernel:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(kernel_cache, "load", load)
+    entry = cache.find(problem(), 0)
+    work(cache)
+    assert entry.unsuitable.reason is Reason.NOT_LOADED
+
+
+def test_questions_do_not_wait_for_all_checks_nor_checks_for_all_questions(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    for length in (1, 2, 3):
+        cache.find(problem(length), 0)
+    work(cache)
+    clock.now += REVALIDATE
+    cache.work()
+    answers.asked.clear()
+    for length in (4, 5, 6):
+        cache.find(problem(length), 0)
+    for _ in range(6):
+        cache.work()
+    old = [asked in {str(problem(length)) for length in (1, 2, 3)} for asked in answers.asked]
+    assert old in ([True, False] * 3, [False, True] * 3)
+
+
+def bounded(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(kernel_cache, name, limit)
+
+
+def test_the_oldest_make_room_and_calls_forget_them(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch, forgotten: list[int]
+) -> None:
+    bounded(monkeypatch, _MOST_KERNELS=8)
+    for length in range(1, 100):
+        cache.find(problem(length), 0)
+        work(cache)
+        assert cache.state().kernels <= 8
+    assert forgotten
+    assert cache.find(problem(99), 0).kernel is not None
+
+
+def test_questions_are_bounded_and_asked_later(
+    cache: KernelCache, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounded(monkeypatch, _MOST_QUESTIONS=4)
+    for length in range(1, 11):
+        cache.find(problem(length), 0)
+    assert cache.state().pending == 4
+    work(cache)
+    assert len(answers.asked) == 4
+    cache.find(problem(10), 0)
+    work(cache)
+    assert cache.find(problem(10), 0).kernel is not None
+
+
+def test_state_counts(cache: KernelCache, answers: Answers) -> None:
+    cache.find(problem(1), 0)
+    work(cache)
+    answers.refuses_with = NotFound("no answer")
+    cache.find(problem(2), 0)
+    work(cache)
+    cache.find(problem(3), 0)
+    state = cache.state()
+    assert (state.kernels, state.pending, state.without_kernel) == (1, 1, {"no_answer": 1})
+    assert (state.questions, state.checks, state.replaced) == (2, 0, 0)
+
+
+def test_a_closed_one_asks_nothing_more(cache: KernelCache, answers: Answers) -> None:
+    entry = cache.find(problem(), 0)
+    cache.close()
+    work(cache)
+    assert (answers.asked, entry.asked) == ([], False)

@@ -1,0 +1,147 @@
+"""What attention asks of the service. Every method may block, so that only the background thread calls them."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+
+from attune.client import Client
+from attune.cuda.device import modules
+from attune.errors import Unreachable
+from attune.lookup import Query, best
+from attune.plans.plan import pages
+from attune.problem import Problem
+from attune.retry import Backoff, RetryPolicy
+from attune.torch.fallback import Reason, Unsuitable
+from attune.torch.settings import Settings
+from attune.values import Answer, Backend, Device
+
+T = TypeVar("T")
+
+_FIRST_WAIT = 1.0  # seconds before a service that could not be reached is asked again
+_LONGEST_WAITS = 8  # times `hold`, for what the service keeps having no answer for
+
+
+def waits(first: float, longest: float) -> Backoff:
+    """How long to wait after each failure; spread, so that processes do not come back in step."""
+    return Backoff(RetryPolicy(initial_wait=min(first, longest) * 0.9, longest_wait=longest * 0.9, jitter=0.1))
+
+
+def waits_for_answers(hold: float) -> Backoff:
+    return waits(hold, hold * _LONGEST_WAITS)
+
+
+class Service:
+    """One service under one configuration, over a connection of its own. For one thread; `close` is for any."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._closed = False
+        self._devices: dict[int, str] = {}
+        self._unknown: dict[int, tuple[float, Unsuitable, Backoff]] = {}  # GPUs that the service does not know
+        self.unreachable_until = -math.inf  # of time.monotonic
+        self._unreachable: Unreachable = Unreachable("nobody was asked")
+        self._waits = waits(_FIRST_WAIT, settings.hold)
+
+    def reachable(self) -> bool:
+        """Whether it may be asked now: it answered the last time, or that was long enough ago."""
+        return time.monotonic() >= self.unreachable_until
+
+    def answer(self, problem: Problem, index: int, *, kept: bool) -> Answer:
+        """The answer for this process's GPU `index`, with its artifact unless the process has loaded it already.
+
+        `kept`: while the service cannot be reached the client's snapshot may answer. Raises AttuneError, Unreachable
+        among them, and Unsuitable for a GPU that the service does not know."""
+        try:
+            return self._reached(lambda: self._ask(problem, index))
+        except Unreachable as error:
+            if not kept:
+                raise
+            return self._kept(problem, index, error)
+
+    def served(self) -> object:
+        """What changes with every promotion and roll-back on the service."""
+        return self._reached(self._ask_served)
+
+    def close(self) -> None:
+        """Ends the connection, and with it a call that another thread is waiting in."""
+        self._closed = True
+        client = self._client
+        if client is not None:
+            client.close()
+
+    def _reached(self, ask: Callable[[], T]) -> T:
+        if not self.reachable():
+            raise copy.copy(self._unreachable)
+        try:
+            found = ask()
+        except Unreachable as error:
+            self._unreachable = copy.copy(error)
+            self.unreachable_until = time.monotonic() + self._waits.next()
+            raise
+        self._waits.reset()
+        return found
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            self._client = self._settings.client.sibling()
+        if self._closed:
+            self._client.close()
+            raise Unreachable("attune.refresh or attune.configure ended this connection")
+        return self._client
+
+    def _ask(self, problem: Problem, index: int) -> Answer:
+        client, device = self._connected(), self._device(index)
+        answer = client.carry_out(client.lookup.ask(self._query(problem, device, artifact=False)))
+        if modules().has(answer.artifact_sha256):
+            return answer
+        return client.carry_out(client.lookup.ask(self._query(problem, device, artifact=True)))
+
+    def _kept(self, problem: Problem, index: int, error: Unreachable) -> Answer:
+        lookup = self._settings.client.lookup
+        device = self._settings.device or self._devices.get(index)
+        if device is None:
+            device = _same_device(index, [Device.from_message(known) for known in lookup.kept_devices(error)])
+        return lookup.without_server(self._query(problem, device, artifact=True), copy.copy(error))
+
+    def _ask_served(self) -> int:
+        names = self._connected().carry_out(pages("ListIncumbents", "incumbents", lambda message: message.name, None))
+        return hash(tuple(names))
+
+    def _query(self, problem: Problem, device: str, *, artifact: bool) -> Query:
+        settings = self._settings
+        return best(problem, device=device, policy=settings.policy, acceptable=settings.acceptable, artifact=artifact)
+
+    def _device(self, index: int) -> str:
+        """The service's name for this process's GPU."""
+        if self._settings.device is not None:
+            return self._settings.device
+        if index not in self._devices:
+            until, unsuitable, again = self._unknown.get(index, (-math.inf, None, None))
+            if unsuitable is not None and time.monotonic() < until:
+                raise unsuitable.again()
+            try:
+                self._devices[index] = _same_device(index, self._connected().devices())
+            except Unsuitable as error:
+                again = again or waits_for_answers(self._settings.hold)
+                self._unknown[index] = time.monotonic() + again.next(), error.again(), again
+                raise
+        return self._devices[index]
+
+
+def _same_device(index: int, devices: Sequence[Device]) -> str:
+    here = torch.cuda.get_device_properties(index)
+    known = [device for device in devices if device.backend is Backend.CUDA]
+    uuid = str(getattr(here, "uuid", "")).removeprefix("GPU-")
+    same = [device for device in known if uuid and device.uuid.removeprefix("GPU-") == uuid]
+    same += [device for device in known if device.model == here.name]
+    if not same:
+        models = ", ".join(f"{device.id} ({device.model})" for device in known) or "no CUDA device"
+        raise Unsuitable(Reason.NO_ANSWER, f"cuda:{index} is a {here.name}; the service knows {models}")
+    return same[0].id
