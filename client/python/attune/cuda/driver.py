@@ -137,14 +137,14 @@ class Driver:
         """Zeroes in the order of `stream`."""
         self._call("cuMemsetD8Async", address, 0, size, stream)
 
-    def zero_now(self, address: int, size: int) -> None:
-        """Zeroes before it returns and outside of every stream that is in use, even of one that is captured."""
-        stream = self._call("cuStreamCreate", self._api.CUstream_flags.CU_STREAM_NON_BLOCKING)
-        try:
-            self._call("cuMemsetD8Async", address, 0, size, stream)
-            self._call("cuStreamSynchronize", stream)
-        finally:
-            self._call("cuStreamDestroy", stream)
+    def new_stream(self) -> int:
+        """The handle of a stream that waits for no other one, kept as long as the process."""
+        return int(self._call("cuStreamCreate", self._api.CUstream_flags.CU_STREAM_NON_BLOCKING))
+
+    def zero_now(self, address: int, size: int, stream: int) -> None:
+        """Zeroes in the order of `stream` before it returns."""
+        self._call("cuMemsetD8Async", address, 0, size, stream)
+        self._call("cuStreamSynchronize", stream)
 
     def is_capturing(self, stream: int) -> bool:
         status = ctypes.c_int()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from attune.cuda import arrays
 from attune.cuda.device import Device
 from attune.cuda.device import device as device_of
-from attune.cuda.driver import INVALID_CONTEXT, Driver, driver
+from attune.cuda.driver import INVALID_CONTEXT, CudaError, Driver, driver
 from attune.cuda.launch import MORE_AT, PACK_TENSORS, Bound
 from attune.cuda.module import check_is_cudas
 from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
@@ -18,6 +19,8 @@ from attune.errors import InvalidArgument
 from attune.values import Answer
 
 _PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
+_MOST_ACCEPTED = 4096
+_MOST_BOUND = 1024
 
 
 class Kernel:
@@ -107,6 +110,11 @@ class Kernel:
                     break
             else:
                 return None
+            if (
+                parameters != bound.launches[0][2] and bound.zeroed[1]
+            ):  # an earlier launch may have left other than zeros
+                with contextlib.suppress(CudaError), self._driver.on(self.device):
+                    self._driver.zero(*bound.zeroed, stream)
         if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
             self._driver.make_current(self.device)
             return self.launch(q, k, v, out, lse, stream, more)
@@ -123,12 +131,10 @@ class Kernel:
 
     def _call_torch(self, q: Any, k: Any, v: Any, out: Any, lse: Any, stream: Any, more: tuple) -> Any:
         torch = sys.modules["torch"]
-        problem = self.answer.problem
-        if out is None:
-            out = torch.empty_like(q)
-        if lse is None and problem.lse:
-            rows = reversed(q.shape[:2]) if problem.varlen else q.shape[:3]
-            lse = torch.empty(tuple(rows), dtype=torch.float32, device=q.device)
+        if torch.is_grad_enabled() and any(arrays.is_torch(t) and t.requires_grad for t in (q, k, v)):
+            raise InvalidArgument("an input requires grad, and a kernel has none; use torch.no_grad() or detach()")
+        if out is None or (lse is None and self.answer.problem.lse):
+            out, lse = self._outputs(torch, q, out, lse, stream)
 
         def handle() -> int:
             return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
@@ -151,8 +157,28 @@ class Kernel:
         tensors = self._read(zip(ARGUMENTS, (q, k, v, out, lse, *more), strict=True), handle)
         result = self._checked_launch(tensors, handle(), out, lse)
         if signature is not None:
+            if len(self._accepted) >= _MOST_ACCEPTED:  # sequences of ever other lengths
+                self._accepted.clear()
             self._accepted.add(signature)
         return result
+
+    def _outputs(self, torch: Any, q: Any, out: Any, lse: Any, stream: Any) -> tuple[Any, Any]:
+        """Those that are not given, from the memory of the stream that they are written on."""
+        problem = self.answer.problem
+        current = torch.cuda.current_stream(q.device) if stream is not None and q.is_cuda else None
+        other = current is not None and current.cuda_stream != stream_handle(stream)
+        written_on = torch.cuda.ExternalStream(stream_handle(stream), device=q.device) if other else None
+        made = []
+        with torch.cuda.stream(written_on) if other else contextlib.nullcontext():
+            if out is None:
+                made.append(out := torch.empty_like(q))
+            if lse is None and problem.lse:
+                rows = reversed(q.shape[:2]) if problem.varlen else q.shape[:3]
+                made.append(lse := torch.empty(tuple(rows), dtype=torch.float32, device=q.device))
+        if other:
+            for tensor in made:
+                tensor.record_stream(current)
+        return out, lse
 
     def _read(self, given: Iterable[tuple[str, Any]], stream: Callable[[], int]) -> dict[str, arrays.Array]:
         """By name, every argument that is given or that the problem asks for."""
@@ -186,6 +212,8 @@ class Kernel:
                 key = (stream, threading.get_ident()) if stream == _PER_THREAD_STREAM else stream
                 bounds, arena = self._of_stream, self._home.scratch.of_stream(key, stream)
             if key not in bounds:
+                if len(bounds) >= _MOST_BOUND:  # of streams and captures that may be gone
+                    bounds.clear()
                 bounds[key] = Bound(self._driver, self.answer.recipe, self._functions, arena, stream)
             return bounds[key]
 

@@ -31,7 +31,7 @@ class Bound:
     slots, so that packing five addresses serves every launch, or of `maps`, None for a recipe without tensor maps.
     """
 
-    __slots__ = ("_parameters", "launches", "lock", "maps", "values")
+    __slots__ = ("_parameters", "launches", "lock", "maps", "values", "zeroed")
 
     def __init__(
         self, driver: Driver, recipe: LaunchRecipe, functions: Sequence[Any], arena: Arena, stream: int
@@ -39,6 +39,7 @@ class Bound:
         """`functions`: each launch's kernel."""
         self.lock = arena.lock
         scratch = arena.addresses(recipe.scratch)
+        self.zeroed = arena.zeroed()
         slots = len(_BUFFERS) + sum(len(launch.args) for launch in recipe.launches)
         self.values = (ctypes.c_uint64 * slots)()
         map_count = sum(arg.kind == "TENSOR_MAP" for launch in recipe.launches for arg in launch.args)

@@ -57,12 +57,19 @@ class Arena:
             for buffer, place in zip(buffers, places, strict=True)
         ]
 
+    def zeroed(self) -> tuple[int, int]:
+        """Address and bytes of the memory that the buffers last given out share which must be zero."""
+        return self._chunks[True].address, self._chunks[True].bytes
+
 
 class Scratch:
     """The arenas of one device. The caller serializes calls and makes the device's context current."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, allocate: Callable[[int, int], int]) -> None:
+        """`allocate(size, stream)`: an address, for work in the order of the stream."""
         self._driver = driver
+        self._allocate = allocate
+        self._side_stream: int | None = None
         self._of_streams: dict[Hashable, Arena] = {}
         self._of_capture: dict[tuple[int, int], Arena] = {}  # by the capture's id and the stream
         self._of_graphs: list[_Chunk] = []
@@ -71,12 +78,14 @@ class Scratch:
         """The arena of the stream that `key` stands for; its handle is `stream`."""
 
         def allocate(size: int, zeroed: bool) -> _Chunk:
-            chunk = self._new_chunk(size)
+            chunk = self._new_chunk(size, stream)
             if zeroed:
                 self._driver.zero(chunk.address, chunk.bytes, stream)
             return chunk
 
-        return self._of_streams.setdefault(key, Arena(allocate))
+        if key not in self._of_streams:
+            self._of_streams[key] = Arena(allocate)
+        return self._of_streams[key]
 
     def of_capture(self, capture: Capture, stream: int) -> Arena:
         """The arena of a stream that is being captured."""
@@ -84,13 +93,14 @@ class Scratch:
         if key not in self._of_capture:
             if len(self._of_capture) >= _MOST_CAPTURES:  # of captures long over; their graphs keep the memory
                 self._of_capture.clear()
-            self._of_capture[key] = Arena(functools.partial(self._allocate_captured, capture))
+            self._of_capture[key] = Arena(functools.partial(self._for_capture, capture))
         return self._of_capture[key]
 
-    def _allocate_captured(self, capture: Capture, size: int, zeroed: bool) -> _Chunk:
-        chunk = self._unused(size) or self._new_chunk(size)
+    def _for_capture(self, capture: Capture, size: int, zeroed: bool) -> _Chunk:
+        side = self._side()
+        chunk = self._unused(size) or self._new_chunk(size, side)
         if zeroed:  # now, and not by the graph, which would do it at each replay
-            self._driver.zero_now(chunk.address, chunk.bytes)
+            self._driver.zero_now(chunk.address, chunk.bytes, side)
         if not chunk.semaphore:
             chunk.semaphore = _new_semaphore()
         post = ctypes.cast(_libc().sem_post, ctypes.c_void_p).value
@@ -106,10 +116,17 @@ class Scratch:
                 return chunk
         return None
 
-    def _new_chunk(self, size: int) -> _Chunk:
+    def _new_chunk(self, size: int, stream: int) -> _Chunk:
         # Powers of two: all that a stream has outgrown is together smaller than what it has.
         rounded = max(_SMALLEST_CHUNK, 1 << (size - 1).bit_length())
-        return _Chunk(self._driver.allocate(rounded), rounded)
+        return _Chunk(self._allocate(rounded, stream), rounded)
+
+    def _side(self) -> int:
+        """A stream that no work but this file's is given to: a graph may be replayed on any stream, and memory of this
+        one was nobody's before. The allocator of a graph that is captured has no part in it."""
+        if self._side_stream is None:
+            self._side_stream = self._driver.new_stream()
+        return self._side_stream
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from attune.cuda.device import Device
+from attune.cuda.device import Device, Memory
 from attune.cuda.driver import Capture, CudaError
 from attune.cuda.kernel import Kernel
 from attune.cuda.module import Modules
@@ -61,6 +61,7 @@ class FakeDriver:
         self.allocated: dict[int, int] = {}  # bytes by address
         self.zeroed: list[tuple[int, int, int]] = []  # address, bytes, stream
         self.zeroed_now: list[tuple[int, int]] = []
+        self.streams = 0  # that were made here
         self.launched: list[Launched] = []
         self.captures: dict[int, Capture] = {}  # by stream
         self.watched: list[tuple[Any, int, int]] = []  # graph, function, argument
@@ -70,6 +71,7 @@ class FakeDriver:
         self.replacing_fails_with = 0
         self.large_clusters: list[str] = []  # functions that may have them
         self.fails_with = 0
+        self.refuses = ""  # to launch this function
 
     @contextlib.contextmanager
     def on(self, device: int) -> Iterator[None]:
@@ -111,7 +113,11 @@ class FakeDriver:
     def zero(self, address: int, size: int, stream: int) -> None:
         self.zeroed.append((address, size, stream))
 
-    def zero_now(self, address: int, size: int) -> None:
+    def new_stream(self) -> int:
+        self.streams += 1
+        return 1000 + self.streams
+
+    def zero_now(self, address: int, size: int, stream: int) -> None:
         self.zeroed_now.append((address, size))
 
     def is_capturing(self, stream: int) -> bool:
@@ -149,6 +155,8 @@ class FakeDriver:
     def launch(self, config: tuple, function: str, parameters: int, extra: int) -> tuple[int]:
         if self.fails_with and self.current != 0:
             return (self.fails_with,)
+        if function == self.refuses:
+            return (701,)
         values = []
         for index, size in enumerate(self.kernels[function]):
             address = ctypes.c_void_p.from_address(parameters + 8 * index).value
@@ -188,8 +196,8 @@ def answer(problem: str, recipe: LaunchRecipe, **changes: Any) -> Answer:
     return Answer(**{**fields, **changes})
 
 
-def device(driver: FakeDriver, index: int = 0) -> Device:
-    return Device(index, driver, Modules(driver))  # type: ignore[arg-type]
+def device(driver: FakeDriver, index: int = 0, memory: Memory | None = None) -> Device:
+    return Device(index, driver, Modules(driver), memory)  # type: ignore[arg-type]
 
 
 def kernel(answer: Answer, driver: FakeDriver) -> Kernel:

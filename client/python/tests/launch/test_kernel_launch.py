@@ -110,3 +110,12 @@ def test_with_several_devices_the_kernels_own_is_made_current() -> None:
     driver.current, driver.fails_with = 1, 700  # what a launch on device 1 would come to
     made.launch(1, 2, 3, 4, 0, 0)
     assert (len(driver.launched), driver.current) == (1, 1)
+
+
+def test_streams_that_may_be_gone_are_forgotten() -> None:
+    driver = FakeDriver({"main": [8] * 5})
+    made = kernel(answer(PROBLEM, recipe(launch("main", *TENSORS))), driver)
+    for stream in range(3000):
+        made.launch(1, 2, 3, 4, 0, stream)
+    assert len(driver.launched) == 3000
+    assert len(made._of_stream) <= 1024

@@ -7,7 +7,7 @@ import threading
 import pytest
 from fake_driver import FakeDriver, answer, device, launch, recipe
 
-from attune.cuda import Kernel
+from attune.cuda import CudaError, Kernel
 from attune.cuda.device import Device
 from attune.cuda.driver import Capture
 from attune.values import KernelArg, ScratchBuffer
@@ -108,6 +108,63 @@ def test_a_later_capture_takes_over_from_a_graph_that_is_gone(driver: FakeDriver
     driver.captures[10] = Capture(2, "graph 2")
     assert sorted(used(driver, made, 10)) == sorted(first)
     assert [address for address, _ in driver.zeroed_now][-1] == driver.launched[-1].parameters[1]
+
+
+def test_a_graphs_memory_is_not_of_the_stream_that_is_captured(driver: FakeDriver) -> None:
+    streams: list[int] = []
+
+    def memory(index: int, size: int, stream: int) -> int:
+        streams.append(stream)
+        return driver.allocate(size)
+
+    made = kernel(device(driver, memory=memory))
+    used(driver, made, 10)
+    driver.captures[10] = Capture(1, "graph 1")
+    used(driver, made, 10)
+    assert streams[:2] == [10, 10]
+    assert len(set(streams[2:])) == 1
+    assert streams[2] not in driver.captures
+    assert driver.streams == 1
+
+
+def test_a_launch_without_memory_for_its_scratch_is_an_error_and_the_next_tries_again(driver: FakeDriver) -> None:
+    full = [True]
+
+    def memory(index: int, size: int, stream: int) -> int:
+        if full[0]:
+            raise CudaError("out of memory", reason="CUDA_ERROR_OUT_OF_MEMORY")
+        return driver.allocate(size)
+
+    made = kernel(device(driver, memory=memory))
+    for _ in range(2):
+        with pytest.raises(CudaError, match="out of memory"):
+            made.launch(1, 2, 3, 4, 0, 10)
+    assert driver.launched == []
+    full[0] = False
+    used(driver, made, 10)
+
+
+def test_what_must_be_zero_is_zeroed_again_after_a_launch_that_another_should_have_followed() -> None:
+    driver = FakeDriver({"main": [8, 8], "combine": [8]})
+    scratch = [ScratchBuffer("counter", 4, True)]
+    main, combine = launch("main", KernelArg("Q"), KernelArg("SCRATCH", 0)), launch("combine", KernelArg("SCRATCH", 0))
+    made = Kernel(answer("b1.h2.q16.d64.f16", recipe(main, combine, scratch=scratch)), device(driver))
+    _, counter = used_first(driver, made)
+    assert len(driver.zeroed) == 1
+    driver.refuses = "main"
+    with pytest.raises(CudaError):
+        made.launch(1, 2, 3, 4, 0, 10)
+    assert len(driver.zeroed) == 1, "nothing has run"
+    driver.refuses = "combine"
+    with pytest.raises(CudaError):
+        made.launch(1, 2, 3, 4, 0, 10)
+    assert driver.zeroed[1:] == [(counter, driver.allocated[counter], 10)]
+
+
+def used_first(driver: FakeDriver, made: Kernel) -> list[int]:
+    """The parameters of the first of two launches."""
+    made.launch(1, 2, 3, 4, 0, 10)
+    return driver.launched[-2].parameters
 
 
 def test_a_kernel_without_scratch_allocates_nothing(driver: FakeDriver) -> None:
