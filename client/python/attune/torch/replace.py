@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from types import ModuleType, TracebackType
@@ -19,9 +20,10 @@ class replace_sdpa:
 
     Found are torch.nn.functional's function, what modules took from there (`from torch.nn.functional import
     scaled_dot_product_attention`), and with them nn.MultiheadAttention and the "sdpa" attention of transformers and
-    diffusers. Other threads call SDPA as before. Blocks may be nested; an exception ends them as a return does.
-    Counted, in the innermost block, are these calls and those of attune's own functions; of compiled code its
-    operators, when they run.
+    diffusers. Other threads call SDPA as before, but for compiled code: what is traced while any thread is in a block
+    has attune's operator, whoever runs it. Blocks may be nested; an exception ends them as a return does. Counted, in
+    the innermost block, are these calls and those of attune's own functions; of compiled code its operators, when they
+    run.
 
         with attune.replace_sdpa() as replaced:
             model(tokens)
@@ -55,7 +57,7 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """What stands in SDPA's place: attune.attention inside a block of this thread, SDPA itself elsewhere."""
     if is_dynamo_compiling():
-        inside = _patches.count > 0
+        inside = _patches.active
         stats = None
     else:
         stats = current_stats()
@@ -66,32 +68,52 @@ def scaled_dot_product_attention(
 
 
 class _Patches:
-    """The names that mean SDPA, changed while at least one block is entered."""
+    """The names that mean SDPA, changed while at least one block is entered. Modules are searched for them again only
+    after others were imported: that takes milliseconds."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.active = False  # compiled code is guarded by it, and by nothing that a further block changes
+        self._count = 0
         self._lock = threading.Lock()
-        self._changed: list[tuple[ModuleType, str]] = []
+        self._names: list[tuple[ModuleType, str]] = []
+        self._searched: tuple[int, object] = (0, None)  # how many modules there were, and the last of them
 
     def acquire(self) -> None:
         with self._lock:
-            self.count += 1
-            if self.count > 1:
+            self._count += 1
+            if self._count > 1:
                 return
-            for module in list(sys.modules.values()):
-                if _may_change(module):
-                    self._changed += [(module, name) for name, value in list(vars(module).items()) if value is sdpa]
-            for module, name in self._changed:
-                setattr(module, name, scaled_dot_product_attention)
+            if self._searched != (len(sys.modules), next(reversed(sys.modules.values()))):
+                self._search()
+            for module, name in self._names:
+                if getattr(module, name, None) is sdpa:
+                    setattr(module, name, scaled_dot_product_attention)
+            self.active = True
 
     def release(self) -> None:
         with self._lock:
-            self.count -= 1
-            if self.count > 0:
+            self._count -= 1
+            if self._count > 0:
                 return
-            for module, name in self._changed:
-                setattr(module, name, sdpa)
-            self._changed.clear()
+            for module, name in self._names:
+                if getattr(module, name, None) is scaled_dot_product_attention:  # others may have put theirs there
+                    setattr(module, name, sdpa)
+            self.active = False
+
+    def renew_lock(self) -> None:
+        """In the child of a fork: another thread of the parent may have held it."""
+        self._lock = threading.Lock()
+
+    def _search(self) -> None:
+        modules = list(sys.modules.values())
+        self._names = [
+            (module, name)
+            for module in modules
+            if _may_change(module)
+            for name, value in list(vars(module).items())
+            if value is sdpa or value is scaled_dot_product_attention
+        ]
+        self._searched = (len(modules), modules[-1])
 
 
 def _may_change(module: object) -> bool:
@@ -104,3 +126,4 @@ def _may_change(module: object) -> bool:
 
 
 _patches = _Patches()
+os.register_at_fork(after_in_child=_patches.renew_lock)

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from attune.torch import attention, replace_sdpa  # noqa: E402
+from attune.torch import attention, replace, replace_sdpa  # noqa: E402
 
 original = F.scaled_dot_product_attention
 
@@ -61,6 +61,30 @@ def test_modules_that_took_the_name_are_found(q: torch.Tensor, monkeypatch: pyte
         module.attend(q, q, q)
     assert replaced.stats.launched == 1
     assert module.attend is original
+
+
+def test_what_others_put_there_inside_stays(q: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("took_the_name")
+    module.attend = original
+    monkeypatch.setitem(sys.modules, "took_the_name", module)
+    with replace_sdpa():
+        ours = module.attend
+        theirs = module.attend = lambda *tensors: ours(*tensors)
+    assert module.attend is theirs
+    with replace_sdpa() as replaced:
+        module.attend(q, q, q)
+    assert (module.attend, replaced.stats.launched) == (theirs, 1)
+
+
+def test_modules_are_searched_only_after_others_were_imported(q: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    with replace_sdpa():
+        pass
+    monkeypatch.setattr(replace._Patches, "_search", lambda self: pytest.fail("searched again"))
+    for _ in range(2):
+        with replace_sdpa() as replaced:
+            F.scaled_dot_product_attention(q, q, q)
+        assert replaced.stats.launched == 1
+        assert F.scaled_dot_product_attention is original
 
 
 def test_the_name_taken_inside_means_sdpa_outside(service: Service, q: torch.Tensor) -> None:
