@@ -4,11 +4,11 @@ kernel that the service knows to be the fastest for the shape at hand, or SDPA i
 
 from __future__ import annotations
 
+from attune.background.settings import configure
 from attune.torch import operator  # noqa: F401 (it registers the operators)
 from attune.torch.dispatch import attention, refresh, state, warm
 from attune.torch.fallback import AttuneWarning
 from attune.torch.replace import replace_sdpa
-from attune.torch.settings import configure
 from attune.torch.varlen import attention_paged, attention_varlen
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -84,9 +83,8 @@ class AttentionCall(abc.ABC):
         dim = self.query.shape[-1]
         if self.value.shape[-1] != dim:
             return Reason.SHAPE, f"head_dim is {dim}, of the values {self.value.shape[-1]}; they must agree"
-        scale = self.options.scale
-        if scale is not None and not math.isclose(scale, 1 / math.sqrt(dim), rel_tol=1e-6):
-            return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
+        if not problem_of_tensors.is_usual(self.options.scale, dim):
+            return Reason.SCALE, f"scale is {self.options.scale}; only 1/sqrt(head_dim) is computed"
         return None
 
     def check_memory(self) -> None:  # noqa: B027

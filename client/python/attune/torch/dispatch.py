@@ -6,34 +6,53 @@ import atexit
 import math
 import os
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from time import monotonic
 
 import torch
-from torch import Tensor, empty_like, get_autocast_dtype, is_autocast_enabled, is_grad_enabled
+from torch import (
+    OutOfMemoryError,
+    Tensor,
+    are_deterministic_algorithms_enabled,
+    empty_like,
+    get_autocast_dtype,
+    is_autocast_enabled,
+    is_grad_enabled,
+)
 from torch._C import _cuda_getCurrentRawStream as current_stream
 from torch._C import _len_torch_dispatch_stack as dispatch_modes
+from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
 
-from attune.cuda import Kernel
-from attune.errors import InvalidArgument
+from attune.background import settings
+from attune.background.kernel_cache import Entry, KernelCache, State
+from attune.background.service import Gpu
+from attune.background.thread import Background
+from attune.cuda.device import use_memory
+from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
-from attune.torch import fallback, settings
-from attune.torch.background import Background
+from attune.torch import fallback, memory
 from attune.torch.call import AttentionCall
 from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
-from attune.torch.kernel_cache import KernelCache, State
 from attune.torch.options import Options, options_of
-from attune.torch.problem_of_tensors import check_eager, in_layout, layout_of, new_output, problem_of, refusal
+from attune.torch.problem_of_tensors import (
+    autocasts,
+    check_eager,
+    copies_cache,
+    in_layout,
+    layout_of,
+    new_output,
+    problem_of,
+    refusal,
+)
 
 _MOST_CALLS = 16384
 _EXIT_S = 2.0
 
-# Kernel.launch and the device, by everything about a call that it depends on. Only tensors in a layout are here.
-_launches: dict[tuple, tuple[Callable[..., None], int]] = {}
-# Until when (time.monotonic) a call is SDPA's, and why.
-_held: dict[tuple, tuple[float, Unsuitable]] = {}
+# By everything about a call that it depends on. Those in `_copied` need more than the launch: their tensors are copied.
+_calls: dict[tuple, Entry] = {}
+_copied: dict[tuple, Entry] = {}
 _kernel_cache: KernelCache | None = None
 _lock = threading.Lock()
 
@@ -58,8 +77,8 @@ def attention(
 
     query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
     with enable_gqa of fewer heads; or all three without the heads. Contiguous, or transposed views of contiguous
-    [batch, seq, heads, head_dim] tensors; others are copied. is_causal is top-left: row i sees the keys j <= i.
-    Returns a tensor like query, strides included.
+    [batch, seq, heads, head_dim] tensors; others are copied, unless they are a cache longer than the query.
+    is_causal is top-left: row i sees the keys j <= i. Returns a tensor like query, strides included.
 
     causal: "top-left" (as is_causal) or "bottom-right": row i sees the keys j <= i + seq_kv - seq_q, as FlashAttention
     has it. window: a row sees only the last so many of its causal keys, itself among them; without `causal` it is
@@ -85,8 +104,8 @@ def refresh() -> None:
     global _kernel_cache
     with _lock:
         before, _kernel_cache = _kernel_cache, None
-        _launches.clear()
-        _held.clear()
+        _calls.clear()
+        _copied.clear()
     if before is not None:
         before.close()
 
@@ -110,6 +129,7 @@ def state() -> State:
 
 
 def _configured() -> None:
+    fallback.warn_again()
     refresh()
     if settings.settings().wait > 0:  # a call that captures a CUDA graph may wait, but starts no thread
         _background.start()
@@ -132,6 +152,7 @@ def attend(
     """`attention`, counted in `stats`."""
     if is_dynamo_compiling():
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    unsuitable = None
     # What follows is the way of nearly every call, and its time is the host's part of attention's.
     if (
         attn_mask is None
@@ -142,34 +163,49 @@ def attend(
         and not (is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad))
         and not dispatch_modes()
         and (not is_autocast_enabled("cuda") or get_autocast_dtype("cuda") is query.dtype)
+        and not (query.is_neg() or key.is_neg() or value.is_neg())
+        and forward_ad._current_level < 0
     ):
-        signature = (query.shape, key.shape, value.shape, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
-        # Asking three times whether strides are plain is cheaper than asking once what they are.
-        if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
-            signature = (*signature, query.stride(), key.stride(), value.stride())
-        found = _launches.get(signature)
+        try:
+            shapes = query.shape, key.shape, value.shape
+            # Asking three times whether strides are plain is cheaper than asking once what they are.
+            if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
+                shapes = (*shapes, query.stride(), key.stride(), value.stride())
+            signature = (shapes, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
+        except RuntimeError:  # nested and sparse tensors have no such thing
+            signature = None
+        found = _calls.get(signature)
         if found is not None:
-            try:
-                q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
-            except RuntimeError:  # inside of a torch.func transform, which lends its tensors no memory
-                q = k = v = signature = None
-            if q is not None and not (q | k | v) & 15:
-                launch, device = found
-                out = empty_like(query)
-                launch(q, k, v, out.data_ptr(), 0, current_stream(device))
-                if stats is not None:
-                    stats.launched += 1
-                return out
+            launch = found.launch
+            if launch is not None:
+                try:
+                    q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
+                except RuntimeError:  # inside of a torch.func transform, which lends its tensors no memory
+                    q = k = v = signature = None
+                if q is not None and not (q | k | v) & 15:
+                    out = empty_like(query)
+                    try:
+                        launch(q, k, v, out.data_ptr(), 0, current_stream(found.device))
+                    except AttuneError as error:
+                        unsuitable = _refused(found, error)
+                    else:
+                        if stats is not None:
+                            stats.launched += 1
+                        return out
+            elif monotonic() < found.due:
+                unsuitable = found.unsuitable
     else:
         signature = None
     if is_compiling():  # torch.export without dynamo, whose tensors are fakes
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    try:
-        return _attend_anew(stats, signature, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    except Unsuitable as unsuitable:
-        warn_once(unsuitable)
-        if stats is not None:
-            stats.fallbacks[unsuitable.reason.value] += 1
+    if unsuitable is None:
+        try:
+            return _attend_anew(stats, signature, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        except Unsuitable as raised:
+            unsuitable = raised.again()  # without its frames, this one among them
+    warn_once(unsuitable)
+    if stats is not None:
+        stats.fallbacks[unsuitable.reason.value] += 1
     return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
@@ -199,20 +235,28 @@ def attend_options(
 def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
     """What `call` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
     try:
-        launch, device = _launch_of(call)
-    except Unsuitable as unsuitable:
-        warn_once(unsuitable, call.what, call.otherwise, call.frames)
-        if stats is not None:
-            stats.fallbacks[unsuitable.reason.value] += 1
+        entry = _entry_of(call)
+    except Unsuitable as raised:
+        unsuitable = raised.again()
     else:
-        q, k, v = call.inputs()
-        out, lse = call.outputs()
-        more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
-        to_lse = 0 if lse is None else lse.data_ptr()
-        launch(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse, current_stream(device), more)
-        if stats is not None:
-            stats.launched += 1
-        return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
+        launch, unsuitable = entry.launch, entry.unsuitable
+        if launch is not None:
+            try:
+                q, k, v = call.inputs()
+                out, lse = call.outputs()
+                more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
+                to_lse = 0 if lse is None else lse.data_ptr()
+                addresses = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse
+                launch(*addresses, current_stream(entry.device), more)
+            except (AttuneError, OutOfMemoryError) as error:
+                unsuitable = _refused(entry, error)
+            else:
+                if stats is not None:
+                    stats.launched += 1
+                return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
+    warn_once(unsuitable, call.what, call.otherwise, call.frames)
+    if stats is not None:
+        stats.fallbacks[unsuitable.reason.value] += 1
     return computed(call)
 
 
@@ -225,28 +269,24 @@ def computed(call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
     return call.shaped(out), call.shaped(lse)
 
 
-def _launch_of(call: AttentionCall) -> tuple[Callable[..., None], int]:
-    """Of the kernel, and its device. Raises Unsuitable, and InvalidArgument for what is no attention."""
+def _entry_of(call: AttentionCall) -> Entry:
+    """Raises Unsuitable, and InvalidArgument for what is no attention."""
     check_eager(*call.tensors())
     call.check_memory()
     call.check_grad()
     signature = call.signature()
-    found = _launches.get(signature)
-    if found is not None:
-        return found
+    found = _calls.get(signature)
+    if found is not None and not found.dropped:
+        return found if found.launch is not None or monotonic() < found.due else _current_kernel_cache().look(found)
     call.check()
-    held = _held.get(signature)
-    if held is not None and time.monotonic() < held[0]:
-        raise held[1].again()
     refused = call.refusal()
     if refused is not None:
-        raise Unsuitable(*refused)
+        return _never(signature, Unsuitable(*refused))
     try:
         problem = call.problem()
     except InvalidArgument as error:
-        raise _hold(signature, Unsuitable(Reason.SHAPE, error.message)) from None
-    kernel = _kernel_for(problem, call.query.get_device(), signature, True)
-    return kernel.launch, kernel.device
+        return _never(signature, Unsuitable(Reason.SHAPE, error.message))
+    return _find(problem, call.query.get_device(), signature, _calls)
 
 
 def traced(
@@ -260,7 +300,7 @@ def traced(
     enable_gqa: bool,
 ) -> Tensor:
     """What a graph holds: the operator, or SDPA itself for what no kernel computes (without a warning)."""
-    if refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa) is not None:
+    if refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa) is not None or autocasts(query):
         return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     return torch.ops.attune.attention(query, key, value, is_causal, scale, enable_gqa)
 
@@ -278,72 +318,75 @@ def _attend_anew(
     enable_gqa: bool,
 ) -> Tensor:
     """The way of a call of new shapes, or whose tensors must be copied; not remembered if `signature` is None."""
-    held = None if signature is None else _held.get(signature)
-    if held is not None and time.monotonic() < held[0]:
-        raise held[1].again()
-    refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
-    if refused is not None:
-        raise Unsuitable(*refused)
-    check_eager(query, key, value)
+    entry = None if signature is None else _calls.get(signature) or _copied.get(signature)
+    if entry is None or entry.dropped:
+        refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
+        if refused is not None:
+            raise Unsuitable(*refused)
+        check_eager(query, key, value)
     if query.__class__ is not Tensor or key.__class__ is not Tensor or value.__class__ is not Tensor:
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
     target = layout or layout_of(query) or "bhsd"
+    if entry is not None and not entry.dropped:
+        _current_kernel_cache().look(entry)
+    elif layout is None and copies_cache(query, key, value, target):
+        entry = _never(
+            signature, Unsuitable(Reason.LAYOUT, "key and value are no contiguous cache; they are not copied")
+        )
+    else:
+        try:
+            problem = problem_of(query, key, is_causal, target)
+        except Unsuitable as unsuitable:
+            entry = _never(signature, unsuitable.again())
+        else:
+            entry = _find(problem, query.get_device(), signature, _copied if layout is None else _calls)
+    launch = entry.launch
+    if launch is None:
+        raise entry.unsuitable.again()
     try:
-        problem = problem_of(query, key, is_causal, target)
-    except Unsuitable as unsuitable:
-        raise _hold(signature, unsuitable) from None
-    kernel = _kernel_for(problem, query.get_device(), signature, layout is not None)
-    out = new_output(query)
-    inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
-    addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
-    kernel.launch(*addresses, 0, current_stream(kernel.device))
+        inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
+        out = new_output(query)
+        addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
+        launch(*addresses, 0, current_stream(entry.device))
+    except (AttuneError, OutOfMemoryError) as error:
+        raise _refused(entry, error) from None
     if stats is not None:
         stats.launched += 1
     return out
 
 
-def _kernel_for(problem: Problem, device: int, signature: tuple | None, launches_alone: bool) -> Kernel:
-    """Raises Unsuitable where there is none, or none yet. `launches_alone`: a later call of this signature needs but
-    the launch."""
+def _find(problem: Problem, device: int, signature: tuple | None, calls: dict[tuple, Entry]) -> Entry:
+    """What is known of `problem`, kept in `calls`."""
     kernels = _current_kernel_cache()
-    generation = kernels.generation
     entry = kernels.find(problem, device)
-    kernel = entry.kernel
-    if kernel is None:
-        unsuitable = entry.unsuitable.again()
-        if not entry.asked:
-            _remember(kernels, generation, _held, signature, (entry.due, unsuitable.again()))
-        raise unsuitable
-    if launches_alone:
-        _remember(kernels, generation, _launches, signature, (kernel.launch, kernel.device))
-    return kernel
+    if are_deterministic_algorithms_enabled():
+        kernels.pin(entry)
+    _remember(kernels, calls, signature, entry)
+    return entry
 
 
-def _hold(signature: tuple | None, unsuitable: Unsuitable) -> Unsuitable:
-    """`unsuitable`, which depends on nothing but the signature."""
-    kernels = _current_kernel_cache()
-    until = time.monotonic() + settings.settings().hold
-    _remember(kernels, kernels.generation, _held, signature, (until, unsuitable.again()))
-    return unsuitable.again()
+def _never(signature: tuple | None, unsuitable: Unsuitable) -> Entry:
+    """Of a call that no kernel ever computes, which depends on nothing but its signature."""
+    entry = Entry(None, unsuitable, math.inf)
+    _remember(_current_kernel_cache(), _calls, signature, entry)
+    return entry
 
 
-def _remember(kernels: KernelCache, generation: int, memory: dict, signature: tuple | None, what: tuple) -> None:
-    """Unless something has changed since `generation`."""
+def _refused(entry: Entry, error: Exception) -> Unsuitable:
+    """The driver did not launch `entry`'s kernel."""
+    return _current_kernel_cache().refused(entry, error).again()
+
+
+def _remember(kernels: KernelCache, calls: dict[tuple, Entry], signature: tuple | None, entry: Entry) -> None:
+    """Unless attune was configured anew meanwhile."""
     with _lock:
-        if signature is None or kernels is not _kernel_cache or kernels.generation != generation:
+        if signature is None or kernels is not _kernel_cache:
             return
-        if len(memory) >= _MOST_CALLS:
-            for old in [old for old, _ in zip(memory, range(_MOST_CALLS // 4), strict=False)]:
-                del memory[old]
-        memory[signature] = what
-
-
-def _forget() -> None:
-    """Has every call look at the kernel cache again."""
-    with _lock:
-        _launches.clear()
-        _held.clear()
+        if len(calls) >= _MOST_CALLS:
+            for old in list(calls)[: _MOST_CALLS // 4]:
+                del calls[old]
+        calls[signature] = entry
 
 
 def _current_kernel_cache() -> KernelCache:
@@ -354,7 +397,7 @@ def _current_kernel_cache() -> KernelCache:
     configured = settings.settings()
     with _lock:
         if _kernel_cache is None:
-            _kernel_cache = KernelCache(configured, _wake, _forget)
+            _kernel_cache = KernelCache(configured, _gpu_of, _wake)
         return _kernel_cache
 
 
@@ -362,12 +405,22 @@ def _wake() -> bool:
     return _background.wake()
 
 
+def _may_start() -> bool:
+    """Not while the calling thread's stream is recorded into a CUDA graph."""
+    return not (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+
+
+def _gpu_of(index: int) -> Gpu:
+    here = torch.cuda.get_device_properties(index)
+    return Gpu(here.name, str(getattr(here, "uuid", "")).removeprefix("GPU-"))
+
+
 def _work() -> float:
     kernels = _kernel_cache
     return math.inf if kernels is None else kernels.work()
 
 
-_background = Background(_work)
+_background = Background(_work, _may_start)
 _of_parents: list[object] = []  # what a forked child has of its parent's: to be left alone, not even ended
 
 
@@ -375,9 +428,9 @@ def _in_forked_child() -> None:
     """Starts anew: the parent's thread is not here, and its other threads may have held any lock."""
     global _kernel_cache, _background, _lock
     _of_parents.append((_kernel_cache, _background))
-    _kernel_cache, _background, _lock = None, Background(_work), threading.Lock()
-    _launches.clear()
-    _held.clear()
+    _kernel_cache, _background, _lock = None, Background(_work, _may_start), threading.Lock()
+    _calls.clear()
+    _copied.clear()
     fallback.renew_lock()
     settings.renew_locks()
 
@@ -390,5 +443,6 @@ def _at_exit() -> None:
     _background.stop(_EXIT_S)
 
 
+use_memory(memory.allocate)
 os.register_at_fork(after_in_child=_in_forked_child)
 atexit.register(_at_exit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import threading
 import warnings
 from collections import Counter
@@ -11,45 +10,14 @@ from dataclasses import dataclass, field
 # What attention falls back to: SDPA as it was before anything replaced it.
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
+from attune.background.reason import Reason, Unsuitable
+
 __all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "blocks", "current_stats", "sdpa", "warn_once"]
 
 
 class AttuneWarning(UserWarning):
     """SDPA, or unfused attention in torch, did what attune was asked to. Given once a function, reason and process
     (attune.configure starts anew)."""
-
-
-class Reason(enum.Enum):
-    """Why."""
-
-    MASK = "attn_mask"
-    WINDOW = "window"
-    DROPOUT = "dropout"
-    GRAD = "grad"  # attune's kernels are for inference
-    AUTOCAST = "autocast"
-    SUBCLASS = "subclass"  # of torch.Tensor, a torch.func transform, or a dispatch mode
-    DEVICE = "device"
-    DTYPE = "dtype"
-    SHAPE = "shape"
-    SCALE = "scale"
-    PENDING = "pending"  # the service has been asked in the background; later calls know what it says
-    UNREACHABLE = "unreachable"
-    NO_ANSWER = "no_answer"
-    NOT_LOADED = "not_loaded"  # the service has an answer, but it cannot run here
-
-
-class Unsuitable(Exception):
-    """SDPA has to compute this; `detail` says why with the values at hand."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
-
-    def again(self) -> Unsuitable:
-        """The same to be kept, or raised in another call: one that was raised holds on to its frames, and so to
-        tensors."""
-        return Unsuitable(self.reason, self.detail)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+from torch.compiler import is_compiling
 from torch.nn import Parameter
 
 from attune.errors import InvalidArgument
@@ -34,6 +35,8 @@ def refusal(
         return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         return Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()"
+    if not (is_strided(query) and is_strided(key) and is_strided(value)):
+        return Reason.LAYOUT, f"the inputs have layouts {_all('layout', tensors)}; nested and sparse ones are not read"
     if not on_one_gpu(query, key, value):
         return Reason.DEVICE, f"the inputs are on {_all('device', tensors)}; they must be on one CUDA device"
     if query.dtype not in DTYPES or key.dtype != query.dtype or value.dtype != query.dtype:
@@ -49,9 +52,19 @@ def refusal(
     ):
         heads = f"{query.shape[1]} and {key.shape[1]}"
         return Reason.SHAPE, f"the inputs have {heads} heads; they must agree, or divide with enable_gqa"
-    if scale is not None and not math.isclose(scale, 1 / math.sqrt(query.shape[-1]), rel_tol=1e-6):
-        return Reason.SCALE, f"scale is {scale}; only 1/sqrt(head_dim) is computed"
+    if not is_usual(scale, query.shape[-1]):
+        given = "another" if is_compiling() else scale
+        return Reason.SCALE, f"scale is {given}; only 1/sqrt(head_dim) is computed"
     return None
+
+
+def is_usual(scale: float | None, head_dim: int) -> bool:
+    """Whether it is 1/sqrt(head_dim), to 1e-6. Both may be symbols of torch.compile's, which knows no math.isclose."""
+    return scale is None or (scale > 0 and abs(scale * scale * head_dim - 1) < 2e-6)
+
+
+def is_strided(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 def on_one_gpu(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -72,9 +85,18 @@ def check_eager(query: Tensor, *others: Tensor) -> None:
         raise Unsuitable(Reason.SUBCLASS, "a TorchDispatchMode is active, which must see every operation")
     if torch._C._functorch.maybe_current_level() is not None:
         raise Unsuitable(Reason.SUBCLASS, "a torch.func transform is active, which must see every operation")
-    if torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != query.dtype:
+    if forward_ad._current_level >= 0:
+        raise Unsuitable(Reason.GRAD, "a dual level of forward-mode differentiation is entered")
+    if any(tensor.is_neg() for tensor in (query, *others)):
+        raise Unsuitable(Reason.LAYOUT, "an input is the negation of what is in its memory")
+    if autocasts(query):
         dtype = torch.get_autocast_dtype("cuda")
         raise Unsuitable(Reason.AUTOCAST, f"autocast to {dtype} is on and the inputs are {query.dtype}")
+
+
+def autocasts(query: Tensor) -> bool:
+    """Whether SDPA would compute in another dtype than `query`'s."""
+    return torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") != query.dtype
 
 
 def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Problem:
@@ -123,6 +145,12 @@ def in_layout(tensor: Tensor, layout: str) -> Tensor:
     if layout == "bshd":
         return tensor.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2)
     return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def copies_cache(query: Tensor, key: Tensor, value: Tensor, layout: str) -> bool:
+    """Whether keys or values would be copied that are longer than the queries: a cache, at every step, for longer than
+    any kernel gains."""
+    return key.shape[-2] > query.shape[-2] and not (_LAYOUTS[layout](key) and _LAYOUTS[layout](value))
 
 
 def new_output(query: Tensor) -> Tensor:

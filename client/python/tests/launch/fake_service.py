@@ -22,8 +22,11 @@ class FakeKernel:
     answer: FakeAnswer
     launches: list[tuple[int, ...]]
     device: int = -1  # what a CPU tensor's get_device() says
+    fails_with: AttuneError | None = None
 
     def launch(self, *addresses: int) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
         self.launches.append(addresses)
 
 
@@ -34,11 +37,12 @@ class Service:
         self.problems: list[str] = []
         self.launches: list[tuple[int, ...]] = []
         self.refuses_with: AttuneError | None = None
+        self.launching_fails_with: AttuneError | None = None  # of what is loaded from then on
         self.served = 1  # changes with what is served
         self.artifact = "first"
 
     def load(self, answer: FakeAnswer, device: int) -> FakeKernel:
-        return FakeKernel(answer, self.launches)
+        return FakeKernel(answer, self.launches, fails_with=self.launching_fails_with)
 
     def best(self, problem: Problem, **options: Any) -> FakeAnswer:
         self.problems.append(str(problem))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from fake_service import Service
 
 torch = pytest.importorskip("torch")
 
-from attune.torch import attention  # noqa: E402
+from attune.torch import AttuneWarning, attention  # noqa: E402
+from attune.torch.dispatch import attend  # noqa: E402
+from attune.torch.fallback import Stats  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("error::attune.torch.AttuneWarning")
 
@@ -80,6 +84,16 @@ def test_what_has_no_layout_is_copied_into_the_querys(service: Service) -> None:
     assert service.launches[0][0] == q.data_ptr()
     assert kv.data_ptr() not in service.launches[0]
     assert out.stride() == q.stride()
+
+
+def test_a_cache_is_not_copied_at_every_step(service: Service) -> None:
+    q, cache = bhsd(2, 4, 1, 64), bhsd(2, 4, 64, 64)[:, :, :48]
+    stats = Stats()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AttuneWarning)
+        for _ in range(2):
+            attend(stats, q, cache, cache, None, 0.0, False, None, False)
+    assert (stats.launched, stats.fallbacks, service.problems) == (0, {"layout": 2}, [])
 
 
 def test_a_query_without_layout_gives_a_contiguous_result(service: Service) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from collections.abc import Iterator
 
 import pytest
 from fake_service import Clock, Service
 
+from attune.cuda import CudaError
 from attune.errors import FailedPrecondition, NotFound, Unreachable
 
 torch = pytest.importorskip("torch")
@@ -16,7 +18,7 @@ torch = pytest.importorskip("torch")
 from tensors import half, tensor  # noqa: E402
 
 import attune.torch  # noqa: E402
-from attune.torch import AttuneWarning, attention  # noqa: E402
+from attune.torch import AttuneWarning, attention, dispatch, replace_sdpa  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Reason, Stats  # noqa: E402
 from attune.torch.problem_of_tensors import refusal  # noqa: E402
@@ -171,13 +173,105 @@ def test_a_shape_without_an_answer_does_not_stand_in_for_others(service: Service
     assert len(service.launches) == 1
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_nested_tensors_are_sdpas(service: Service) -> None:
+    strided = torch.nested.nested_tensor([half(2, length, 64).float() for length in (3, 5)])
+    rows = [half(length, 2, 64).float() for length in (3, 5)]
+    jagged = torch.nested.nested_tensor(rows, layout=torch.jagged).transpose(1, 2)
+    for q in (strided, jagged):
+        result, reasons = fallen_back(q, q, q)
+        assert reasons == {"layout": 1}
+        for found, wanted in zip(result.unbind(), sdpa(q, q, q).unbind(), strict=True):
+            assert torch.equal(found, wanted)
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_a_negated_view_is_sdpas_though_its_shape_was_launched_before(service: Service) -> None:
+    q = half(1, 2, 8, 64)
+    attention(q, q, q)
+    negated = torch._neg_view(q)
+    assert fallen_back(negated, q, q)[1] == fallen_back(q, q, negated)[1] == {"layout": 1}
+    torch.testing.assert_close(fallen_back(q, q, negated)[0], -sdpa(q, q, q))
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_forward_mode_differentiation_is_sdpas(service: Service) -> None:
+    q = half(1, 2, 8, 64)
+    attention(q, q, q)
+    with torch.autograd.forward_ad.dual_level():
+        assert fallen_back(q, q, q)[1] == {"grad": 1}
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}])
+def test_a_launch_that_the_driver_refuses_is_sdpas(service: Service, clock: Clock, options: dict) -> None:
+    q = half(1, 2, 8, 64)
+    service.launching_fails_with = CudaError("out of memory")
+    with replace_sdpa() as replaced:
+        for _ in range(3):
+            assert attention(q, q, q, **options).shape == q.shape
+        assert (replaced.stats.launched, replaced.stats.fallbacks) == (0, {"not_launched": 3})
+        service.launching_fails_with = None
+        clock.now += 31
+        attention(q, q, q, **options)
+    assert replaced.stats.launched == 1
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_a_kernel_that_was_launched_before_may_be_refused(service: Service) -> None:
+    q = half(1, 2, 8, 64)
+    assert fallen_back(q, q, q)[1] == {}
+    (entry,) = dispatch._calls.values()
+    entry.kernel.fails_with = CudaError("an illegal address was encountered")
+    for _ in range(2):
+        result, reasons = fallen_back(q, q, q)
+        assert reasons == {"not_launched": 1}
+        assert torch.equal(result, sdpa(q, q, q))
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_copies_that_there_is_no_memory_for_are_not_made(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(dispatch, "in_layout", no_memory)
+    q, kv = half(2, 4, 16, 64), half(2, 4, 64, 64)[:, :, :16]
+    assert fallen_back(q, kv, kv)[1] == {"not_launched": 1}
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_deterministic_calls_stay_with_what_computed_them_first(
+    service: Service, clock: Clock, deterministic: None
+) -> None:
+    first, second = half(1, 2, 8, 64), half(1, 2, 9, 64)
+    assert fallen_back(first, first, first)[1] == {}
+    service.refuses_with = NotFound("no answer")
+    assert fallen_back(second, second, second)[1] == {"deterministic": 1}
+    service.refuses_with = None
+    clock.now += 1000
+    assert fallen_back(first, first, first)[1] == {}
+    assert fallen_back(second, second, second)[1] == {"deterministic": 1}
+    assert len(service.problems) == 2
+
+
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_what_is_remembered_holds_no_tensor(service: Service) -> None:
     service.refuses_with = NotFound("no answer")
     q = half(1, 2, 8, 64)
-    fallen_back(q, q, q)
-    fallen_back(q, q, q)
-    alive = weakref.ref(q)
-    del q
-    gc.collect()
-    assert alive() is None
+    gc.disable()
+    try:
+        fallen_back(q, q, q)
+        fallen_back(q, q, q)
+        fallen_back(q, q, q, dropout_p=1.0)
+        alive = weakref.ref(q)
+        del q
+        assert alive() is None
+    finally:
+        gc.enable()

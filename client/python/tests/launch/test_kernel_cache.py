@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import pytest
 from fake_service import Clock, FakeAnswer, FakeKernel
 
+from attune.background import kernel_cache
+from attune.background.kernel_cache import Entry, KernelCache
+from attune.background.reason import Reason
+from attune.background.service import Gpu
+from attune.background.settings import ACCEPTABLE, Settings
+from attune.cuda import CudaError
 from attune.errors import AttuneError, FailedPrecondition, NotFound, Unreachable
 from attune.problem import Problem
-
-torch = pytest.importorskip("torch")
-
-from attune.torch import kernel_cache  # noqa: E402
-from attune.torch.fallback import Reason  # noqa: E402
-from attune.torch.kernel_cache import Entry, KernelCache  # noqa: E402
-from attune.torch.settings import ACCEPTABLE, Settings  # noqa: E402
-from attune.values import Policy  # noqa: E402
+from attune.values import Policy
 
 HOLD, REVALIDATE = 30.0, 20.0
 
@@ -62,17 +62,11 @@ def answers(clock: Clock) -> Answers:
 
 
 @pytest.fixture
-def forgotten() -> list[int]:
-    """Grows with every time that calls have to look again."""
-    return []
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers, forgotten: list[int]) -> KernelCache:
-    monkeypatch.setattr(kernel_cache, "Service", lambda settings: answers)
+def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> KernelCache:
+    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
     monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
     settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
-    return KernelCache(settings, lambda: False, lambda: forgotten.append(1))
+    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
 
 
 def work(cache: KernelCache) -> float:
@@ -118,18 +112,14 @@ def test_with_nothing_to_do_it_looks_again_after_the_interval(cache: KernelCache
     assert work(cache) == REVALIDATE
 
 
-def test_a_replaced_kernel_is_in_force_after_the_interval(
-    cache: KernelCache, answers: Answers, clock: Clock, forgotten: list[int]
-) -> None:
+def test_a_replaced_kernel_is_in_force_after_the_interval(cache: KernelCache, answers: Answers, clock: Clock) -> None:
     entry = cache.find(problem(), 0)
     work(cache)
     answers.artifact, answers.is_served = "second", 2
     clock.now += REVALIDATE
-    generation = cache.generation
     work(cache)
     assert artifact(entry) == "second"
-    assert forgotten
-    assert cache.generation != generation
+    assert entry.launch == entry.kernel.launch
     assert cache.state().replaced == 1
 
 
@@ -139,7 +129,7 @@ def test_a_roll_back_to_nothing_takes_the_kernel_away(cache: KernelCache, answer
     answers.refuses_with, answers.is_served = NotFound("rolled back"), 2
     clock.now += REVALIDATE
     work(cache)
-    assert (entry.kernel, entry.unsuitable.reason) == (None, Reason.NO_ANSWER)
+    assert (entry.kernel, entry.launch, entry.unsuitable.reason) == (None, None, Reason.NO_ANSWER)
 
 
 def test_kernels_are_not_asked_for_again_while_nothing_changes(
@@ -276,21 +266,113 @@ def test_questions_do_not_wait_for_all_checks_nor_checks_for_all_questions(
     assert old in ([True, False] * 3, [False, True] * 3)
 
 
+def test_what_the_driver_refused_to_launch_is_left_alone_for_a_while(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    cache.refused(entry, CudaError("no memory"))
+    clock.now += HOLD - 1
+    assert (cache.look(entry).launch, entry.unsuitable.reason, entry.asked) == (None, Reason.NOT_LAUNCHED, False)
+    clock.now += 1
+    cache.look(entry)
+    work(cache)
+    assert entry.launch is not None
+
+
+def test_a_pinned_kernel_is_neither_replaced_nor_checked(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    cache.pin(entry)
+    answers.artifact, answers.is_served = "second", 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert (artifact(entry), len(answers.asked)) == ("first", 1)
+
+
+def test_what_is_pinned_without_a_kernel_gets_none(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    entry = cache.find(problem(), 0)
+    cache.pin(entry)
+    work(cache)
+    answers.is_served = 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert (cache.look(entry).launch, entry.unsuitable.reason) == (None, Reason.DETERMINISTIC)
+    assert (entry.asked, len(answers.asked)) == (False, 1)
+
+
+def test_a_shape_that_no_service_is_asked_for(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    entry = Entry(None, kernel_cache.Unsuitable(Reason.SHAPE, "0 rows"), math.inf)
+    cache.look(entry)
+    clock.now += 1e9
+    assert (cache.look(entry).asked, answers.asked) == (False, [])
+
+
+def test_threads_ask_once_together(cache: KernelCache, answers: Answers) -> None:
+    together = threading.Barrier(8)
+
+    def work_on(entries: list[Entry]) -> None:
+        together.wait()
+        for length in range(1, 200):
+            entries.append(cache.find(problem(length), 0))
+
+    found: list[list[Entry]] = [[] for _ in range(8)]
+    threads = [threading.Thread(target=work_on, args=(entries,)) for entries in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(entries == found[0] for entries in found)
+    work(cache)
+    assert len(answers.asked) == len(set(answers.asked)) == 199
+    assert cache.state().pending == 0
+
+
+def test_of_two_threads_that_find_it_unasked_one_asks(cache: KernelCache, answers: Answers) -> None:
+    entry = cache.find(problem(), 0)
+    entry.asked = False  # as the other thread has seen it
+    cache.look(entry)
+    work(cache)
+    assert len(answers.asked) == 1
+
+
+def test_a_call_needs_no_lock_that_the_thread_holds(cache: KernelCache) -> None:
+    call = threading.Thread(target=lambda: cache.find(problem(), 0), daemon=True)
+    with cache._changed:
+        call.start()
+        call.join(60)
+        assert not call.is_alive()
+
+
 def bounded(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
     for name, limit in limits.items():
         monkeypatch.setattr(kernel_cache, name, limit)
 
 
-def test_the_oldest_make_room_and_calls_forget_them(
-    cache: KernelCache, monkeypatch: pytest.MonkeyPatch, forgotten: list[int]
-) -> None:
+def test_the_oldest_make_room_and_are_launched_no_longer(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, _MOST_KERNELS=8)
+    entries = []
     for length in range(1, 100):
-        cache.find(problem(length), 0)
+        entries.append(cache.find(problem(length), 0))
         work(cache)
         assert cache.state().kernels <= 8
-    assert forgotten
-    assert cache.find(problem(99), 0).kernel is not None
+    launched = [entry for entry in entries if entry.launch is not None]
+    assert (len(launched), launched[-1]) == (cache.state().kernels, entries[-1])
+    assert all(entry.dropped for entry in entries if entry.launch is None)
+
+
+def test_one_that_was_dropped_while_it_was_asked_for_is_not_launched(
+    cache: KernelCache, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = cache.find(problem(1), 0)
+
+    def load(answer: FakeAnswer, device: int) -> FakeKernel:
+        entry.dropped = True
+        return FakeKernel(answer, [])
+
+    monkeypatch.setattr(kernel_cache, "load", load)
+    work(cache)
+    assert entry.launch is None
 
 
 def test_questions_are_bounded_and_asked_later(

@@ -19,8 +19,9 @@ import attune
 
 torch = pytest.importorskip("torch")
 
-from attune.torch import attention, dispatch, kernel_cache, problem_of_tensors, replace_sdpa, state, warm  # noqa: E402
-from attune.torch import service as asked  # noqa: E402
+from attune.background import kernel_cache  # noqa: E402
+from attune.background import service as asked  # noqa: E402
+from attune.torch import attention, dispatch, problem_of_tensors, replace_sdpa, state, warm  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -176,8 +177,8 @@ def test_rolled_back(configured: Callable, server: FakeServer, launches: list) -
             break
         threading.Event().wait(0.001)
     attention(q, kv, kv)
-    (launch, _), *_ = dispatch._launches.values()
-    assert launch.__self__ is not before
+    (entry,) = dispatch._calls.values()
+    assert entry.launch.__self__ is not before
 
 
 def test_a_call_may_be_told_to_wait(configured: Callable, server: FakeServer, launches: list) -> None:
@@ -206,7 +207,8 @@ def test_warming_ends_in_time(configured: Callable, server: FakeServer) -> None:
 PROLOGUE = """
     import os, sys, torch, attune
     torch.set_num_threads(1)  # torch's own threads do not survive a fork
-    from attune.torch import dispatch, kernel_cache, problem_of_tensors, service
+    from attune.background import kernel_cache, service
+    from attune.torch import dispatch, problem_of_tensors
     problem_of_tensors.on_one_gpu = lambda *tensors: True
     dispatch.current_stream = lambda device: 5
     launched = []

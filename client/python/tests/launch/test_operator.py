@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: E402
 from tensors import half, ints, tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
-from attune.torch import attention, attention_paged, attention_varlen, replace_sdpa  # noqa: E402
+from attune.torch import attention, attention_paged, attention_varlen, dispatch, replace_sdpa  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -73,6 +73,38 @@ def test_compiling_inside_a_block_replaces_and_counts(service: Service, graphs: 
     compiled(q)
     assert graphs.targets == [["attune.attention"], ["<built-in function scaled_dot_product_attention>"]]
     assert replaced.stats.launched == 1
+
+
+def test_further_blocks_compile_nothing_again(service: Service, graphs: Graphs) -> None:
+    q = half(1, 2, 8, 64)
+    compiled = torch.compile(lambda q: F.scaled_dot_product_attention(q, q, q), fullgraph=True, backend=graphs)
+    with replace_sdpa() as first:
+        compiled(q)
+        with replace_sdpa() as second, replace_sdpa() as third:
+            compiled(q)
+    with replace_sdpa() as fourth:
+        compiled(q)
+    assert graphs.targets == [["attune.attention"]]
+    assert [block.stats.launched for block in (first, second, third, fourth)] == [1, 0, 1, 1]
+
+
+def test_a_scale_may_be_a_symbol(service: Service, graphs: Graphs) -> None:
+    def attend(q: torch.Tensor) -> torch.Tensor:
+        return attention(q, q, q, scale=1 / q.shape[-1] ** 0.5)
+
+    compiled = torch.compile(attend, fullgraph=True, backend=graphs, dynamic=True)
+    for dim in (64, 128):
+        assert compiled(half(1, 2, 8, dim)).shape == (1, 2, 8, dim)
+    assert service.problems == ["b1.h2.q8.d64.f16", "b1.h2.q8.d128.f16"]
+
+
+def test_autocast_to_another_dtype_is_sdpas_in_the_graph(
+    service: Service, graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "autocasts", lambda query: True)
+    q = half(1, 2, 8, 64)
+    torch.compile(lambda q: attention(q, q, q), fullgraph=True, backend=graphs)(q)
+    assert graphs.targets == [["<built-in function scaled_dot_product_attention>"]]
 
 
 def test_gradients_are_sdpas_in_the_graph(service: Service, graphs: Graphs) -> None:

@@ -11,17 +11,14 @@ from fake import FakeServer, answer, message
 from fake_service import Clock
 
 import attune
+from attune.background import service
+from attune.background.reason import Reason, Unsuitable
+from attune.background.service import Gpu, Service
+from attune.background.settings import ACCEPTABLE, Settings, configure
 from attune.errors import InvalidArgument, Unreachable
 from attune.lookup import Query
 from attune.problem import Problem
 from attune.values import Backend, Policy, Provenance
-
-torch = pytest.importorskip("torch")
-
-from attune.torch import service  # noqa: E402
-from attune.torch.fallback import Reason, Unsuitable  # noqa: E402
-from attune.torch.service import Service  # noqa: E402
-from attune.torch.settings import ACCEPTABLE, Settings, configure  # noqa: E402
 
 PROBLEM = Problem.parse("b2.h8.q512.d64.f16")
 
@@ -58,10 +55,13 @@ def known(identity: str, model: str = "NVIDIA L4", uuid: str = "", backend: Back
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """This process's GPU; no artifact has been loaded but those in `loaded`."""
-    properties = SimpleNamespace(name="NVIDIA L4", uuid="1234-abcd", loaded=set())
-    monkeypatch.setattr(service.torch.cuda, "get_device_properties", lambda index: properties)
+    properties = SimpleNamespace(loaded=set())
     monkeypatch.setattr(service, "modules", lambda: SimpleNamespace(has=lambda sha256: sha256 in properties.loaded))
     return properties
+
+
+def gpu_of(index: int) -> Gpu:
+    return Gpu("NVIDIA L4", "1234-abcd")
 
 
 def settings(client: Any, device: str | None = None) -> Settings:
@@ -69,7 +69,7 @@ def settings(client: Any, device: str | None = None) -> Settings:
 
 
 def ask(client: FakeClient, device: str | None = None) -> list[Query]:
-    Service(settings(client, device)).answer(PROBLEM, 0, kept=True)
+    Service(settings(client, device), gpu_of).answer(PROBLEM, 0, kept=True)
     return client.asked
 
 
@@ -106,7 +106,7 @@ def test_a_gpu_that_the_service_does_not_know_is_looked_for_ever_more_seldom(
     gpu: SimpleNamespace, clock: Clock
 ) -> None:
     client = FakeClient([])
-    asking = Service(settings(client))
+    asking = Service(settings(client), gpu_of)
     for seconds, times in ((0, 1), (1, 1), (30, 2), (30, 2), (31, 3)):
         clock.now += seconds
         with pytest.raises(Unsuitable):
@@ -137,7 +137,7 @@ def test_an_unreachable_service_is_tried_ever_more_seldom(
     gpu: SimpleNamespace, clock: Clock, server: FakeServer
 ) -> None:
     client = attune.Client(server.address, deadline=5.0, retry=attune.RetryPolicy(attempts=1))
-    asking = Service(settings(client, "cuda:0"))
+    asking = Service(settings(client, "cuda:0"), gpu_of)
     server.stop()
     waits = []
     for _ in range(8):
@@ -155,7 +155,7 @@ def test_an_unreachable_service_is_tried_ever_more_seldom(
 
 def test_what_is_served_changes_with_an_incumbent(gpu: SimpleNamespace, server: FakeServer) -> None:
     with attune.Client(server.address) as client:
-        asking = Service(settings(client, "cuda:0"))
+        asking = Service(settings(client, "cuda:0"), gpu_of)
         found = []
         for name in ("incumbents/1", "incumbents/1", "incumbents/2"):
             server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=[{"name": name}])
@@ -186,7 +186,7 @@ def test_a_snapshot_answers_without_a_server_and_without_a_device_given(
 ) -> None:
     server.stop()
     with attune.Client(server.address, snapshot=snapshot, deadline=5.0) as client:
-        asking = Service(settings(client))
+        asking = Service(settings(client), gpu_of)
         found = asking.answer(PROBLEM, 0, kept=True)
         assert (found.device_id, found.artifact) == ("cuda:1", b"cubin")
         assert "from the snapshot" in found.provenance_detail
@@ -198,7 +198,7 @@ def test_a_snapshot_answers_without_a_server_and_without_a_device_given(
 def test_without_a_snapshot_the_error_is_unreachable(gpu: SimpleNamespace, server: FakeServer) -> None:
     server.stop()
     with attune.Client(server.address, deadline=5.0) as client:
-        asking = Service(settings(client))
+        asking = Service(settings(client), gpu_of)
         with pytest.raises(Unreachable, match="no server reached"):
             asking.answer(PROBLEM, 0, kept=True)
         asking.close()
@@ -216,7 +216,7 @@ def test_closing_ends_a_question_that_nobody_answers(gpu: SimpleNamespace, serve
 
     server.responses["GetBest"] = hang
     client = attune.Client(server.address, deadline=60.0)
-    asking = Service(settings(client, "cuda:0"))
+    asking = Service(settings(client, "cuda:0"), gpu_of)
     ended: list[BaseException] = []
 
     def question() -> None:

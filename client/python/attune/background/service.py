@@ -6,10 +6,10 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-import torch
-
+from attune.background.reason import Reason, Unsuitable
+from attune.background.settings import Settings
 from attune.client import Client
 from attune.cuda.device import modules
 from attune.errors import Unreachable
@@ -17,14 +17,19 @@ from attune.lookup import Query, best
 from attune.plans.plan import pages
 from attune.problem import Problem
 from attune.retry import Backoff, RetryPolicy
-from attune.torch.fallback import Reason, Unsuitable
-from attune.torch.settings import Settings
 from attune.values import Answer, Backend, Device
 
 T = TypeVar("T")
 
 _FIRST_WAIT = 1.0  # seconds before a service that could not be reached is asked again
 _LONGEST_WAITS = 8  # times `hold`, for what the service keeps having no answer for
+
+
+class Gpu(NamedTuple):
+    """One of this process's, as the driver describes it."""
+
+    model: str
+    uuid: str  # without "GPU-"; empty if not known
 
 
 def waits(first: float, longest: float) -> Backoff:
@@ -39,8 +44,10 @@ def waits_for_answers(hold: float) -> Backoff:
 class Service:
     """One service under one configuration, over a connection of its own. For one thread; `close` is for any."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, gpu_of: Callable[[int], Gpu]) -> None:
+        """`gpu_of`: this process's GPU of an index."""
         self._settings = settings
+        self._gpu_of = gpu_of
         self._client: Client | None = None
         self._closed = False
         self._devices: dict[int, str] = {}
@@ -107,7 +114,7 @@ class Service:
         lookup = self._settings.client.lookup
         device = self._settings.device or self._devices.get(index)
         if device is None:
-            device = _same_device(index, [Device.from_message(known) for known in lookup.kept_devices(error)])
+            device = self._same_device(index, [Device.from_message(known) for known in lookup.kept_devices(error)])
         return lookup.without_server(self._query(problem, device, artifact=True), copy.copy(error))
 
     def _ask_served(self) -> int:
@@ -127,21 +134,19 @@ class Service:
             if unsuitable is not None and time.monotonic() < until:
                 raise unsuitable.again()
             try:
-                self._devices[index] = _same_device(index, self._connected().devices())
+                self._devices[index] = self._same_device(index, self._connected().devices())
             except Unsuitable as error:
                 again = again or waits_for_answers(self._settings.hold)
                 self._unknown[index] = time.monotonic() + again.next(), error.again(), again
                 raise
         return self._devices[index]
 
-
-def _same_device(index: int, devices: Sequence[Device]) -> str:
-    here = torch.cuda.get_device_properties(index)
-    known = [device for device in devices if device.backend is Backend.CUDA]
-    uuid = str(getattr(here, "uuid", "")).removeprefix("GPU-")
-    same = [device for device in known if uuid and device.uuid.removeprefix("GPU-") == uuid]
-    same += [device for device in known if device.model == here.name]
-    if not same:
-        models = ", ".join(f"{device.id} ({device.model})" for device in known) or "no CUDA device"
-        raise Unsuitable(Reason.NO_ANSWER, f"cuda:{index} is a {here.name}; the service knows {models}")
-    return same[0].id
+    def _same_device(self, index: int, devices: Sequence[Device]) -> str:
+        here = self._gpu_of(index)
+        known = [device for device in devices if device.backend is Backend.CUDA]
+        same = [device for device in known if here.uuid and device.uuid.removeprefix("GPU-") == here.uuid]
+        same += [device for device in known if device.model == here.model]
+        if not same:
+            models = ", ".join(f"{device.id} ({device.model})" for device in known) or "no CUDA device"
+            raise Unsuitable(Reason.NO_ANSWER, f"cuda:{index} is a {here.model}; the service knows {models}")
+        return same[0].id

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from attune.client import Client
 from attune.errors import InvalidArgument
-from attune.torch.fallback import warn_again
 from attune.values import Policy, Provenance
 
 ACCEPTABLE = (Provenance.EXACT, Provenance.TIE, Provenance.STALE, Provenance.NEAREST)
@@ -59,7 +58,6 @@ def configure(
         if not seconds >= least:
             raise InvalidArgument(f"{name} is {seconds!r}; it must be at least {least}")
     _settings = Settings(client or Client(deadline=2.0), device, Policy.of(policy), provenances, hold, wait, revalidate)
-    warn_again()
     for listener in _listeners:
         listener()
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import _thread
 import logging
 import threading
+import time
 from collections.abc import Callable
-
-import torch
 
 _IDLE_S = 3600.0
 _AFTER_AN_ERROR_S = 10.0
+# After each piece of work: a call that waits for the interpreter's lock gets it then, and not after its switch interval
+# of 5 ms.
+_GIVE_WAY_S = 100e-6
 
 _log = logging.getLogger("attune")
 
 
 class Background:
-    """Does `work` until `stop`. Its thread starts at the first call of `wake` that is not capturing a CUDA graph; the
-    interpreter's exit does not wait for it."""
+    """Does `work` until `stop`. Its thread starts at the first `wake` that may start it; the interpreter's exit does
+    not wait for it."""
 
-    def __init__(self, work: Callable[[], float]) -> None:
+    def __init__(self, work: Callable[[], float], may_start: Callable[[], bool] = lambda: True) -> None:
         """`work` does one thing, and returns the seconds until there is more to do."""
         self._work = work
+        self._may_start = may_start
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._ended = threading.Event()
@@ -30,9 +33,10 @@ class Background:
 
     def wake(self) -> bool:
         """There is something to do; whether there is a thread to do it. Waits for nothing."""
-        if not self._started and not capturing():
+        if not self._started and self._may_start():
             self.start()
-        self._woken.set()
+        if not self._woken.is_set():
+            self._woken.set()
         return self._started and not self._stopped
 
     def start(self) -> None:
@@ -63,10 +67,7 @@ class Background:
                     pause = _AFTER_AN_ERROR_S
                 if pause > 0 and not self._stopped:
                     self._woken.wait(min(pause, _IDLE_S))
+                else:
+                    time.sleep(_GIVE_WAY_S)
         finally:
             self._ended.set()
-
-
-def capturing() -> bool:
-    """Whether the calling thread's stream is recorded into a CUDA graph."""
-    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()

@@ -1,0 +1,303 @@
+"""Problems to kernels. A call looks here and never waits for the service; the background thread asks, loads and looks
+for what has changed.
+
+Calls keep the Entry of their shapes and read it without a lock, so that what the thread finds out is in force with the
+next call. They take no lock that the thread holds while it works.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from attune.background.reason import Reason, Unsuitable
+from attune.background.service import Gpu, Service, waits_for_answers
+from attune.background.settings import Settings
+from attune.cuda import Kernel, load
+from attune.errors import NotFound, Unreachable
+from attune.problem import Problem
+from attune.retry import Backoff
+
+_MOST_KERNELS = 16384
+_MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
+_CHECK_ALL_S = 900.0  # every kernel is asked for again this often, even where nothing seems to have changed
+
+Key = tuple[Problem, int]
+
+_PENDING = Unsuitable(Reason.PENDING, "the service has been asked and has not answered yet")
+_FIRST_BY_TORCH = Unsuitable(
+    Reason.DETERMINISTIC,
+    "torch.use_deterministic_algorithms is on, and torch computed this shape before there was a kernel; call "
+    "attune.warm before",
+)
+
+
+class Entry:
+    """What is known of a problem on a device: a kernel, or why there is none. Calls only read it."""
+
+    __slots__ = ("asked", "device", "dropped", "due", "kernel", "key", "launch", "pinned", "unsuitable", "waits")
+
+    def __init__(self, key: Key | None, unsuitable: Unsuitable = _PENDING, due: float = -math.inf) -> None:
+        """`key`: None if no service is to be asked, ever."""
+        self.key = key
+        self.launch: Callable[..., None] | None = None  # the kernel's
+        self.device = -1  # the kernel's, set before `launch`
+        self.kernel: Kernel | None = None
+        self.unsuitable = unsuitable  # why there is no launch
+        self.due = due  # when (time.monotonic) to ask again for what there is no launch for
+        self.asked = False  # the background thread has the question, or is to get it
+        self.pinned = False  # stays as it is
+        self.dropped = False  # to make room: it is looked after no longer
+        self.waits: Backoff | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What attention knows, and what it took to learn it."""
+
+    kernels: int = 0  # problems with a kernel
+    pending: int = 0  # problems that were asked for and not answered yet
+    without_kernel: Counter[str] = field(default_factory=Counter)  # other problems, by the reason's value
+    questions: int = 0  # problems that the service was asked for
+    checks: int = 0  # of them, again, to see whether the answer is still the same
+    replaced: int = 0  # kernels that were replaced, or dropped, because it was not
+
+
+class KernelCache:
+    """The kernels of one service, under one configuration. Thread-safe; `work` is for one thread."""
+
+    def __init__(self, settings: Settings, gpu_of: Callable[[int], Gpu], wake: Callable[[], bool]) -> None:
+        """`wake` is called where there is work, and says whether anybody will do it."""
+        self._settings = settings
+        self._wake = wake
+        self._service = Service(settings, gpu_of)
+        self._entries: dict[Key, Entry] = {}
+        self._adding = threading.Lock()  # of calls alone
+        self._questions: deque[Entry] = deque()
+        self._asked: dict[int, object] = {}  # by the entry's id: what is in `_questions` or being asked
+        self._checks: Iterator[Entry] = iter(())
+        self._check_again = False  # from the start, once `_checks` is through
+        self._checks_next = False  # questions and checks take turns
+        self._served: object = None
+        self._look_at = math.inf  # when to look for changes, and when to check every kernel
+        self._check_all_at = math.inf
+        self._changed = threading.Condition()
+        self._counts = Counter[str]()
+
+    def find(self, problem: Problem, device: int) -> Entry:
+        """What is known of `problem` on this process's GPU `device`, as `look` has it."""
+        return self.look(self._entry(problem, device))
+
+    def look(self, entry: Entry) -> Entry:
+        """`entry`; asks for it where that is due, and waits for the answer only as long as settings.wait."""
+        self._ask_if_due(entry)
+        if entry.asked and self._wake() and self._settings.wait > 0:
+            with self._changed:
+                self._changed.wait_for(lambda: not entry.asked, self._settings.wait)
+        return entry
+
+    def ask(self, problem: Problem, device: int) -> None:
+        """`find` that waits for nothing, and leaves it to others to wake the thread."""
+        self._ask_if_due(self._entry(problem, device))
+
+    def pin(self, entry: Entry) -> None:
+        """Has what computes the problem now compute it as long as `entry` is known."""
+        with self._changed:
+            entry.pinned = True
+            if entry.launch is None:
+                entry.unsuitable, entry.due = _FIRST_BY_TORCH, math.inf
+
+    def refused(self, entry: Entry, error: Exception) -> Unsuitable:
+        """The driver refused to launch `entry`'s kernel: it is left alone for a while."""
+        with self._changed:
+            entry.launch = entry.kernel = None
+            entry.unsuitable = Unsuitable(Reason.NOT_LAUNCHED, str(error))
+            entry.due = math.inf if entry.pinned else time.monotonic() + self._settings.hold
+        return entry.unsuitable
+
+    def wait(self, timeout: float) -> bool:
+        """Until nothing is asked any more; False when `timeout` seconds were too few."""
+        if self._asked and not self._wake():
+            return False
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._asked, timeout)
+
+    def state(self) -> State:
+        entries = list(self._entries.values())
+        without = Counter(e.unsuitable.reason.value for e in entries if e.launch is None and not e.asked)
+        with_kernel = sum(entry.launch is not None for entry in entries)
+        return State(with_kernel, len(self._asked), without, **self._counts)
+
+    def close(self) -> None:
+        """Ends a question that is being asked; nobody works for this cache afterwards."""
+        self._service.close()
+        with self._changed:
+            for entry in list(self._entries.values()):
+                entry.asked = False
+            self._questions.clear()
+            self._asked.clear()
+            self._changed.notify_all()
+
+    def work(self) -> float:
+        """Asks one question, checks one kernel or looks for changes, in the background thread. Returns 0 where there
+        may be more to do, else the seconds until there is."""
+        now = time.monotonic()
+        reachable = self._service.reachable()
+        if reachable and now >= self._look_at:
+            self._look_for_changes(now)
+            return 0.0
+        if reachable and (self._checks_next or not self._questions):
+            self._checks_next = False
+            if self._check_next():
+                return 0.0
+        self._checks_next = True
+        try:
+            entry = self._questions.popleft()
+        except IndexError:
+            return max(0.001, max(self._look_at, self._service.unreachable_until) - now)
+        self._answer(entry)
+        return 0.0
+
+    def _entry(self, problem: Problem, device: int) -> Entry:
+        key = problem, device
+        entry = self._entries.get(key)
+        if entry is None:
+            with self._adding:
+                if len(self._entries) >= _MOST_KERNELS:
+                    self._make_room()
+                entry = self._entries.setdefault(key, Entry(key))
+        return entry
+
+    def _ask_if_due(self, entry: Entry) -> None:
+        if entry.launch is not None or entry.asked or time.monotonic() < entry.due:
+            return
+        if len(self._questions) >= _MOST_QUESTIONS:
+            return
+        token = object()
+        if self._asked.setdefault(id(entry), token) is token:  # one of several threads gets through
+            entry.asked = True
+            self._questions.append(entry)
+
+    def _make_room(self) -> None:
+        """Drops the oldest quarter: what is dropped is no longer checked, and so may no longer be launched."""
+        for entry in list(self._entries.values())[: _MOST_KERNELS // 4]:
+            if not entry.asked:
+                entry.dropped = True
+                entry.launch = None
+                del self._entries[entry.key]  # type: ignore[arg-type]
+
+    def _answer(self, entry: Entry) -> None:
+        self._counts["questions"] += 1
+        try:
+            self._settle(entry, self._load(entry, kept=True))
+        except Unsuitable as unsuitable:
+            self._settle_without(entry, unsuitable)
+
+    def _check_next(self) -> bool:
+        """Checks one kernel; whether there was one left."""
+        while True:
+            for entry in self._checks:
+                if entry.kernel is not None and not entry.pinned and not entry.dropped:
+                    self._check(entry, entry.kernel)
+                    return True
+            if not self._check_again:
+                return False
+            self._check_again = False
+            self._checks = iter(list(self._entries.values()))
+
+    def _check(self, entry: Entry, known: Kernel) -> None:
+        self._counts["checks"] += 1
+        try:
+            kernel = self._load(entry, kept=False, known=known)
+        except Unsuitable as unsuitable:
+            if unsuitable.reason is Reason.UNREACHABLE:  # the kernel stays in use until somebody answers
+                self._served = None
+                self._look_at = self._service.unreachable_until
+                return
+            self._counts["replaced"] += 1
+            self._settle_without(entry, unsuitable)
+            return
+        if kernel is not known:
+            self._counts["replaced"] += 1
+            self._settle(entry, kernel)
+
+    def _look_for_changes(self, now: float) -> None:
+        """Compares what the service serves with the last time; asks for every kernel again where that differs."""
+        self._look_at = now + self._settings.revalidate
+        try:
+            served = self._service.served()
+        except Unreachable:
+            self._served = None
+            self._look_at = self._service.unreachable_until
+            return
+        except Exception:  # it cannot say
+            served = None
+        if served is not None and served == self._served and now < self._check_all_at:
+            return
+        self._served = served
+        self._check_all_at = now + _CHECK_ALL_S
+        for entry in list(self._entries.values()):
+            if entry.launch is None and not entry.pinned:
+                entry.due = -math.inf  # calls without a kernel ask again
+        self._check_again = True
+
+    def _load(self, entry: Entry, *, kept: bool, known: Kernel | None = None) -> Kernel:
+        """The kernel; `known` where the service's answer is still that one. Raises Unsuitable."""
+        assert entry.key is not None
+        problem, device = entry.key
+        try:
+            answer = self._service.answer(problem, device, kept=kept)
+        except Unsuitable:
+            raise
+        except Unreachable as error:
+            raise Unsuitable(Reason.UNREACHABLE, f"{error}; it is asked again from time to time") from error
+        except NotFound as error:
+            raise Unsuitable(Reason.NO_ANSWER, str(error)) from error
+        except Exception as error:
+            if known is not None:  # the service could not say that it is another one
+                return known
+            raise Unsuitable(Reason.NOT_LOADED, f"{problem}: {error}") from error
+        if known is not None and _same(answer, known.answer):
+            return known
+        try:
+            return load(answer, device)
+        except Exception as error:
+            raise Unsuitable(Reason.NOT_LOADED, f"the kernel for {problem}: {error}") from error
+
+    def _settle(self, entry: Entry, kernel: Kernel) -> None:
+        with self._changed:
+            if not entry.pinned:
+                entry.kernel, entry.device = kernel, kernel.device
+                entry.launch = kernel.launch
+                if entry.dropped:
+                    entry.launch = None
+            self._settled(entry)
+
+    def _settle_without(self, entry: Entry, unsuitable: Unsuitable) -> None:
+        if unsuitable.reason is Reason.UNREACHABLE:
+            due = self._service.unreachable_until
+        else:
+            entry.waits = entry.waits or waits_for_answers(self._settings.hold)
+            due = time.monotonic() + entry.waits.next()
+        with self._changed:
+            if not entry.pinned:
+                entry.unsuitable = unsuitable.again()
+                entry.launch = entry.kernel = None
+                entry.due = due
+            self._settled(entry)
+
+    def _settled(self, entry: Entry) -> None:
+        entry.asked = False
+        self._asked.pop(id(entry), None)
+        if self._look_at == math.inf:
+            self._look_at = time.monotonic() + self._settings.revalidate
+        self._changed.notify_all()
+
+
+def _same(answer: object, known: object) -> bool:
+    """Whether both are the same code, launched in the same way."""
+    return answer.artifact_sha256 == known.artifact_sha256 and answer.recipe == known.recipe  # type: ignore[attr-defined]

@@ -1,0 +1,41 @@
+"""Why no kernel computes a call."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Reason(enum.Enum):
+    """Its value is what is counted."""
+
+    MASK = "attn_mask"
+    WINDOW = "window"
+    DROPOUT = "dropout"
+    GRAD = "grad"  # attune's kernels are for inference
+    AUTOCAST = "autocast"
+    SUBCLASS = "subclass"  # of torch.Tensor, a torch.func transform, or a dispatch mode
+    DEVICE = "device"
+    DTYPE = "dtype"
+    LAYOUT = "layout"  # nested and sparse tensors, and keys that would have to be copied
+    SHAPE = "shape"
+    SCALE = "scale"
+    PENDING = "pending"  # the service has been asked in the background; later calls know what it says
+    UNREACHABLE = "unreachable"
+    NO_ANSWER = "no_answer"
+    NOT_LOADED = "not_loaded"  # the service has an answer, but it cannot run here
+    NOT_LAUNCHED = "not_launched"  # the driver refused a launch, or there was no memory for its scratch buffers
+    DETERMINISTIC = "deterministic"  # torch computed this shape before there was a kernel, and so goes on
+
+
+class Unsuitable(Exception):
+    """No kernel computes this; `detail` says why with the values at hand."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+    def again(self) -> Unsuitable:
+        """The same to be kept, or raised in another call: one that was raised holds on to its frames, and so to
+        tensors."""
+        return Unsuitable(self.reason, self.detail)
