@@ -86,6 +86,17 @@ def test_other_strides_and_addresses_are_copied(tensors: Make, check: Callable, 
     check(problem, q, k, v, launched(q, cache[:, :, :256], crooked))
 
 
+def test_a_sliced_cache_is_sdpas(tensors: Make, check: Callable) -> None:
+    problem = "b2.h4.q1.kv256.d64.f16"
+    q, k, v = tensors(problem)
+    cache = torch.zeros(2, 2, 4, 512, 64, dtype=torch.float16, device="cuda")
+    cache[0, :, :, :256], cache[1, :, :, :256] = k, v
+    stats = Stats()
+    out = attend(stats, q, cache[0, :, :, :256], cache[1, :, :, :256], None, 0.0, False, None, False)
+    assert (stats.launched, stats.fallbacks) == (0, {"layout": 1})
+    check(problem, q, k, v, out)
+
+
 def test_threads(tensors: Make, check: Callable, launched: Callable) -> None:
     failures: list[BaseException] = []
 
