@@ -96,8 +96,8 @@ def test_memory_pools_of_the_caller_hold_no_scratch(tensors: Make, check: Callab
     with torch.cuda.use_mem_pool(pool), torch.cuda.stream(stream):
         out = attune.attention(q, k, v)
         stream.synchronize()
-        check(PROBLEM, q, k, v, out)
-        del out
+    check(PROBLEM, q, k, v, out)  # out here: cuBLAS keeps a workspace of 32 MiB in the pool that it first runs in
+    del out
     held = [block for segment in pool.snapshot() for block in segment["blocks"]]
     assert not [block for block in held if block["state"] == "active_allocated"]
 
