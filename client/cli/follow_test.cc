@@ -74,10 +74,11 @@ TEST_F(FollowTest, TunesEveryProblemOfStandardInput) {
 
 TEST_F(FollowTest, OneOfSeveralProblemsThatCannotStartIsSaidAndTheOthersGoOn) {
   fake.EndsWith(attune::testing::SucceededTuning());
-  fake.FailNext(1, attune::testing::RichError(grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies", "INFEASIBLE"));
+  fake.FailNext(
+      1, attune::testing::RichError(grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies", "INFEASIBLE"));
   piped = absl::StrCat("b1.h1.q1.d64.f16\n", problem, "\n");
   EXPECT_EQ(Run({"tune", "-"}), 3) << "nothing is feasible";
-  EXPECT_THAT(err, HasSubstr("attune: b1.h1.q1.d64.f16: no kernel family applies\n"));
+  EXPECT_THAT(err, HasSubstr("attune: b1.h1.q1.d64.f16: no kernel family applies [INFEASIBLE]\n"));
   EXPECT_EQ(fake.calls("WatchOperation"), 1);
   EXPECT_THAT(out, HasSubstr("promoted: "));
 }
