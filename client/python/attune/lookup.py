@@ -97,7 +97,7 @@ class Lookup:
     def fetch(self, query: Query) -> Plan[Answer]:
         """The server's answer, from then on in the cache; when nobody answers, what is kept."""
         try:
-            return self._arrived(query, (yield Call("GetBest", query.to_message(), wait=query.wait)))
+            return (yield from self.ask(query))
         except Unreachable as error:
             answer = self.without_server(query, error)
             with self._lock:
@@ -117,7 +117,7 @@ class Lookup:
 
     def ask(self, query: Query) -> Plan[Answer]:
         """The server's answer of now, nobody else's; from then on in the cache."""
-        return self._arrived(query, (yield Call("GetBest", query.to_message())))
+        return self._arrived(query, (yield Call("GetBest", query.to_message(), wait=query.wait)))
 
     def without_server(self, query: Query, error: AttuneError) -> Answer:
         """An expired answer or the snapshot's; raises `error`, why there is no server, when there is none."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from attune.errors import AttuneError
 from attune.problem import Problem
+from attune.values import ArtifactState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,6 +16,8 @@ class FakeAnswer:
     problem: Problem
     artifact_sha256: str
     recipe: str = "as always"
+    artifact_state: ArtifactState = ArtifactState.READY
+    artifact_reason: str = ""
 
 
 @dataclasses.dataclass
@@ -28,6 +31,13 @@ class FakeKernel:
         if self.fails_with is not None:
             raise self.fails_with
         self.launches.append(addresses)
+
+
+class EveryModule:
+    """Stands in for attune.cuda.device.modules(): every artifact is loaded."""
+
+    def has(self, sha256: str) -> bool:
+        return True
 
 
 class Service:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fake import FakeServer, answer, message
-from fake_service import FakeKernel
+from fake_service import EveryModule, FakeKernel
 
 import attune
 
@@ -57,7 +57,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     monkeypatch.setattr(problem_of_tensors, "on_one_gpu", lambda *tensors: True)
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
     monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, made))
-    monkeypatch.setattr(asked, "modules", lambda: type("Loaded", (), {"has": lambda self, sha256: True})())
+    monkeypatch.setattr(asked, "modules", EveryModule)
     return made
 
 
@@ -206,6 +206,7 @@ def test_warming_ends_in_time(configured: Callable, server: FakeServer) -> None:
 
 PROLOGUE = """
     import os, sys, torch, attune
+    from fake_service import EveryModule
     torch.set_num_threads(1)  # torch's own threads do not survive a fork
     from attune.background import kernel_cache, service
     from attune.torch import dispatch, problem_of_tensors
@@ -217,7 +218,7 @@ PROLOGUE = """
         def __init__(self, answer): self.answer = answer
         def launch(self, *addresses): launched.append(addresses)
     kernel_cache.load = lambda answer, device: Kernel(answer)
-    service.modules = lambda: type("Loaded", (), {"has": lambda self, sha256: True})()
+    service.modules = EveryModule
     attune.configure(attune.Client(sys.argv[1], deadline=600.0), device="cuda:0")
     q = torch.zeros(1, 1, 4, 64, dtype=torch.float16)
     attune.attention(q, q, q)

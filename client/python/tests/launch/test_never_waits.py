@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake import FakeServer, answer, message
-from fake_service import FakeKernel
+from fake_service import EveryModule, FakeKernel
 
 import attune
 from attune.background import kernel_cache, service
@@ -31,7 +31,7 @@ DEADLINE = 600.0  # of a question: a call that waited for one would outlast ever
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], KernelCache]]:
     """A kernel cache of the service at an address, with a thread that works for it. Every answer can be loaded."""
     monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
-    monkeypatch.setattr(service, "modules", lambda: type("Loaded", (), {"has": lambda self, sha256: True})())
+    monkeypatch.setattr(service, "modules", EveryModule)
     ends: list[Callable[[], Any]] = []
 
     def start(address: str) -> KernelCache:
