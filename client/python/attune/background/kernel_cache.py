@@ -7,6 +7,8 @@ next call. They take no lock that the thread holds while it works.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import threading
 import time
@@ -15,15 +17,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from attune.background.reason import Reason, Unsuitable
-from attune.background.service import Gpu, Service, waits_for_answers
+from attune.background.service import Gpu, Service, waits, waits_for_answers
 from attune.background.settings import Settings
 from attune.cuda import Kernel, load
 from attune.errors import NotFound, Unreachable
 from attune.problem import Problem
 from attune.retry import Backoff
+from attune.values import ArtifactState
 
 _MOST_KERNELS = 16384
 _MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
+_COMPILING_S = 1.0  # before code that the service compiles is asked for again; then twice as long, up to `hold`
 _CHECK_ALL_S = 900.0  # every kernel is asked for again this often, even where nothing seems to have changed
 
 Key = tuple[Problem, int]
@@ -39,7 +43,19 @@ _FIRST_BY_TORCH = Unsuitable(
 class Entry:
     """What is known of a problem on a device: a kernel, or why there is none. Calls only read it."""
 
-    __slots__ = ("asked", "device", "dropped", "due", "kernel", "key", "launch", "pinned", "unsuitable", "waits")
+    __slots__ = (
+        "asked",
+        "compiling",
+        "device",
+        "dropped",
+        "due",
+        "kernel",
+        "key",
+        "launch",
+        "pinned",
+        "unsuitable",
+        "waits",
+    )
 
     def __init__(self, key: Key | None, unsuitable: Unsuitable = _PENDING, due: float = -math.inf) -> None:
         """`key`: None if no service is to be asked, ever."""
@@ -53,6 +69,7 @@ class Entry:
         self.pinned = False  # stays as it is
         self.dropped = False  # to make room: it is looked after no longer
         self.waits: Backoff | None = None
+        self.compiling: Backoff | None = None  # the service compiles the code, and is asked for it from time to time
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,9 @@ class KernelCache:
         self._adding = threading.Lock()  # of calls alone
         self._questions: deque[Entry] = deque()
         self._asked: dict[int, object] = {}  # by the entry's id: what is in `_questions` or being asked
+        self._closed = False
+        self._compiling: list[tuple[float, int, Entry]] = []  # a heap, by when to ask for it again
+        self._compiled = itertools.count()  # orders what is asked for at the same time
         self._checks: Iterator[Entry] = iter(())
         self._check_again = False  # from the start, once `_checks` is through
         self._checks_next = False  # questions and checks take turns
@@ -93,9 +113,10 @@ class KernelCache:
         return self.look(self._entry(problem, device))
 
     def look(self, entry: Entry) -> Entry:
-        """`entry`; asks for it where that is due, and waits for the answer only as long as settings.wait."""
+        """`entry`; asks for it where that is due, and waits for the answer only as long as settings.wait, and not anew
+        for code that the service is known to compile."""
         self._ask_if_due(entry)
-        if entry.asked and self._wake() and self._settings.wait > 0:
+        if entry.asked and self._wake() and entry.compiling is None and self._settings.wait > 0:
             with self._changed:
                 self._changed.wait_for(lambda: not entry.asked, self._settings.wait)
         return entry
@@ -134,6 +155,7 @@ class KernelCache:
 
     def close(self) -> None:
         """Ends a question that is being asked; nobody works for this cache afterwards."""
+        self._closed = True
         self._service.close()
         with self._changed:
             for entry in list(self._entries.values()):
@@ -146,6 +168,9 @@ class KernelCache:
         """Asks one question, checks one kernel or looks for changes, in the background thread. Returns 0 where there
         may be more to do, else the seconds until there is."""
         now = time.monotonic()
+        if self._compiling and now >= self._compiling[0][0]:
+            self._ask_again(heapq.heappop(self._compiling)[2])
+            return 0.0
         reachable = self._service.reachable()
         if reachable and now >= self._look_at:
             self._look_for_changes(now)
@@ -158,7 +183,10 @@ class KernelCache:
         try:
             entry = self._questions.popleft()
         except IndexError:
-            return max(0.001, max(self._look_at, self._service.unreachable_until) - now)
+            next_at = max(self._look_at, self._service.unreachable_until)
+            if self._compiling:
+                next_at = min(next_at, self._compiling[0][0])
+            return max(0.001, next_at - now)
         self._answer(entry)
         return 0.0
 
@@ -173,7 +201,7 @@ class KernelCache:
         return entry
 
     def _ask_if_due(self, entry: Entry) -> None:
-        if entry.launch is not None or entry.asked or time.monotonic() < entry.due:
+        if self._closed or entry.launch is not None or entry.asked or time.monotonic() < entry.due:
             return
         if len(self._questions) >= _MOST_QUESTIONS:
             return
@@ -195,13 +223,39 @@ class KernelCache:
         try:
             self._settle(entry, self._load(entry, kept=True))
         except Unsuitable as unsuitable:
-            self._settle_without(entry, unsuitable)
+            if unsuitable.reason is Reason.PENDING:
+                self._ask_later(entry, unsuitable)
+            else:
+                self._settle_without(entry, unsuitable)
+
+    def _ask_later(self, entry: Entry, compiling: Unsuitable) -> None:
+        """A kernel that `entry` has stays in use; a question goes on being asked."""
+        entry.compiling = entry.compiling or waits(_COMPILING_S, max(_COMPILING_S, self._settings.hold))
+        due = time.monotonic() + entry.compiling.next()
+        with self._changed:
+            if entry.pinned or self._closed:
+                self._settled(entry)
+                return
+            if entry.launch is None:
+                entry.unsuitable, entry.due = compiling.again(), due
+            heapq.heappush(self._compiling, (due, next(self._compiled), entry))
+
+    def _ask_again(self, entry: Entry) -> None:
+        if entry.compiling is None:
+            return
+        if entry.asked:
+            self._answer(entry)
+        elif entry.kernel is not None and not (entry.pinned or entry.dropped):
+            self._check(entry, entry.kernel)
+        else:  # the driver refused the kernel meanwhile, or nobody looks after it any more
+            entry.compiling = None
 
     def _check_next(self) -> bool:
         """Checks one kernel; whether there was one left."""
         while True:
             for entry in self._checks:
-                if entry.kernel is not None and not entry.pinned and not entry.dropped:
+                looked_after = not (entry.pinned or entry.dropped or entry.compiling)
+                if entry.kernel is not None and looked_after:
                     self._check(entry, entry.kernel)
                     return True
             if not self._check_again:
@@ -217,10 +271,15 @@ class KernelCache:
             if unsuitable.reason is Reason.UNREACHABLE:  # the kernel stays in use until somebody answers
                 self._served = None
                 self._look_at = self._service.unreachable_until
+                entry.compiling = None
+                return
+            if unsuitable.reason is Reason.PENDING:
+                self._ask_later(entry, unsuitable)
                 return
             self._counts["replaced"] += 1
             self._settle_without(entry, unsuitable)
             return
+        entry.compiling = None
         if kernel is not known:
             self._counts["replaced"] += 1
             self._settle(entry, kernel)
@@ -263,6 +322,10 @@ class KernelCache:
             raise Unsuitable(Reason.NOT_LOADED, f"{problem}: {error}") from error
         if known is not None and _same(answer, known.answer):
             return known
+        if answer.artifact_state is ArtifactState.COMPILING:
+            raise Unsuitable(Reason.PENDING, f"the service is compiling the kernel for {problem}")
+        if answer.artifact_state is ArtifactState.NONE:
+            raise Unsuitable(Reason.NOT_LOADED, f"there is no code for {problem}: {answer.artifact_reason}")
         try:
             return load(answer, device)
         except Exception as error:
@@ -270,6 +333,7 @@ class KernelCache:
 
     def _settle(self, entry: Entry, kernel: Kernel) -> None:
         with self._changed:
+            entry.waits = None
             if not entry.pinned:
                 entry.kernel, entry.device = kernel, kernel.device
                 entry.launch = kernel.launch
@@ -292,6 +356,7 @@ class KernelCache:
 
     def _settled(self, entry: Entry) -> None:
         entry.asked = False
+        entry.compiling = None
         self._asked.pop(id(entry), None)
         if self._look_at == math.inf:
             self._look_at = time.monotonic() + self._settings.revalidate

@@ -17,7 +17,7 @@ from attune.lookup import Query, best
 from attune.plans.plan import pages
 from attune.problem import Problem
 from attune.retry import Backoff, RetryPolicy
-from attune.values import Answer, Backend, Device
+from attune.values import Answer, ArtifactState, Backend, Device
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Service:
         return time.monotonic() >= self.unreachable_until
 
     def answer(self, problem: Problem, index: int, *, kept: bool) -> Answer:
-        """The answer for this process's GPU `index`, with its artifact unless the process has loaded it already.
+        """The answer for this process's GPU `index`, with its artifact unless that is COMPILING or loaded already.
 
         `kept`: while the service cannot be reached the client's snapshot may answer. Raises AttuneError, Unreachable
         among them, and Unsuitable for a GPU that the service does not know."""
@@ -106,7 +106,8 @@ class Service:
     def _ask(self, problem: Problem, index: int) -> Answer:
         client, device = self._connected(), self._device(index)
         answer = client.carry_out(client.lookup.ask(self._query(problem, device, artifact=False)))
-        if modules().has(answer.artifact_sha256):
+        compiling = answer.artifact_state is ArtifactState.COMPILING
+        if compiling or modules().has(answer.artifact_sha256):
             return answer
         return client.carry_out(client.lookup.ask(self._query(problem, device, artifact=True)))
 
@@ -115,7 +116,10 @@ class Service:
         device = self._settings.device or self._devices.get(index)
         if device is None:
             device = self._same_device(index, [Device.from_message(known) for known in lookup.kept_devices(error)])
-        return lookup.without_server(self._query(problem, device, artifact=True), copy.copy(error))
+        answer = lookup.without_server(self._query(problem, device, artifact=True), copy.copy(error))
+        if answer.artifact_state is ArtifactState.COMPILING:  # for nobody that could be asked for it
+            raise copy.copy(error)
+        return answer
 
     def _ask_served(self) -> int:
         names = self._connected().carry_out(pages("ListIncumbents", "incumbents", lambda message: message.name, None))

@@ -219,8 +219,10 @@ def test_a_guess_is_run_only_when_it_is_accepted(service: attune.Client, tensors
     with pytest.warns(attune.AttuneWarning, match="no_answer"):
         attune.attention(q, k, v)
     attune.configure(service, acceptable=["HEURISTIC"], wait=120.0)
-    with pytest.warns(attune.AttuneWarning, match="not_loaded"):  # a guess has no artifact before it is tried
-        attune.attention(q, k, v)
+    with attune.replace_sdpa() as replaced:
+        out = attune.attention(q, k, v)  # waits until the service has compiled the guess
+    assert (replaced.stats.launched, replaced.stats.fallbacks) == (1, {})
+    torch.testing.assert_close(out, F.scaled_dot_product_attention(q, k, v), atol=2e-2, rtol=2e-2)
 
 
 def test_an_unreachable_service_leaves_sdpa(tensors: Make, tmp_path: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 
@@ -16,7 +17,7 @@ from attune.background.settings import ACCEPTABLE, Settings
 from attune.cuda import CudaError
 from attune.errors import AttuneError, FailedPrecondition, NotFound, Unreachable
 from attune.problem import Problem
-from attune.values import Policy
+from attune.values import ArtifactState, Policy
 
 HOLD, REVALIDATE = 30.0, 20.0
 
@@ -31,6 +32,7 @@ class Answers:
     def __init__(self, clock: Clock) -> None:
         self.asked: list[str] = []
         self.artifact = "first"
+        self.state = ArtifactState.READY
         self.refuses_with: AttuneError | None = None
         self.is_served: object = 1
         self.unreachable_until = -math.inf
@@ -45,7 +47,8 @@ class Answers:
             if isinstance(self.refuses_with, Unreachable):
                 self.unreachable_until = self._clock.now + 5
             raise self.refuses_with
-        return FakeAnswer(problem, self.artifact)
+        artifact = "" if self.state is ArtifactState.COMPILING else self.artifact
+        return FakeAnswer(problem, artifact, artifact_state=self.state, artifact_reason="nvcc: error")
 
     def served(self) -> object:
         if isinstance(self.is_served, AttuneError):
@@ -217,6 +220,82 @@ def test_what_has_no_kernel_is_asked_for_ever_more_seldom(
         clock.now = entry.due
     assert len(answers.asked) == 6
     assert all(0.8 * wanted <= wait <= wanted for wanted, wait in zip([30, 60, 120, 240, 240, 240], waits, strict=True))
+
+
+def test_the_waits_begin_anew_after_a_kernel(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    answers.refuses_with = NotFound("no answer")
+    entry = cache.find(problem(), 0)
+    for _ in range(4):
+        cache.look(entry)
+        work(cache)
+        clock.now = entry.due
+    answers.refuses_with = None
+    cache.look(entry)
+    work(cache)
+    assert entry.launch is not None
+    answers.refuses_with, answers.is_served = NotFound("rolled back"), 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert 0 < entry.due - clock.now <= HOLD
+
+
+def test_code_that_is_being_compiled_is_waited_for(cache: KernelCache, answers: Answers, clock: Clock) -> None:
+    answers.state = ArtifactState.COMPILING
+    entry = cache.find(problem(), 0)
+    for asked, pause in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
+        assert 0.8 * pause <= work(cache) <= pause
+        clock.now = entry.due
+        assert (len(answers.asked), entry.asked, entry.unsuitable.reason) == (asked, True, Reason.PENDING)
+    assert (cache.state().pending, cache.wait(0.0)) == (1, False)
+    answers.state = ArtifactState.READY
+    work(cache)
+    assert (entry.launch is not None, cache.state().pending, cache.wait(0.0)) == (True, 0, True)
+
+
+def test_a_call_waits_once_for_code_that_is_being_compiled(
+    cache: KernelCache, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers.state = ArtifactState.COMPILING
+    entry = cache.find(problem(), 0)
+    work(cache)
+    monkeypatch.setattr(cache, "_settings", dataclasses.replace(cache._settings, wait=60.0))
+    monkeypatch.setattr(cache, "_wake", lambda: True)
+    monkeypatch.setattr(cache._changed, "wait_for", lambda *arguments: pytest.fail("waits"))
+    assert cache.look(entry).launch is None
+
+
+def test_a_kernel_stays_in_use_while_the_next_is_being_compiled(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    entry = cache.find(problem(), 0)
+    work(cache)
+    answers.artifact, answers.is_served, answers.state = "second", 2, ArtifactState.COMPILING
+    clock.now += REVALIDATE
+    pause = work(cache)
+    assert (artifact(entry), entry.launch is not None, cache.state().replaced) == ("first", True, 0)
+    answers.state = ArtifactState.READY
+    clock.now += pause
+    work(cache)
+    assert (artifact(entry), cache.state().replaced) == ("second", 1)
+
+
+def test_what_is_being_compiled_when_the_service_is_lost_is_unreachable(
+    cache: KernelCache, answers: Answers, clock: Clock
+) -> None:
+    answers.state = ArtifactState.COMPILING
+    entry = cache.find(problem(), 0)
+    clock.now += work(cache)
+    answers.refuses_with = Unreachable("gone")
+    work(cache)
+    assert (entry.asked, entry.unsuitable.reason) == (False, Reason.UNREACHABLE)
+
+
+def test_an_answer_without_code_says_why(cache: KernelCache, answers: Answers) -> None:
+    answers.state = ArtifactState.NONE
+    entry = cache.find(problem(), 0)
+    work(cache)
+    assert entry.unsuitable.reason is Reason.NOT_LOADED
+    assert "nvcc: error" in entry.unsuitable.detail
 
 
 def test_it_is_asked_for_at_once_when_something_else_is_served(
@@ -406,3 +485,4 @@ def test_a_closed_one_asks_nothing_more(cache: KernelCache, answers: Answers) ->
     cache.close()
     work(cache)
     assert (answers.asked, entry.asked) == ([], False)
+    assert (cache.look(entry).asked, cache.state().pending) == (False, 0)

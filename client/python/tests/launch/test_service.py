@@ -16,9 +16,9 @@ from attune.background.reason import Reason, Unsuitable
 from attune.background.service import Gpu, Service
 from attune.background.settings import ACCEPTABLE, Settings, configure
 from attune.errors import InvalidArgument, Unreachable
-from attune.lookup import Query
+from attune.lookup import Query, best
 from attune.problem import Problem
-from attune.values import Backend, Policy, Provenance
+from attune.values import ArtifactState, Backend, Policy, Provenance
 
 PROBLEM = Problem.parse("b2.h8.q512.d64.f16")
 
@@ -28,6 +28,7 @@ class FakeClient:
     devices_known: list[Any]
     asked: list[Query] = dataclasses.field(default_factory=list)
     devices_asked: int = 0
+    state: ArtifactState = ArtifactState.READY
 
     def sibling(self) -> FakeClient:
         return self
@@ -38,7 +39,7 @@ class FakeClient:
 
     def carry_out(self, query: Query) -> Any:
         self.asked.append(query)
-        return SimpleNamespace(artifact_sha256="known")
+        return SimpleNamespace(artifact_sha256="known", artifact_state=self.state)
 
     def devices(self) -> list[Any]:
         self.devices_asked += 1
@@ -77,6 +78,27 @@ def test_the_artifact_is_fetched_only_when_it_is_not_loaded(gpu: SimpleNamespace
     assert [query.artifact for query in ask(FakeClient([known("cuda:0")]))] == [False, True]
     gpu.loaded.add("known")
     assert [query.artifact for query in ask(FakeClient([known("cuda:0")]))] == [False]
+
+
+def test_the_artifact_of_what_is_being_compiled_is_not_fetched(gpu: SimpleNamespace) -> None:
+    client = FakeClient([known("cuda:0")], state=ArtifactState.COMPILING)
+    assert [query.artifact for query in ask(client)] == [False]
+
+
+def test_an_answer_that_is_kept_without_its_code_is_none(gpu: SimpleNamespace, server: FakeServer) -> None:
+    server.responses["GetBest"] = answer(artifact_state=2)
+    with attune.Client(server.address, deadline=5.0) as client:
+        client.best(PROBLEM, device="cuda:0", artifact=True)
+        server.stop()
+        asking = Service(dataclasses.replace(settings(client, "cuda:0"), acceptable=()), gpu_of)
+        with pytest.raises(Unreachable):
+            asking.answer(PROBLEM, 0, kept=True)
+        asking.close()
+
+
+def test_a_question_waits_for_code_as_long_as_it_says() -> None:
+    with attune.Client("localhost:1") as client:
+        assert next(client.lookup.ask(best(PROBLEM, wait=5.0))).wait == 5.0
 
 
 def test_guesses_are_not_accepted_unless_asked_for(gpu: SimpleNamespace) -> None:
