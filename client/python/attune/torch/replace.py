@@ -20,10 +20,10 @@ class replace_sdpa:
 
     Found are torch.nn.functional's function, what modules took from there (`from torch.nn.functional import
     scaled_dot_product_attention`), and with them nn.MultiheadAttention and the "sdpa" attention of transformers and
-    diffusers. Other threads call SDPA as before, but for compiled code: what is traced while any thread is in a block
-    has attune's operator, whoever runs it. Blocks may be nested; an exception ends them as a return does. Counted, in
-    the innermost block, are these calls and those of attune's own functions; of compiled code its operators, when they
-    run.
+    diffusers; what a module other than __main__ takes once it is loaded, after the next import. Other threads call SDPA
+    as before, but for compiled code: what is traced while any thread is in a block has attune's operator, whoever runs
+    it. Blocks may be nested; an exception ends them as a return does. Counted, in the innermost block, are these calls
+    and those of attune's own functions; of compiled code its operators, when they run.
 
         with attune.replace_sdpa() as replaced:
             model(tokens)
@@ -69,7 +69,8 @@ def scaled_dot_product_attention(
 
 class _Patches:
     """The names that mean SDPA, changed while at least one block is entered. Modules are searched for them again only
-    after others were imported: that takes milliseconds."""
+    after others were imported: that takes milliseconds. A notebook's cells bind names in __main__, which is always
+    searched."""
 
     def __init__(self) -> None:
         self.active = False  # compiled code is guarded by it, and by nothing that a further block changes
@@ -85,6 +86,7 @@ class _Patches:
                 return
             if self._searched != (len(sys.modules), next(reversed(sys.modules.values()))):
                 self._search()
+            self._names += [found for found in _names_in(sys.modules.get("__main__")) if found not in self._names]
             for module, name in self._names:
                 if getattr(module, name, None) is sdpa:
                     setattr(module, name, scaled_dot_product_attention)
@@ -106,20 +108,19 @@ class _Patches:
 
     def _search(self) -> None:
         modules = list(sys.modules.values())
-        self._names = [
-            (module, name)
-            for module in modules
-            if _may_change(module)
-            for name, value in list(vars(module).items())
-            if value is sdpa or value is scaled_dot_product_attention
-        ]
+        self._names = [found for module in modules for found in _names_in(module)]
         self._searched = (len(modules), modules[-1])
 
 
-def _may_change(module: object) -> bool:
+def _names_in(module: object) -> list[tuple[ModuleType, str]]:
+    if not isinstance(module, ModuleType) or not _may_change(module):
+        return []
+    values = list(vars(module).items())
+    return [(module, name) for name, value in values if value is sdpa or value is scaled_dot_product_attention]
+
+
+def _may_change(module: ModuleType) -> bool:
     """All but attune's own modules, which mean the original, and torch's inner ones, which look it up by identity."""
-    if not isinstance(module, ModuleType):
-        return False
     if module in (torch.nn.functional, torch._C._nn):
         return True
     return not module.__name__.startswith(("attune.", "torch."))

@@ -63,6 +63,18 @@ def test_modules_that_took_the_name_are_found(q: torch.Tensor, monkeypatch: pyte
     assert module.attend is original
 
 
+def test_names_that_a_notebooks_cell_binds_later_are_found(q: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    with replace_sdpa():
+        pass
+    main.attend = original
+    for _ in range(2):
+        with replace_sdpa() as replaced:
+            main.attend(q, q, q)
+        assert (replaced.stats.launched, main.attend) == (1, original)
+
+
 def test_what_others_put_there_inside_stays(q: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("took_the_name")
     module.attend = original
