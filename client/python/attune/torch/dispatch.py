@@ -13,13 +13,13 @@ import torch
 from torch import (
     OutOfMemoryError,
     Tensor,
-    are_deterministic_algorithms_enabled,
     empty_like,
     get_autocast_dtype,
     is_autocast_enabled,
     is_grad_enabled,
 )
 from torch._C import _cuda_getCurrentRawStream as current_stream
+from torch._C import _get_deterministic_algorithms as deterministic
 from torch._C import _len_torch_dispatch_stack as dispatch_modes
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
@@ -40,7 +40,9 @@ from attune.torch.problem_of_tensors import (
     autocasts,
     check_eager,
     copies_cache,
+    has_layout,
     in_layout,
+    layout_for,
     layout_of,
     new_output,
     problem_of,
@@ -176,6 +178,8 @@ def attend(
             signature = None
         found = _calls.get(signature)
         if found is not None:
+            if deterministic():
+                _pin(found)
             launch = found.launch
             if launch is not None:
                 try:
@@ -277,6 +281,8 @@ def _entry_of(call: AttentionCall) -> Entry:
     signature = call.signature()
     found = _calls.get(signature)
     if found is not None and not found.dropped:
+        if deterministic():
+            _pin(found)
         return found if found.launch is not None or monotonic() < found.due else _current_kernel_cache().look(found)
     call.check()
     refused = call.refusal()
@@ -327,9 +333,11 @@ def _attend_anew(
     if query.__class__ is not Tensor or key.__class__ is not Tensor or value.__class__ is not Tensor:
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
-    target = layout or layout_of(query) or "bhsd"
+    target = layout or layout_for(query, key, value)
     if entry is not None and not entry.dropped:
         _current_kernel_cache().look(entry)
+        if deterministic():
+            _pin(entry)
     elif layout is None and copies_cache(query, key, value, target):
         entry = _never(
             signature, Unsuitable(Reason.LAYOUT, "key and value are no contiguous cache; they are not copied")
@@ -346,9 +354,13 @@ def _attend_anew(
         raise entry.unsuitable.again()
     try:
         inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
-        out = new_output(query)
-        addresses = [tensor.data_ptr() for tensor in (*inputs, out)]
+        out = written = new_output(query)
+        if not has_layout(out, target):
+            written = empty_like(inputs[0])
+        addresses = [tensor.data_ptr() for tensor in (*inputs, written)]
         launch(*addresses, 0, current_stream(entry.device))
+        if written is not out:
+            out.copy_(written)
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
     if stats is not None:
@@ -360,10 +372,16 @@ def _find(problem: Problem, device: int, signature: tuple | None, calls: dict[tu
     """What is known of `problem`, kept in `calls`."""
     kernels = _current_kernel_cache()
     entry = kernels.find(problem, device)
-    if are_deterministic_algorithms_enabled():
-        kernels.pin(entry)
+    if deterministic():
+        _pin(entry)
     _remember(kernels, calls, signature, entry)
     return entry
+
+
+def _pin(entry: Entry) -> None:
+    """Under torch.use_deterministic_algorithms what computes now computes later calls, too."""
+    if not entry.pinned and not entry.dropped and entry.key is not None:
+        _current_kernel_cache().pin(entry)
 
 
 def _never(signature: tuple | None, unsuitable: Unsuitable) -> Entry:
@@ -394,10 +412,10 @@ def _current_kernel_cache() -> KernelCache:
     found = _kernel_cache
     if found is not None:
         return found
-    configured = settings.settings()
+    settings.settings()  # the first time it configures attune, which takes the lock
     with _lock:
         if _kernel_cache is None:
-            _kernel_cache = KernelCache(configured, _gpu_of, _wake)
+            _kernel_cache = KernelCache(settings.settings(), _gpu_of, _wake)
         return _kernel_cache
 
 

@@ -138,6 +138,16 @@ def layout_of(*tensors: Tensor) -> str | None:
     return next((name for name, has in _LAYOUTS.items() if all(map(has, tensors))), None)
 
 
+def layout_for(query: Tensor, key: Tensor, value: Tensor) -> str:
+    """The layout to copy tensors to that share none: the queries', but that of keys and values that are longer."""
+    of_cache = layout_of(key, value) if key.shape[-2] > query.shape[-2] else None
+    return of_cache or layout_of(query) or "bhsd"
+
+
+def has_layout(tensor: Tensor, layout: str) -> bool:
+    return _LAYOUTS[layout](tensor)
+
+
 def in_layout(tensor: Tensor, layout: str) -> Tensor:
     """`tensor`, copied unless it has that layout and an address that kernels can read from."""
     if _LAYOUTS[layout](tensor) and tensor.data_ptr() % 16 == 0:

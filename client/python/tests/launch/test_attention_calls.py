@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import pytest
 from fake_service import Service
 
 torch = pytest.importorskip("torch")
 
-from attune.torch import AttuneWarning, attention  # noqa: E402
+from attune.torch import AttuneWarning, attention, dispatch  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 
@@ -96,6 +97,22 @@ def test_a_cache_is_not_copied_at_every_step(service: Service) -> None:
     assert (stats.launched, stats.fallbacks, service.problems) == (0, {"layout": 2}, [])
 
 
+@pytest.mark.parametrize(("query", "cache", "layout"), [(bshd, bhsd, ""), (bhsd, bshd, ".bshd")])
+def test_a_longer_cache_is_read_in_its_own_layout(
+    service: Service, monkeypatch: pytest.MonkeyPatch, query: Callable, cache: Callable, layout: str
+) -> None:
+    q, kv = query(2, 4, 16, 64), cache(2, 4, 48, 64)
+    written = []
+    monkeypatch.setattr(dispatch, "empty_like", lambda like: written.append(like.clone().fill_(3)) or written[-1])
+    for _ in range(2):
+        out = attention(q, kv, kv)
+        _, k, v, to, *_ = service.launches[-1]
+        assert (k, v, to) == (kv.data_ptr(), kv.data_ptr(), written[-1].data_ptr())
+        assert written[-1].stride() == cache(2, 4, 16, 64).stride()
+        assert (out.stride(), out.unique().tolist()) == (q.stride(), [3])
+    assert service.problems == [f"b2.h4.q16.kv48.d64.f16{layout}"]
+
+
 def test_a_query_without_layout_gives_a_contiguous_result(service: Service) -> None:
     q, kv = bhsd(2, 4, 32, 64)[:, :, ::2], bhsd(2, 4, 16, 64)
     assert attention(q, kv, kv).is_contiguous()
@@ -138,3 +155,21 @@ def test_refresh_asks_again(service: Service) -> None:
     refresh()
     attention(q, q, q)
     assert len(service.problems) == 2
+
+
+def test_kernels_are_looked_for_under_the_settings_in_force(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attune.background import settings
+    from attune.torch import configure, refresh
+
+    refresh()
+    read = settings.settings
+    others = [lambda: configure(device="cuda:0", hold=7.0)]
+
+    def read_before_others_configure() -> settings.Settings:
+        found = read()
+        if others:
+            others.pop()()
+        return found
+
+    monkeypatch.setattr(settings, "settings", read_before_others_configure)
+    assert dispatch._current_kernel_cache()._settings.hold == 7.0

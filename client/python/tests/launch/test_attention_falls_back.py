@@ -262,6 +262,30 @@ def test_deterministic_calls_stay_with_what_computed_them_first(
 
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}])
+def test_calls_that_become_deterministic_stay_with_what_computes_them_then(
+    service: Service, clock: Clock, request: pytest.FixtureRequest, options: dict
+) -> None:
+    first, second, never = half(1, 2, 8, 64), half(1, 2, 9, 64), half(1, 1, 2, 2048)
+    attention(first, first, first, **options)
+    service.refuses_with = NotFound("no answer")
+    attention(second, second, second, **options)
+    attention(never, never, never, **options)
+    request.getfixturevalue("deterministic")
+    with replace_sdpa() as replaced:
+        for length in (first, second, never):
+            attention(length, length, length, **options)
+        service.refuses_with = None
+        service.artifact, service.served = "second", 2
+        clock.now += 1000
+        for length in (first, second, never):
+            attention(length, length, length, **options)
+    assert (replaced.stats.launched, replaced.stats.fallbacks) == (2, {"deterministic": 2, "shape": 2})
+    entries = [entry for entry in dispatch._calls.values() if entry.key is not None]
+    assert [entry.pinned for entry in entries] == [True, True]
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_what_is_remembered_holds_no_tensor(service: Service) -> None:
     service.refuses_with = NotFound("no answer")
     q = half(1, 2, 8, 64)
