@@ -5,12 +5,15 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/base/log.h"
 
 namespace attune::trials {
 namespace {
 
+constexpr absl::string_view kWaiting = "waiting for the store: ";
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 
 void Pause(const std::stop_token& stop, absl::Duration pause) {
@@ -23,15 +26,18 @@ void Pause(const std::stop_token& stop, absl::Duration pause) {
 }  // namespace
 
 bool IsOutage(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status);
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsPermissionDenied(status);  // a file system that became read-only
 }
 
 StoreWait::StoreWait(std::string job, std::stop_token stop, Progress& progress)
     : job_(std::move(job)), stop_(std::move(stop)), progress_(progress) {}
 
 StoreWait::~StoreWait() {
-  if (!waiting_) return;
-  progress_.Change([this](v1::OperationProgress& progress) { progress.set_message(message_); });
+  if (said_.empty()) return;
+  progress_.Change([this](v1::OperationProgress& progress) {
+    if (progress.message() == said_) progress.set_message(before_);
+  });
 }
 
 bool StoreWait::Again(const absl::Status& failed) {
@@ -41,8 +47,10 @@ bool StoreWait::Again(const absl::Status& failed) {
   if (!std::exchange(waiting_, true)) {
     LogWarning("a job waits for the store", {{"job", job_}, {"error", failed.message()}});
     progress_.Change([&](v1::OperationProgress& progress) {
-      message_ = progress.message();
-      progress.set_message(absl::StrCat("waiting for the store: ", failed.message()));
+      if (absl::StartsWith(progress.message(), kWaiting)) return;  // another write of the job says so already
+      before_ = progress.message();
+      said_ = absl::StrCat(kWaiting, failed.message());
+      progress.set_message(said_);
     });
   }
   Pause(stop_, pause_);

@@ -34,7 +34,8 @@ class StoreWait {
   Progress& progress_;
   absl::Duration pause_ = absl::Milliseconds(20);
   bool waiting_ = false;
-  std::string message_;  // what progress said before
+  std::string said_;    // in progress, by this one
+  std::string before_;  // what progress said then
 };
 
 inline const absl::Status& StatusOf(const absl::Status& status) { return status; }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include "server/trials/testing/lone_job.h"
@@ -58,6 +59,30 @@ TEST(StoreWait, ProgressSaysWhatIsWaitedForAndTheStopEndsIt) {
   writer.join();
   EXPECT_TRUE(absl::IsResourceExhausted(written));
   lone.AwaitMessage("compiling");
+}
+
+TEST(StoreWait, OfTwoWaitsTheMessageIsTheFirstsAndWhatWasBeforeComesBack) {
+  LoneJob lone;
+  lone.SetPhase(v1::OperationProgress::PHASE_TRIALS, "compiling");
+  std::optional<StoreWait> first(std::in_place, "operations/1", lone.stop.get_token(), lone);
+  std::optional<StoreWait> second(std::in_place, "operations/1", lone.stop.get_token(), lone);
+  EXPECT_TRUE(first->Again(absl::UnavailableError("the disk is gone")));
+  EXPECT_TRUE(second->Again(absl::PermissionDeniedError("read-only file system")));
+  lone.AwaitMessage("waiting for the store: the disk is gone");
+  first.reset();
+  lone.AwaitMessage("compiling");
+  second.reset();
+  lone.AwaitMessage("compiling");
+}
+
+TEST(StoreWait, AMessageThatCameMeanwhileStays) {
+  LoneJob lone;
+  {
+    StoreWait wait("operations/1", lone.stop.get_token(), lone);
+    EXPECT_TRUE(wait.Again(absl::UnavailableError("the disk is gone")));
+    lone.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF, "the last few");
+  }
+  lone.AwaitMessage("the last few");
 }
 
 }  // namespace

@@ -19,10 +19,10 @@ TrialClaims::Claim::~Claim() {
   claims_->changed_.notify_all();
 }
 
-TrialClaims::Claim TrialClaims::Take(const store::TrialKey& key) {
+std::optional<TrialClaims::Claim> TrialClaims::Take(const store::TrialKey& key, const std::stop_token& stop) {
   std::string text = TextOf(key);
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return taken_.insert(text).second; });
+  if (!changed_.wait(lock, stop, [&] { return taken_.insert(text).second; })) return std::nullopt;
   return Claim(this, std::move(text));
 }
 

@@ -5,7 +5,9 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -38,12 +40,12 @@ class TrialClaims {
     std::string key_;
   };
 
-  // Blocks while somebody else has it.
-  Claim Take(const store::TrialKey& key);
+  // Blocks while somebody else has it; nothing once `stop` is requested.
+  std::optional<Claim> Take(const store::TrialKey& key, const std::stop_token& stop = {});
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::set<std::string> taken_;
 };
 

@@ -180,18 +180,21 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
   return absl::OkStatus();
 }
 
-std::optional<v1::Trial> TrialPhase::Claimed(size_t index, TrialClaims::Claim& claim) {
-  claim = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.subject));
-  return Known(index);
+absl::Status TrialPhase::TakeClaim(size_t index, TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
+  auto taken = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.subject), job_.stop);
+  if (!taken.has_value()) return absl::CancelledError("stopped while another job tried the variant");
+  claim = *std::move(taken);
+  known = Known(index);
+  return absl::OkStatus();
 }
 
 absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate) {
   TrialClaims::Claim claim;
-  if (std::optional<v1::Trial> known = Claimed(index, claim); known.has_value()) {
-    Reuse(index, *std::move(known));
-    return absl::OkStatus();
-  }
-  return Finish(index, std::move(trial), duplicate, std::move(claim));
+  std::optional<v1::Trial> known;
+  if (absl::Status status = TakeClaim(index, claim, known); !status.ok()) return status;
+  if (!known.has_value()) return Finish(index, std::move(trial), duplicate, std::move(claim));
+  Reuse(index, *std::move(known));
+  return absl::OkStatus();
 }
 
 bool TrialPhase::ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate) {
@@ -245,11 +248,12 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
     // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
     claim = TrialClaims::Claim();
+    absl::Status claimed;
     absl::StatusOr<worker::v1::TrialResponse> response = use.Trial(request, [&] {
-      known = Claimed(index, claim);
-      return !known.has_value();
+      claimed = TakeClaim(index, claim, known);
+      return claimed.ok() && !known.has_value();
     });
-    if (known.has_value()) return absl::OkStatus();
+    if (!claimed.ok() || known.has_value()) return claimed;
     if (response.ok()) {
       trial.set_verdict(response->verdict());
       trial.set_detail(Cleaned(response->detail(), kMostDetail));

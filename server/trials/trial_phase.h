@@ -72,8 +72,9 @@ class TrialPhase {
 
   // On the device's thread.
   absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use);
-  // Takes the claim and looks whether another job has tried it meanwhile.
-  std::optional<v1::Trial> Claimed(size_t index, TrialClaims::Claim& claim);
+  // Takes the claim and looks whether another job has tried it meanwhile, whose trial is `known` then. Cancelled when
+  // the job is stopped while another has the claim.
+  absl::Status TakeClaim(size_t index, TrialClaims::Claim& claim, std::optional<v1::Trial>& known);
   // The verdict without running it, if the compiler's report or a duplicate has it already.
   bool ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate);
   // Runs it; nothing when another job was faster, whose trial is `known` then.

@@ -1,4 +1,5 @@
-// The queue of jobs in memory, for tests: what queue.h says. It passes the contract tests (queue_contract_test.cc).
+// The queue of jobs in memory, for tests: what queue.h says. It passes the contract tests
+// (store_contract_queue_test.cc).
 #ifndef ATTUNE_SERVER_STORE_TESTING_FAKE_QUEUE_H_
 #define ATTUNE_SERVER_STORE_TESTING_FAKE_QUEUE_H_
 
