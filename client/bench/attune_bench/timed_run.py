@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attune.problem import Problem
-from attune.values import Answer
+from attune.values import Answer, Provenance
 
 from attune_bench.error import BenchError
 from attune_bench.jsonl import Run, header_line, row_line
@@ -120,11 +120,12 @@ def served(answer: Answer | str | None) -> Served | None:
     """What a row says of an answer; None when there is none."""
     if not isinstance(answer, Answer):
         return None
+    own = answer.provenance not in (Provenance.NEAREST, Provenance.HEURISTIC)  # else the time is of another problem
     return Served(
         variant=answer.variant.text,
         provenance=answer.provenance.name,
         ctas=answer.geometry.ctas if answer.geometry else 0,
-        tuned_us=answer.timing.median_us if answer.timing else 0.0,
+        tuned_us=answer.timing.median_us if own and answer.timing else 0.0,
     )
 
 

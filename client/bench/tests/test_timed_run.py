@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 from attune.problem import Problem
+from attune.values import Answer, Provenance
 from runs import DECODE, PREFILL, header, row, run
 
 from attune_bench.error import BenchError
 from attune_bench.jsonl import read_run
-from attune_bench.timed_run import TimedRun, write_run
+from attune_bench.timed_run import TimedRun, served, write_run
 
 
 def timed_run(tmp_path, left=(PREFILL, DECODE), **fields):
@@ -40,6 +43,13 @@ def test_the_rows_before_a_failure_are_kept(device, tmp_path):
         timed_run(tmp_path).run(None)
     (path,) = tmp_path.glob("*.jsonl")
     assert [one.problem for one in read_run(path).rows] == [PREFILL]
+
+
+def test_the_time_of_a_near_problem_is_not_the_rows():
+    answer = Mock(spec=Answer, variant=Mock(text="tiles:BLOCK=16"), geometry=None, timing=Mock(median_us=65.7))
+    for provenance, tuned_us in ((Provenance.EXACT, 65.7), (Provenance.NEAREST, 0.0)):
+        answer.provenance = provenance
+        assert served(answer).tuned_us == tuned_us
 
 
 def test_no_row_begins_after_the_deadline(device, tmp_path):
