@@ -108,7 +108,7 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
 AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,
                         const CodeSupply* supply) {
   absl::StatusOr<space::Variant> variant = absl::NotFoundError("");
-  // Keys are hashes of all sources: nobody needs them while all codes are good.
+  // A key is a hash to compute: nobody needs one while all codes are good.
   if (supply != nullptr && supply->useless() > 0) {
     variant = HeuristicVariant(host.families, problem, device, [&](const space::Variant& one) {
       const absl::StatusOr<space::CompileSpec> spec = space::SpecFor(one, problem, device);

@@ -27,7 +27,7 @@ struct Settings {
   absl::Duration compile_timeout;
   absl::Duration trial_timeout;
   absl::Duration idle_release;
-  std::string on_miss = "compile";
+  std::string on_miss;
   absl::Duration drain_timeout;
   std::string emulate;
   std::vector<std::string> devices;

@@ -21,6 +21,7 @@ Settings Good() {
   settings.compile_timeout = absl::Seconds(120);
   settings.trial_timeout = absl::Seconds(10);
   settings.idle_release = absl::ZeroDuration();
+  settings.on_miss = "compile";
   settings.drain_timeout = absl::Seconds(15);
   settings.log_format = "json";
   settings.log_level = "info";

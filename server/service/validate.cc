@@ -103,9 +103,9 @@ absl::Status ProblemAndPolicy(Request& request) {
 }  // namespace
 
 absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
-  if (request.wait().seconds() + (request.wait().nanos() > 0 ? 1 : 0) > kLongestWait) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("wait is ", request.wait().seconds(), " s; allowed: 0 to ", kLongestWait, " s"));
+  const double wait = static_cast<double>(request.wait().seconds()) + 1e-9 * request.wait().nanos();
+  if (wait > kLongestWait) {
+    return absl::InvalidArgumentError(absl::StrCat("wait is ", wait, " s; allowed: 0 to ", kLongestWait, " s"));
   }
   DefaultDevice(request.mutable_device_id(), host);
   return ProblemAndPolicy(request);

@@ -112,6 +112,7 @@ TEST_F(WaitingTest, LongerThanAllowedIsRefused) {
   const grpc::Status status = Ask(absl::Seconds(61), false, response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("wait is 61 s; allowed: 0 to 60 s"));
+  EXPECT_THAT(Ask(absl::Milliseconds(60500), false, response).error_message(), HasSubstr("wait is 60.5 s; allowed"));
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ absl::StatusOr<Variant> Guess(const std::shared_ptr<const Family>& family, const
   std::optional<std::vector<int64_t>> values;
   for (const Advice advice : {Advice::kHeeded, Advice::kIgnored}) {
     (*evaluator)->Bind(problem, device, advice);
-    if (!values) values = Search(family, **evaluator, device, accepted).Run();
+    values = Search(family, **evaluator, device, accepted).Run();
+    if (values) break;
   }
   if (!values) {
     return absl::NotFoundError(
