@@ -27,6 +27,7 @@ class CheckTest : public ::testing::Test {
     settings_.kernels_dir = {families_.root()};
     settings_.compile_timeout = settings_.trial_timeout = absl::Seconds(10);
     settings_.lock_dir = families_.root() + "/locks";
+    settings_.on_miss = "compile";
     settings_.log_format = "text";
     settings_.log_level = "info";
   }
