@@ -91,9 +91,13 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
 
 Likely CandidateSet::LikelyOnes() const {
   Likely likely = {priors, guesses};
+  std::map<std::string, size_t> sizes;
+  for (const Candidate& candidate : all) ++sizes[candidate.variant.family->name()];
   std::map<std::string, size_t> numbers;
   for (const Candidate& candidate : all) {
-    likely.families.push_back(numbers.try_emplace(candidate.variant.family->name(), numbers.size()).first->second);
+    // One that is alone, as an incumbent of a family that is not searched, has no turns of its own.
+    const std::string& name = candidate.variant.family->name();
+    likely.families.push_back(numbers.try_emplace(sizes[name] > 1 ? name : "", numbers.size()).first->second);
   }
   return likely;
 }
