@@ -5,10 +5,13 @@
 // their work-group's size by reqd_work_group_size, so nothing is lost.)
 //
 // PoCL writes every program below POCL_CACHE_DIR, by default ~/.cache/pocl, and keeps them for ever. A worker of a
-// daemon may have no home, must not fill a disk, and must not time a compile that was another process's. So, unless
-// the variables are already set, POCL_CACHE_DIR becomes $TMPDIR (or /tmp)/attune-pocl-<uid>, mode 0700, and
-// POCL_KERNEL_CACHE becomes 0: a program's files are removed with the program. What a killed worker leaves behind is
-// removed by a later one after a day.
+// daemon may have no home, must not fill a disk, and must not time a compile that was another process's. So, unless it
+// is set already, POCL_KERNEL_CACHE becomes 0: a program's files are removed with the program.
+//
+// Then the directory must be the process's own. A binary bears the name of its files' directory, so two processes that
+// load one binary would share them, and the first to release the program would remove the other's, which PoCL answers
+// with abort(). POCL_CACHE_DIR becomes a new directory below what it was, or below $TMPDIR (or /tmp)/attune-pocl-<uid>,
+// locked for as long as the process lives. What processes that are gone have left, a later one removes.
 #ifndef ATTUNE_SERVER_DEVICE_OPENCL_POCL_ENVIRONMENT_H_
 #define ATTUNE_SERVER_DEVICE_OPENCL_POCL_ENVIRONMENT_H_
 
@@ -17,7 +20,7 @@
 namespace attune::device::opencl {
 
 // Before the first OpenCL call of the process, while it has one thread. FailedPrecondition when the directory cannot be
-// made or is somebody else's.
+// made or its parent is somebody else's. A second call does nothing.
 absl::Status PreparePoclEnvironment();
 
 }  // namespace attune::device::opencl
