@@ -156,11 +156,15 @@ class StoredResults : public Results {
     const v1::Provenance provenance = response.provenance();
     const bool untuned = provenance == v1::PROVENANCE_NEAREST || provenance == v1::PROVENANCE_HEURISTIC;
     if (untuned && supply_ != nullptr) SetCode(supply_->Ask(answer), response);
-    if (!with_bytes || response.artifact_state() == v1::ARTIFACT_STATE_NONE) return absl::OkStatus();
-    // What is COMPILING may be there already, and nobody has looked yet.
+    if (!with_bytes || (untuned && supply_ != nullptr && supply_->IsUseless(answer->compile_key)))
+      return absl::OkStatus();
+    // What is COMPILING, or NONE for the time being, may be there already, and nobody has looked yet.
     const absl::Status added = AddArtifact(*answer, store_, host_, response);
     if (!untuned || !(added.ok() || absl::IsDataLoss(added))) return added;
-    if (added.ok() && !response.artifact().empty()) return absl::OkStatus();
+    if (added.ok() && !response.artifact().empty()) {
+      SetCode({v1::ARTIFACT_STATE_READY, "", ""}, response);
+      return absl::OkStatus();
+    }
     response.clear_artifact_sha256();
     if (supply_ == nullptr) {
       SetCode({v1::ARTIFACT_STATE_NONE, "", "nobody has compiled it, and this daemon does so only to tune"}, response);
