@@ -12,8 +12,9 @@ namespace attune {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// At most a year from now: a longer sum may overflow the clock.
 inline Deadline After(absl::Duration duration) {
-  return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(duration);
+  return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(duration, absl::Hours(24 * 365)));
 }
 inline constexpr Deadline kNever = Deadline::max();
 

@@ -7,18 +7,11 @@
 
 namespace attune::catalog {
 
-const v1::Device* DeviceOf(const Answer& answer, const Host& host) {
-  for (const v1::Device& device : host.devices) {
-    if (device.fingerprint() == answer.device_class) return &device;
-  }
-  return nullptr;
-}
-
 std::string WhyUseless(const store::CompiledArtifact& report, const Answer& answer, const Host& host) {
   if (report.verdict != v1::VERDICT_OK) {
     return absl::StrCat("compiling it ended with ", Word(report.verdict), ": ", GistOf(report.log));
   }
-  const v1::Device* const device = DeviceOf(answer, host);
+  const v1::Device* const device = DeviceOfClass(host, answer.device_class);
   if (device == nullptr) return "";
   const v1::LaunchRecipe& recipe = answer.response.recipe();
   const v1::Resources resources = ResourcesOf(report, recipe);

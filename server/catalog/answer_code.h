@@ -4,15 +4,11 @@
 
 #include <string>
 
-#include "attune/v1/device.pb.h"
 #include "server/catalog/answer.h"
 #include "server/catalog/host.h"
 #include "server/store/store.h"
 
 namespace attune::catalog {
-
-// A device of the class that the answer is for; null when none is here.
-const v1::Device* DeviceOf(const Answer& answer, const Host& host);
 
 // Why nothing is launched of what an answer's compile key gave: it does not compile, or the report stands against it
 // (InfeasibleReason). Empty: it may be launched.

@@ -32,13 +32,18 @@ const v1::Device* FindCard(const Host& host, const store::Instance& card) {
   return nullptr;
 }
 
+const v1::Device* DeviceOfClass(const Host& host, absl::string_view device_class) {
+  for (const v1::Device& device : host.devices) {
+    if (device.fingerprint() == device_class) return &device;
+  }
+  return nullptr;
+}
+
 const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host) {
   const v1::Device* const card = FindCard(host, InstanceOf(trial));
   const std::string& device_class = trial.dependencies().device_fingerprint();
   if (card != nullptr && card->fingerprint() == device_class) return card;
-  for (const v1::Device& device : host.devices) {
-    if (device.fingerprint() == device_class) return &device;
-  }
+  if (const v1::Device* const sister = DeviceOfClass(host, device_class); sister != nullptr) return sister;
   if (card != nullptr) return card;
   for (const v1::Device& device : host.devices) {
     if (device.id() == trial.device_id()) return &device;

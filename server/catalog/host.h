@@ -35,6 +35,9 @@ const v1::Device* FindCard(const Host& host, const store::Instance& card);
 // UUID or id now, whose class is another. Null when none is here.
 const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host);
 
+// The first device of a class, by its fingerprint; null when none is here.
+const v1::Device* DeviceOfClass(const Host& host, absl::string_view device_class);
+
 // Whether `card`, as a trial names it, is this device. A trial without a UUID is of the device that has its device_id.
 bool IsOf(const store::Instance& card, const v1::Device& device);
 

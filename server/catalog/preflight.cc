@@ -51,8 +51,7 @@ class Count {
       return out;
     }
     absl::StatusOr<space::Enumeration> space =
-        space::Enumerate(family, problem_, device_, stopped_,
-                         request_.ignore_advice() ? space::Advice::kIgnored : space::Advice::kHeeded);
+        space::Enumerate(family, problem_, device_, stopped_, space::AdviceOf(request_.ignore_advice()));
     if (!space.ok()) return space.status();
     out.set_variants(space->count);
     out.set_product(space->product);

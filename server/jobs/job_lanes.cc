@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/deadline.h"
+
 namespace attune::jobs {
 namespace {
 
 constexpr size_t kJobsALane = 2;
-constexpr absl::Duration kLongestWait = absl::Hours(24 * 365);  // a sum with the time now overflows no clock
 
 }  // namespace
 
@@ -109,9 +110,8 @@ void JobLanes::Stop() {
 }
 
 bool JobLanes::AwaitQuiet(absl::Duration timeout) {
-  const absl::Duration most = std::min(timeout, kLongestWait);
   std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_for(lock, absl::ToChronoNanoseconds(most), [this] { return running_ == 0; });
+  return changed_.wait_until(lock, After(timeout), [this] { return running_ == 0; });
 }
 
 void JobLanes::Run(Lane& lane) {

@@ -47,9 +47,11 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
 }
 
 std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {
-  const std::lock_guard<std::mutex> one(starting_);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (in_flight_.contains(job.name) || unkept_.contains(job.name)) return nullptr;
+  const std::lock_guard<std::mutex> one(starting_);  // nobody else puts it in flight meanwhile
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (in_flight_.contains(job.name) || unkept_.contains(job.name)) return nullptr;
+  }
   // It may have left since `job` was read.
   absl::StatusOr<store::Job> now = queue_.Get(job.name);
   if (!now.ok() || now->operation.done()) return nullptr;
@@ -64,6 +66,7 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   operation.mutable_progress()->set_message("resumed after a restart");
   LogJob("job resumed", operation);
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto dropped = dropped_.find(job.name);
   if (dropped == dropped_.end()) return InsertLocked(operation);
   const std::shared_ptr<LiveOperation> live = dropped->second;

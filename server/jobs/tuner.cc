@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <new>
 #include <stop_token>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
+#include "server/base/pause.h"
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/operations.h"
@@ -203,11 +202,7 @@ class JobTuner : public Tuner {
 
   // Keeps what this process works on its own, and takes up what others have left.
   void KeepLeases(const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock<std::mutex> lock(mutex);
-    while (!never.wait_for(lock, stop, absl::ToChronoNanoseconds(lease_ / 3), [] { return false; }) &&
-           !stop.stop_requested()) {
+    while (Pause(stop, lease_ / 3)) {
       operations_.Renew();
       operations_.Follow();
       const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);

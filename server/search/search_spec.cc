@@ -21,7 +21,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   choice.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
   choice.max_trials = spec.strategy.max_trials();
   choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
-  choice.advice = spec.ignore_advice ? space::Advice::kIgnored : space::Advice::kHeeded;
+  choice.advice = space::AdviceOf(spec.ignore_advice);
   return GatherCandidates(
       store, catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
       extra, spec.subject, choice, stopped);

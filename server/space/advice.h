@@ -6,6 +6,9 @@ namespace attune::space {
 
 enum class Advice { kHeeded, kIgnored };
 
+// As a request says it.
+inline Advice AdviceOf(bool ignored) { return ignored ? Advice::kIgnored : Advice::kHeeded; }
+
 }  // namespace attune::space
 
 #endif  // ATTUNE_SERVER_SPACE_ADVICE_H_

@@ -106,11 +106,4 @@ absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::
   return rule == nullptr ? absl::OkStatus() : Broken(*rule);
 }
 
-absl::Status Advised(const Variant& variant, const Problem& problem, const v1::Device& device) {
-  absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
-  if (!evaluator.ok()) return evaluator.status();
-  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, Advice::kHeeded);
-  return rule == nullptr ? absl::OkStatus() : Broken(*rule);
-}
-
 }  // namespace attune::space

@@ -83,8 +83,6 @@ absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>&
 
 // Whether one variant satisfies limits and the constraints that forbid; FailedPrecondition carries the reason.
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device);
-// Whether it satisfies those that advise, too: whether an enumeration has it.
-absl::Status Advised(const Variant& variant, const Problem& problem, const v1::Device& device);
 
 // The variant of the same code, launched in another way, that is advised for the problem and has its launch-time
 // parameters the fewest steps away in their manifest's lists; itself where it is advised. NotFound when there is none.

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/catalog/subject.h"
@@ -23,6 +24,13 @@ struct Code {
   bool cached = false;   // from the store: nothing was compiled
 };
 using CodePtr = std::shared_ptr<const Code>;
+
+// Whether to submit a compile again that the pool failed at: not for ever, and not when it is shut down or has no such
+// compiler. `tries`: how often it was submitted.
+inline bool WorthAnotherTry(const absl::Status& failed, int tries) {
+  constexpr int kMostTries = 3;
+  return tries < kMostTries && !absl::IsCancelled(failed) && !absl::IsUnavailable(failed);
+}
 
 worker::v1::CompileRequest MakeCompileRequest(const space::Family& family, const space::CompileSpec& spec,
                                               const v1::Device& device);

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/deadline.h"
 #include "server/base/log.h"
 #include "server/catalog/answer_code.h"
 #include "server/space/space.h"
@@ -24,13 +25,6 @@ namespace {
 
 using catalog::AnswerPtr;
 using catalog::CodeState;
-using Moment = std::chrono::steady_clock::time_point;
-
-constexpr int kMostTries = 3;  // of a compile whose worker is lost
-
-Moment MomentAfter(absl::Duration duration) {
-  return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(duration, absl::Hours(1)));
-}
 
 CodeState NoCode(std::string why) { return {v1::ARTIFACT_STATE_NONE, "", std::move(why)}; }
 
@@ -53,7 +47,7 @@ struct CodeOnDemand::State {
   };
   struct Waiting {
     std::string compile_key;
-    Moment until;
+    Deadline until;
     std::function<void()> known;
   };
 
@@ -68,7 +62,7 @@ struct CodeOnDemand::State {
   size_t submitted = 0;                          // to the pool, and not yet back
   std::deque<Finished> finished;
   std::vector<Waiting> waiting;
-  std::deque<std::pair<Moment, std::string>> held;  // until when, in that order, and compile keys
+  std::deque<std::pair<Deadline, std::string>> held;  // until when, in that order, and compile keys
   bool stopped = false;
 
   std::atomic<uint64_t> version = 0;
@@ -92,7 +86,7 @@ struct CodeOnDemand::State {
   // What has become of a code that was under way. Those who waited for it are to be told without the lock.
   std::vector<std::function<void()>> LearnLocked(const std::string& compile_key, Known what) {
     if (what.useless) ++useless;
-    if (what.held) held.emplace_back(MomentAfter(options.hold), compile_key);
+    if (what.held) held.emplace_back(After(options.hold), compile_key);
     known[compile_key] = std::move(what);
     --under_way;
     ++version;
@@ -112,9 +106,9 @@ struct CodeOnDemand::State {
 };
 
 // The thread's side.
-class CodeOnDemand::Hand {
+class CodeOnDemand::Worker {
  public:
-  Hand(std::shared_ptr<State> state, store::Store& store, supervisor::CompilePool& pool, const catalog::Host& host)
+  Worker(std::shared_ptr<State> state, store::Store& store, supervisor::CompilePool& pool, const catalog::Host& host)
       : state_(std::move(state)), store_(store), pool_(pool), host_(host) {}
 
   void Run() {
@@ -141,7 +135,7 @@ class CodeOnDemand::Hand {
  private:
   // What time alone ends: the patience of who waits, and the hold on what failed. Then until there is something to do.
   void Pass(std::unique_lock<std::mutex>& lock) {
-    const Moment now = std::chrono::steady_clock::now();
+    const Deadline now = std::chrono::steady_clock::now();
     const auto impatient = state_->TakeLocked([&](const State::Waiting& one) { return one.until <= now; });
     if (!impatient.empty()) {
       lock.unlock();
@@ -149,8 +143,8 @@ class CodeOnDemand::Hand {
       lock.lock();
       return;
     }
-    std::optional<Moment> next;
-    const auto consider = [&next](Moment moment) { next = next.has_value() ? std::min(*next, moment) : moment; };
+    std::optional<Deadline> next;
+    const auto consider = [&next](Deadline moment) { next = next.has_value() ? std::min(*next, moment) : moment; };
     for (const State::Waiting& one : state_->waiting) consider(one.until);
     for (; !state_->held.empty() && state_->held.front().first <= now; state_->held.pop_front()) {
       const auto it = state_->known.find(state_->held.front().second);
@@ -176,7 +170,7 @@ class CodeOnDemand::Hand {
 
   void Submit(State::Order order) {
     const catalog::Answer& answer = *order.answer;
-    const v1::Device* const device = catalog::DeviceOf(answer, host_);
+    const v1::Device* const device = catalog::DeviceOfClass(host_, answer.device_class);
     if (device == nullptr) return Fail(answer, absl::NotFoundError("no device of its class is here"));
     if (absl::StatusOr<std::string> toolchain = pool_.Toolchain(device->backend()); !toolchain.ok()) {
       return Fail(answer, toolchain.status());
@@ -200,9 +194,9 @@ class CodeOnDemand::Hand {
   void Keep(State::Finished finished) {
     const catalog::Answer& answer = *finished.order.answer;
     if (!finished.response.ok()) {
-      const bool again = !absl::IsCancelled(finished.response.status()) &&
-                         !absl::IsUnavailable(finished.response.status()) && ++finished.order.tries < kMostTries;
-      return again ? Submit(std::move(finished.order)) : Fail(answer, finished.response.status());
+      return WorthAnotherTry(finished.response.status(), ++finished.order.tries)
+                 ? Submit(std::move(finished.order))
+                 : Fail(answer, finished.response.status());
     }
     const absl::StatusOr<CodePtr> kept =
         KeepCode(store_, answer.compile_key, answer.toolchain, *std::move(finished.response));
@@ -242,7 +236,7 @@ class CodeOnDemand::Hand {
 CodeOnDemand::CodeOnDemand(store::Store& store, supervisor::CompilePool& pool, const catalog::Host& host,
                            Options options)
     : state_(std::make_shared<State>(options)) {
-  thread_ = std::thread([hand = std::make_shared<Hand>(state_, store, pool, host)] { hand->Run(); });
+  thread_ = std::thread([worker = std::make_shared<Worker>(state_, store, pool, host)] { worker->Run(); });
 }
 
 CodeOnDemand::~CodeOnDemand() {
@@ -288,7 +282,7 @@ void CodeOnDemand::Await(absl::string_view compile_key, absl::Duration patience,
     const auto it = state_->known.find(std::string(compile_key));
     if (it != state_->known.end() && it->second.code.state == v1::ARTIFACT_STATE_COMPILING && !state_->stopped &&
         state_->waiting.size() < state_->options.most_waiting) {
-      state_->waiting.push_back({it->first, MomentAfter(patience), std::move(known)});
+      state_->waiting.push_back({it->first, After(patience), std::move(known)});
       state_->changed.notify_all();
       return;
     }

@@ -51,7 +51,7 @@ class CodeOnDemand final : public catalog::CodeSupply {
 
  private:
   struct State;
-  class Hand;
+  class Worker;
 
   std::shared_ptr<State> state_;
   std::thread thread_;

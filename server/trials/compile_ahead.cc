@@ -11,15 +11,6 @@
 #include "absl/status/status.h"
 
 namespace attune::trials {
-namespace {
-
-constexpr int kTries = 3;  // of a compile whose worker is lost
-
-// Worth another try: not when the pool is shut down or has no such compiler.
-bool Passing(const absl::Status& status) { return !absl::IsCancelled(status) && !absl::IsUnavailable(status); }
-
-}  // namespace
-
 // Shared with the pool's callbacks, which may come after the CompileAhead is gone.
 struct CompileAhead::State {
   struct Finished {
@@ -137,12 +128,12 @@ class CompileAhead::Worker {
     } else {
       code = finished.response.status();
     }
-    if (!finished.response.ok() && Passing(finished.response.status())) {
+    if (!finished.response.ok()) {
       std::function<worker::v1::CompileRequest()> again;
       {
         std::lock_guard<std::mutex> lock(state_->mutex);
         State::Key& key = state_->keys[finished.compile_key];
-        if (++key.tries < kTries) again = key.request;
+        if (WorthAnotherTry(finished.response.status(), ++key.tries)) again = key.request;
       }
       if (again) return Submit(finished.compile_key, again);
     }

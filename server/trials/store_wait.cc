@@ -1,27 +1,19 @@
 #include "server/trials/store_wait.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/base/log.h"
+#include "server/base/pause.h"
 
 namespace attune::trials {
 namespace {
 
 constexpr absl::string_view kWaiting = "waiting for the store: ";
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
-
-void Pause(const std::stop_token& stop, absl::Duration pause) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock<std::mutex> lock(mutex);
-  never.wait_for(lock, stop, absl::ToChronoNanoseconds(pause), [] { return false; });
-}
 
 }  // namespace
 
@@ -53,9 +45,8 @@ bool StoreWait::Again(const absl::Status& failed) {
       progress.set_message(said_);
     });
   }
-  Pause(stop_, pause_);
-  pause_ = std::min(2 * pause_, kLongestPause);
-  return !stop_.stop_requested();
+  const absl::Duration pause = std::exchange(pause_, std::min(2 * pause_, kLongestPause));
+  return Pause(stop_, pause);
 }
 
 }  // namespace attune::trials
