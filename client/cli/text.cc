@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/styled_text.h"
+#include "google/protobuf/util/time_util.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 
@@ -85,10 +86,7 @@ absl::Duration FromProto(const google::protobuf::Duration& duration) {
 }
 
 google::protobuf::Duration ToProto(absl::Duration duration) {
-  google::protobuf::Duration proto;
-  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
-  proto.set_nanos(static_cast<int32_t>(absl::IDivDuration(duration, absl::Nanoseconds(1), &duration)));
-  return proto;
+  return google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(duration));
 }
 
 std::string OneLine(absl::string_view message) {

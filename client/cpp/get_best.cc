@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/client_impl.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace attune {
 namespace {
@@ -23,9 +24,8 @@ v1::GetBestRequest ToRequest(const BestQuery& query) {
   for (const v1::Provenance provenance : query.acceptable) request.add_acceptable(provenance);
   request.set_include_artifact(query.include_artifact);
   if (query.wait > absl::ZeroDuration()) {
-    absl::Duration rest;
-    request.mutable_wait()->set_seconds(absl::IDivDuration(query.wait, absl::Seconds(1), &rest));
-    request.mutable_wait()->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+    *request.mutable_wait() =
+        google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(query.wait));
   }
   return request;
 }

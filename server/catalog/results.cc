@@ -156,8 +156,8 @@ class StoredResults : public Results {
     const v1::Provenance provenance = response.provenance();
     const bool untuned = provenance == v1::PROVENANCE_NEAREST || provenance == v1::PROVENANCE_HEURISTIC;
     if (untuned && supply_ != nullptr) SetCode(supply_->Ask(answer), response);
-    if (!with_bytes || (untuned && supply_ != nullptr && supply_->IsUseless(answer->compile_key)))
-      return absl::OkStatus();
+    const bool useless = untuned && supply_ != nullptr && supply_->IsUseless(answer->compile_key);
+    if (!with_bytes || useless) return absl::OkStatus();
     // What is COMPILING, or NONE for the time being, may be there already, and nobody has looked yet.
     const absl::Status added = AddArtifact(*answer, store_, host_, response);
     if (!untuned || !(added.ok() || absl::IsDataLoss(added))) return added;
@@ -177,7 +177,11 @@ class StoredResults : public Results {
   static void SetCode(const CodeState& code, v1::GetBestResponse& response) {
     response.set_artifact_state(code.state);
     response.set_artifact_reason(code.why);
-    if (!code.sha256.empty()) response.set_artifact_sha256(code.sha256);
+    if (code.state != v1::ARTIFACT_STATE_READY) {
+      response.clear_artifact_sha256();
+    } else if (!code.sha256.empty()) {
+      response.set_artifact_sha256(code.sha256);
+    }
   }
 
   // Passes on what the store has answered to a write.

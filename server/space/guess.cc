@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -70,8 +73,7 @@ class Search {
 
   void Descend(size_t depth, int64_t compile_steps, int64_t launch_steps) {
     if (depth == values_.size()) return Consider({compile_steps, MissingCtas(), launch_steps});
-    const bool launch_time =
-        manifest_.parameters(static_cast<int>(depth)).binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
+    const bool launch_time = IsLaunchTime(depth);
     for (const auto& [value, steps] : orders_[depth]) {
       const int64_t farther = compile_steps + (launch_time ? 0 : steps);
       const int64_t launches = launch_steps + (launch_time ? steps : 0);
@@ -90,9 +92,26 @@ class Search {
 
   void Consider(const Rank& rank) {
     if ((best_ && !(rank < rank_)) || !evaluator_.MayBeGuessed()) return;
-    if (accepted_ && !accepted_({family_, values_})) return;
+    if (!Accepts()) return;
     rank_ = rank;
     best_ = values_;
+  }
+
+  // A code is asked for once, in however many ways it can be launched.
+  bool Accepts() {
+    if (!accepted_) return true;
+    std::vector<int64_t> compile_values = values_;
+    for (size_t i = 0; i < compile_values.size(); ++i) {
+      if (IsLaunchTime(i)) compile_values[i] = 0;
+    }
+    if (rejected_.contains(compile_values)) return false;
+    if (accepted_({family_, values_})) return true;
+    rejected_.insert(std::move(compile_values));
+    return false;
+  }
+
+  bool IsLaunchTime(size_t parameter) const {
+    return manifest_.parameters(static_cast<int>(parameter)).binding() == family::v1::Parameter::BINDING_LAUNCH_TIME;
   }
 
   int64_t MissingCtas() const {
@@ -113,6 +132,7 @@ class Search {
   const family::v1::Launch* main_;
   std::vector<std::vector<Step>> orders_;
   std::vector<int64_t> values_;
+  std::set<std::vector<int64_t>> rejected_;  // codes, by their compile-time values; the others are 0
   std::optional<std::vector<int64_t>> best_;
   Rank rank_ = {};
 };

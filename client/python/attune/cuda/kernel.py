@@ -110,9 +110,8 @@ class Kernel:
                     break
             else:
                 return None
-            if (
-                parameters != bound.launches[0][2] and bound.zeroed[1]
-            ):  # an earlier launch may have left other than zeros
+            # An earlier launch may have left other than zeros.
+            if parameters != bound.launches[0][2] and bound.zeroed[1]:
                 with contextlib.suppress(CudaError), self._driver.on(self.device):
                     self._driver.zero(*bound.zeroed, stream)
         if result == INVALID_CONTEXT and self._driver.current_device() is None:  # a thread that never used CUDA
