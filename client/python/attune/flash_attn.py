@@ -5,28 +5,36 @@
 Arguments, layouts and results are FlashAttention's. attune.attention and its siblings compute, and fall back as they
 do: each reason gives one AttuneWarning and is counted. What neither a kernel nor a fallback computes is an
 InvalidArgument.
-`deterministic` and `num_splits` are accepted and ignored: the served variant decides how the keys are split.
+`deterministic` and `num_splits` are accepted and ignored: the served variant decides how the keys are split. With
+return_attn_probs the third result, which FlashAttention fills for tests of its dropout, is None.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.errors import InvalidArgument
-from attune.torch.dispatch import attend_options
+from attune.torch.contiguous_cache import append, as_pages, positions, rotated
+from attune.torch.dispatch import attend_call, attend_options, computed
 from attune.torch.fallback import current_stats
+from attune.torch.local_bias import masks_of, sides_of
 from attune.torch.options import integer, options_of
 from attune.torch.varlen import attention_paged, attention_varlen
+from attune.torch.varlen_calls import PagedCall, VarlenCall
 
-__all__ = ["flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache"]
-
-_LARGEST_PAGE = 256  # that a contiguous cache is read in
-_SMALLEST_PAGE = 16
+__all__ = [
+    "flash_attn_func",
+    "flash_attn_kvpacked_func",
+    "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func",
+    "flash_attn_varlen_kvpacked_func",
+    "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache",
+]
 
 
 def flash_attn_func(
@@ -58,17 +66,50 @@ def flash_attn_func(
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         _check_dims(what, name, tensor, 4, "[batch, seqlen, heads, headdim]")
     rows, keys = q.shape[1], k.shape[1]
-    left, right = _window(what, window_size, causal, rows, keys)
-    mask = None
-    if alibi_slopes is not None or right not in (-1, 0) or (right == -1 and left >= 0):
-        mask = _bias(what, q, rows, keys, left, right, alibi_slopes)
-        left = right = -1
-    options = options_of(False, *_causal(left, right), softcap, None, return_attn_probs, softmax_scale, True)
+    sides = sides_of(what, window_size)
+    *masks, bias = masks_of(what, sides, causal, alibi_slopes, (q.shape[0], q.shape[2]), (rows, keys))
+    mask = None if bias is None else bias.mask(rows, keys, q.device)
+    options = options_of(False, *masks, softcap, None, return_attn_probs, softmax_scale, True)
     stats = None if is_dynamo_compiling() else current_stats()
     result = attend_options(stats, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask, dropout_p, options)
     if not return_attn_probs:
         return result.transpose(1, 2).contiguous()
     return result[0].transpose(1, 2).contiguous(), result[1], None
+
+
+def flash_attn_kvpacked_func(
+    q: Tensor,
+    kv: Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_func with k and v in one tensor, kv [batch, seqlen_k, 2, nheads_k, headdim]."""
+    k, v = _unpacked("flash_attn_kvpacked_func", "kv", kv, 5, 2, "[batch, seqlen_k, 2, heads, headdim]")
+    masks = (causal, window_size, softcap, alibi_slopes, deterministic)
+    return flash_attn_func(q, k, v, dropout_p, softmax_scale, *masks, return_attn_probs)
+
+
+def flash_attn_qkvpacked_func(
+    qkv: Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_func with q, k and v in one tensor, qkv [batch, seqlen, 3, nheads, headdim]."""
+    q, k, v = _unpacked("flash_attn_qkvpacked_func", "qkv", qkv, 5, 3, "[batch, seqlen, 3, heads, headdim]")
+    masks = (causal, window_size, softcap, alibi_slopes, deterministic)
+    return flash_attn_func(q, k, v, dropout_p, softmax_scale, *masks, return_attn_probs)
 
 
 def flash_attn_varlen_func(
@@ -94,31 +135,81 @@ def flash_attn_varlen_func(
 
     With block_table, int32 [batch, width], k and v are pages [pages, page_size, nheads_k, headdim], as those of
     flash_attn_with_kvcache. Returns [total_q, nheads, headdim]; with return_attn_probs (out, softmax_lse, None),
-    softmax_lse fp32 [nheads, total_q].
-
-    Raises InvalidArgument for dropout, alibi_slopes and windows that are not causal.
+    softmax_lse fp32 [nheads, total_q]. What flash_attn_func has computed without a kernel is computed by unfused
+    attention in torch, sequence by sequence.
     """
     what = "flash_attn_varlen_func"
-    _refuse(what, "dropout_p", dropout_p, dropout_p == 0.0, "0")
-    _refuse(what, "alibi_slopes", "given", alibi_slopes is None, "None")
-    mask = _causal_window(what, window_size, causal, max_seqlen_q, max_seqlen_k)
-    options = {
-        "causal": mask[0],
-        "window": mask[1],
+    _check_dims(what, "q", q, 3, "[total_q, heads, headdim]")
+    _check_dims(what, "cu_seqlens_q", cu_seqlens_q, 1, "[batch + 1]")
+    _check_dims(what, "cu_seqlens_k", cu_seqlens_k, 1, "[batch + 1]")
+    slopes = (cu_seqlens_q.shape[0] - 1, q.shape[1])
+    sides, lengths = sides_of(what, window_size), (max_seqlen_q, max_seqlen_k)
+    causal_mask, window, bias = masks_of(what, sides, causal, alibi_slopes, slopes, lengths)
+    options: dict[str, Any] = {
+        "causal": causal_mask,
+        "window": window,
         "softcap": softcap,
         "scale": softmax_scale,
         "return_lse": return_attn_probs,
         "enable_gqa": True,
     }
-    if block_table is None:
-        result = attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, **options)
+    packed = (q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    used = None if block_table is None else cu_seqlens_k.diff()
+    if bias is not None or dropout_p != 0.0:
+        given = options_of(is_causal=False, sinks=None, **options)
+        if block_table is None:
+            result = _attend(VarlenCall(*packed, given, bias, dropout_p))
+        else:
+            result = _attend(PagedCall(q, k, v, block_table, used, cu_seqlens_q, max_seqlen_q, given, bias, dropout_p))
+    elif block_table is None:
+        result = attention_varlen(*packed, **options)
     else:
-        _check_dims(what, "cu_seqlens_k", cu_seqlens_k, 1, "[batch + 1]")
-        used = cu_seqlens_k.diff()
-        result = attention_paged(
-            q, k, v, block_table, used, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, **options
-        )
+        bounds = {"cu_seqlens_q": cu_seqlens_q, "max_seqlen_q": max_seqlen_q}
+        result = attention_paged(q, k, v, block_table, used, **bounds, **options)
     return (*result, None) if return_attn_probs else result
+
+
+def flash_attn_varlen_kvpacked_func(
+    q: Tensor,
+    kv: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_varlen_func with k and v in one tensor, kv [total_k, 2, nheads_k, headdim]."""
+    k, v = _unpacked("flash_attn_varlen_kvpacked_func", "kv", kv, 4, 2, "[total_k, 2, heads, headdim]")
+    bounds = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
+    masks = (causal, window_size, softcap, alibi_slopes, deterministic)
+    return flash_attn_varlen_func(q, k, v, *bounds, dropout_p, softmax_scale, *masks, return_attn_probs)
+
+
+def flash_attn_varlen_qkvpacked_func(
+    qkv: Tensor,
+    cu_seqlens: Tensor,
+    max_seqlen: int,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """flash_attn_varlen_func with q, k and v in one tensor, qkv [total, 3, nheads, headdim]."""
+    q, k, v = _unpacked("flash_attn_varlen_qkvpacked_func", "qkv", qkv, 4, 3, "[total, 3, heads, headdim]")
+    bounds = (cu_seqlens, cu_seqlens, max_seqlen, max_seqlen)
+    masks = (causal, window_size, softcap, alibi_slopes, deterministic)
+    return flash_attn_varlen_func(q, k, v, *bounds, dropout_p, softmax_scale, *masks, return_attn_probs)
 
 
 def flash_attn_with_kvcache(
@@ -147,61 +238,82 @@ def flash_attn_with_kvcache(
     k_cache, v_cache: [batch_cache, seqlen_cache, nheads_k, headdim], row cache_batch_idx[b] (int32 [batch]; b without
     it) sequence b's; or, with block_table (int32 [batch, width]), pages [pages, page_size, nheads_k, headdim]. All are
     contiguous. cache_seqlens: int32 [batch], or one length for all, how many keys are in the cache; without it all are.
+    cache_leftpad: int32 [batch], the first of those keys; not with block_table.
     k, v: [batch, seqlen_new, nheads_k, headdim], written into the cache, in place, behind the keys that are there, and
-    then seen; they need cache_seqlens, which is not changed. causal and window_size are flash_attn_func's, each
-    sequence's own.
+    then seen; they need cache_seqlens, which is not changed. causal, window_size and alibi_slopes are those of
+    flash_attn_func, each sequence's own.
+    rotary_cos, rotary_sin: [positions, pairs], which need k and v. The first 2 * pairs dimensions of k are rotated at
+    the positions cache_seqlens, cache_seqlens + 1, ..., and so are q's where a mask tells rows apart, else at
+    cache_seqlens. Pairs are neighbours, or with rotary_interleaved=False half of those dimensions apart.
 
     Returns [batch, seqlen_q, nheads, headdim]; with return_softmax_lse also fp32 [batch, nheads, seqlen_q]. Nothing
-    waits for the device: a CUDA graph may capture the call. A contiguous cache is read as pages, of up to 256 keys. The
-    lengths are not checked.
-
-    Raises InvalidArgument for rotary_cos and rotary_sin, cache_leftpad, alibi_slopes and windows that are not causal.
+    waits for the device, unless torch computes: a CUDA graph may capture the call. A contiguous cache is read as pages,
+    of up to 256 keys, of one with cache_leftpad. The lengths are not checked.
     """
     what = "flash_attn_with_kvcache"
-    for name, value in (
-        *(("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)),
-        *(("cache_leftpad", cache_leftpad), ("alibi_slopes", alibi_slopes)),
-    ):
-        _refuse(what, name, "given", value is None, "None")
     for name, tensor in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
         _check_dims(what, name, tensor, 4, "4 dimensions")
-    if (k is None) != (v is None):
-        raise InvalidArgument(f"{what}: {'v' if v is None else 'k'} is None; k and v must both be given, or neither")
+    _check_pair(what, "k", k, "v", v)
+    _check_pair(what, "rotary_cos", rotary_cos, "rotary_sin", rotary_sin)
     if k is not None and cache_seqlens is None:
         raise InvalidArgument(f"{what}: cache_seqlens is None; k and v need it, to be written behind")
-    if block_table is not None and cache_batch_idx is not None:
-        raise InvalidArgument(f"{what}: cache_batch_idx and block_table are both given; give one of them")
-    batch, rows = q.shape[0], q.shape[1]
-    pages = (k_cache, v_cache)
+    if k is None and rotary_cos is not None:
+        raise InvalidArgument(f"{what}: k is None; rotary_cos and rotary_sin need k and v")
+    for name, vector in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad)):
+        if vector is None:
+            continue
+        _check_dims(what, name, vector, 1, "[batch]")
+        if block_table is not None:
+            raise InvalidArgument(f"{what}: {name} and block_table are both given; give one of them")
+    batch, rows, heads, _ = q.shape
     if block_table is None:
         length = k_cache.shape[1]
-        pages, block_table = _as_pages(what, batch, k_cache, v_cache, cache_batch_idx)
+        pages, block_table = as_pages(what, batch, k_cache, v_cache, cache_batch_idx, cache_leftpad)
     else:
         _check_dims(what, "block_table", block_table, 2, "[batch, width]")
         length = block_table.shape[1] * k_cache.shape[1]
-    lengths = _lengths(what, cache_seqlens, batch, length, q.device)
+        pages = (k_cache, v_cache)
+    sides = sides_of(what, window_size)
+    causal_mask, window, bias = masks_of(what, sides, causal, alibi_slopes, (batch, heads), (rows, length))
+    lengths = in_cache = _lengths(what, cache_seqlens, batch, length, q.device)
+    if cache_leftpad is not None:
+        lengths = lengths - cache_leftpad.to(lengths.dtype)
     if k is not None and v is not None:
         for name, tensor in (("k", k), ("v", v)):
             _check_dims(what, name, tensor, 4, "[batch, seqlen_new, heads, headdim]")
-        lengths = _append(pages, (k, v), block_table, lengths)
-    mask, window = _causal_window(what, window_size, causal, rows, length)
-    return attention_paged(
-        q,
-        *pages,
-        block_table,
-        lengths,
-        causal=mask,
-        window=window,
-        softcap=softcap,
-        scale=softmax_scale,
-        return_lse=return_softmax_lse,
-        enable_gqa=True,
-    )
+        if rotary_cos is not None and rotary_sin is not None:
+            _check_angles(what, rotary_cos, rotary_sin, q.shape[-1], length)
+            by_row = causal or any(0 <= side < length for side in sides)
+            angles = (rotary_cos, rotary_sin)
+            q = rotated(q, *angles, positions(in_cache, rows if by_row else 1), rotary_interleaved)
+            k = rotated(k, *angles, positions(in_cache, k.shape[1]), rotary_interleaved)
+        lengths = append(pages, (k, v), block_table, lengths)
+    options: dict[str, Any] = {
+        "causal": causal_mask,
+        "window": window,
+        "softcap": softcap,
+        "scale": softmax_scale,
+        "return_lse": return_softmax_lse,
+        "enable_gqa": True,
+    }
+    if bias is None:
+        return attention_paged(q, *pages, block_table, lengths, **options)
+    given = options_of(is_causal=False, sinks=None, **options)
+    return _attend(PagedCall(q, *pages, block_table, lengths, None, None, given, bias))
 
 
-def _refuse(what: str, name: str, value: object, right: bool, allowed: str) -> None:
-    if not right:
-        raise InvalidArgument(f"{what}: {name} is {value}; attune computes {allowed} only")
+def _attend(call: VarlenCall | PagedCall) -> Any:
+    """What no kernel computes, said and counted as such."""
+    return computed(call) if is_compiling() else attend_call(current_stats(), call)
+
+
+def _unpacked(what: str, name: str, packed: object, dims: int, count: int, shape: str) -> tuple[Tensor, ...]:
+    """Views of the tensors in one."""
+    _check_dims(what, name, packed, dims, shape)
+    assert isinstance(packed, Tensor)
+    if packed.shape[-3] != count:
+        raise InvalidArgument(f"{what}: {name} has shape {tuple(packed.shape)}; it must be {shape}")
+    return packed.unbind(-3)
 
 
 def _check_dims(what: str, name: str, tensor: object, dims: int, shape: str) -> None:
@@ -211,74 +323,19 @@ def _check_dims(what: str, name: str, tensor: object, dims: int, shape: str) -> 
         raise InvalidArgument(f"{what}: {name} has shape {tuple(tensor.shape)}; it must be {shape}")
 
 
-def _window(what: str, window_size: tuple[int, int], causal: bool, rows: int, keys: int) -> tuple[int, int]:
-    """(left, right), -1 where it hides no key."""
-    try:
-        left, right = (integer(side) for side in window_size)
-    except (TypeError, ValueError):
-        left = right = None
-    if left is None or right is None or left < -1 or right < -1:
-        raise InvalidArgument(f"{what}: window_size is {window_size!r}; it must be (left, right), each -1 or more")
-    left = -1 if left >= keys - 1 else left
-    if causal:
-        return left, 0
-    return left, -1 if right >= max(1, rows - 1) else right
+def _check_pair(what: str, name: str, one: object, other_name: str, other: object) -> None:
+    if (one is None) != (other is None):
+        missing = other_name if other is None else name
+        raise InvalidArgument(f"{what}: {missing} is None; {name} and {other_name} must both be given, or neither")
 
 
-def _causal(left: int, right: int) -> tuple[str | None, int | None]:
-    """attune's `causal` and `window`, of a window that ends at the diagonal or has no limits."""
-    return (None, None) if right == -1 else ("bottom-right", None if left == -1 else left + 1)
-
-
-def _causal_window(
-    what: str, window_size: tuple[int, int], causal: bool, rows: int, keys: int
-) -> tuple[str | None, int | None]:
-    left, right = _window(what, window_size, causal, rows, keys)
-    right_one = right == 0 or (left, right) == (-1, -1)
-    _refuse(what, "window_size", window_size, right_one, "(left, 0), (left, -1) with causal=True and (-1, -1)")
-    return _causal(left, right)
-
-
-def _bias(what: str, q: Tensor, rows: int, keys: int, left: int, right: int, alibi_slopes: Tensor | None) -> Tensor:
-    """attn_mask [1 or batch, 1 or heads, rows, keys]: bool, or fp32 that is added to the logits."""
-    row = torch.arange(rows, device=q.device).unsqueeze(-1) + (keys - rows)
-    distance = row - torch.arange(keys, device=q.device)  # 0 on the diagonal, positive before it
-    visible = torch.ones_like(distance, dtype=torch.bool)
-    if left >= 0:
-        visible &= distance <= left
-    if right >= 0:
-        visible &= distance >= -right
-    if alibi_slopes is None:
-        return visible[None, None]
-    batch, heads = q.shape[0], q.shape[2]
-    if alibi_slopes.shape not in ((heads,), (batch, heads)):
-        given = tuple(alibi_slopes.shape)
-        raise InvalidArgument(f"{what}: alibi_slopes has shape {given}; it must be {(heads,)} or {(batch, heads)}")
-    bias = -alibi_slopes.float().reshape(-1, heads, 1, 1) * distance.abs()
-    return bias.masked_fill(~visible, -math.inf)
-
-
-def _as_pages(
-    what: str, batch: int, k_cache: Tensor, v_cache: Tensor, cache_batch_idx: Tensor | None
-) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """A contiguous cache as pages, and the block table that goes with them."""
-    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if not cache.is_contiguous():
-            raise InvalidArgument(f"{what}: {name} is non-contiguous, with strides {cache.stride()}; it is not copied")
-    length = k_cache.shape[1]
-    page = math.gcd(length, _LARGEST_PAGE)
-    page = page if page >= _SMALLEST_PAGE else max(1, length)
-    count = length // page
-    shapes = ((-1 if length else 0, page, *cache.shape[2:]) for cache in (k_cache, v_cache))
-    pages = [cache.view(shape) for cache, shape in zip((k_cache, v_cache), shapes, strict=True)]
-    if cache_batch_idx is None:
-        _refuse(what, "batch", batch, k_cache.shape[0] >= batch, f"at most batch_cache, {k_cache.shape[0]},")
-        rows = torch.arange(batch, dtype=torch.int32, device=k_cache.device)
-    else:
-        _check_dims(what, "cache_batch_idx", cache_batch_idx, 1, "[batch]")
-        rows = cache_batch_idx.int()
-    table = rows.unsqueeze(-1) * count + torch.arange(count, dtype=torch.int32, device=k_cache.device)
-    return (pages[0], pages[1]), table
+def _check_angles(what: str, cos: Tensor, sin: Tensor, head_dim: int, length: int) -> None:
+    for name, table in (("rotary_cos", cos), ("rotary_sin", sin)):
+        _check_dims(what, name, table, 2, "[positions, pairs]")
+    if cos.shape != sin.shape or cos.shape[0] < length or 2 * cos.shape[1] > head_dim:
+        given = f"{tuple(cos.shape)} and {tuple(sin.shape)}"
+        allowed = f"one [positions, pairs], at least {length} positions and at most {head_dim // 2} pairs"
+        raise InvalidArgument(f"{what}: rotary_cos and rotary_sin have shapes {given}; they must have {allowed}")
 
 
 def _lengths(what: str, given: int | Tensor | None, batch: int, most: int, device: torch.device) -> Tensor:
@@ -288,13 +345,3 @@ def _lengths(what: str, given: int | Tensor | None, batch: int, most: int, devic
     if length is None or not 0 <= length <= most:
         raise InvalidArgument(f"{what}: cache_seqlens is {given!r}; it must be int32 [batch], or 0 to {most}")
     return torch.full((batch,), length, dtype=torch.int32, device=device)
-
-
-def _append(pages: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], block_table: Tensor, lengths: Tensor) -> Tensor:
-    """Writes `new` behind the keys that are there; returns the lengths afterwards."""
-    count, page_size = new[0].shape[1], pages[0].shape[1]
-    at = lengths.long().unsqueeze(-1) + torch.arange(count, device=lengths.device)
-    page = block_table.long().gather(1, at // page_size)
-    for cache, rows in zip(pages, new, strict=True):
-        cache[page, at % page_size] = rows.to(cache.dtype)
-    return lengths + count

@@ -13,6 +13,7 @@ from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason
+from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options, integer, number_signature
 from attune.torch.problem_of_tensors import DTYPES, not_empty
 from attune.torch.unfused import unfused_attention
@@ -34,7 +35,14 @@ class SequenceCall(AttentionCall):
 
     otherwise = "unfused attention in torch, which synchronizes with the device"
 
+    bias: LocalBias | None  # each sequence's own
+    dropout_p: float
+
     def refusal(self) -> tuple[Reason, str] | None:
+        if self.bias is not None:
+            return Reason.MASK, "alibi_slopes or a window that is not causal is given"
+        if self.dropout_p != 0.0:
+            return Reason.DROPOUT, f"dropout_p is {self.dropout_p}; only 0 is computed"
         if self.options.mask(same_lengths=False) is None:
             return Reason.WINDOW, f"window is {self.options.window}, top-left; only bottom-right ones are computed"
         return self.refusal_of_values()
@@ -45,8 +53,10 @@ class SequenceCall(AttentionCall):
     def compute(self) -> tuple[Tensor, Tensor | None]:
         outs: list[Tensor] = []
         lses: list[Tensor] = []
-        for query, key, value in self.by_sequence():
-            rows, lse = unfused_attention(_headed(query), _headed(key), _headed(value), self.options)
+        for b, (query, key, value) in enumerate(self.by_sequence()):
+            mask = None if self.bias is None else self.bias.mask(len(query), len(key), query.device, b)
+            given = (_headed(query), _headed(key), _headed(value))
+            rows, lse = unfused_attention(*given, self.options, mask, self.dropout_p)
             outs.append(rows[0].transpose(0, 1))
             lses.append(lse[0])
         return self.joined(outs, lses)
@@ -100,6 +110,7 @@ class SequenceCall(AttentionCall):
             *(self.query.dtype, self.key.dtype, self.value.dtype),
             *(self.query.get_device(), self.key.get_device(), self.value.get_device()),
             *self.options.signature(),
+            *(self.bias is None, self.dropout_p),
             *more,
         )
 
@@ -119,9 +130,11 @@ class VarlenCall(SequenceCall):
         max_seqlen_q: int,
         max_seqlen_k: int,
         options: Options,
+        bias: LocalBias | None = None,
+        dropout_p: float = 0.0,
     ) -> None:
         self.query, self.key, self.value = query, key, value
-        self.options = options
+        self.options, self.bias, self.dropout_p = options, bias, dropout_p
         self.max_seqlen_q, self.max_seqlen_k = (
             self.length_of("max_seqlen_q", max_seqlen_q),
             self.length_of("max_seqlen_k", max_seqlen_k),
@@ -180,9 +193,11 @@ class PagedCall(SequenceCall):
         cu_seqlens_q: Tensor | None,
         max_seqlen_q: int | None,
         options: Options,
+        bias: LocalBias | None = None,
+        dropout_p: float = 0.0,
     ) -> None:
         self.query, self.key, self.value = query, key_pages, value_pages
-        self.options = options
+        self.options, self.bias, self.dropout_p = options, bias, dropout_p
         self.max_seqlen_q = max_seqlen_q
         self.extra = ExtraTensors(options.sinks, cu_seqlens_q, None, seqused_k, block_table)
         if cu_seqlens_q is not None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
-import math
 from typing import Any
 
 import pytest
@@ -14,44 +12,20 @@ from attune.errors import InvalidArgument
 
 torch = pytest.importorskip("torch")
 
+from plain_attention import agree, reference  # noqa: E402
 from tensors import bounds, half, ints, tensor  # noqa: E402
 
 from attune import flash_attn  # noqa: E402
-from attune.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache  # noqa: E402
+from attune.flash_attn import (  # noqa: E402
+    flash_attn_func,
+    flash_attn_kvpacked_func,
+    flash_attn_qkvpacked_func,
+    flash_attn_varlen_func,
+    flash_attn_with_kvcache,
+)
 from attune.torch import replace_sdpa  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
-
-
-def reference(
-    q: Any,
-    k: Any,
-    v: Any,
-    causal: bool = False,
-    window_size: tuple[int, int] = (-1, -1),
-    softcap: float = 0.0,
-    alibi_slopes: Any = None,
-    softmax_scale: float | None = None,
-) -> tuple[Any, Any]:
-    """Of one sequence, [length, heads, headdim], as FlashAttention's README defines it: out, and lse [heads, rows]."""
-    rows, heads, dim = q.shape
-    keys, group = k.shape[0], heads // k.shape[1]
-    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    logits = torch.einsum("rhd,khd->hrk", q, k) * (softmax_scale or 1 / math.sqrt(dim))
-    if softcap:
-        logits = softcap * torch.tanh(logits / softcap)
-    left, right = window_size
-    for i, j in itertools.product(range(rows), range(keys)):
-        at = i + keys - rows
-        if (causal and j > at) or (left >= 0 and j < at - left) or (right >= 0 and j > at + right):
-            logits[:, i, j] = -math.inf
-        elif alibi_slopes is not None:
-            logits[:, i, j] -= alibi_slopes * abs(at - j)
-    return torch.einsum("hrk,khd->rhd", logits.softmax(-1).nan_to_num(), v), logits.logsumexp(-1)
-
-
-def agree(out: Any, expected: Any) -> None:
-    torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-5)
 
 
 WINDOWS = [(-1, -1), (2, 0), (-1, 0), (0, 0), (2, -1), (-1, 1), (1, 2), (100, 100)]
@@ -250,6 +224,7 @@ VARLEN = {
     "max_seqlen_q": 8,
     "max_seqlen_k": 8,
 }
+ANGLES = torch.zeros(32, 2)
 CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": tensor(2, 32, 4, 8), "cache_seqlens": 4}
 
 
@@ -268,14 +243,35 @@ CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": ten
         (flash_attn_func, DENSE, {"k": tensor(2, 4, 3, 8), "v": tensor(2, 4, 3, 8)}, "query has 4 heads and key 3"),
         (flash_attn_func, DENSE, {"alibi_slopes": torch.zeros(3)}, r"alibi_slopes has shape \(3,\); it must be \(4,\)"),
         (flash_attn_func, DENSE, {"softcap": -1.0}, "softcap is -1.0"),
-        (flash_attn_varlen_func, VARLEN, {"dropout_p": 0.1}, "dropout_p is 0.1; attune computes 0 only"),
-        (flash_attn_varlen_func, VARLEN, {"alibi_slopes": torch.zeros(4)}, "alibi_slopes is given"),
-        (flash_attn_varlen_func, VARLEN, {"window_size": (2, 2)}, r"window_size is \(2, 2\); attune computes"),
         (flash_attn_varlen_func, VARLEN, {"cu_seqlens_k": ints(0, 4, 8)}, "cu_seqlens_k has shape"),
-        (flash_attn_with_kvcache, CACHE, {"rotary_cos": torch.zeros(1)}, "rotary_cos is given; attune computes None"),
-        (flash_attn_with_kvcache, CACHE, {"cache_leftpad": ints(0, 0)}, "cache_leftpad is given"),
-        (flash_attn_with_kvcache, CACHE, {"alibi_slopes": torch.zeros(4)}, "alibi_slopes is given"),
-        (flash_attn_with_kvcache, CACHE, {"window_size": (2, -1)}, r"window_size is \(2, -1\); attune computes"),
+        (flash_attn_varlen_func, VARLEN, {"alibi_slopes": torch.zeros(3)}, r"alibi_slopes has shape \(3,\)"),
+        (
+            flash_attn_qkvpacked_func,
+            {"qkv": tensor(2, 4, 2, 4, 8)},
+            {},
+            r"qkv has shape .*; it must be \[batch, seqlen, 3",
+        ),
+        (flash_attn_kvpacked_func, {"q": DENSE["q"], "kv": DENSE["k"]}, {}, r"kv has shape .* \[batch, seqlen_k, 2"),
+        (flash_attn_with_kvcache, CACHE, {"alibi_slopes": torch.zeros(1, 4)}, r"alibi_slopes has shape \(1, 4\)"),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"rotary_cos": ANGLES},
+            "rotary_sin is None; rotary_cos and rotary_sin must both",
+        ),
+        (flash_attn_with_kvcache, CACHE, {"rotary_cos": ANGLES, "rotary_sin": ANGLES}, "k is None; rotary_cos and"),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"k": tensor(2, 1, 4, 8), "v": tensor(2, 1, 4, 8), "rotary_cos": ANGLES, "rotary_sin": ANGLES[:31]},
+            r"have shapes \(32, 2\) and \(31, 2\); they must have one \[positions, pairs\], at least 32",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"cache_leftpad": ints(0, 1), "block_table": ints([0], [1])},
+            "cache_leftpad and block_table are both given",
+        ),
         (flash_attn_with_kvcache, CACHE, {"k": tensor(2, 1, 4, 8)}, "v is None; k and v must both be given"),
         (flash_attn_with_kvcache, CACHE, {"cache_seqlens": 33}, "cache_seqlens is 33; it must be int32"),
         (
@@ -300,7 +296,7 @@ CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": ten
             flash_attn_with_kvcache,
             CACHE,
             {"q": tensor(3, 1, 4, 8)},
-            "batch is 3; attune computes at most batch_cache, 2",
+            "batch is 3; it must be at most batch_cache, 2",
         ),
         (flash_attn_with_kvcache, CACHE, {"cache_seqlens": torch.tensor([1, 2])}, "seqused_k has dtype torch.int64"),
     ],
@@ -318,6 +314,10 @@ def test_the_arguments_are_flash_attentions() -> None:
     cache = ["rotary_cos", "rotary_sin", "cache_seqlens", "cache_batch_idx", "cache_leftpad", "block_table"]
     assert {name: list(inspect.signature(getattr(flash_attn, name)).parameters) for name in flash_attn.__all__} == {
         "flash_attn_func": ["q", "k", "v", "dropout_p", *common, *more],
+        "flash_attn_kvpacked_func": ["q", "kv", "dropout_p", *common, *more],
+        "flash_attn_qkvpacked_func": ["qkv", "dropout_p", *common, *more],
+        "flash_attn_varlen_kvpacked_func": ["q", "kv", *bounds, "dropout_p", *common, *more],
+        "flash_attn_varlen_qkvpacked_func": ["qkv", "cu_seqlens", "max_seqlen", "dropout_p", *common, *more],
         "flash_attn_varlen_func": ["q", "k", "v", *bounds, "dropout_p", *common, *more, "block_table"],
         "flash_attn_with_kvcache": [
             *("q", "k_cache", "v_cache", "k", "v", *cache, *common[:4]),
