@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attune.torch import attention_paged as attention_paged
     from attune.torch import attention_varlen as attention_varlen
     from attune.torch import configure as configure
+    from attune.torch import coverage as coverage
     from attune.torch import refresh as refresh
     from attune.torch import replace_sdpa as replace_sdpa
     from attune.torch import state as state
@@ -68,6 +69,7 @@ _HOMES = {
     "attention_paged": "attune.torch",
     "attention_varlen": "attune.torch",
     "configure": "attune.torch",
+    "coverage": "attune.torch",
     "refresh": "attune.torch",
     "replace_sdpa": "attune.torch",
     "state": "attune.torch",

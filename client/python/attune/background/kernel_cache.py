@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from attune.background.reason import Reason, Unsuitable
-from attune.background.service import Gpu, Service, waits, waits_for_answers
+from attune.background.service import Gpu, Service, check_code, unanswered, waits, waits_for_answers
 from attune.background.settings import Settings
 from attune.cuda import Kernel, load
-from attune.errors import NotFound, Unreachable
+from attune.errors import Unreachable
 from attune.problem import Problem
 from attune.retry import Backoff
-from attune.values import ArtifactState
 
 _MOST_KERNELS = 16384
 _MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
@@ -312,20 +311,14 @@ class KernelCache:
             answer = self._service.answer(problem, device, kept=kept)
         except Unsuitable:
             raise
-        except Unreachable as error:
-            raise Unsuitable(Reason.UNREACHABLE, f"{error}; it is asked again from time to time") from error
-        except NotFound as error:
-            raise Unsuitable(Reason.NO_ANSWER, str(error)) from error
         except Exception as error:
-            if known is not None:  # the service could not say that it is another one
-                return known
-            raise Unsuitable(Reason.NOT_LOADED, f"{problem}: {error}") from error
+            unsuitable = unanswered(problem, error)
+            if known is not None and unsuitable.reason is Reason.NOT_LOADED:
+                return known  # the service could not say that it is another one
+            raise unsuitable from error
         if known is not None and _same(answer, known.answer):
             return known
-        if answer.artifact_state is ArtifactState.COMPILING:
-            raise Unsuitable(Reason.PENDING, f"the service is compiling the kernel for {problem}")
-        if answer.artifact_state is ArtifactState.NONE:
-            raise Unsuitable(Reason.NOT_LOADED, f"there is no code for {problem}: {answer.artifact_reason}")
+        check_code(problem, answer)
         try:
             return load(answer, device)
         except Exception as error:

@@ -12,7 +12,7 @@ from attune.background.reason import Reason, Unsuitable
 from attune.background.settings import Settings
 from attune.client import Client
 from attune.cuda.device import modules
-from attune.errors import Unreachable
+from attune.errors import NotFound, Unreachable
 from attune.lookup import Query, best
 from attune.plans.plan import pages
 from attune.problem import Problem
@@ -39,6 +39,25 @@ def waits(first: float, longest: float) -> Backoff:
 
 def waits_for_answers(hold: float) -> Backoff:
     return waits(hold, hold * _LONGEST_WAITS)
+
+
+def unanswered(problem: Problem, error: Exception) -> Unsuitable:
+    """Why there is no kernel for `problem`, of an error that Service.answer raised."""
+    if isinstance(error, Unsuitable):
+        return error
+    if isinstance(error, Unreachable):
+        return Unsuitable(Reason.UNREACHABLE, f"{error}; it is asked again from time to time")
+    if isinstance(error, NotFound):
+        return Unsuitable(Reason.NO_ANSWER, str(error))
+    return Unsuitable(Reason.NOT_LOADED, f"{problem}: {error}")
+
+
+def check_code(problem: Problem, answer: Answer) -> None:
+    """Raises Unsuitable for an answer that comes without code."""
+    if answer.artifact_state is ArtifactState.COMPILING:
+        raise Unsuitable(Reason.PENDING, f"the service is compiling the kernel for {problem}")
+    if answer.artifact_state is ArtifactState.NONE:
+        raise Unsuitable(Reason.NOT_LOADED, f"there is no code for {problem}: {answer.artifact_reason}")
 
 
 class Service:
@@ -70,6 +89,13 @@ class Service:
         except Unreachable as error:
             if not kept:
                 raise
+            return self._kept(problem, index, error)
+
+    def answer_without_code(self, problem: Problem, index: int) -> Answer:
+        """`answer`, for what it says."""
+        try:
+            return self._reached(lambda: self._ask_without_code(problem, index))
+        except Unreachable as error:
             return self._kept(problem, index, error)
 
     def served(self) -> object:
@@ -104,12 +130,16 @@ class Service:
         return self._client
 
     def _ask(self, problem: Problem, index: int) -> Answer:
-        client, device = self._connected(), self._device(index)
-        answer = client.carry_out(client.lookup.ask(self._query(problem, device, artifact=False)))
+        answer = self._ask_without_code(problem, index)
         compiling = answer.artifact_state is ArtifactState.COMPILING
         if compiling or modules().has(answer.artifact_sha256):
             return answer
+        client, device = self._connected(), self._device(index)
         return client.carry_out(client.lookup.ask(self._query(problem, device, artifact=True)))
+
+    def _ask_without_code(self, problem: Problem, index: int) -> Answer:
+        client, device = self._connected(), self._device(index)
+        return client.carry_out(client.lookup.ask(self._query(problem, device, artifact=False)))
 
     def _kept(self, problem: Problem, index: int, error: Unreachable) -> Answer:
         lookup = self._settings.client.lookup

@@ -8,6 +8,7 @@ from attune.background.settings import configure
 from attune.torch import operator  # noqa: F401 (it registers the operators)
 from attune.torch.dispatch import attention, refresh, state, warm
 from attune.torch.fallback import AttuneWarning
+from attune.torch.model_coverage import coverage
 from attune.torch.replace import replace_sdpa
 from attune.torch.varlen import attention_paged, attention_varlen
 
@@ -17,6 +18,7 @@ __all__ = [
     "attention_paged",
     "attention_varlen",
     "configure",
+    "coverage",
     "refresh",
     "replace_sdpa",
     "state",

@@ -39,13 +39,12 @@ from attune.torch.options import Options, options_of
 from attune.torch.problem_of_tensors import (
     autocasts,
     check_eager,
-    copies_cache,
     has_layout,
     in_layout,
     layout_for,
     layout_of,
     new_output,
-    problem_of,
+    problem_for,
     refusal,
 )
 
@@ -154,6 +153,8 @@ def attend(
     """`attention`, counted in `stats`."""
     if is_dynamo_compiling():
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    if stats is not None and stats.recorder is not None:
+        return stats.recorder.attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     unsuitable = None
     # What follows is the way of nearly every call, and its time is the host's part of attention's.
     if (
@@ -238,6 +239,8 @@ def attend_options(
 
 def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
     """What `call` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
+    if stats is not None and stats.recorder is not None:
+        return stats.recorder.attend_call(call)
     try:
         entry = _entry_of(call)
     except Unsuitable as raised:
@@ -284,15 +287,23 @@ def _entry_of(call: AttentionCall) -> Entry:
         if deterministic():
             _pin(found)
         return found if found.launch is not None or monotonic() < found.due else _current_kernel_cache().look(found)
+    try:
+        problem = problem_of_call(call)
+    except Unsuitable as unsuitable:
+        return _never(signature, unsuitable.again())
+    return _find(problem, call.query.get_device(), signature, _calls)
+
+
+def problem_of_call(call: AttentionCall) -> Problem:
+    """Raises Unsuitable for what no kernel computes, and InvalidArgument for what is no attention."""
     call.check()
     refused = call.refusal()
     if refused is not None:
-        return _never(signature, Unsuitable(*refused))
+        raise Unsuitable(*refused)
     try:
-        problem = call.problem()
+        return call.problem()
     except InvalidArgument as error:
-        return _never(signature, Unsuitable(Reason.SHAPE, error.message))
-    return _find(problem, call.query.get_device(), signature, _calls)
+        raise Unsuitable(Reason.SHAPE, error.message) from None
 
 
 def traced(
@@ -338,13 +349,9 @@ def _attend_anew(
         _current_kernel_cache().look(entry)
         if deterministic():
             _pin(entry)
-    elif layout is None and copies_cache(query, key, value, target):
-        entry = _never(
-            signature, Unsuitable(Reason.LAYOUT, "key and value are no contiguous cache; they are not copied")
-        )
     else:
         try:
-            problem = problem_of(query, key, is_causal, target)
+            problem = problem_for(query, key, value, is_causal)
         except Unsuitable as unsuitable:
             entry = _never(signature, unsuitable.again())
         else:
@@ -415,7 +422,7 @@ def _current_kernel_cache() -> KernelCache:
     settings.settings()  # the first time it configures attune, which takes the lock
     with _lock:
         if _kernel_cache is None:
-            _kernel_cache = KernelCache(settings.settings(), _gpu_of, _wake)
+            _kernel_cache = KernelCache(settings.settings(), gpu_of, _wake)
         return _kernel_cache
 
 
@@ -428,7 +435,7 @@ def _may_start() -> bool:
     return not (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
-def _gpu_of(index: int) -> Gpu:
+def gpu_of(index: int) -> Gpu:
     here = torch.cuda.get_device_properties(index)
     return Gpu(here.name, str(getattr(here, "uuid", "")).removeprefix("GPU-"))
 

@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 # What attention falls back to: SDPA as it was before anything replaced it.
 from torch.nn.functional import scaled_dot_product_attention as sdpa
@@ -26,6 +27,7 @@ class Stats:
 
     launched: int = 0
     fallbacks: Counter[str] = field(default_factory=Counter)  # by the reason's value
+    recorder: Any = field(default=None, repr=False)  # attune.coverage's, which calls are given to instead
 
     @property
     def fell_back(self) -> int:

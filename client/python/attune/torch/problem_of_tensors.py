@@ -119,6 +119,17 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
         raise Unsuitable(Reason.SHAPE, error.message) from None
 
 
+def problem_for(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Problem:
+    """problem_of in the layout that they have, or are copied to. Raises Unsuitable also for a cache that they are not
+    copied from."""
+    layout = layout_of(query, key, value)
+    if layout is None:
+        layout = layout_for(query, key, value)
+        if copies_cache(query, key, value, layout):
+            raise Unsuitable(Reason.LAYOUT, "key and value are no contiguous cache; they are not copied")
+    return problem_of(query, key, is_causal, layout)
+
+
 def not_empty(field: str, size: int) -> int:
     """`size`. Raises InvalidArgument for 0, which a Problem's field would read as "like the queries"."""
     if size == 0:
