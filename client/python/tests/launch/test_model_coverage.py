@@ -78,6 +78,13 @@ def test_calls_are_grouped_and_each_problem_is_asked_for_once(service: Asked) ->
     assert (found.total, found.launched, found.fallbacks) == (3, 3, {})
 
 
+def test_two_functions_of_one_problem_are_two_rows_and_one_question(service: Asked) -> None:
+    q = half(1, 2, 8, 32)
+    found = attune.coverage(lambda: (F.scaled_dot_product_attention(q, q, q), attune.attention(q, q, q)), device="l4")
+    assert [call.function for call in found.calls] == ["scaled_dot_product_attention", "attune.attention"]
+    assert service.problems == [("b1.h2.q8.d32.f16", "l4")]
+
+
 def test_what_no_kernel_computes_has_its_reason_and_is_not_asked_for(service: Asked) -> None:
     q, wide = half(1, 2, 8, 32), tensor(1, 2, 8, 32)
     cache = half(1, 2, 64, 32)[:, :, :16]
@@ -103,7 +110,13 @@ def test_what_no_kernel_computes_has_its_reason_and_is_not_asked_for(service: As
 
 
 def test_gradients_are_a_reason(service: Asked) -> None:
-    assert attune.coverage(Layer(), half(2, 8, 64), device="l4").fallbacks == {"grad": 1}
+    q = half(8, 2, 32).requires_grad_()
+
+    def model() -> None:
+        Layer()(half(2, 8, 64))
+        attune.attention_varlen(q, q, q, bounds([8]), bounds([8]), 8, 8)
+
+    assert attune.coverage(model, device="l4").fallbacks == {"grad": 2}
 
 
 @pytest.mark.parametrize(
