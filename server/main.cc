@@ -23,6 +23,7 @@
 #include "server/base/byte_size.h"
 #include "server/base/log.h"
 #include "server/catalog/host.h"
+#include "server/catalog/misses.h"
 #include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
@@ -216,6 +217,7 @@ struct QueryFrontend {
   std::unique_ptr<supervisor::CompilePool> compiler;
   std::unique_ptr<trials::CodeOnDemand> supply;  // null with --on_miss=off
   std::unique_ptr<catalog::Results> results;
+  std::unique_ptr<catalog::Misses> misses;
   jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
   std::unique_ptr<service::Server> server;
@@ -243,9 +245,12 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
   auto results = catalog::Results::Load(*store, front->host, front->supply.get());
   if (!results.ok()) return results.status();
   front->results = *std::move(results);
+  front->misses = std::make_unique<catalog::Misses>(
+      [known = front->results.get()](const catalog::ResultKey& key) { return known->IsTuned(key); });
   front->service = std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
                                                                                         .results = front->results.get(),
                                                                                         .supply = front->supply.get(),
+                                                                                        .misses = front->misses.get(),
                                                                                         .store = store,
                                                                                         .backups = backups,
                                                                                         .host = &front->host,

@@ -188,6 +188,18 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   }
 }
 
+TEST_F(CliTest, MissesAreListedWithWhatTheyGot) {
+  EXPECT_EQ(Run({"misses"}), 0);
+  EXPECT_THAT(out, ContainsRegex("b4.h32.kvh8.q1000.d128.bf16.causal.bshd .*1234 .*NEAREST +COMPILING"));
+  EXPECT_THAT(out, ContainsRegex("b2.h8.q512.d64.f16 .* 1 .*none"));
+  EXPECT_EQ(Run({"misses", "--limit", "1", "--format=json"}), 0);
+  ASSERT_EQ(JsonLines().size(), 1u);
+  EXPECT_EQ(JsonLines()[0]["count"], 1234);
+  EXPECT_EQ(JsonLines()[0]["artifact_state"], "COMPILING");
+  EXPECT_EQ(Run({"misses", "--limit", "2"}), 0);
+  EXPECT_EQ(err, "The first 2; --limit 0 shows all.\n");
+}
+
 TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(Run({"tune", problem, "--max-trials", "-5"}), 2);
   EXPECT_EQ(err, "attune: --max-trials is -5; allowed: integers >= 0 (see attune tune --help)\n");
@@ -445,6 +457,7 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
                                                        {"families"},
                                                        {"backup", "--list"},
                                                        {"baseline"},
+                                                       {"misses"},
                                                        {"families", "attention_wmma"}};
   for (const std::vector<std::string>& line : lines) {
     std::vector<std::string> plain = line;

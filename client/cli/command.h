@@ -35,6 +35,7 @@ Action AddSpace(CLI::App& app);
 Action AddTune(CLI::App& app);
 Action AddBest(CLI::App& app);
 Action AddWarm(CLI::App& app);
+Action AddMisses(CLI::App& app);
 Action AddTrials(CLI::App& app);
 Action AddExplain(CLI::App& app);
 Action AddEvaluate(CLI::App& app);

@@ -32,6 +32,8 @@ const std::vector<Command>& Commands() {
        "attune warm shapes.textproto\n"
        "attune warm - < shapes.txt",
        AddWarm},
+      {"misses", "List what was asked for and nobody has tuned, most often asked first",
+       "attune misses\nattune misses --device l4 --limit 10", AddMisses},
       {"trials", "List trials, or show one",
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
        "attune trials trials/123",

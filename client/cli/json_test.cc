@@ -204,6 +204,9 @@ TEST(ResultJson, WhatIsNotKnownIsNull) {
   EXPECT_TRUE(BackendJson(v1::BackendStatus())["reason"].is_null());
   EXPECT_TRUE(BaselineJson(v1::Baseline())["note"].is_null());
   EXPECT_TRUE(IncumbentJson(v1::Incumbent())["why"].is_null());
+  for (const char* key : {"first_time", "provenance", "provenance_detail", "variant", "artifact_state"}) {
+    EXPECT_TRUE(MissJson(v1::Miss())[key].is_null()) << key;
+  }
   EXPECT_TRUE(EvaluationJson(v1::Operation())["reason"].is_null());
 }
 

@@ -218,6 +218,22 @@ Json RetryJson(const v1::RetryTrialsResponse& retry) {
   return {{"type", "retry"}, {"trials", retry.trials()}, {"codes", retry.codes()}, {"problems", retry.problems()}};
 }
 
+Json MissJson(const v1::Miss& miss) {
+  const bool answered = miss.provenance() != v1::PROVENANCE_UNSPECIFIED;
+  const bool known = miss.artifact_state() != v1::ARTIFACT_STATE_UNSPECIFIED;
+  return {{"type", "miss"},
+          {"problem", miss.problem_text()},
+          {"device", miss.device_id()},
+          {"policy", attune::Word(miss.policy())},
+          {"count", miss.count()},
+          {"first_time", TextOrNull(Iso(miss.first_time()))},
+          {"last_time", TextOrNull(Iso(miss.last_time()))},
+          {"provenance", answered ? Json(Word(miss.provenance())) : Json()},
+          {"provenance_detail", TextOrNull(miss.provenance_detail())},
+          {"variant", TextOrNull(VariantText(miss.variant()))},
+          {"artifact_state", known ? Json(Word(miss.artifact_state())) : Json()}};
+}
+
 Json BaselineJson(const v1::Baseline& baseline) {
   return {{"type", "baseline"},
           {"problem", baseline.problem_text().empty() ? ProblemText(baseline.problem()) : baseline.problem_text()},

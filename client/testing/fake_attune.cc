@@ -417,6 +417,24 @@ grpc::Status FakeAttune::ListBaselines(grpc::ServerContext*, const v1::ListBasel
   *response->add_baselines() = TheBaseline();
   return grpc::Status::OK;
 }
+grpc::Status FakeAttune::ListMisses(grpc::ServerContext*, const v1::ListMissesRequest* request,
+                                    v1::ListMissesResponse* response) {
+  if (grpc::Status status = Enter("ListMisses"); !status.ok()) return status;
+  const bool first = request->page_token().empty();
+  v1::Miss& miss = *response->add_misses();
+  miss.set_problem_text(first ? "b4.h32.kvh8.q1000.d128.bf16.causal.bshd" : kProblem);
+  miss.set_device_id("cuda:0");
+  miss.set_policy(v1::POLICY_HOT);
+  miss.set_count(first ? 1234 : 1);
+  miss.mutable_last_time()->set_seconds(1'795'000'000);
+  if (first) {
+    miss.set_provenance(v1::PROVENANCE_NEAREST);
+    miss.set_provenance_detail("from b4.h32.kvh8.q1024.d128.bf16.causal.bshd; for this shape KV_SPLITS 8 to 4");
+    miss.set_artifact_state(v1::ARTIFACT_STATE_COMPILING);
+    response->set_next_page_token("2");
+  }
+  return grpc::Status::OK;
+}
 
 grpc::Status FakeAttune::ListKernelFamilies(grpc::ServerContext*, const v1::ListKernelFamiliesRequest*,
                                             v1::ListKernelFamiliesResponse* response) {

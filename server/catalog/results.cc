@@ -79,6 +79,8 @@ class StoredResults : public Results {
     return response;
   }
 
+  bool IsTuned(const ResultKey& key) const override { return answers_.Find(key) != nullptr; }
+
   uint64_t version() const override { return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()); }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {

@@ -39,6 +39,8 @@ class Results {
     std::string nobody_waits;
     return GetBest(request, &nobody_waits);
   }
+  // Whether there is an answer that was tuned for the key: EXACT, TIE or STALE.
+  virtual bool IsTuned(const ResultKey& key) const = 0;
   // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
   virtual uint64_t version() const = 0;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
@@ -128,7 +129,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* 
 }
 
 absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::string_view bytes,
-                                       grpc::ByteBuffer* response, std::string* awaited) {
+                                       grpc::ByteBuffer* response, std::string* awaited, bool again) {
   if (absl::Status status = CheckLimits(request); !status.ok()) return status;
   v1::GetBestRequest valid = request;
   // What has fields that this server does not know, or an odd encoding, can be written in any number of ways.
@@ -137,13 +138,25 @@ absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::s
   if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
   const uint64_t version = options_.results->version();
   const absl::StatusOr<v1::GetBestResponse> answer = options_.results->GetBest(valid, awaited);
+  catalog::MissPtr miss = MissOf(valid, answer, again);
   if (!answer.ok()) return answer.status();
   const grpc::Slice slice(answer->SerializeAsString());
   *response = grpc::ByteBuffer(&slice, 1);
   // Who waits for code is not answered at once from what was known when somebody else had waited long enough.
   const bool final = awaited->empty() || !valid.has_wait();
-  if (plain && final) answers_.Put(bytes, version, *response);
+  if (plain && final) answers_.Put(bytes, version, *response, std::move(miss));
   return absl::OkStatus();
+}
+
+catalog::MissPtr AttuneServiceImpl::MissOf(const v1::GetBestRequest& request,
+                                           const absl::StatusOr<v1::GetBestResponse>& answer, bool again) {
+  if (options_.misses == nullptr || !(answer.ok() || absl::IsNotFound(answer.status()))) return nullptr;
+  const v1::Device* const device = catalog::FindDevice(*options_.host, request.device_id());
+  if (device == nullptr) return nullptr;
+  const absl::Time now = absl::Now();
+  catalog::MissPtr miss = options_.misses->Note(KeyOf(request, *options_.host), *device, answer, now);
+  if (miss != nullptr && !again) miss->Count(now);
+  return miss;
 }
 
 struct AttuneServiceImpl::Question {
@@ -159,7 +172,8 @@ struct AttuneServiceImpl::Question {
 void AttuneServiceImpl::Give(std::shared_ptr<Question> question) {
   std::string awaited;
   const absl::Status status = Work(question->context, question->request, [&] {
-    return Answer(question->request, question->bytes, question->response, &awaited);
+    return Answer(question->request, question->bytes, question->response, &awaited,
+                  /*again=*/!question->awaited.empty());
   });
   const absl::Duration patience = question->until - SteadyNow();
   // One key is awaited once: if it is still COMPILING, there was no room to wait or no time left.
@@ -431,6 +445,23 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListBaselines(grpc::CallbackServerC
     auto page = options_.store->ListBaselines(valid.problem(), valid.device_id(), *size, valid.page_token());
     if (!page.ok()) return page.status();
     for (v1::Baseline& baseline : page->items) *response->add_baselines() = std::move(baseline);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListMisses(grpc::CallbackServerContext* context,
+                                                        const v1::ListMissesRequest* request,
+                                                        v1::ListMissesResponse* response) {
+  return Later(context, "ListMisses", *request, [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    if (options_.misses == nullptr) return absl::OkStatus();
+    const std::string& device = request->device_id();
+    auto page = options_.misses->List(device.empty() ? "" : catalog::ClassNamed(device, *options_.host), *size,
+                                      request->page_token());
+    if (!page.ok()) return page.status();
+    for (v1::Miss& miss : page->items) *response->add_misses() = std::move(miss);
     response->set_next_page_token(page->next_page_token);
     return absl::OkStatus();
   });

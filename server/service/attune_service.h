@@ -12,6 +12,7 @@
 #include "attune/v1/service.grpc.pb.h"
 #include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
+#include "server/catalog/misses.h"
 #include "server/catalog/results.h"
 #include "server/jobs/tuner.h"
 #include "server/service/executor.h"
@@ -27,6 +28,7 @@ struct ServiceOptions {
   jobs::Tuner* tuner = nullptr;
   catalog::Results* results = nullptr;
   catalog::CodeSupply* supply = nullptr;  // that of `results`; null: none
+  catalog::Misses* misses = nullptr;      // null: misses are not counted
   store::Store* store = nullptr;
   store::Backups* backups = nullptr;
   const catalog::Host* host = nullptr;
@@ -70,6 +72,8 @@ class AttuneServiceImpl final
                                            v1::Baseline*) override;
   grpc::ServerUnaryReactor* ListBaselines(grpc::CallbackServerContext*, const v1::ListBaselinesRequest*,
                                           v1::ListBaselinesResponse*) override;
+  grpc::ServerUnaryReactor* ListMisses(grpc::CallbackServerContext*, const v1::ListMissesRequest*,
+                                       v1::ListMissesResponse*) override;
   grpc::ServerUnaryReactor* ListKernelFamilies(grpc::CallbackServerContext*, const v1::ListKernelFamiliesRequest*,
                                                v1::ListKernelFamiliesResponse*) override;
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext*, const v1::ListDevicesRequest*,
@@ -95,9 +99,12 @@ class AttuneServiceImpl final
   void Give(std::shared_ptr<Question> question);
 
   // The answer to one request, which came as `bytes`; answers to plain ones are kept. No bytes: not to be kept.
-  // `awaited`: as Results::GetBest has it.
+  // `awaited`: as Results::GetBest has it. `again`: the call was answered, and so counted, before.
   absl::Status Answer(const v1::GetBestRequest& request, std::string_view bytes, grpc::ByteBuffer* response,
-                      std::string* awaited);
+                      std::string* awaited, bool again = false);
+  // That of a valid request; null when there is an answer that was tuned for it, or no device to have one.
+  catalog::MissPtr MissOf(const v1::GetBestRequest& request, const absl::StatusOr<v1::GetBestResponse>& answer,
+                          bool again);
 
   ServiceOptions options_;
   ResponseCache answers_;

@@ -1,6 +1,9 @@
 #include "server/service/response_cache.h"
 
 #include <mutex>
+#include <utility>
+
+#include "absl/time/clock.h"
 
 namespace attune::service {
 namespace {
@@ -15,10 +18,13 @@ std::optional<grpc::ByteBuffer> ResponseCache::Find(std::string_view request, ui
   if (version != version_) return std::nullopt;
   const auto it = responses_.find(request);
   if (it == responses_.end()) return std::nullopt;
-  return it->second;
+  const Kept& kept = it->second;
+  if (kept.miss != nullptr && !kept.miss->Count(absl::Now())) return std::nullopt;
+  return kept.response;
 }
 
-void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response) {
+void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response,
+                        catalog::MissPtr miss) {
   if (request.size() > kMostRequestBytes || response.Length() > kMostResponseBytes) return;
   const size_t bytes = request.size() + response.Length() + kEntryBytes;
   const std::unique_lock lock(mutex_);
@@ -28,8 +34,9 @@ void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::
     bytes_ = 0;
   }
   version_ = version;
-  // Two calls may have made the same answer.
-  if (responses_.try_emplace(std::string(request), response).second) bytes_ += bytes;
+  // Two calls may have made the same answer; the later one has the miss that is listed.
+  const bool fresh = responses_.insert_or_assign(std::string(request), Kept{response, std::move(miss)}).second;
+  if (fresh) bytes_ += bytes;
 }
 
 }  // namespace attune::service

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "grpcpp/support/byte_buffer.h"
+#include "server/catalog/misses.h"
 
 namespace attune::service {
 
@@ -22,13 +23,19 @@ class ResponseCache {
   static constexpr size_t kMostRequestBytes = 1024;  // of one that is kept
   static constexpr size_t kMostResponseBytes = 1 << 17;
 
-  // The response kept for `request` under `version`; its bytes are shared, not copied.
+  // The response kept for `request` under `version`; its bytes are shared, not copied. Where it is of a miss, that is
+  // counted; nothing when the miss is to be noted anew.
   std::optional<grpc::ByteBuffer> Find(std::string_view request, uint64_t version) const;
   // Keeps a response. Whatever was kept under other versions is dropped, and everything when there is no more room.
-  // Large requests and responses are not kept.
-  void Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response);
+  // Large requests and responses are not kept. `miss`: null where the answer was tuned.
+  void Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response,
+           catalog::MissPtr miss = nullptr);
 
  private:
+  struct Kept {
+    grpc::ByteBuffer response;
+    catalog::MissPtr miss;
+  };
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -37,7 +44,7 @@ class ResponseCache {
   mutable std::shared_mutex mutex_;  // guards what follows
   uint64_t version_ = 0;
   size_t bytes_ = 0;
-  std::unordered_map<std::string, grpc::ByteBuffer, Hash, std::equal_to<>> responses_;
+  std::unordered_map<std::string, Kept, Hash, std::equal_to<>> responses_;
 };
 
 }  // namespace attune::service

@@ -79,6 +79,7 @@ class EchoResults : public catalog::Results {
     response.set_device_id(request.device_id());
     return response;
   }
+  bool IsTuned(const catalog::ResultKey&) const override { return tuned; }
   uint64_t version() const override { return 0; }
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const catalog::ResultKey&) override {
     if (on_served) on_served();
@@ -99,6 +100,7 @@ class EchoResults : public catalog::Results {
   void TrialsAdded(const catalog::ResultKey&) override {}
 
   std::atomic<int> asked{0};
+  std::atomic<bool> tuned{false};
   std::function<void()> on_served;  // called by each Served; set before the first
 
  private:
@@ -124,6 +126,7 @@ class ServerTest : public ::testing::Test {
     ServiceOptions options;
     options.tuner = &tuner_;
     options.results = &results_;
+    options.misses = &misses_;
     v1::Device& device = host_.devices.emplace_back();
     device.set_id("cuda:0");
     device.set_fingerprint("an L4");
@@ -144,6 +147,7 @@ class ServerTest : public ::testing::Test {
 
   OneOperationTuner tuner_;
   EchoResults results_;
+  catalog::Misses misses_{[this](const catalog::ResultKey& key) { return results_.IsTuned(key); }, /*most=*/1};
   store::FakeStore store_;
   catalog::Host host_;
   store::Backups backups_{nullptr, ""};
@@ -286,6 +290,32 @@ TEST_F(ServerTest, AnswersToPaddedRequestsAreNotKept) {
   EXPECT_EQ(results_.asked, 1);
   for (int time = 0; time < 2; ++time) ask(padded);
   EXPECT_EQ(results_.asked, 3);
+}
+
+TEST_F(ServerTest, EveryCallForWhatNobodyTunedIsCountedAlsoWhatIsAnsweredFromKeptBytes) {
+  const auto ask = [this](const char* problem) {
+    v1::GetBestRequest request;
+    *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    grpc::ClientContext context;
+    v1::GetBestResponse response;
+    EXPECT_TRUE(stub_->GetBest(&context, request, &response).ok());
+  };
+  const auto count = [this] {
+    v1::ListMissesRequest request;
+    request.set_device_id("cuda:0");
+    grpc::ClientContext context;
+    v1::ListMissesResponse response;
+    EXPECT_TRUE(stub_->ListMisses(&context, request, &response).ok());
+    return response.misses_size() == 0 ? 0 : response.misses(0).count();
+  };
+  for (int time = 0; time < 3; ++time) ask("b1.h2.q3.d64.f16");
+  EXPECT_EQ(results_.asked, 1);
+  EXPECT_EQ(count(), 3);
+  ask("b1.h2.q4.d64.f16");  // there is room for one
+  for (int time = 0; time < 2; ++time) ask("b1.h2.q3.d64.f16");
+  EXPECT_EQ(count(), 2) << "it is remembered anew";
+  results_.tuned = true;
+  EXPECT_EQ(count(), 0);
 }
 
 TEST_F(ServerTest, AFieldBeyondItsLimitIsRefusedBeforeAnythingLooksAtIt) {

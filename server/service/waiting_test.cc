@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
+#include "server/catalog/misses.h"
 #include "server/catalog/results.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/service/attune_service.h"
@@ -27,6 +28,7 @@ class WaitingTest : public ::testing::Test {
     ServiceOptions options;
     options.results = results_.get();
     options.supply = &supply_;
+    options.misses = &misses_;
     options.store = &store_;
     options.backups = &backups_;
     options.host = &host_;
@@ -64,6 +66,7 @@ class WaitingTest : public ::testing::Test {
   store::Backups backups_{nullptr, ""};
   trials::CodeOnDemand supply_{store_, pool_, host_};
   std::unique_ptr<catalog::Results> results_;
+  catalog::Misses misses_{[this](const catalog::ResultKey& key) { return results_->IsTuned(key); }};
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::AttuneService::Stub> stub_;
@@ -105,6 +108,18 @@ TEST_F(WaitingTest, EachCallWaitsAsLongAsItSays) {
     EXPECT_EQ(Best(kWait).artifact_state(), v1::ARTIFACT_STATE_COMPILING);
     EXPECT_GE(SteadyNow() - begin, kWait);
   }
+}
+
+TEST_F(WaitingTest, ACallThatWaitsIsCountedOnce) {
+  EXPECT_EQ(Best(absl::Milliseconds(5)).artifact_state(), v1::ARTIFACT_STATE_COMPILING);
+  EXPECT_EQ(misses_.List("", 10, "")->items.at(0).artifact_state(), v1::ARTIFACT_STATE_COMPILING);
+  std::thread asking([&] { Best(absl::Seconds(60)); });
+  pool_.Go();
+  asking.join();
+  const auto page = misses_.List("", 10, "");
+  ASSERT_EQ(page->items.size(), 1);
+  EXPECT_EQ(page->items[0].count(), 2);
+  EXPECT_EQ(page->items[0].artifact_state(), v1::ARTIFACT_STATE_READY) << "as it was answered last";
 }
 
 TEST_F(WaitingTest, LongerThanAllowedIsRefused) {

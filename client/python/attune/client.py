@@ -73,6 +73,7 @@ class Client(Core):
     unpin = _carries_out(results.unpin)
     record_baseline = _carries_out(results.record_baseline)
     baselines = _carries_out(results.baselines)
+    misses = _carries_out(results.misses)
 
     host = _carries_out(server.host)
     devices = _carries_out(server.devices)

@@ -15,6 +15,7 @@ from attune.values import (
     Host,
     Incumbent,
     KernelFamily,
+    Miss,
     Operation,
     Provenance,
     Timing,
@@ -83,6 +84,15 @@ _COLUMNS: dict[type, tuple[Column, ...]] = {
         ("time us", lambda incumbent: _median(incumbent.timing or incumbent.trial.timing)),
         ("variant", lambda incumbent: incumbent.trial.variant.text),
         ("why", lambda incumbent: incumbent.why),
+    ),
+    Miss: (
+        ("problem", lambda miss: str(miss.problem)),
+        ("device", lambda miss: miss.device_id),
+        ("policy", lambda miss: miss.policy.name),
+        ("asked", lambda miss: str(miss.count)),
+        ("answer", lambda miss: miss.provenance.name if miss.provenance.value else "none"),
+        ("code", lambda miss: miss.artifact_state.name if miss.artifact_state.value else ""),
+        ("what", lambda miss: miss.provenance_detail),
     ),
     Device: (
         ("device", lambda device: device.id),

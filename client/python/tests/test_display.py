@@ -74,6 +74,8 @@ def test_every_kind_of_list_has_its_columns():
     assert "incumbents/4" in text(Table([values.Incumbent.from_message(incumbent)])._repr_html_())
     baseline = message("Baseline", problem=problem(), contender="torch", median_us=47.0)
     assert "torch 47.00" in text(Table([values.Baseline.from_message(baseline)])._repr_html_())
+    miss = message("Miss", problem=problem(), device_id="cuda:0", policy=1, count=7, provenance=4, artifact_state=1)
+    assert "cuda:0 HOT 7 NEAREST READY" in text(Table([values.Miss.from_message(miss)])._repr_html_())
     running = values.Operation.from_message(operation(4, error={"message": "no family fits"}))
     assert f"{OPERATION} tune {PROBLEM} FAILED 0/0" in text(Table([running])._repr_html_())
 

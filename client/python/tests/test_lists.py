@@ -65,3 +65,12 @@ def test_a_part_of_a_table_is_a_table():
     assert table[1] == "b"
     assert table[1:] == Table("bc")
     assert list(reversed(table)) == ["c", "b", "a"]
+
+
+def test_misses_are_listed_for_a_device(connect, server):
+    miss = message("Miss", problem=attune.Problem.parse(PROBLEM).to_message(), count=3)
+    server.responses["ListMisses"] = message("ListMissesResponse", misses=[miss])
+    (found,) = connect(server).misses(device="l4", limit=5)
+    assert (str(found.problem), found.count, found.variant) == (PROBLEM, 3, None)
+    (request,) = server.asked("ListMisses")
+    assert (request.device_id, request.page_size) == ("l4", 5)

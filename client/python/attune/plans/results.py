@@ -8,7 +8,7 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Baseline, Explanation, Incumbent, Policy, RetriedTrials, Trial, Verdict
+from attune.values import Baseline, Explanation, Incumbent, Miss, Policy, RetriedTrials, Trial, Verdict
 
 _ORDERS = {"newest": 1, "fastest": 2}
 
@@ -166,3 +166,8 @@ def baselines(
     """Others' times, newest first."""
     fields = {"problem": _text(problem), "device_id": device}
     return (yield from pages("ListBaselines", "baselines", Baseline.from_message, limit, **fields))
+
+
+def misses(*, device: str = "", limit: int | None = None) -> Plan[Table[Miss]]:
+    """What the server was asked for and nobody has tuned, most often asked for first; `limit` of them or all."""
+    return (yield from pages("ListMisses", "misses", Miss.from_message, limit, device_id=device))

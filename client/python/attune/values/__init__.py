@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune.values.answer import Answer, Baseline, Incumbent
+from attune.values.answer import Answer, Baseline, Incumbent, Miss
 from attune.values.device import (
     BackendStatus,
     Constraint,
@@ -73,6 +73,7 @@ __all__ = [
     "KernelFamily",
     "KernelLaunch",
     "LaunchRecipe",
+    "Miss",
     "Operation",
     "Outcome",
     "Parameter",

@@ -79,3 +79,20 @@ class Incumbent(Value):
     timing: Timing | None  # of the play-off it was promoted in; None in those of earlier versions
     pinned: bool  # no faster variant replaces it until it is unpinned
     device_class: str  # Device.fingerprint of those that it is served on; device_id is of the one that timed it
+
+
+@dataclass(frozen=True, slots=True)
+class Miss(Value):
+    """A problem that was asked for on a class of device under a policy, and that nobody has tuned there."""
+
+    problem: Problem
+    device_id: str  # of the class's first card
+    device_class: str
+    policy: Policy
+    count: int  # questions to the server; what a client remembers costs none
+    first_time: datetime | None
+    last_time: datetime | None
+    provenance: Provenance  # of the answer: NEAREST or HEURISTIC; UNSPECIFIED: there was none
+    provenance_detail: str
+    variant: Variant | None
+    artifact_state: ArtifactState
