@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/search/strategy.h"
+#include "server/trials/store_wait.h"
 
 namespace attune::jobs {
 namespace {
@@ -53,10 +54,12 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::Subject& subject = spec.subject;
   job.progress.SetPhase(v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", subject.problem_text));
-  const absl::StatusOr<std::optional<v1::Incumbent>> incumbent = options_.results.Served(catalog::KeyOf(subject));
+  const absl::StatusOr<std::optional<v1::Incumbent>> incumbent =
+      trials::ReadFor(job, [&] { return options_.results.Served(catalog::KeyOf(subject)); });
   if (!incumbent.ok()) return incumbent.status();
-  const absl::StatusOr<search::CandidateSet> candidates =
-      search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
+  const absl::StatusOr<search::CandidateSet> candidates = trials::ReadFor(job, [&] {
+    return search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
+  });
   if (!candidates.ok()) return candidates.status();
   const std::unique_ptr<search::Strategy> strategy =
       search::MakeStrategy(spec.strategy, candidates->all.size(), candidates->LikelyOnes(), spec.seed, means.clock);

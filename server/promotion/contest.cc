@@ -30,7 +30,7 @@ class Contest {
   absl::StatusOr<ContestResult> Hold() {
     // Each further round is owed to a promotion of another job.
     while (true) {
-      absl::StatusOr<std::optional<v1::Incumbent>> served = options_.results.Served(catalog::KeyOf(subject_));
+      absl::StatusOr<std::optional<v1::Incumbent>> served = Served();
       if (!served.ok()) return served.status();
       ContestResult result;
       result.before = *served;
@@ -59,8 +59,12 @@ class Contest {
     return true;
   }
 
+  absl::StatusOr<std::optional<v1::Incumbent>> Served() const {
+    return trials::ReadFor(job_, [this] { return options_.results.Served(catalog::KeyOf(subject_)); });
+  }
+
   absl::StatusOr<bool> StillServed(const std::optional<v1::Incumbent>& incumbent) const {
-    absl::StatusOr<std::optional<v1::Incumbent>> now = options_.results.Served(catalog::KeyOf(subject_));
+    absl::StatusOr<std::optional<v1::Incumbent>> now = Served();
     if (!now.ok()) return now.status();
     if (incumbent.has_value() != now->has_value()) return false;
     return !incumbent.has_value() || incumbent->name() == (*now)->name();
@@ -76,7 +80,8 @@ class Contest {
       standing.contestant = trials_.size();
       trials_[trials_.size()] = **std::move(own);
     }
-    absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store(), subject_);
+    absl::StatusOr<std::vector<v1::Trial>> known =
+        trials::ReadFor(job_, [this] { return catalog::KnownToday(store(), subject_); });
     if (!known.ok()) return known.status();
     for (v1::Trial& trial : *known) {
       const std::string& text = trial.variant().text();
@@ -105,9 +110,11 @@ class Contest {
     }
     const v1::Dependencies today = catalog::DependenciesOf(*variant->family, subject_);
     standing.stale = !catalog::SameDependencies(incumbent->trial().dependencies(), today);
-    absl::StatusOr<v1::Trial> trial =
-        store().FindTrial({subject_.problem_text, catalog::InstanceOf(subject_.device), text, subject_.policy, today});
-    if (absl::IsNotFound(trial.status())) trial = TryNow(*std::move(variant));
+    absl::StatusOr<v1::Trial> trial = trials::ReadFor(job_, [&] {
+      return store().FindTrial(
+          {subject_.problem_text, catalog::InstanceOf(subject_.device), text, subject_.policy, today});
+    });
+    if (absl::IsNotFound(trial.status())) trial = TryNow(*variant);
     if (!trial.ok()) return trial.status();
     // Times that would not settle say nothing against the trial that it was promoted with.
     if (trial->verdict() == v1::VERDICT_UNSTABLE && !standing.stale) return incumbent->trial();
@@ -121,10 +128,11 @@ class Contest {
 
   // The incumbent has changed, by a roll-back or another job, to a variant that has no trial under today's
   // dependencies.
-  absl::StatusOr<v1::Trial> TryNow(space::Variant variant) {
+  absl::StatusOr<v1::Trial> TryNow(const space::Variant& variant) {
     job_.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS,
                            "the incumbent, never measured with today's sources and driver");
-    absl::StatusOr<search::CandidateSet> alone = search::GatherCandidates(store(), {}, {std::move(variant)}, subject_);
+    absl::StatusOr<search::CandidateSet> alone =
+        trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, {variant}, subject_); });
     if (!alone.ok()) return alone.status();
     search::ExhaustiveStrategy strategy(alone->all.size());
     trials::TrialPhase::Plan plan;

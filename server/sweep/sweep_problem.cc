@@ -36,12 +36,14 @@ class SweepProblem {
   }
 
   absl::StatusOr<Row> Run() {
-    absl::StatusOr<std::optional<v1::Incumbent>> before = means_.results.Served(catalog::KeyOf(spec_.subject));
+    absl::StatusOr<std::optional<v1::Incumbent>> before =
+        trials::ReadFor(job_, [this] { return means_.results.Served(catalog::KeyOf(spec_.subject)); });
     if (!before.ok()) return before.status();
     if (!before->has_value()) return TuneNew();
     before_ = **before;
-    absl::StatusOr<search::CandidateSet> candidates =
-        search::CandidatesNow(spec_, *before, means_.host.families, store(), trials::StoppedWith(job_));
+    absl::StatusOr<search::CandidateSet> candidates = trials::ReadFor(job_, [&] {
+      return search::CandidatesNow(spec_, *before, means_.host.families, store(), trials::StoppedWith(job_));
+    });
     if (!candidates.ok()) return candidates.status();
     const std::optional<size_t> index = candidates->Find(before_.trial().variant().text());
     const bool changed =

@@ -93,7 +93,7 @@ struct Waiting {
 
 absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space::CompileSpec& spec,
                                         const catalog::Subject& subject, const Job& job) const {
-  absl::StatusOr<CodePtr> code = FindCode(store_, spec.key, subject.toolchain);
+  absl::StatusOr<CodePtr> code = ReadFor(job, [&] { return FindCode(store_, spec.key, subject.toolchain); });
   if (!code.ok() && !absl::IsNotFound(code.status())) return code.status();
   // What everything else depends on is worth a second compile: a time-out on a busy host must not bar it for good.
   if (!code.ok() || (*code)->report.verdict != v1::VERDICT_OK) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/trials/store_wait.h"
 
 namespace attune::trials {
 // Shared with the pool's callbacks, which may come after the CompileAhead is gone.
@@ -100,7 +101,8 @@ class CompileAhead::Worker {
       if (!fresh) return;
       key.request = item.request;
     }
-    absl::StatusOr<CodePtr> code = FindCode(*options_.store, item.compile_key, options_.toolchain);
+    absl::StatusOr<CodePtr> code =
+        ReadFor(*options_.job, [&] { return FindCode(*options_.store, item.compile_key, options_.toolchain); });
     const bool quarantined = code.ok() && (*code)->report.verdict != v1::VERDICT_OK;
     if (absl::IsNotFound(code.status()) || (quarantined && options_.ignore_quarantine)) {
       Submit(item.compile_key, item.request);

@@ -22,8 +22,10 @@ bool IsOutage(const absl::Status& status) {
          absl::IsPermissionDenied(status);  // a file system that became read-only
 }
 
-StoreWait::StoreWait(std::string job, std::stop_token stop, Progress& progress)
-    : job_(std::move(job)), stop_(std::move(stop)), progress_(progress) {}
+bool IsReadOutage(const absl::Status& status) { return absl::IsUnavailable(status); }
+
+StoreWait::StoreWait(std::string job, std::stop_token stop, Progress& progress, Outage outage)
+    : job_(std::move(job)), stop_(std::move(stop)), progress_(progress), outage_(outage) {}
 
 StoreWait::~StoreWait() {
   if (said_.empty()) return;
@@ -35,7 +37,7 @@ StoreWait::~StoreWait() {
 bool StoreWait::Again(const absl::Status& failed) {
   if (store::IsStale(failed))
     LogWarning("a write of a stale lease was refused", {{"job", job_}, {"error", failed.message()}});
-  if (!IsOutage(failed) || stop_.stop_requested()) return false;
+  if (!outage_(failed) || stop_.stop_requested()) return false;
   if (!std::exchange(waiting_, true)) {
     LogWarning("a job waits for the store", {{"job", job_}, {"error", failed.message()}});
     progress_.Change([&](v1::OperationProgress& progress) {

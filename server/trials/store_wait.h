@@ -1,4 +1,4 @@
-// Writes of a job: each names the job's lease, and waits while the store is unavailable.
+// Reads and writes of a job, which wait while the store is unavailable. Each write names the job's lease.
 #ifndef ATTUNE_SERVER_TRIALS_STORE_WAIT_H_
 #define ATTUNE_SERVER_TRIALS_STORE_WAIT_H_
 
@@ -17,21 +17,26 @@ namespace attune::trials {
 // Whether a write that failed so may succeed later as it is: it is the store that something is wrong with (store.h).
 bool IsOutage(const absl::Status& status);
 
-// One write's waiting. `progress` says meanwhile what is waited for.
+// Whether a read that failed so may succeed later: anything else may be what the read has found.
+bool IsReadOutage(const absl::Status& status);
+
+// One call's waiting. `progress` says meanwhile what is waited for.
 class StoreWait {
  public:
-  StoreWait(std::string job, std::stop_token stop, Progress& progress);
+  using Outage = bool (*)(const absl::Status&);
+  StoreWait(std::string job, std::stop_token stop, Progress& progress, Outage outage = IsOutage);
   ~StoreWait();
   StoreWait(const StoreWait&) = delete;
   StoreWait& operator=(const StoreWait&) = delete;
 
-  // Whether to write again after `failed`; then it has waited a little. No more once `stop` is requested.
+  // Whether to try again after `failed`; then it has waited a little. No more once `stop` is requested.
   bool Again(const absl::Status& failed);
 
  private:
   const std::string job_;
   const std::stop_token stop_;
   Progress& progress_;
+  const Outage outage_;
   absl::Duration pause_ = absl::Milliseconds(20);
   bool waiting_ = false;
   std::string said_;    // in progress, by this one
@@ -59,6 +64,16 @@ template <typename Write>
 auto WriteFor(const Job& job, Write write) -> decltype(write(store::JobWrite())) {
   const store::JobWrite once = store::NewWrite(job.fence());
   return WaitForStore(job.name, job.stop, job.progress, [&] { return write(once); });
+}
+
+// What `read` gives, once that is not the store's outage.
+template <typename Read>
+auto ReadFor(const Job& job, Read read) -> decltype(read()) {
+  StoreWait wait(job.name, job.stop, job.progress, IsReadOutage);
+  while (true) {
+    auto result = read();
+    if (result.ok() || !wait.Again(StatusOf(result))) return result;
+  }
 }
 
 }  // namespace attune::trials

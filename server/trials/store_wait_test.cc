@@ -47,6 +47,34 @@ TEST(StoreWait, WhatIsWrongWithTheWriteIsNotRepeated) {
   }
 }
 
+TEST(StoreWait, AReadIsRepeatedUntilTheStoreIsBack) {
+  LoneJob lone;
+  int times = 0;
+  const absl::StatusOr<int> read = ReadFor(lone.job, [&]() -> absl::StatusOr<int> {
+    if (++times < 3) return absl::UnavailableError("the disk is gone");
+    return 7;
+  });
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, 7);
+  EXPECT_EQ(times, 3);
+}
+
+TEST(StoreWait, WhatAReadHasFoundIsNotReadAgain) {
+  LoneJob lone;
+  for (const absl::Status& found :
+       {absl::NotFoundError("no such trial"), absl::FailedPreconditionError("no family"),
+        absl::ResourceExhaustedError("too many variants"), absl::DataLossError("damaged")}) {
+    int times = 0;
+    EXPECT_EQ(ReadFor(lone.job,
+                      [&] {
+                        ++times;
+                        return found;
+                      }),
+              found);
+    EXPECT_EQ(times, 1);
+  }
+}
+
 TEST(StoreWait, ProgressSaysWhatIsWaitedForAndTheStopEndsIt) {
   LoneJob lone;
   lone.SetPhase(v1::OperationProgress::PHASE_TRIALS, "compiling");

@@ -10,6 +10,7 @@
 #include "server/catalog/feasibility.h"
 #include "server/catalog/host.h"
 #include "server/trials/pace.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
 
 namespace attune::trials {
@@ -117,7 +118,8 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   }
   if (plan_.retry_known) return std::nullopt;
   // Another job may have tried it since this one began.
-  absl::StatusOr<v1::Trial> trial = means_.code.store().FindTrial(KeyOf(candidate, *plan_.subject));
+  absl::StatusOr<v1::Trial> trial =
+      ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.subject)); });
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
 }
