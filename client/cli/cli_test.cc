@@ -496,6 +496,18 @@ TEST_F(CliTest, AWaitingJobSaysSoOnEightyColumns) {
   EXPECT_THAT(out, HasSubstr("operations/000660d3ff58db01  RUNNING    play-off"));
 }
 
+TEST_F(CliTest, ProblemsOfASweepSayWhichCardHasThem) {
+  v1::Operation part;
+  part.set_name("operations/7.1");
+  part.set_parent("operations/7");
+  part.set_title("sweep nightly: b1.h1.q205.d64.f16");
+  part.set_state(v1::Operation::STATE_RUNNING);
+  part.mutable_progress()->set_device_id("cuda:1");
+  fake.HasOperation(part);
+  EXPECT_EQ(Run({"jobs", "--sweep", "operations/7"}), 0);
+  EXPECT_THAT(out, HasSubstr("sweep nightly: b1.h1.q205.d64.f16 on cuda:1"));
+}
+
 TEST_F(CliTest, ANearestAnswerHasNoTimeOfItsOwn) {
   fake.Answers(v1::PROVENANCE_NEAREST, "from b1.h1.q61.d64.f16");
   EXPECT_EQ(Run({"best", problem}), 0);

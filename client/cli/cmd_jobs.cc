@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/problems.h"
@@ -14,6 +15,7 @@ namespace {
 struct JobsArguments {
   bool active = false;
   std::string problem;
+  std::string sweep;
   int64_t limit = 50;
 };
 
@@ -54,7 +56,10 @@ std::string ProgressText(const v1::Operation& operation) {
 std::string What(const v1::Operation& operation) {
   if (operation.has_error()) return absl::StrCat(operation.title(), ": ", OneLine(operation.error().message()));
   const std::string waits = WaitText(operation.progress());
-  return absl::StrCat(operation.title(), operation.done() || waits.empty() ? "" : absl::StrCat(": ", waits));
+  const std::string& card = operation.progress().device_id();
+  // A title says where, but for a problem of a sweep, which any card may take.
+  const std::string where = operation.parent().empty() || card.empty() ? "" : absl::StrCat(" on ", card);
+  return absl::StrCat(operation.title(), where, operation.done() || waits.empty() ? "" : absl::StrCat(": ", waits));
 }
 
 void AddRow(const v1::Operation& operation, Table* table) {
@@ -75,6 +80,7 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   const auto problem = CanonicalText(arguments.problem);
   if (!problem.ok()) return problem.status();
   request.set_problem(*problem);
+  request.set_parent(arguments.sweep);
   Table table(
       {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
@@ -88,6 +94,7 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
+    if (absl::Status status = CheckOperation(**client, arguments.sweep); !status.ok()) return status;
     session.Note("No operations.");
   } else {
     session.Print(table);
@@ -101,6 +108,8 @@ Action AddJobs(CLI::App& app) {
   auto arguments = std::make_shared<JobsArguments>();
   app.add_flag("--active", arguments->active, "Only operations that are queued or running");
   app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
+  app.add_option("--sweep", arguments->sweep,
+                 "The problems of this sweep, each an operation of its own; without it those of no sweep");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
   return [arguments](Session& session) { return RunJobs(session, *arguments); };
 }

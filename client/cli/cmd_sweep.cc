@@ -1,5 +1,7 @@
 // attune sweep: a file of problems, and a report.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
@@ -54,10 +56,12 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
                {"compiles", kNumber},
                {"what", kFlexible}});
   int retimed = 0;
+  const bool several_cards = absl::StrContains(plan->device_id(), ',');
   for (const auto& row : plan->rows()) {
     const bool retime = row.tuned() && row.trials() == 0;
     retimed += retime ? 1 : 0;
-    const std::string what = retime ? "time the incumbent again" : row.tuned() ? "tune again" : "tune";
+    std::string what = retime ? "time the incumbent again" : row.tuned() ? "tune again" : "tune";
+    if (several_cards) absl::StrAppend(&what, " on ", absl::StrReplaceAll(row.device_id(), {{",", " or "}}));
     table.Row({row.problem(), absl::StrCat(row.variants()), absl::StrCat(row.known()), absl::StrCat(row.trials()),
                absl::StrCat(row.compiles()), row.reason().empty() ? Cell(what) : Cell(row.reason(), Color::kYellow)});
   }

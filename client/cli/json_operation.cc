@@ -40,7 +40,9 @@ Json OperationJson(const v1::Operation& operation) {
           {"error", operation.has_error() ? Json(operation.error().message()) : Json()},
           {"problem", TextOrNull(operation.problem())},
           {"waits_for", WaitsForJson(operation)},
-          {"queue_position", QueuePositionJson(operation)}};
+          {"queue_position", QueuePositionJson(operation)},
+          {"parent", TextOrNull(operation.parent())},
+          {"device", TextOrNull(operation.progress().device_id())}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {
@@ -112,7 +114,8 @@ Json SweepJson(const v1::SweepReport& report) {
                             {"variant", TextOrNull(row.variant())},
                             {"detail", TextOrNull(row.detail())},
                             {"trials", row.trials()},
-                            {"compiles", row.compiles()}});
+                            {"compiles", row.compiles()},
+                            {"device", TextOrNull(row.device_id())}});
   }
   return json;
 }
@@ -130,7 +133,8 @@ Json SweepPlanJson(const v1::PlanSweepResponse& plan) {
                             {"trials", row.trials()},
                             {"compiles", row.compiles()},
                             {"tuned", row.tuned()},
-                            {"reason", TextOrNull(row.reason())}});
+                            {"reason", TextOrNull(row.reason())},
+                            {"device", TextOrNull(row.device_id())}});
   }
   return json;
 }

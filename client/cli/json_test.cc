@@ -169,9 +169,10 @@ TEST(ProgressJson, WhatIsNotKnownIsNull) {
 }
 
 TEST(OperationJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(OperationJson(v1::Operation())),
-              ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total",
-                          "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position"));
+  EXPECT_THAT(
+      Keys(OperationJson(v1::Operation())),
+      ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total", "request_id",
+                  "create_time", "end_time", "error", "problem", "waits_for", "queue_position", "parent", "device"));
 }
 
 TEST(OperationJson, WhatHasEndedWaitsForNone) {
@@ -218,8 +219,8 @@ TEST(ResultJson, HasTheseKeysInThisOrder) {
               ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent", "measure_time"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());
   EXPECT_THAT(Keys(sweep), ElementsAre("type", "title", "device", "regression", "trials", "compiles", "rows"));
-  EXPECT_THAT(Keys(sweep["rows"][0]),
-              ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail", "trials", "compiles"));
+  EXPECT_THAT(Keys(sweep["rows"][0]), ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail",
+                                                  "trials", "compiles", "device"));
   EXPECT_EQ(sweep["rows"][0]["outcome"], "SLOWER");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/json.h"
@@ -86,23 +87,23 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
   if (session.json()) {
     session.Emit(SweepJson(report));
   } else {
-    Table table({{"problem", kName},
-                 {"outcome"},
-                 {"before us", kNumber},
-                 {"after us", kNumber},
-                 {"change", kNumber},
-                 {"trials", kNumber, 2},
-                 {"variant", kVariant, 1},
-                 {"detail", kFlexible}});
+    const bool several_cards = absl::StrContains(report.device_id(), ',');
+    std::vector<Column> columns = {{"problem", kName},       {"outcome"},          {"before us", kNumber},
+                                   {"after us", kNumber},    {"change", kNumber},  {"trials", kNumber, 2},
+                                   {"variant", kVariant, 1}, {"detail", kFlexible}};
+    if (several_cards) columns.insert(columns.begin() + 1, {"device"});
+    Table table(columns);
     for (const auto& row : report.rows()) {
-      table.Row({row.problem(),
-                 {Word(row.outcome()), ColorOf(row.outcome())},
-                 Micros(row.before_us()),
-                 Micros(row.after_us()),
-                 Change(row),
-                 absl::StrCat(row.trials()),
-                 row.variant(),
-                 row.detail()});
+      std::vector<Cell> cells = {row.problem(),
+                                 {Word(row.outcome()), ColorOf(row.outcome())},
+                                 Micros(row.before_us()),
+                                 Micros(row.after_us()),
+                                 Change(row),
+                                 absl::StrCat(row.trials()),
+                                 row.variant(),
+                                 row.detail()};
+      if (several_cards) cells.insert(cells.begin() + 1, row.device_id());
+      table.Row(std::move(cells));
     }
     session.Print(table);
     session.Print("");

@@ -4,6 +4,10 @@
 
 namespace attune {
 
+absl::Duration DurationOf(const google::protobuf::Duration& proto) {
+  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+}
+
 void SetDuration(absl::Duration duration, google::protobuf::Duration* proto) {
   const int64_t seconds = absl::IDivDuration(duration, absl::Seconds(1), &duration);
   proto->set_seconds(seconds);

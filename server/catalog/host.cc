@@ -1,8 +1,12 @@
 #include "server/catalog/host.h"
 
+#include <set>
+
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace attune::catalog {
 
@@ -14,6 +18,24 @@ std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view 
     if (device.class_alias() == name) named.push_back(&device);
   }
   return named;
+}
+
+std::vector<const v1::Device*> DevicesListed(const Host& host, absl::string_view names) {
+  std::set<const v1::Device*> named;
+  for (const absl::string_view name : absl::StrSplit(names, ',')) {
+    const std::vector<const v1::Device*> devices = DevicesNamed(host, absl::StripAsciiWhitespace(name));
+    named.insert(devices.begin(), devices.end());
+  }
+  std::vector<const v1::Device*> listed;
+  for (const v1::Device& device : host.devices) {
+    if (names == "all" || named.contains(&device)) listed.push_back(&device);
+  }
+  return listed;
+}
+
+std::string ListOf(const std::vector<const v1::Device*>& devices) {
+  return absl::StrJoin(devices, ",",
+                       [](std::string* out, const v1::Device* device) { absl::StrAppend(out, device->id()); });
 }
 
 const v1::Device* FindDevice(const Host& host, absl::string_view name) {

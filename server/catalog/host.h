@@ -25,6 +25,13 @@ struct Host {
 // class by the class's alias. Empty when nothing here has that name.
 std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name);
 
+// The devices that a sweep's plan names, each once, in the host's order: those of several names with commas between, or
+// all ("all"). A name that nothing here has adds none.
+std::vector<const v1::Device*> DevicesListed(const Host& host, absl::string_view names);
+
+// "cuda:0,cuda:1": a list that stands for these devices.
+std::string ListOf(const std::vector<const v1::Device*>& devices);
+
 // The first of DevicesNamed; null when there is none.
 const v1::Device* FindDevice(const Host& host, absl::string_view name);
 

@@ -14,7 +14,9 @@ Tuning::Tuning(const Options& options)
       problem_tuner_({options.results, options.host.families, means_, contests_}),
       tune_(options.host, problem_tuner_),
       evaluate_({options.host, options.results, means_, contests_}),
-      sweep_({options.host, options.results, code_, problem_tuner_}, options.clock) {}
+      sweep_means_{options.host, options.results, code_, problem_tuner_},
+      sweep_(sweep_means_),
+      sweep_problem_(sweep_means_, options.clock) {}
 
 absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   std::unique_ptr<Tuning> tuning(new Tuning(options));
@@ -24,7 +26,8 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   tuner_options.devices = options.devices;
   tuner_options.kinds = {{store::JobKind::kTune, &tuning->tune_},
                          {store::JobKind::kEvaluate, &tuning->evaluate_},
-                         {store::JobKind::kSweep, &tuning->sweep_}};
+                         {store::JobKind::kSweep, &tuning->sweep_},
+                         {store::JobKind::kSweepProblem, &tuning->sweep_problem_}};
   tuner_options.idle_release = options.idle_release;
   tuner_options.holder = options.holder;
   tuner_options.lease = options.lease;

@@ -20,6 +20,7 @@
 #include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"
 #include "server/sweep/sweep_job.h"
+#include "server/sweep/sweep_problem_job.h"
 #include "server/trials/code.h"
 #include "server/trials/trial_claims.h"
 #include "server/trials/trial_phase.h"
@@ -56,7 +57,9 @@ class Tuning {
   const jobs::ProblemTuner problem_tuner_;
   const jobs::TuneJob tune_;
   const jobs::EvaluateJob evaluate_;
+  const sweep::SweepMeans sweep_means_;
   const sweep::SweepJob sweep_;
+  const sweep::SweepProblemJob sweep_problem_;
   std::unique_ptr<jobs::Tuner> tuner_;  // last: its jobs use all of the above
 };
 

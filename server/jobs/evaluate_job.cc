@@ -13,6 +13,7 @@
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
 #include "server/trials/reference.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/subject.h"
 #include "server/trials/trial.h"
 
@@ -102,7 +103,8 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
                                             const EvaluateJob::Options& options, const JobRun& run) {
   const trials::Job& job = run.job;
   if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
-  const absl::StatusOr<search::CandidateSet> candidates = CandidatesOf(question, options);
+  const absl::StatusOr<search::CandidateSet> candidates =
+      trials::ReadFor(job, [&] { return CandidatesOf(question, options); });
   if (!candidates.ok()) return candidates.status();
   search::ExhaustiveStrategy strategy(candidates->all.size());
   job.progress.Change([&](v1::OperationProgress& progress) {
@@ -148,7 +150,8 @@ void EvaluateJob::SetDevice(const std::string& device_id, v1::EvaluateVariantReq
 }
 
 absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequest& request,
-                                                   const v1::Device& device) const {
+                                                   const std::vector<const v1::Device*>& cards) const {
+  const v1::Device& device = *cards.front();
   const absl::StatusOr<Question> question = QuestionOf(request, device, options_.host);
   if (!question.ok()) return question.status();
   return JobTitle{absl::StrCat(request.pin() ? "serve " : "evaluate ", question->subject.problem_text, " on ",

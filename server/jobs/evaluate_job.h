@@ -30,7 +30,7 @@ class EvaluateJob final : public JobKindOf<v1::EvaluateVariantRequest> {
   JobTerms TermsOf(const v1::EvaluateVariantRequest& request) const override;
   void SetDevice(const std::string& device_id, v1::EvaluateVariantRequest& request) const override;
   absl::StatusOr<JobTitle> AdmitRequest(const v1::EvaluateVariantRequest& request,
-                                        const v1::Device& device) const override;
+                                        const std::vector<const v1::Device*>& cards) const override;
   absl::StatusOr<Fill> RunRequest(const v1::EvaluateVariantRequest& request, const JobRun& run) const override;
 
   const Options options_;

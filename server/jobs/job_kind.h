@@ -6,21 +6,31 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "attune/v1/service.pb.h"
+#include "server/jobs/parts.h"
 #include "server/store/store.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/job.h"
 
 namespace attune::jobs {
 
+// Which of the devices that its request names work on a job.
+enum class Cards {
+  kOne,   // that with the fewest jobs when it comes, from then on
+  kFree,  // the first that is free
+  kNone,  // none: its parts are worked on, each as its own request says
+};
+
 // What a request says of its job, whatever state the host is in.
 struct JobTerms {
-  std::string device;      // as the request names it
+  std::string device;  // as the request names it, or a list of them
+  Cards cards = Cards::kOne;
   std::string request_id;  // may be empty
   std::string identity;    // equal for requests that ask for the same
   trials::Priority priority = trials::Priority::kInteractive;
@@ -34,8 +44,10 @@ struct JobTitle {
 
 // A job that runs.
 struct JobRun {
-  trials::DeviceSlot& slot;
+  trials::DeviceSlot& slot;              // of the card that works on it; without one, the first of `cards`
+  std::vector<const v1::Device*> cards;  // that the request names, in the host's order
   const trials::Job& job;
+  Parts& parts;
   v1::Operation before;  // as an earlier process left it
   // Changes what the operation has found so far, and stores that, so that the next process goes on behind it.
   std::function<absl::Status(absl::FunctionRef<void(v1::Operation&)>)> save;
@@ -50,10 +62,11 @@ class JobKind {
   virtual ~JobKind() = default;
   // DataLoss when the request cannot be read.
   virtual absl::StatusOr<JobTerms> Terms(const std::string& request) const = 0;
-  // The request as one for `device_id`, whatever name it had for the device.
+  // The request as one for `device_id`, or a list, whatever name it had for the device.
   virtual std::string On(const std::string& request, const std::string& device_id) const = 0;
-  // FailedPrecondition, or another reason, when it cannot be worked on on `device`.
-  virtual absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const = 0;
+  // FailedPrecondition, or another reason, when it cannot be worked on on `cards`, which are never none.
+  virtual absl::StatusOr<JobTitle> Admit(const std::string& request,
+                                         const std::vector<const v1::Device*>& cards) const = 0;
   // Cancelled when the job was asked to stop.
   virtual absl::StatusOr<Fill> Run(const std::string& request, const JobRun& run) const = 0;
 };
@@ -78,8 +91,8 @@ class JobKindOf : public JobKind {
     SetDevice(device_id, message);
     return message.SerializeAsString();
   }
-  absl::StatusOr<JobTitle> Admit(const std::string& request, const v1::Device& device) const final {
-    return AdmitRequest(Read(request), device);
+  absl::StatusOr<JobTitle> Admit(const std::string& request, const std::vector<const v1::Device*>& cards) const final {
+    return AdmitRequest(Read(request), cards);
   }
   absl::StatusOr<Fill> Run(const std::string& request, const JobRun& run) const final {
     return RunRequest(Read(request), run);
@@ -91,7 +104,8 @@ class JobKindOf : public JobKind {
   virtual void SetDevice(const std::string& device_id, Request& request) const = 0;
   // One of all the requests that ask for the same.
   virtual Request Canonical(Request request) const { return request; }
-  virtual absl::StatusOr<JobTitle> AdmitRequest(const Request& request, const v1::Device& device) const = 0;
+  virtual absl::StatusOr<JobTitle> AdmitRequest(const Request& request,
+                                                const std::vector<const v1::Device*>& cards) const = 0;
   virtual absl::StatusOr<Fill> RunRequest(const Request& request, const JobRun& run) const = 0;
 
   // One whose terms were read.

@@ -14,8 +14,14 @@ constexpr size_t kJobsALane = 2;
 
 JobLanes::JobLanes(const std::vector<std::string>& devices) {
   for (const std::string& device : devices) {
-    const Lane& interactive = lanes_[{device, trials::Priority::kInteractive}];
-    lanes_[{device, trials::Priority::kBackground}].before = &interactive;
+    for (const std::optional<trials::Priority> priority :
+         {std::optional(trials::Priority::kInteractive), std::optional(trials::Priority::kBackground),
+          std::optional<trials::Priority>()}) {
+      Lane& lane = lanes_[{device, priority}];
+      lane.device = device;
+      lane.takes_device = priority.has_value();
+      if (priority == trials::Priority::kBackground) lane.before = &lanes_[{device, trials::Priority::kInteractive}];
+    }
   }
   for (auto& [key, lane] : lanes_) {
     for (size_t i = 0; i < kJobsALane; ++i) {
@@ -29,10 +35,22 @@ JobLanes::~JobLanes() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void JobLanes::Add(const std::string& device, trials::Priority priority, Job job) {
+void JobLanes::Add(const std::vector<std::string>& devices, trials::Priority priority, Job job) {
+  std::vector<Lane*> lanes;
+  lanes.reserve(devices.size());
+  for (const std::string& device : devices) lanes.push_back(&lanes_.at({device, priority}));
+  AddTo(std::move(lanes), std::move(job));
+}
+
+void JobLanes::AddWithout(const std::string& device, Job job) {
+  AddTo({&lanes_.at({device, std::nullopt})}, std::move(job));
+}
+
+void JobLanes::AddTo(std::vector<Lane*> lanes, Job job) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stopped_) return;
-  lanes_.at({device, priority}).queue.push_back({std::move(job), {}});
+  const auto entry = std::make_shared<Entry>(Entry{std::move(job), std::move(lanes)});
+  for (Lane* const lane : entry->lanes) lane->queue.push_back(entry);
   TellPlacesLocked();
   changed_.notify_all();
 }
@@ -44,50 +62,62 @@ void JobLanes::Refresh() {
 
 void JobLanes::TellPlacesLocked() {
   for (auto& [key, lane] : lanes_) {
-    std::erase_if(lane.queue, [](const Queued& waiting) { return waiting.job.gone(); });
-    for (const Running& job : lane.running) {
-      if (job.turn.position > 0) TellTurn(lane, job);
+    std::erase_if(lane.queue, [](const auto& entry) { return entry->job.gone(); });
+    for (const auto& entry : lane.running) {
+      if (entry->turn.position > 0) TellTurn(*entry);
     }
-    TellQueue(lane);
   }
+  TellQueuesLocked();
 }
 
-void JobLanes::TellTurn(const Lane& lane, const Running& job) {
-  trials::QueuePlace place = job.turn;
-  if (place.position > 0 && lane.before != nullptr) {
+void JobLanes::TellTurn(const Entry& entry) {
+  trials::QueuePlace place = entry.turn;
+  if (const Lane* const before = entry.lanes.front()->before; place.position > 0 && before != nullptr) {
     // The device's turn knows those of them that have come to it.
-    const size_t urgent = lane.before->running.size() + lane.before->queue.size();
+    const size_t urgent = before->running.size() + before->queue.size();
     place.position += std::max<int64_t>(0, static_cast<int64_t>(urgent) - place.urgent);
   }
-  job.waiter.moved(place);
+  entry.job.waiter.moved(place);
 }
 
-void JobLanes::TellQueue(Lane& lane) {
+void JobLanes::TellQueuesLocked() {
+  for (const auto& [key, lane] : lanes_) {
+    for (const auto& entry : lane.queue) entry->place.reset();
+  }
+  for (const auto& [key, lane] : lanes_) PlaceQueue(lane);
+  for (const auto& [key, lane] : lanes_) {
+    for (const auto& entry : lane.queue) {
+      // With none ahead it begins at once, and is told of its turn on the device.
+      if (!entry->job.waiter.moved || entry->place->position == 0 || entry->told == *entry->place) continue;
+      entry->told = *entry->place;
+      entry->job.waiter.moved(entry->told);
+    }
+  }
+}
+
+void JobLanes::PlaceQueue(const Lane& lane) {
   trials::QueuePlace place;
-  const auto pass = [&place](const trials::Waiter& ahead) {
+  const auto pass = [&place](const Entry& ahead) {
     if (place.position++ > 0) return;
-    place.first = ahead.name;
-    place.first_title = ahead.title;
+    place.first = ahead.job.waiter.name;
+    place.first_title = ahead.job.waiter.title;
   };
   if (lane.before != nullptr) {
-    for (const Running& job : lane.before->running) pass(job.waiter);
-    for (const Queued& job : lane.before->queue) pass(job.job.waiter);
+    for (const auto& entry : lane.before->running) pass(*entry);
+    for (const auto& entry : lane.before->queue) pass(*entry);
   }
   int64_t overtaken = 0;
-  for (const Running& job : lane.running) {
-    pass(job.waiter);
-    overtaken = std::max(overtaken, job.turn.overtaken);
+  for (const auto& entry : lane.running) {
+    pass(*entry);
+    overtaken = std::max(overtaken, entry->turn.overtaken);
   }
   place.position += overtaken;
   size_t threads = kJobsALane - std::min(kJobsALane, lane.running.size());
-  for (Queued& job : lane.queue) {
-    if (threads > 0) {
-      --threads;  // it begins at once, and is told of its turn on the device
-    } else if (job.job.waiter.moved && job.told != place) {
-      job.told = place;
-      job.job.waiter.moved(place);
-    }
-    pass(job.job.waiter);
+  for (const auto& entry : lane.queue) {
+    const trials::QueuePlace here = threads > 0 ? trials::QueuePlace() : place;
+    threads -= std::min<size_t>(threads, 1);
+    if (!entry->place.has_value() || here.position < entry->place->position) entry->place = here;
+    pass(*entry);
   }
 }
 
@@ -95,10 +125,10 @@ size_t JobLanes::Load(const std::string& device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   size_t jobs = 0;
   for (const auto& [key, lane] : lanes_) {
-    if (key.first != device) continue;
+    if (lane.device != device || !lane.takes_device) continue;
     jobs += lane.running.size();
     jobs += static_cast<size_t>(
-        std::count_if(lane.queue.begin(), lane.queue.end(), [](const Queued& job) { return !job.job.gone(); }));
+        std::count_if(lane.queue.begin(), lane.queue.end(), [](const auto& entry) { return !entry->job.gone(); }));
   }
   return jobs;
 }
@@ -114,30 +144,57 @@ bool JobLanes::AwaitQuiet(absl::Duration timeout) {
   return changed_.wait_until(lock, After(timeout), [this] { return running_ == 0; });
 }
 
+size_t JobLanes::RunningOn(const std::string& device) const {
+  size_t running = 0;
+  for (const auto& [key, lane] : lanes_) {
+    if (lane.device != device || !lane.takes_device) continue;
+    running += static_cast<size_t>(
+        std::count_if(lane.running.begin(), lane.running.end(), [](const auto& entry) { return !entry->job.over(); }));
+  }
+  return running;
+}
+
+bool JobLanes::BetterElsewhere(const Entry& entry, const Lane& lane) const {
+  if (entry.lanes.size() == 1) return false;
+  const size_t here = RunningOn(lane.device);
+  return std::any_of(entry.lanes.begin(), entry.lanes.end(), [&](const Lane* other) {
+    return other != &lane && other->running.size() < kJobsALane && RunningOn(other->device) < here;
+  });
+}
+
+std::shared_ptr<JobLanes::Entry> JobLanes::NextFor(const Lane& lane) const {
+  for (const std::shared_ptr<Entry>& entry : lane.queue) {
+    if (!BetterElsewhere(*entry, lane)) return entry;
+  }
+  return nullptr;
+}
+
 void JobLanes::Run(Lane& lane) {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopped_ || !lane.queue.empty(); });
+    std::shared_ptr<Entry> entry;
+    changed_.wait(lock, [&] { return stopped_ || (entry = NextFor(lane)) != nullptr; });
     if (stopped_) return;
-    const Job job = std::move(lane.queue.front().job);
-    lane.queue.pop_front();
-    if (job.gone()) continue;
-    const auto running = lane.running.insert(lane.running.end(), {job.waiter, {}});
+    for (Lane* const in : entry->lanes) std::erase(in->queue, entry);
+    if (entry->job.gone()) continue;
+    entry->lanes = {&lane};
+    lane.running.push_back(entry);
     ++running_;
-    trials::Waiter on_device = job.waiter;
-    if (job.waiter.moved) {
-      job.waiter.moved({});
-      on_device.moved = [this, &lane, running](const trials::QueuePlace& turn) {
+    trials::Waiter on_device = entry->job.waiter;
+    if (on_device.moved) {
+      on_device.moved({});
+      on_device.moved = [this, entry](const trials::QueuePlace& turn) {
         const std::lock_guard<std::mutex> told(mutex_);
-        running->turn = turn;
-        TellTurn(lane, *running);
-        TellQueue(lane);
+        entry->turn = turn;
+        TellTurn(*entry);
+        TellQueuesLocked();
       };
     }
+    changed_.notify_all();  // what is in other lanes too may be better begun there now
     lock.unlock();
-    job.run(on_device);
+    entry->job.run(lane.device, on_device);
     lock.lock();
-    lane.running.erase(running);
+    std::erase(lane.running, entry);
     --running_;
     TellPlacesLocked();
     changed_.notify_all();

@@ -1,17 +1,21 @@
 // Threads for jobs: each device has two lanes, interactive and background, of two jobs each, so that one compiles ahead
-// while the other has the device. Jobs of a lane begin in the order in which they came.
+// while the other has the device. Jobs of a lane begin in the order in which they came. A job for several devices is in
+// a lane of each, and the one with the fewest running jobs begins it. Jobs that take no device have lanes of their own.
 //
 // A job that waits, for its thread or for the device, is told how many jobs of its device go before it: the interactive
-// ones all go before the background ones, whether they have begun or not.
+// ones all go before the background ones, whether they have begun or not. One for several devices is told of the lane
+// where they are fewest.
 #ifndef ATTUNE_SERVER_JOBS_JOB_LANES_H_
 #define ATTUNE_SERVER_JOBS_JOB_LANES_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,12 +36,15 @@ class JobLanes {
 
   struct Job {
     trials::Waiter waiter;  // told of its place
-    // On a thread of the lane's. What waits for the device in it has the given waiter.
-    std::function<void(const trials::Waiter&)> run;
+    // On a thread of one of its devices' lanes. What waits for the device in it has the given waiter.
+    std::function<void(const std::string& device, const trials::Waiter&)> run;
     std::function<bool()> gone;  // whether it is no longer to be run
+    std::function<bool()> over;  // whether it has ended, though `run` may not have returned
   };
-  // Dropped after Stop.
-  void Add(const std::string& device, trials::Priority priority, Job job);
+  // For any one of the devices. Dropped after Stop.
+  void Add(const std::vector<std::string>& devices, trials::Priority priority, Job job);
+  // One that takes no device; it waits for others like it that came with the same one.
+  void AddWithout(const std::string& device, Job job);
 
   // Some that waited may be gone: tells the others their places.
   void Refresh();
@@ -51,31 +58,43 @@ class JobLanes {
   bool AwaitQuiet(absl::Duration timeout);
 
  private:
-  struct Queued {
+  struct Lane;
+  struct Entry {
     Job job;
-    trials::QueuePlace told;
-  };
-  struct Running {
-    trials::Waiter waiter;
-    trials::QueuePlace turn;  // on the device, as its turn told it
+    std::vector<Lane*> lanes;                      // that it waits in; that it runs in
+    std::optional<trials::QueuePlace> place = {};  // in their queues
+    trials::QueuePlace told = {};                  // of that
+    trials::QueuePlace turn = {};                  // on the device, as its turn told it
   };
   struct Lane {
-    std::deque<Queued> queue;
-    std::list<Running> running;
-    const Lane* before = nullptr;  // whose jobs go first: the interactive one of the same device; null for that itself
+    std::string device;
+    bool takes_device = true;
+    const Lane* before = nullptr;  // whose jobs go first: the interactive one of the same device; null for others
+    std::deque<std::shared_ptr<Entry>> queue;
+    std::deque<std::shared_ptr<Entry>> running;
   };
+  // nullopt: without device.
+  using Key = std::pair<std::string, std::optional<trials::Priority>>;
 
+  void AddTo(std::vector<Lane*> lanes, Job job);
   void Run(Lane& lane);
-  // Tells all of every lane that wait their places.
+  // The first in the lane's queue that is not better begun by another lane; null when there is none.
+  std::shared_ptr<Entry> NextFor(const Lane& lane) const;
+  bool BetterElsewhere(const Entry& entry, const Lane& lane) const;
+  // Jobs that have not ended.
+  size_t RunningOn(const std::string& device) const;
+  // Tells all that wait their places.
   void TellPlacesLocked();
-  // Of one that waits for the device.
-  static void TellTurn(const Lane& lane, const Running& job);
-  // Of those in the lane's queue.
-  static void TellQueue(Lane& lane);
+  // Those that wait for a thread.
+  void TellQueuesLocked();
+  // One that waits for the device.
+  static void TellTurn(const Entry& entry);
+  // Sets the places of those in the lane's queue that are better off there than in the lanes before.
+  static void PlaceQueue(const Lane& lane);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::pair<std::string, trials::Priority>, Lane> lanes_;  // fixed after construction
+  std::map<Key, Lane> lanes_;  // fixed after construction
   int running_ = 0;
   bool stopped_ = false;
   std::vector<std::thread> threads_;

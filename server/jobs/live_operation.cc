@@ -8,6 +8,7 @@ namespace attune::jobs {
 
 LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock)
     : name_(operation.name()),
+      parent_(operation.parent()),
       title_(operation.title()),
       changed_(std::move(changed)),
       clock_(std::move(clock)),
@@ -19,6 +20,7 @@ v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
   v1::Operation operation = operation_;
   if (!operation.done() && begun_.has_value()) {
     SetDuration(clock_() - *begun_, operation.mutable_progress()->mutable_elapsed());
+    operation.mutable_progress()->set_device_id(device_);
   }
   return operation;
 }
@@ -33,16 +35,22 @@ bool LiveOperation::done() const {
   return operation_.done();
 }
 
-bool LiveOperation::Begin() {
+bool LiveOperation::Begin(const std::string& device) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(taken_, true)) return false;
     begun_ = clock_();
+    device_ = device;
     operation_.set_state(v1::Operation::STATE_RUNNING);
     ++version_;
   }
   changed_();
   return true;
+}
+
+bool LiveOperation::taken() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return taken_;
 }
 
 bool LiveOperation::Withdraw() {
@@ -136,6 +144,7 @@ void LiveOperation::Reopen(const v1::Operation& operation) {
     lost_ = false;
     epoch_ = 0;
     begun_.reset();
+    device_.clear();
     stop_ = std::stop_source();
     abort_ = std::stop_source();
   }

@@ -26,6 +26,7 @@ class LiveOperation : public trials::Progress {
   LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow);
 
   const std::string& name() const { return name_; }
+  const std::string& parent() const { return parent_; }  // empty: it is no part of another
 
   // The state now, elapsed time included. `version` (if not null) grows with every change.
   v1::Operation Snapshot(uint64_t* version = nullptr) const;
@@ -42,9 +43,11 @@ class LiveOperation : public trials::Progress {
   // Queued again, as `operation`, after it was lost.
   void Reopen(const v1::Operation& operation);
 
-  // RUNNING from now on. Only the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
-  bool Begin();
+  // RUNNING from now on, on `device` if it takes one. Only the first of Begin and Withdraw is true: a job runs, or was
+  // cancelled in the queue.
+  bool Begin(const std::string& device = "");
   bool Withdraw();
+  bool taken() const;
   // Itself in a queue: progress says whom it waits for. Must not outlive the operation.
   trials::Waiter waiter();
 
@@ -64,6 +67,7 @@ class LiveOperation : public trials::Progress {
   void SetPlace(const trials::QueuePlace& place);
 
   const std::string name_;
+  const std::string parent_;
   const std::string title_;
   const std::function<void()> changed_;
   const Clock clock_;
@@ -75,6 +79,7 @@ class LiveOperation : public trials::Progress {
   bool lost_ = false;
   int64_t epoch_ = 0;
   std::optional<absl::Duration> begun_;  // by the clock
+  std::string device_;                   // empty before it has begun, or without one
   std::stop_source stop_;
   std::stop_source abort_;
 };

@@ -1,6 +1,8 @@
 #include "server/jobs/operations.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -21,12 +23,16 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   store::JoinTerms terms = {.others = wanted.elsewhere, .most_unfinished = kMostInFlight};
   for (store::JoinTerms::Same& same : terms.others) same.identity = Sha256(same.identity);
   store::Job job;
-  job.name = NewName();
+  const bool part = !wanted.parent.empty();
+  if (part) terms.most_unfinished = std::numeric_limits<size_t>::max();
+  job.name = part ? wanted.name : NewName();
+  job.parent = wanted.parent;
   job.kind = wanted.kind;
   job.request = wanted.request;
   job.request_id = wanted.request_id;
-  job.identity = Sha256(wanted.identity);
+  job.identity = Sha256(part ? job.name : wanted.identity);
   job.operation.set_name(job.name);
+  job.operation.set_parent(job.parent);
   job.operation.set_state(v1::Operation::STATE_QUEUED);
   job.operation.set_title(wanted.title);
   job.operation.set_problem(wanted.problem_text);
@@ -36,11 +42,9 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
   if (!stored.ok()) return stored.status();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (stored->name != job.name) {
-    const auto it = in_flight_.find(stored->name);
-    if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), false};
-    return Started{nullptr, std::move(stored->operation), false};
-  }
+  const auto it = in_flight_.find(stored->name);
+  if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), false};
+  if (stored->name != job.name || stored->epoch > 0) return Started{nullptr, std::move(stored->operation), false};
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
   LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), true};
@@ -78,7 +82,12 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
 
 std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation) {
   auto live = std::make_shared<LiveOperation>(
-      operation, [this] { watchers_.Changed(); }, clock_);
+      operation,
+      [this, part = !operation.parent().empty()] {
+        watchers_.Changed();
+        if (part) part_changes_.Tell();
+      },
+      clock_);
   in_flight_[operation.name()] = live;
   return live;
 }
@@ -174,6 +183,24 @@ std::vector<std::shared_ptr<LiveOperation>> Operations::InFlight() {
   return all;
 }
 
+std::vector<std::shared_ptr<LiveOperation>> Operations::PartsInFlight(absl::string_view parent) {
+  std::vector<std::shared_ptr<LiveOperation>> parts = InFlight();
+  std::erase_if(parts, [parent](const auto& live) { return live->parent() != parent; });
+  return parts;
+}
+
+absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string& parent) {
+  std::vector<v1::Operation> parts;
+  std::string token;
+  do {
+    absl::StatusOr<store::Page<v1::Operation>> page = queue_.List({.parent = parent}, 1000, token);
+    if (!page.ok()) return page.status();
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(parts));
+    token = page->next_page_token;
+  } while (!token.empty());
+  return parts;
+}
+
 absl::StatusOr<std::function<void()>> Operations::Watch(absl::string_view name, Watchers::Watcher watcher) {
   std::shared_ptr<LiveOperation> live = Find(name);
   if (live == nullptr) {
@@ -222,13 +249,11 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
     last.mutable_error()->set_code(static_cast<int>(stored.code()));
     last.mutable_error()->set_message(ErrorLine(absl::StrCat("storing the result: ", stored.message())));
   }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    in_flight_.erase(live->name());
-    if (!stored.ok()) unkept_.insert(live->name());
-  }
   LogJobEnd(last);
   live->Update([&](v1::Operation& operation) { operation = last; });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  in_flight_.erase(live->name());
+  if (!stored.ok()) unkept_.insert(live->name());
 }
 
 }  // namespace attune::jobs

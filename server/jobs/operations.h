@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
+#include "server/jobs/changes.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/watchers.h"
 #include "server/store/queue.h"
@@ -47,6 +48,9 @@ class Operations {
     std::string problem_text = {};  // empty for a sweep
     // The same on other cards of the class that was asked for: one of these is as good, if there is one already.
     std::vector<store::JoinTerms::Same> elsewhere = {};
+    // Of a part: its parent and its name, which is its identity too; it counts for nothing against kMostInFlight.
+    std::string parent = {};
+    std::string name = {};
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -79,6 +83,11 @@ class Operations {
   absl::StatusOr<v1::Operation> Get(absl::string_view name);
   std::shared_ptr<LiveOperation> Find(absl::string_view name);  // null when it is not in flight
   std::vector<std::shared_ptr<LiveOperation>> InFlight();
+  std::vector<std::shared_ptr<LiveOperation>> PartsInFlight(absl::string_view parent);
+  // Of all parts of a job, as the store has them.
+  absl::StatusOr<std::vector<v1::Operation>> PartsOf(const std::string& parent);
+  // Changes of parts in flight.
+  Changes& part_changes() { return part_changes_; }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watchers::Watcher watcher);
 
   // Stores the state as it is now. Waits while the store is unavailable, until the operation is stopped.
@@ -102,6 +111,7 @@ class Operations {
   const Clock clock_;
   std::stop_source stop_;
   Watchers watchers_;
+  Changes part_changes_;
   std::mutex starting_;  // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
   uint64_t last_name_ = 0;
   std::mutex

@@ -59,7 +59,9 @@ v1::TuneRequest TuneJob::Canonical(v1::TuneRequest request) const {
   return request;
 }
 
-absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request, const v1::Device& device) const {
+absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
+                                               const std::vector<const v1::Device*>& cards) const {
+  const v1::Device& device = *cards.front();
   const absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
   const std::vector<std::string> wanted(request.families().begin(), request.families().end());

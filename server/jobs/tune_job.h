@@ -18,7 +18,8 @@ class TuneJob final : public JobKindOf<v1::TuneRequest> {
   JobTerms TermsOf(const v1::TuneRequest& request) const override;
   void SetDevice(const std::string& device_id, v1::TuneRequest& request) const override;
   v1::TuneRequest Canonical(v1::TuneRequest request) const override;
-  absl::StatusOr<JobTitle> AdmitRequest(const v1::TuneRequest& request, const v1::Device& device) const override;
+  absl::StatusOr<JobTitle> AdmitRequest(const v1::TuneRequest& request,
+                                        const std::vector<const v1::Device*>& cards) const override;
   absl::StatusOr<Fill> RunRequest(const v1::TuneRequest& request, const JobRun& run) const override;
 
   const catalog::Host& host_;

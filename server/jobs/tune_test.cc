@@ -396,6 +396,28 @@ TEST_F(TuneTest, AJobWaitsForAStoreThatIsUnavailable) {
   EXPECT_THAT(Tries(), SizeIs(6));
 }
 
+TEST_F(TuneTest, AJobWaitsForAStoreThatCannotBeRead) {
+  Start();
+  std::atomic<uint64_t> trials = 0;
+  // Gone at the start, and again at the first trial.
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (trials++ == 0) store_.FailReads(absl::UnavailableError("the disk is gone again"));
+    return device_.Good(request.candidate());
+  });
+  store_.FailReads(absl::UnavailableError("the disk is gone"));
+  const std::string name = tuner_->Tune(TuneRequest())->name();
+  for (const char* why : {"the disk is gone", "the disk is gone again"}) {
+    const v1::Operation waiting = Await(name, [&](const v1::Operation& operation) {
+      return operation.progress().message() == absl::StrCat("waiting for the store: ", why);
+    });
+    EXPECT_FALSE(waiting.done()) << waiting.error().message();
+    store_.FailReads(absl::OkStatus());
+  }
+  const v1::Operation done = Await(name);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_THAT(Tries(), ::testing::AllOf(SizeIs(6), ::testing::Each(::testing::Pair(::testing::_, 1))));
+}
+
 TEST_F(TuneTest, AJobThatWaitsForTheStoreIsCancelled) {
   store_.FailAppends(absl::UnavailableError("the disk is gone"));
   Start();

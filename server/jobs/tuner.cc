@@ -16,6 +16,7 @@
 #include "server/jobs/job_log.h"
 #include "server/jobs/operations.h"
 #include "server/trials/device_slot.h"
+#include "server/trials/store_wait.h"
 
 namespace attune::jobs {
 namespace {
@@ -68,10 +69,9 @@ class JobTuner : public Tuner {
     // Whoever holds it next is to know, should this process not come to end it.
     const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
     if (!kept.ok() && live == nullptr) return kept.status();
-    if (kept.ok() && live != nullptr && live->Withdraw()) {
-      End(live, v1::Operation::STATE_CANCELLED);
-      lanes_.Refresh();
-    }
+    if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
+    CancelParts(name);
+    lanes_.Refresh();
     return operations_.Get(name);
   }
 
@@ -88,10 +88,11 @@ class JobTuner : public Tuner {
   }
 
  private:
-  // Of the devices that `name` stands for, never none; those with fewer jobs first, equals in the host's order.
+  // Of the devices that `name` stands for (one, or a list), never none; those with fewer jobs first, equals in the
+  // host's order.
   absl::StatusOr<std::vector<trials::DeviceSlot*>> SlotsFor(const std::string& name) {
     std::vector<std::pair<size_t, trials::DeviceSlot*>> by_load;
-    for (const v1::Device* device : catalog::DevicesNamed(host_, name)) {
+    for (const v1::Device* device : catalog::DevicesListed(host_, name)) {
       const auto it = slots_.find(device->id());
       if (it != slots_.end()) by_load.emplace_back(lanes_.Load(device->id()), it->second.get());
     }
@@ -120,25 +121,48 @@ class JobTuner : public Tuner {
     return requests;
   }
 
+  // The request as one for all the slots' devices.
+  absl::StatusOr<std::vector<store::JoinTerms::Same>> OnAll(const std::vector<trials::DeviceSlot*>& slots,
+                                                            const JobKind& kind, const std::string& request) const {
+    std::string on = kind.On(request, catalog::ListOf(CardsOf(slots)));
+    absl::StatusOr<JobTerms> terms = kind.Terms(on);
+    if (!terms.ok()) return terms.status();
+    return std::vector<store::JoinTerms::Same>{{std::move(on), std::move(terms->identity)}};
+  }
+
+  // In the host's order.
+  std::vector<const v1::Device*> CardsOf(const std::vector<trials::DeviceSlot*>& slots) const {
+    std::vector<const v1::Device*> cards;
+    for (const v1::Device& device : host_.devices) {
+      const bool there = std::any_of(slots.begin(), slots.end(), [&](const trials::DeviceSlot* slot) {
+        return slot->device().id() == device.id();
+      });
+      if (there) cards.push_back(&device);
+    }
+    return cards;
+  }
+
   absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request) {
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
-    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
+    absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
     if (!slots.ok()) return slots.status();
-    absl::StatusOr<std::vector<store::JoinTerms::Same>> requests = OnEach(*slots, kind, request);
+    const bool one = terms->cards == Cards::kOne;
+    absl::StatusOr<std::vector<store::JoinTerms::Same>> requests =
+        one ? OnEach(*slots, kind, request) : OnAll(*slots, kind, request);
     if (!requests.ok()) return requests.status();
     const store::JoinTerms::Same chosen = std::move(requests->front());
     requests->erase(requests->begin());
-    trials::DeviceSlot& slot = *slots->front();
-    absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, slot.device());
+    if (one) slots->resize(1);
+    absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, CardsOf(*slots));
     if (!title.ok()) return title.status();
     if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
     absl::StatusOr<Operations::Started> started =
         operations_.Start({id, chosen.request, terms->request_id, chosen.identity, title->title, title->problem_text,
                            *std::move(requests)});
     if (!started.ok()) return started.status();
-    if (started->fresh) Enqueue(started->live, kind, chosen.request, terms->priority, slot);
+    if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
     return std::move(started->operation);
   }
 
@@ -150,7 +174,7 @@ class JobTuner : public Tuner {
         terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
     const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, slots.ok() ? terms->identity : job.name);
     if (live == nullptr) return;
-    if (slots.ok()) return Enqueue(live, kind, job.request, terms->priority, *slots->front());
+    if (slots.ok()) return Enqueue(live, kind, job.request, *terms, *slots);
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED, slots.status());
   }
@@ -161,19 +185,78 @@ class JobTuner : public Tuner {
     return terms.ok() && SlotsFor(terms->device).ok();
   }
 
+  // `slots`: of the cards that it names, those with fewer jobs first.
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
-               trials::Priority priority, trials::DeviceSlot& slot) {
-    const auto run = [this, live, &kind, request, priority, &slot](const trials::Waiter& waiter) {
-      RunJob(live, [&] {
+               const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots) {
+    const bool takes_card = terms.cards != Cards::kNone;
+    const auto run = [this, live, &kind, request, priority = terms.priority, takes_card, cards = CardsOf(slots)](
+                         const std::string& device, const trials::Waiter& waiter) {
+      RunJob(live, takes_card ? device : "", [&] {
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
-        return kind.Run(request, {slot, job, live->Snapshot(), [&](absl::FunctionRef<void(v1::Operation&)> change) {
+        LiveParts parts(*this, live);
+        return kind.Run(request, {*slots_.at(device), cards, job, parts, live->Snapshot(),
+                                  [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                     live->Update(change);
                                     return operations_.Save(*live);
                                   }});
       });
     };
-    lanes_.Add(slot.device().id(), priority, {live->waiter(), run, [live] { return live->done(); }});
+    JobLanes::Job job{live->waiter(), run, [live] { return live->taken(); }, [live] { return live->done(); }};
+    if (!takes_card) return lanes_.AddWithout(slots.front()->device().id(), std::move(job));
+    std::vector<std::string> devices;
+    for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
+    if (terms.cards == Cards::kOne) devices.resize(1);
+    lanes_.Add(devices, terms.priority, std::move(job));
+  }
+
+  // The parts of one job.
+  class LiveParts final : public Parts {
+   public:
+    LiveParts(JobTuner& tuner, std::shared_ptr<LiveOperation> live) : tuner_(tuner), live_(std::move(live)) {}
+
+    absl::StatusOr<std::vector<v1::Operation>> All() override {
+      return Wait([&] { return tuner_.operations_.PartsOf(live_->name()); });
+    }
+    absl::StatusOr<v1::Operation> Make(const Part& part) override {
+      return Wait([&] { return tuner_.StartPart(*live_, part); });
+    }
+    absl::StatusOr<v1::Operation> Get(absl::string_view name) override {
+      return Wait([&] { return tuner_.operations_.Get(name); });
+    }
+    void AwaitChange() override {
+      // Of parts that another holder has, the store alone knows; it is asked now and then.
+      seen_ = tuner_.operations_.part_changes().Await(seen_, live_->stop_token(), absl::Seconds(1));
+    }
+
+   private:
+    template <typename Call>
+    auto Wait(Call call) -> decltype(call()) {
+      return trials::WaitForStore(live_->name(), live_->stop_token(), *live_, call);
+    }
+
+    JobTuner& tuner_;
+    const std::shared_ptr<LiveOperation> live_;
+    uint64_t seen_ = 0;
+  };
+
+  absl::StatusOr<v1::Operation> StartPart(const LiveOperation& parent, const Part& part) {
+    const JobKind& kind = *kinds_.at(part.kind);
+    const absl::StatusOr<JobTerms> terms = kind.Terms(part.request);
+    if (!terms.ok()) return terms.status();
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
+    if (!slots.ok()) return slots.status();
+    Operations::Wanted wanted;
+    wanted.kind = part.kind;
+    wanted.request = part.request;
+    wanted.title = part.title;
+    wanted.problem_text = part.problem_text;
+    wanted.parent = parent.name();
+    wanted.name = PartName(parent.name(), part.number);
+    absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
+    if (!started.ok()) return started.status();
+    if (started->fresh) Enqueue(started->live, kind, part.request, *terms, *slots);
+    return std::move(started->operation);
   }
 
   // A job that takes more memory than there is fails alone.
@@ -186,14 +269,18 @@ class JobTuner : public Tuner {
   }
 
   // A job's life on its thread. `run` gives what fills in the response.
-  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::function<absl::StatusOr<Fill>()>& run) {
-    if (!live->Begin() || !operations_.Lease(live)) return;
+  void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device,
+              const std::function<absl::StatusOr<Fill>()>& run) {
+    if (!live->Begin(device) || !operations_.Lease(live)) return;
     LogJob("job started", live->Snapshot());
     const absl::Status saved = live->cancelled() ? absl::CancelledError("cancelled") : operations_.Save(*live);
     absl::StatusOr<Fill> fill = saved.ok() ? Guarded(run) : saved;
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
     if (live->lost() || store::IsStale(fill.status())) return operations_.Drop(live);
-    if (!live->stop_token().stop_requested()) return End(live, v1::Operation::STATE_FAILED, fill.status());
+    if (!live->stop_token().stop_requested()) {
+      End(live, v1::Operation::STATE_FAILED, fill.status());
+      return CancelParts(live->name());
+    }
     if (live->cancelled()) return End(live, v1::Operation::STATE_CANCELLED);
     // The daemon goes down: the job stays unfinished in the store and is resumed by the next one.
     LogJob("job interrupted, goes on at the next start", live->Snapshot());
@@ -212,6 +299,14 @@ class JobTuner : public Tuner {
         const absl::StatusOr<store::Job> job = store_.queue().Get(name);
         if (job.ok() && IsForThisHost(*job)) TakeUp(*job);
       }
+    }
+  }
+
+  // Those in flight here: the store has cancelled all.
+  void CancelParts(absl::string_view parent) {
+    for (const std::shared_ptr<LiveOperation>& part : operations_.PartsInFlight(parent)) {
+      part->RequestStop(/*cancel=*/true);
+      if (part->Withdraw()) End(part, v1::Operation::STATE_CANCELLED);
     }
   }
 
@@ -238,7 +333,8 @@ class JobTuner : public Tuner {
 absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(TunerOptions options) {
   if (options.store == nullptr) return absl::InvalidArgumentError("TunerOptions.store is null; it is needed");
   if (options.host == nullptr) return absl::InvalidArgumentError("TunerOptions.host is null; it is needed");
-  for (const store::JobKind kind : {store::JobKind::kTune, store::JobKind::kSweep, store::JobKind::kEvaluate}) {
+  for (const store::JobKind kind :
+       {store::JobKind::kTune, store::JobKind::kSweep, store::JobKind::kEvaluate, store::JobKind::kSweepProblem}) {
     if (options.kinds[kind] == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("TunerOptions.kinds lacks the kind of job ", static_cast<int>(kind)));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/base/proto_time.h"
 #include "server/search/budget.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/random_strategy.h"
@@ -21,10 +22,7 @@ std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t c
   }
   Budget budget;
   budget.max_trials = description.max_trials();
-  if (description.has_max_time()) {
-    budget.max_time =
-        absl::Seconds(description.max_time().seconds()) + absl::Nanoseconds(description.max_time().nanos());
-  }
+  if (description.has_max_time()) budget.max_time = DurationOf(description.max_time());
   return std::make_unique<BudgetedStrategy>(std::move(strategy), budget, std::move(clock));
 }
 

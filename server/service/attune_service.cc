@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
+#include "server/base/proto_time.h"
 #include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
 #include "server/catalog/result_key.h"
@@ -204,7 +205,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     auto question = std::make_shared<Question>();
     if (!parsed.include_artifact()) question->bytes = std::string(bytes);
-    question->until = SteadyNow() + absl::Seconds(parsed.wait().seconds()) + absl::Nanoseconds(parsed.wait().nanos());
+    question->until = SteadyNow() + DurationOf(parsed.wait());
     question->request = std::move(parsed);
     question->context = context;
     question->reactor = reactor;
@@ -289,7 +290,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
     v1::TrialFilter text;
     text.set_problem(request->problem());
     if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
-    auto page = options_.store->queue().List({request->active_only(), text.problem()}, *size, request->page_token());
+    auto page = options_.store->queue().List({request->active_only(), text.problem(), request->parent()}, *size,
+                                             request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Operation& operation : page->items) {
       // The store keeps no progress of running jobs; the tuner has it.

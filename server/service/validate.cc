@@ -1,7 +1,12 @@
 #include "server/service/validate.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/reason.h"
@@ -42,6 +47,22 @@ absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
   return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id),
                                                      "; available devices: ", catalog::DeviceNames(host))),
                     "UNKNOWN_DEVICE");
+}
+
+// The same of a sweep's list of devices.
+absl::Status PresentDevices(std::string* list, const catalog::Host& host) {
+  if (*list == "all" && !host.devices.empty()) return absl::OkStatus();
+  std::vector<std::string> names = absl::StrSplit(*list, ',');
+  for (std::string& name : names) {
+    absl::StripAsciiWhitespace(&name);
+    if (name.empty() && names.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device_id is ", Quoted(*list), ", which has an empty name; names stand between commas"));
+    }
+    if (absl::Status status = PresentDevice(&name, host); !status.ok()) return status;
+  }
+  *list = absl::StrJoin(names, ",");
+  return absl::OkStatus();
 }
 
 // For times: one card of a class. What nothing here is called stays as it is, as for look-ups.
@@ -136,7 +157,7 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
                                                    "; allowed: 0 (exhaustive) and more"));
   }
   plan.set_policy(catalog::OrDefault(plan.policy()));
-  return FirstError(KnownFamilies(plan.families(), host), PresentDevice(plan.mutable_device_id(), host));
+  return FirstError(KnownFamilies(plan.families(), host), PresentDevices(plan.mutable_device_id(), host));
 }
 
 absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host) {

@@ -214,5 +214,19 @@ TEST(PageSize, HasADefaultAndALimit) {
   EXPECT_THAT(Message(PageSize(-1).status()), HasSubstr("page_size is -1"));
 }
 
+TEST(ValidateSweep, TakesSeveralDevicesOrAll) {
+  v1::SweepRequest request;
+  request.mutable_plan()->add_shapes()->add_problem("b1.h1.q128.d64.f16");
+  for (const auto& [given, taken] : {std::pair("cuda:0, cuda:1", "cuda:0,cuda:1"), {"l4", "l4"}, {"all", "all"}}) {
+    request.mutable_plan()->set_device_id(given);
+    EXPECT_EQ(Validate(request, TwoCards()), absl::OkStatus()) << given;
+    EXPECT_EQ(request.plan().device_id(), taken);
+  }
+  request.mutable_plan()->set_device_id("cuda:0,cuda:9");
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("'cuda:9'; available devices: cuda:0"));
+  request.mutable_plan()->set_device_id("cuda:0,");
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("which has an empty name"));
+}
+
 }  // namespace
 }  // namespace attune::service

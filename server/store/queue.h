@@ -27,15 +27,16 @@
 
 namespace attune::store {
 
-enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3 };  // persisted
+enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3, kSweepProblem = 4 };  // persisted
 
 // A job as it must survive a kill: its request and its state. `operation` is what clients see.
 struct Job {
   std::string name;  // "operations/<id>"
   JobKind kind = JobKind::kTune;
-  std::string request;     // serialised v1::TuneRequest, SweepRequest or EvaluateVariantRequest
-  std::string request_id;  // empty, or unique
-  std::string identity;    // equal for requests that ask for the same; empty for a job of before schema version 5
+  std::string request;      // serialised v1::TuneRequest, SweepRequest (of one problem also) or EvaluateVariantRequest
+  std::string request_id;   // empty, or unique
+  std::string identity;     // equal for requests that ask for the same; empty for a job of before schema version 5
+  std::string parent = {};  // name of the job that this is a part of; empty: of none
   v1::Operation operation;
   // Of its last lease. A job that was never leased, or was given back, has no holder.
   std::string holder;
@@ -78,6 +79,7 @@ struct JoinTerms {
 struct JobFilter {
   bool active_only = false;
   std::string problem_text = {};  // of v1::Operation.problem; empty: all
+  std::string parent = {};        // parts of this job; empty: jobs that are no part of another
 };
 
 class Queue {
@@ -86,7 +88,8 @@ class Queue {
 
   // Makes the job, or returns the one that it joins: that which has its request_id (a request that joined keeps its
   // id), else an unfinished one of the same identity. AlreadyExists when the request_id was given to a request for
-  // something else, or the name is taken.
+  // something else, or the name is taken. A part of a job that has ended, or was cancelled, is cancelled; NotFound when
+  // there is no such parent.
   virtual absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) = 0;
   // Gives a job that has none its identity. One that another unfinished job has already is left to that.
   virtual absl::Status Identify(absl::string_view name, absl::string_view identity) = 0;
@@ -99,11 +102,12 @@ class Queue {
   virtual absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) = 0;
   // Keeps `operation`, which is not done.
   virtual absl::Status Update(const Fence& fence, const v1::Operation& operation) = 0;
-  // Ends the job: `operation` is done.
+  // Ends the job: `operation` is done. Its unfinished parts are cancelled.
   virtual absl::Status Finish(const Fence& fence, const v1::Operation& operation) = 0;
   // Gives the job back, unfinished: anybody may lease it at once.
   virtual absl::Status Requeue(const Fence& fence) = 0;
-  // Asks for the job's end, which is its holder's to write, now or when it is leased next. Returns the job.
+  // Asks for the end of the job and of its parts, which is their holders' to write, now or when they are leased next.
+  // Returns the job.
   virtual absl::StatusOr<Job> Cancel(absl::string_view name) = 0;
 
   virtual absl::StatusOr<Job> Get(absl::string_view name) = 0;

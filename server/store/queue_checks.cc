@@ -73,4 +73,11 @@ absl::Status CheckEnd(const v1::Operation& operation) {
   return absl::InvalidArgumentError("operation: done is not set; Update keeps the state of a job that goes on");
 }
 
+bool EndsItsParts(const Job& parent) { return parent.cancelled || parent.operation.done(); }
+
+std::string NameOf(const JobFilter& filter) {
+  const absl::string_view of = filter.active_only ? "active jobs " : "all jobs ";
+  return absl::StrCat(of, filter.problem_text, filter.parent.empty() ? "" : " of ", filter.parent);
+}
+
 }  // namespace attune::store

@@ -37,6 +37,12 @@ bool GivenBackUnder(const Fence& fence, const Job& now);
 absl::Status CheckUpdate(const v1::Operation& operation);
 absl::Status CheckEnd(const v1::Operation& operation);
 
+// Whether a new part of `parent` is cancelled from the start.
+bool EndsItsParts(const Job& parent);
+
+// Names a listing of jobs in its page tokens.
+std::string NameOf(const JobFilter& filter);
+
 }  // namespace attune::store
 
 #endif  // ATTUNE_SERVER_STORE_QUEUE_CHECKS_H_

@@ -27,6 +27,18 @@ class QueueContract : public StoreContract {
 
   void MustCreate(const std::string& name) { ASSERT_TRUE(queue().Create(Make(name), {}).ok()); }
 
+  void MustCreatePart(const std::string& name) {
+    Job job = Make(name);
+    job.parent = "operations/a";
+    ASSERT_TRUE(queue().Create(job, {}).ok());
+  }
+  std::vector<std::string> Listed(const JobFilter& filter) {
+    std::vector<std::string> names;
+    const Page<v1::Operation> page = queue().List(filter, 10, "").value();
+    for (const v1::Operation& operation : page.items) names.push_back(operation.name());
+    return names;
+  }
+
   // The epoch of a lease that must be had; 0 when it is not to be had.
   int64_t Lease(const std::string& name, const std::string& holder) {
     const absl::StatusOr<std::optional<Job>> leased = queue().Lease(name, holder, kLease);
@@ -116,6 +128,56 @@ TEST_P(QueueContract, AJobWithoutIdentityIsGivenOneOnce) {
   ASSERT_TRUE(queue().Identify("operations/c", "x").ok());
   EXPECT_EQ(queue().Get("operations/c")->identity, "");
   EXPECT_EQ(queue().Identify("operations/none", "x").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, PartsAreListedUnderTheirParentAlone) {
+  MustCreate("operations/a");
+  MustCreate("operations/b");
+  MustCreatePart("operations/a.1");
+  MustCreatePart("operations/a.2");
+  Reopen();
+  EXPECT_EQ(queue().Get("operations/a.1")->parent, "operations/a");
+  EXPECT_THAT(Listed({}), ElementsAre("operations/b", "operations/a"));
+  EXPECT_THAT(Listed({.parent = "operations/a"}), ElementsAre("operations/a.2", "operations/a.1"));
+  EXPECT_THAT(Listed({.parent = "operations/b"}), IsEmpty());
+  EXPECT_THAT(Leasable("one"), ElementsAre("operations/a", "operations/b", "operations/a.1", "operations/a.2"));
+  Job lost = Make("operations/c.1");
+  lost.parent = "operations/c";
+  EXPECT_EQ(queue().Create(lost, {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(QueueContract, PartsAreCancelledWithTheirParent) {
+  MustCreate("operations/a");
+  MustCreatePart("operations/a.1");
+  const int64_t epoch = Lease("operations/a.1", "one");
+  ASSERT_TRUE(queue().Cancel("operations/a").ok());
+  EXPECT_TRUE(queue().Renew({"operations/a.1", epoch}, kLease)->cancelled);
+  MustCreatePart("operations/a.2");
+  EXPECT_TRUE(queue().Get("operations/a.2")->cancelled) << "made afterwards";
+}
+
+TEST_P(QueueContract, PartsAreCancelledWhenTheirParentEnds) {
+  MustCreate("operations/a");
+  MustCreatePart("operations/a.1");
+  MustCreate("operations/b");
+  FinishJob(store(), Ended("done"));
+  EXPECT_TRUE(queue().Get("operations/a.1")->cancelled);
+  EXPECT_FALSE(queue().Get("operations/b")->cancelled);
+  MustCreatePart("operations/a.2");
+  EXPECT_TRUE(queue().Get("operations/a.2")->cancelled) << "made afterwards";
+}
+
+TEST_P(QueueContract, TrialsOfAJobAreThoseOfItsPartsToo) {
+  MustCreate("operations/a");
+  MustCreatePart("operations/a.1");
+  v1::Trial trial = SampleTrial();
+  trial.set_job("operations/a.1");
+  ASSERT_TRUE(store().AppendTrial(trial).ok());
+  v1::TrialFilter filter;
+  for (const auto& [job, trials] : {std::pair("operations/a", 1U), {"operations/a.1", 1U}, {"operations/b", 0U}}) {
+    filter.set_job(job);
+    EXPECT_EQ(store().ListTrials(filter, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), trials) << job;
+  }
 }
 
 TEST_P(QueueContract, OneHolderAtATimeAndEachLeaseHasAGreaterEpoch) {

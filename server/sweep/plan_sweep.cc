@@ -15,6 +15,7 @@
 #include "server/base/proto_time.h"
 #include "server/catalog/trial_time.h"
 #include "server/search/search_spec.h"
+#include "server/sweep/card_class.h"
 #include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_problem.h"
 #include "server/trials/subject.h"
@@ -32,15 +33,20 @@ absl::StatusOr<PlanRow> Untunable(PlanRow row, const absl::Status& status) {
   return row;
 }
 
-absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan& plan, const v1::Device& device,
+// What a card of the class finds: the one that timed what is served, or else whichever is free first.
+absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan& plan, const CardClass& cards,
                                     const catalog::Host& host, catalog::Results& results, store::Store& store,
                                     const space::Stopped& stopped) {
   PlanRow row;
   row.set_problem(ToText(problem));
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, device, plan.policy(), host);
+  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, *cards.front(), plan.policy(), host);
   if (!subject.ok()) return Untunable(std::move(row), subject.status());
   const absl::StatusOr<std::optional<v1::Incumbent>> served = results.Served(catalog::KeyOf(*subject));
   if (!served.ok()) return served.status();
+  const v1::Device* const timed_by = TimedBy(*served, cards);
+  row.set_device_id(timed_by == nullptr ? catalog::ListOf(cards) : timed_by->id());
+  if (timed_by != nullptr) subject = trials::MakeSubject(problem, *timed_by, plan.policy(), host);
+  if (!subject.ok()) return Untunable(std::move(row), subject.status());
   row.set_tuned(served->has_value());
   const search::SearchSpec spec = SweepSpec(plan, *std::move(subject));
   const absl::StatusOr<search::CandidateSet> candidates =
@@ -62,36 +68,41 @@ absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan&
 absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const catalog::Host& host,
                                                 catalog::Results& results, store::Store& store,
                                                 const space::Stopped& stopped, const Clock& clock) {
-  const v1::Device* device = catalog::FindDevice(host, plan.device_id());
-  if (device == nullptr) {
+  const std::vector<const v1::Device*> cards = catalog::DevicesListed(host, plan.device_id());
+  if (cards.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ", catalog::DeviceNames(host)));
   }
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
   v1::PlanSweepResponse response;
-  response.set_device_id(device->id());
-  int64_t retimed = 0;  // incumbents, each checked and timed as in a trial
+  response.set_device_id(catalog::ListOf(cards));
+  const std::vector<CardClass> classes = ClassesOf(cards);
+  absl::Duration longest;
   const absl::Duration begin = clock();
-  for (const Problem& problem : *problems) {
-    if (stopped && stopped()) return absl::CancelledError("stopped");
-    if (clock() - begin > kMostPlanning) {
-      return absl::DeadlineExceededError(absl::StrCat("planning took ", absl::FormatDuration(kMostPlanning), " for ",
-                                                      response.rows_size(), " of ", problems->size(),
-                                                      " problems; plan fewer at once"));
+  for (const CardClass& of : classes) {
+    int64_t runs = 0;  // trials, and incumbents that are checked and timed as in a trial
+    for (const Problem& problem : *problems) {
+      if (stopped && stopped()) return absl::CancelledError("stopped");
+      if (clock() - begin > kMostPlanning) {
+        return absl::DeadlineExceededError(absl::StrCat("planning took ", absl::FormatDuration(kMostPlanning), " for ",
+                                                        response.rows_size(), " of ", problems->size() * classes.size(),
+                                                        " problems; plan fewer at once"));
+      }
+      const absl::StatusOr<PlanRow> row = PlanProblem(problem, plan, of, host, results, store, stopped);
+      if (!row.ok()) return row.status();
+      response.set_variants(response.variants() + row->variants());
+      response.set_known(response.known() + row->known());
+      response.set_trials(response.trials() + row->trials());
+      response.set_compiles(response.compiles() + row->compiles());
+      runs += row->tuned() && row->trials() == 0 && row->reason().empty() ? 1 : row->trials();
+      *response.add_rows() = *row;
     }
-    const absl::StatusOr<PlanRow> row = PlanProblem(problem, plan, *device, host, results, store, stopped);
-    if (!row.ok()) return row.status();
-    response.set_variants(response.variants() + row->variants());
-    response.set_known(response.known() + row->known());
-    response.set_trials(response.trials() + row->trials());
-    response.set_compiles(response.compiles() + row->compiles());
-    if (row->tuned() && row->trials() == 0 && row->reason().empty()) ++retimed;
-    *response.add_rows() = *row;
+    const absl::StatusOr<absl::Duration> each = catalog::RecentTrialTime(*of.front(), store);
+    if (!each.ok()) return each.status();
+    longest = std::max(longest, *each * runs / static_cast<int64_t>(of.size()));
   }
-  const absl::StatusOr<absl::Duration> each = catalog::RecentTrialTime(*device, store);
-  if (!each.ok()) return each.status();
-  if (*each > absl::ZeroDuration()) SetDuration(*each * (response.trials() + retimed), response.mutable_estimate());
+  if (longest > absl::ZeroDuration()) SetDuration(longest, response.mutable_estimate());
   return response;
 }
 

@@ -1,17 +1,25 @@
 #include "server/sweep/sweep_job.h"
 
-#include <set>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "proto/attune/expand_plan.h"
 #include "proto/attune/problem.h"
-#include "server/sweep/sweep_plan.h"
+#include "server/base/proto_time.h"
+#include "server/jobs/parts.h"
+#include "server/sweep/card_class.h"
+#include "server/sweep/shares.h"
+#include "server/sweep/sweep_problem_job.h"
 #include "server/sweep/sweep_progress.h"
 #include "server/sweep/sweep_report.h"
-#include "server/sweep/working_time.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/subject.h"
 
 namespace attune::sweep {
@@ -20,38 +28,207 @@ namespace {
 using Row = v1::SweepReport::Row;
 
 absl::Duration TotalTime(const v1::SweepPlan& plan) {
-  if (!plan.budget().has_total_time()) return absl::InfiniteDuration();
-  const google::protobuf::Duration& most = plan.budget().total_time();
-  return absl::Seconds(most.seconds()) + absl::Nanoseconds(most.nanos());
+  return plan.budget().has_total_time() ? DurationOf(plan.budget().total_time()) : absl::InfiniteDuration();
 }
 
-Row RowOf(const std::string& problem_text, v1::SweepReport::Outcome outcome, absl::string_view detail) {
-  Row row;
-  row.set_problem(problem_text);
-  row.set_outcome(outcome);
-  row.set_detail(std::string(detail));
-  return row;
-}
+// A sweep that runs. Its problems are numbered: all of the first class in the plan's order, then those of the next.
+class SweepRun {
+ public:
+  SweepRun(const v1::SweepPlan& plan, std::vector<Problem> problems, const SweepMeans& means, const jobs::JobRun& run)
+      : plan_(plan),
+        problems_(std::move(problems)),
+        means_(means),
+        run_(run),
+        classes_(ClassesOf(run.cards)),
+        shares_(classes_) {}
 
-// Cancelled when the job was asked to stop; stale when its lease is over.
-absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
-                           trials::DeviceSlot& slot, const trials::Job& job) {
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, slot.device(), plan.policy(), means.host);
-  absl::Status failed = subject.status();
-  if (subject.ok()) {
-    absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(subject)), slot, job);
-    if (row.ok() || absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row;
-    if (job.stop.stop_requested()) return absl::CancelledError("stopped");
-    failed = row.status();
+  absl::StatusOr<v1::SweepReport> Run() {
+    TakeRows();
+    if (absl::Status status = TakeParts(); !status.ok()) return status;
+    if (absl::Status status = Share(); !status.ok()) return status;
+    while (true) {
+      if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
+      if (absl::Status status = Collect(); !status.ok()) return status;
+      if (absl::Status status = HandOut(); !status.ok()) return status;
+      if (absl::Status status = Keep(); !status.ok()) return status;
+      ShowProgress();
+      if (at_hand_.empty()) return Report();
+      run_.parts.AwaitChange();
+    }
   }
-  return RowOf(ToText(problem), v1::SweepReport::OUTCOME_FAILED, failed.message());
-}
+
+ private:
+  struct AtHand {
+    v1::Operation part;
+    std::string card;  // empty: for the first of its class that is free
+  };
+
+  size_t size() const { return classes_.size() * problems_.size(); }
+  size_t ClassOf(size_t number) const { return number / problems_.size(); }
+  const Problem& ProblemOf(size_t number) const { return problems_[number % problems_.size()]; }
+
+  // What an earlier process has reported. A row without a card is of a version that knew one alone, or was skipped.
+  void TakeRows() {
+    std::map<std::string, size_t> numbers;
+    for (size_t i = 0; i < problems_.size(); ++i) numbers[ToText(problems_[i])] = i;
+    for (const Row& row : run_.before.sweep().rows()) {
+      const auto it = numbers.find(row.problem());
+      if (it == numbers.end()) continue;
+      size_t number = it->second + ClassOfCard(row.device_id()) * problems_.size();
+      while (row.device_id().empty() && rows_.contains(number) && number + problems_.size() < size()) {
+        number += problems_.size();
+      }
+      Take(number, row);
+    }
+    changed_ = false;
+  }
+
+  size_t ClassOfCard(const std::string& card) const {
+    for (size_t i = 0; i < classes_.size(); ++i) {
+      for (const v1::Device* device : classes_[i]) {
+        if (device->id() == card) return i;
+      }
+    }
+    return 0;
+  }
+
+  void Take(size_t number, Row row) {
+    if (!row.device_id().empty()) {
+      absl::Duration& spent = spent_[row.device_id()];
+      spent += DurationOf(row.working_time());
+      if (row.has_working_time()) {
+        ++pace_.timed;
+        pace_.spent += DurationOf(row.working_time());
+      }
+      if (spent >= TotalTime(plan_)) shares_.Retire(row.device_id());
+    }
+    rows_[number] = std::move(row);
+    changed_ = true;
+  }
+
+  // Parts that there are: ended ones give their rows, the others are at hand.
+  absl::Status TakeParts() {
+    absl::StatusOr<std::vector<v1::Operation>> parts = run_.parts.All();
+    if (!parts.ok()) return parts.status();
+    std::map<std::string, v1::Operation> by_name;
+    for (v1::Operation& part : *parts) by_name[part.name()] = std::move(part);
+    for (size_t number = 0; number < size() && !by_name.empty(); ++number) {
+      const auto it = by_name.find(jobs::PartName(run_.job.name, static_cast<int64_t>(number)));
+      if (it == by_name.end() || rows_.contains(number)) continue;
+      if (it->second.done()) {
+        Take(number, RowOf(it->second));
+      } else {
+        at_hand_[number] = {std::move(it->second), ""};
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The others wait: for the card that timed what is served, or for any.
+  absl::Status Share() {
+    if (TotalTime(plan_) <= absl::ZeroDuration()) {
+      for (const v1::Device* card : run_.cards) shares_.Retire(card->id());
+    }
+    for (size_t number = 0; number < size(); ++number) {
+      if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
+      if (rows_.contains(number) || at_hand_.contains(number)) continue;
+      shares_.Add(number, ClassOf(number), CardFor(ProblemOf(number), classes_[ClassOf(number)]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Empty: any of them.
+  std::string CardFor(const Problem& problem, const CardClass& cards) const {
+    if (cards.size() == 1) return cards.front()->id();
+    const auto subject = trials::MakeSubject(problem, *cards.front(), plan_.policy(), means_.host);
+    if (!subject.ok()) return "";
+    const auto served = trials::ReadFor(run_.job, [&] { return means_.results.Served(catalog::KeyOf(*subject)); });
+    const v1::Device* const card = served.ok() ? TimedBy(*served, cards) : nullptr;
+    return card == nullptr ? "" : card->id();
+  }
+
+  absl::Status Collect() {
+    for (auto it = at_hand_.begin(); it != at_hand_.end();) {
+      absl::StatusOr<v1::Operation> part = run_.parts.Get(it->second.part.name());
+      if (!part.ok()) return part.status();
+      it->second.part = *std::move(part);
+      if (!it->second.part.progress().device_id().empty()) it->second.card = it->second.part.progress().device_id();
+      if (!it->second.part.done()) {
+        ++it;
+        continue;
+      }
+      Take(it->first, RowOf(it->second.part));
+      it = at_hand_.erase(it);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status HandOut() {
+    while (const std::optional<size_t> number = shares_.TakeHopeless()) {
+      Row row;
+      row.set_problem(ToText(ProblemOf(*number)));
+      row.set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
+      row.set_detail(absl::StrCat("the sweep's total time, ", absl::FormatDuration(TotalTime(plan_)), ", was spent"));
+      Take(*number, std::move(row));
+    }
+    while (const std::optional<Shares::Next> next = shares_.Take(Busy())) {
+      absl::StatusOr<v1::Operation> part = run_.parts.Make(
+          PartFor(plan_, static_cast<int64_t>(next->problem), ToText(ProblemOf(next->problem)), next->cards));
+      if (!part.ok()) return part.status();
+      at_hand_[next->problem] = {*std::move(part), next->cards.size() == 1 ? next->cards.front() : ""};
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Shares::AtHand> Busy() const {
+    std::vector<Shares::AtHand> busy;
+    for (const auto& [number, at_hand] : at_hand_) busy.push_back({ClassOf(number), at_hand.card});
+    return busy;
+  }
+
+  v1::SweepReport Report() const {
+    v1::SweepReport report;
+    report.set_title(plan_.title());
+    report.set_device_id(catalog::ListOf(run_.cards));
+    for (const auto& [number, row] : rows_) *report.add_rows() = row;
+    Complete(report);
+    return report;
+  }
+
+  absl::Status Keep() {
+    if (!std::exchange(changed_, false)) return absl::OkStatus();
+    return run_.save([this](v1::Operation& operation) { *operation.mutable_sweep() = Report(); });
+  }
+
+  void ShowProgress() {
+    SweepPace pace = pace_;
+    pace.left = static_cast<int64_t>(size() - rows_.size());
+    pace.cards = static_cast<int64_t>(run_.cards.size());
+    std::vector<v1::Operation> parts;
+    for (const auto& [number, at_hand] : at_hand_) parts.push_back(at_hand.part);
+    const v1::OperationProgress now = ProgressOf(parts, static_cast<int64_t>(size()), std::move(pace));
+    run_.job.progress.Change([&now](v1::OperationProgress& progress) { progress = now; });
+  }
+
+  const v1::SweepPlan& plan_;
+  const std::vector<Problem> problems_;
+  const SweepMeans& means_;
+  const jobs::JobRun& run_;
+  const std::vector<CardClass> classes_;
+  Shares shares_;
+  std::map<size_t, Row> rows_;  // by number; so are those at hand
+  std::map<size_t, AtHand> at_hand_;
+  std::map<std::string, absl::Duration> spent_;  // by each card
+  SweepPace pace_;                               // of the rows
+  bool changed_ = false;                         // the rows, since they were kept
+};
 
 }  // namespace
 
 jobs::JobTerms SweepJob::TermsOf(const v1::SweepRequest& request) const {
   jobs::JobTerms terms;
   terms.device = request.plan().device_id();
+  terms.cards = jobs::Cards::kNone;
   terms.priority = trials::Priority::kBackground;
   return terms;
 }
@@ -60,50 +237,22 @@ void SweepJob::SetDevice(const std::string& device_id, v1::SweepRequest& request
   request.mutable_plan()->set_device_id(device_id);
 }
 
-absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& request, const v1::Device& device) const {
+absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& request,
+                                                      const std::vector<const v1::Device*>& cards) const {
   const v1::SweepPlan& plan = request.plan();
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
   return jobs::JobTitle{absl::StrCat("sweep ", plan.title(), plan.title().empty() ? "" : ": ", problems->size(),
-                                     " problems on ", device.id())};
+                                     " problems on ", catalog::ListOf(cards))};
 }
 
 absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest& request,
                                                          const jobs::JobRun& run) const {
-  const v1::SweepPlan& plan = request.plan();
-  const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
+  absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(request.plan());
   if (!problems.ok()) return problems.status();
-  v1::SweepReport report = run.before.sweep();
-  report.set_title(plan.title());
-  report.set_device_id(run.slot.device().id());
-  std::set<std::string> done;
-  for (const Row& row : report.rows()) done.insert(row.problem());
-  const absl::Duration most = TotalTime(plan);
-  SweepProgress progress(run.job.progress, static_cast<int64_t>(problems->size()), report.rows_size(), clock_);
-  // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
-  WorkingTime time(clock_);
-  const trials::Job job{run.job.name, run.job.priority, run.job.stop, time.Counted(run.job.waiter),
-                        progress,     run.job.epoch,    run.job.abort};
-  const absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await();
-  if (!turn.ok()) return turn;
-  for (const Problem& problem : *problems) {
-    const std::string text = ToText(problem);
-    if (done.contains(text)) continue;
-    if (job.stop.stop_requested()) return absl::CancelledError("stopped");
-    progress.Begin(text);
-    absl::StatusOr<Row> row =
-        RowOf(text, v1::SweepReport::OUTCOME_SKIPPED,
-              absl::StrCat("the sweep's total time, ", absl::FormatDuration(most), ", was spent"));
-    if (time.Elapsed() < most) row = RowFor(problem, plan, means_, run.slot, job);
-    if (!row.ok()) return row.status();
-    *report.add_rows() = *std::move(row);
-    progress.End();
-    Complete(report);
-    const absl::Status saved = run.save([&](v1::Operation& operation) { *operation.mutable_sweep() = report; });
-    if (!saved.ok()) return saved;
-  }
-  progress.Change([](v1::OperationProgress& now) { now.Clear(); });
-  return [report](v1::Operation& operation) {
+  absl::StatusOr<v1::SweepReport> report = SweepRun(request.plan(), *std::move(problems), means_, run).Run();
+  if (!report.ok()) return report.status();
+  return [report = *std::move(report)](v1::Operation& operation) {
     *operation.mutable_sweep() = report;
     const std::string skipped = WordsOfSkipped(report);
     if (!skipped.empty()) operation.mutable_progress()->set_message(skipped);

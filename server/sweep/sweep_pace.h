@@ -2,33 +2,32 @@
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PACE_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PACE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/time/time.h"
 
 namespace attune::sweep {
 
-// `now` is by one clock (server/base/clock.h). Not thread-safe.
-class SweepPace {
- public:
-  // `done`: before this run, by an earlier process.
-  SweepPace(int64_t problems, int64_t done) : problems_(problems), done_(done) {}
+// What a sweep has done and is doing.
+struct SweepPace {
+  int64_t left = 0;                          // problems, those at hand included
+  int64_t cards = 1;                         // that work on them side by side
+  int64_t timed = 0;                         // problems done whose time is known
+  absl::Duration spent = {};                 // on those
+  std::vector<absl::Duration> at_hand = {};  // how long each has been worked on
 
-  void Begin(absl::Duration now) { begun_ = now; }  // the next problem
-  void End(absl::Duration now);
-
-  int64_t done() const { return done_; }
-  int64_t problems() const { return problems_; }
-  // nullopt until one problem was done in this run.
-  std::optional<absl::Duration> TimeLeft(absl::Duration now) const;
-
- private:
-  const int64_t problems_;
-  int64_t done_;
-  int64_t done_here_ = 0;
-  absl::Duration spent_;  // on those done here
-  absl::Duration begun_;
+  // nullopt until one problem was done.
+  std::optional<absl::Duration> TimeLeft() const {
+    if (left <= 0) return absl::ZeroDuration();
+    if (timed == 0) return std::nullopt;
+    const absl::Duration each = spent / timed;
+    absl::Duration rest = each * left;
+    for (const absl::Duration since : at_hand) rest -= std::min(since, each);
+    return rest / std::min(cards, left);
+  }
 };
 
 }  // namespace attune::sweep

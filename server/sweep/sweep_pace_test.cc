@@ -5,33 +5,21 @@
 namespace attune::sweep {
 namespace {
 
-const absl::Duration kStart = absl::Hours(1);
+constexpr absl::Duration kNow = absl::ZeroDuration();
 
 TEST(SweepPace, IsThatOfTheProblemsDone) {
-  SweepPace pace(5, 0);
-  pace.Begin(kStart);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(9)), std::nullopt);
-  pace.End(kStart + absl::Seconds(10));
-  pace.Begin(kStart + absl::Seconds(10));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(10)), absl::Seconds(40));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(14)), absl::Seconds(36));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(99)), absl::Seconds(30)) << "the others are still to come";
-  pace.End(kStart + absl::Seconds(30));
-  EXPECT_EQ(pace.done(), 2);
-  pace.Begin(kStart + absl::Seconds(30));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(30)), absl::Seconds(45));
+  EXPECT_EQ((SweepPace{5, 1, 0, kNow, {absl::Seconds(9)}}.TimeLeft()), std::nullopt);
+  EXPECT_EQ((SweepPace{4, 1, 1, absl::Seconds(10), {kNow}}.TimeLeft()), absl::Seconds(40));
+  EXPECT_EQ((SweepPace{4, 1, 1, absl::Seconds(10), {absl::Seconds(4)}}.TimeLeft()), absl::Seconds(36));
+  EXPECT_EQ((SweepPace{4, 1, 1, absl::Seconds(10), {absl::Seconds(89)}}.TimeLeft()), absl::Seconds(30))
+      << "the others are still to come";
+  EXPECT_EQ((SweepPace{3, 1, 2, absl::Seconds(30)}.TimeLeft()), absl::Seconds(45));
+  EXPECT_EQ((SweepPace{0, 1, 1, absl::Seconds(10)}.TimeLeft()), absl::ZeroDuration());
 }
 
-TEST(SweepPace, ProblemsOfAnEarlierProcessAreDoneButSayNothingOfTheTime) {
-  SweepPace pace(5, 3);
-  pace.Begin(kStart);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(1)), std::nullopt);
-  pace.End(kStart + absl::Seconds(10));
-  pace.Begin(kStart + absl::Seconds(10));
-  EXPECT_EQ(pace.done(), 4);
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(10)), absl::Seconds(10));
-  pace.End(kStart + absl::Seconds(20));
-  EXPECT_EQ(pace.TimeLeft(kStart + absl::Seconds(50)), absl::ZeroDuration()) << "all are done";
+TEST(SweepPace, CardsShareWhatIsLeft) {
+  EXPECT_EQ((SweepPace{6, 2, 1, absl::Seconds(10), {absl::Seconds(4), kNow}}.TimeLeft()), absl::Seconds(28));
+  EXPECT_EQ((SweepPace{1, 2, 1, absl::Seconds(10), {kNow}}.TimeLeft()), absl::Seconds(10)) << "one is one card's";
 }
 
 }  // namespace

@@ -1,38 +1,72 @@
 #include "server/sweep/sweep_progress.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/proto_time.h"
 
 namespace attune::sweep {
+namespace {
 
-void SweepProgress::Begin(const std::string& problem_text) {
-  problem_text_ = problem_text;
-  pace_.Begin(clock_());
-  Change([](v1::OperationProgress& progress) {
-    progress.Clear();
-    progress.set_phase(v1::OperationProgress::PHASE_ENUMERATE);
-  });
+bool Waits(const v1::Operation& operation) {
+  return operation.state() == v1::Operation::STATE_QUEUED || operation.progress().queue_position() > 0;
 }
 
-void SweepProgress::End() { pace_.End(clock_()); }
+std::string MessageOf(const v1::Operation& operation, bool name_card) {
+  const v1::OperationProgress& progress = operation.progress();
+  return absl::StrCat(operation.problem(), name_card ? absl::StrCat(" on ", progress.device_id()) : "",
+                      progress.message().empty() ? "" : absl::StrCat(": ", progress.message()));
+}
 
-void SweepProgress::Change(absl::FunctionRef<void(v1::OperationProgress&)> change) {
-  operation_.Change([&](v1::OperationProgress& progress) {
-    change(progress);
-    progress.set_problems_done(pace_.done());
-    progress.set_problems_total(pace_.problems());
-    if (const std::optional<absl::Duration> left = pace_.TimeLeft(clock_()); left.has_value()) {
-      SetDuration(*left, progress.mutable_eta());
+void AddCounts(const v1::OperationProgress& part, v1::OperationProgress& sum) {
+  sum.set_trials_done(sum.trials_done() + part.trials_done());
+  sum.set_trials_total(sum.trials_total() + part.trials_total());
+  sum.set_trials_reused(sum.trials_reused() + part.trials_reused());
+  sum.set_compiles_done(sum.compiles_done() + part.compiles_done());
+  sum.set_compiles_total(sum.compiles_total() + part.compiles_total());
+  for (const v1::VerdictCount& counted : part.verdicts()) {
+    const auto same = std::find_if(sum.mutable_verdicts()->begin(), sum.mutable_verdicts()->end(),
+                                   [&](const auto& count) { return count.verdict() == counted.verdict(); });
+    if (same == sum.mutable_verdicts()->end()) {
+      *sum.add_verdicts() = counted;
     } else {
-      progress.clear_eta();
+      same->set_count(same->count() + counted.count());
     }
-  });
+  }
 }
 
-void SweepProgress::SetPhase(v1::OperationProgress::Phase phase, const std::string& message) {
-  Progress::SetPhase(phase, absl::StrCat(problem_text_, ": ", message));
+}  // namespace
+
+v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int64_t problems, SweepPace pace) {
+  std::vector<const v1::Operation*> working;
+  for (const v1::Operation& operation : at_hand) {
+    if (!Waits(operation)) working.push_back(&operation);
+  }
+  v1::OperationProgress progress;
+  if (!working.empty()) progress = working.front()->progress();
+  if (working.empty() && !at_hand.empty()) progress = at_hand.front().progress();
+  std::vector<std::string> messages;
+  for (size_t i = 0; i < working.size(); ++i) {
+    messages.push_back(MessageOf(*working[i], working.size() > 1));
+    if (i > 0) AddCounts(working[i]->progress(), progress);
+    pace.at_hand.push_back(DurationOf(working[i]->progress().elapsed()));
+  }
+  progress.set_message(absl::StrJoin(messages, "; "));
+  if (working.size() > 1) progress.clear_best();  // of which problem?
+  progress.clear_device_id();
+  progress.clear_elapsed();
+  progress.clear_eta();
+  progress.set_problems_done(problems - pace.left);
+  progress.set_problems_total(problems);
+  if (const std::optional<absl::Duration> left = pace.TimeLeft(); left.has_value()) {
+    SetDuration(*left, progress.mutable_eta());
+  }
+  return progress;
 }
 
 }  // namespace attune::sweep

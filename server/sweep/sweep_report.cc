@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -64,13 +65,15 @@ void Complete(v1::SweepReport& report) {
   int64_t compiles = 0;
   std::map<v1::SweepReport::Outcome, int> counts;
   std::string table;
+  const bool several_cards = absl::StrContains(report.device_id(), ',');
   for (const v1::SweepReport::Row& row : report.rows()) {
     trials += row.trials();
     compiles += row.compiles();
     ++counts[row.outcome()];
     absl::StrAppend(&table, "| ", row.problem(), " | ", Word(row.outcome()), " | ", Us(row.before_us()), " | ",
                     Us(row.after_us()), " | ", Change(row), " | ", Cell(row.variant()), " | ", row.trials(), " | ",
-                    row.compiles(), " | ", Cell(row.detail()), " |\n");
+                    row.compiles(), " | ", several_cards ? absl::StrCat(row.device_id(), " | ") : "",
+                    Cell(row.detail()), " |\n");
   }
   report.set_trials(trials);
   report.set_compiles(compiles);
@@ -85,8 +88,9 @@ void Complete(v1::SweepReport& report) {
                    Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ",
                    summary.empty() ? "none done" : summary, ". ", Counted(trials, "trial"), ", ",
                    Counted(compiles, "compile"), ".\n\n", skipped.empty() ? "" : absl::StrCat("**", skipped, ".**\n\n"),
-                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | detail |\n",
-                   "|---|---|---:|---:|---:|---|---:|---:|---|\n", table));
+                   "| problem | outcome | before, us | after, us | change | variant | trials | compiles | ",
+                   several_cards ? "device | " : "", "detail |\n|---|---|---:|---:|---:|---|---:|---:|",
+                   several_cards ? "---|" : "", "---|\n", table));
 }
 
 }  // namespace attune::sweep

@@ -93,6 +93,26 @@ void WorkOff(store::Store& store) {
   while (!store.queue().Unfinished()->empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
+// Each sweep has a row for each of its two problems, from parts that have ended well.
+void CheckSweeps(store::Store& store) {
+  int sweeps = 0;
+  const store::Page<v1::Operation> jobs = store.queue().List({}, 1000, "").value();
+  for (const v1::Operation& job : jobs.items) {
+    if (!job.has_sweep()) continue;
+    ++sweeps;
+    EXPECT_EQ(job.sweep().rows_size(), 2) << job.name();
+    for (const v1::SweepReport::Row& row : job.sweep().rows()) {
+      EXPECT_NE(row.outcome(), v1::SweepReport::OUTCOME_FAILED) << job.name() << ": " << row.detail();
+    }
+    const store::Page<v1::Operation> parts = store.queue().List({.parent = job.name()}, 10, "").value();
+    EXPECT_EQ(parts.items.size(), 2U) << job.name();
+    for (const v1::Operation& part : parts.items) {
+      EXPECT_EQ(part.state(), v1::Operation::STATE_SUCCEEDED) << part.name();
+    }
+  }
+  std::cout << sweeps << " sweeps of " << jobs.items.size() << " jobs (the last 1000)\n";
+}
+
 TEST(TwoHolders, EachJobEndsOnceAndNothingToldIsLostWhenTheyAreKilled) {
   const char* const wanted = std::getenv("ATTUNE_KILLS");
   int kills = 8;
@@ -121,6 +141,7 @@ TEST(TwoHolders, EachJobEndsOnceAndNothingToldIsLostWhenTheyAreKilled) {
   for (const std::string& name : told.jobs()) {
     EXPECT_EQ((*store)->queue().Get(name)->operation.state(), v1::Operation::STATE_SUCCEEDED) << name;
   }
+  CheckSweeps(**store);
   EXPECT_THAT(Tries(**store), ::testing::Each(::testing::Pair(::testing::_, 1)));
   std::cout << told.jobs().size() << " jobs, " << told.ended() << " ended while watched, " << told.trials()
             << " trials reported, " << told.refused() << " stale writes refused (of those logged)\n";

@@ -80,6 +80,36 @@ class TwoCardsTest(DaemonTest):
             self.assertEqual(daemon.json("watch", job["operation"])[-1]["type"], "tuning", daemon.log)
         daemon.stop()
 
+    def test_a_sweep_is_shared_by_the_cards_of_a_class(self):
+        daemon = self.start("pthread pthread")
+        plan = self.directory / "plan.textproto"
+        plan.write_text(
+            "shapes { product { batch: 1 heads_q: [1, 2] seq_q: [16, 32] head_dim: 32 } } budget { trials_per_problem: 2 }"
+        )
+        first = daemon.json("--device", "pthread", "sweep", str(plan))[-1]
+        self.assertEqual(first["device"], "opencl:0,opencl:1")
+        self.assertEqual([row["outcome"] for row in first["rows"]], ["NEW"] * 4, first)
+        self.assertEqual({row["device"] for row in first["rows"]}, {"opencl:0", "opencl:1"})
+        tried = [(t["problem"], t["variant"]) for t in daemon.json("trials", "--limit", "0")]
+        self.assertEqual(sorted(tried), sorted(set(tried)), "a problem was tuned on both cards")
+
+        # Its problems are jobs, listed under it alone.
+        [sweep] = daemon.json("jobs")
+        problems = daemon.json("jobs", "--sweep", sweep["operation"])
+        self.assertEqual(
+            {(p["problem"], p["device"], p["parent"]) for p in problems},
+            {(row["problem"], row["device"], sweep["operation"]) for row in first["rows"]},
+        )
+        self.assertEqual(len(daemon.json("trials", "--job", sweep["operation"])), first["trials"])
+
+        # Times are compared with the same card's.
+        dry = daemon.json("--device", "all", "sweep", str(plan), "--dry-run")[0]
+        self.assertEqual([row["device"] for row in dry["rows"]], [row["device"] for row in first["rows"]])
+        second = daemon.json("--device", "all", "sweep", str(plan), check=False)[-1]
+        self.assertEqual([row["device"] for row in second["rows"]], [row["device"] for row in first["rows"]])
+        self.assertEqual((second["trials"], second["compiles"]), (0, 0))
+        daemon.stop()
+
     def test_two_classes_do_not_mix(self):
         daemon = self.start("basic pthread")
         devices = [line for line in daemon.json("devices") if line["type"] == "device"]

@@ -176,4 +176,10 @@ def test_operations_of_one_problem(connect, server):
     server.responses["ListOperations"] = message("ListOperationsResponse")
     connect(server).operations(PROBLEM, active_only=True)
     asked = server.asked("ListOperations")[0]
-    assert (asked.problem, asked.active_only) == (PROBLEM, True)
+    assert (asked.problem, asked.active_only, asked.parent) == (PROBLEM, True, "")
+
+
+def test_operations_of_one_sweep(connect, server):
+    server.responses["ListOperations"] = message("ListOperationsResponse")
+    connect(server).operations(sweep="operations/7")
+    assert server.asked("ListOperations")[0].parent == "operations/7"

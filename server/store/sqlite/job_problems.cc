@@ -37,6 +37,7 @@ std::string ProblemOf(JobKind kind, absl::string_view request) {
     case JobKind::kEvaluate:
       return TextIn<v1::EvaluateVariantRequest>(request);
     case JobKind::kSweep:
+    case JobKind::kSweepProblem:
       break;
   }
   return "";

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
+#include "server/store/queue_checks.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 
@@ -16,7 +17,8 @@ namespace attune::store::sqlite {
 namespace {
 
 constexpr absl::string_view kJobColumns =
-    "SELECT id, name, kind, request, request_id, operation, identity, holder, epoch, lease_until_ns, cancelled"
+    "SELECT id, name, kind, request, request_id, operation, identity, holder, epoch, lease_until_ns, cancelled,"
+    " parent"
     " FROM jobs WHERE ";
 
 absl::StatusOr<Job> ReadJob(const Statement& row) {
@@ -31,6 +33,7 @@ absl::StatusOr<Job> ReadJob(const Statement& row) {
   job.epoch = row.Int(8);
   if (job.epoch > 0) job.leased_until = absl::FromUnixNanos(row.Int(9));
   job.cancelled = row.Int(10) != 0;
+  job.parent = std::string(row.Text(11));
   return job;
 }
 
@@ -102,15 +105,16 @@ absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, ab
 
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token) {
-  const std::string listing = absl::StrCat(filter.active_only ? "active jobs " : "all jobs ", filter.problem_text);
+  const std::string listing = NameOf(filter);
   absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
-  std::vector<absl::string_view> conditions = {"id < ?"};
+  std::vector<absl::string_view> conditions = {"id < ?", filter.parent.empty() ? "parent IS NULL" : "parent = ?"};
   if (filter.active_only) conditions.push_back("done = 0");
   if (!filter.problem_text.empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
   Statement select(connection,
                    absl::StrCat(kJobColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
+  if (!filter.parent.empty()) select.Bind(filter.parent);
   if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
   const int size = PageSize(page_size);
   select.Bind(size + 1);

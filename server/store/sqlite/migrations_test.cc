@@ -49,6 +49,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
       "f78f83a8bd0e455238b3a881e98f4bd341feaf486672d3ce497120c6cf50736a",
       "a8eaf9a49075cbd523102f5af54879025ddac8fc26c9d3df597574fae19e32e6",
       "52299320931014d3e321ae802aaa970c871c3640e2b457785fe5b62afbbaa4ed",
+      "b9be5825aa1dac7de9676969da11349159c9ecbdfd598dc98f89b69a06962b11",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -214,7 +215,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
 
 // A job that an earlier version left unfinished is anybody's, keeps its request_id, and may be given an identity.
 TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
-  for (const char* dump_file : {"v1.sql", "v2.sql", "v3.sql", "v4.sql"}) {
+  for (const char* dump_file : {"v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql"}) {
     const TestDirectory directory;
     absl::StatusOr<std::string> dump = ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/", dump_file));
     ASSERT_TRUE(dump.ok()) << dump.status();

@@ -68,18 +68,25 @@ absl::Status Insert(Connection& connection, const Job& job) {
     problem = *interned;
   }
   const std::string operation = job.operation.SerializeAsString();
-  absl::Status status =
-      Statement(connection,
-                "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id,"
-                " end_ns, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-          .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, NullIfEmpty(job.request_id),
-                job.operation.done() ? 1 : 0, Blob{operation}, problem, EndOf(job.operation), NullIfEmpty(job.identity))
-          .Run();
+  absl::Status status = Statement(connection,
+                                  "INSERT INTO jobs (name, kind, request, request_id, done, operation, problem_id,"
+                                  " end_ns, identity, parent, cancelled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+                            .Bind(job.name, static_cast<int>(job.kind), Blob{job.request}, NullIfEmpty(job.request_id),
+                                  job.operation.done() ? 1 : 0, Blob{operation}, problem, EndOf(job.operation),
+                                  NullIfEmpty(job.identity), NullIfEmpty(job.parent), job.cancelled ? 1 : 0)
+                            .Run();
   if (!status.ok()) return status;
   return KeepRequestId(connection, job, connection.LastInsertId());
 }
 
-absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job, const JoinTerms& terms) {
+absl::StatusOr<JobRow> NamedRow(Connection& connection, absl::string_view name) {
+  absl::StatusOr<std::optional<JobRow>> row = FindJob(connection, "name = ?", name);
+  if (!row.ok()) return row.status();
+  if (!row->has_value()) return NoJob(name);
+  return **std::move(row);
+}
+
+absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms) {
   if (absl::Status status = CheckNewJob(job); !status.ok()) return status;
   absl::StatusOr<std::optional<Job>> requested = FindRequested(connection, job, terms);
   if (!requested.ok()) return requested.status();
@@ -94,15 +101,13 @@ absl::StatusOr<Job> CreateJob(Connection& connection, const Job& job, const Join
   if (!named.ok()) return named.status();
   if (named->has_value()) return SameJobOrTaken(job, (*named)->job);
   if (absl::Status status = CheckRoom(connection, terms.most_unfinished); !status.ok()) return status;
+  if (!job.parent.empty()) {
+    const absl::StatusOr<JobRow> parent = NamedRow(connection, job.parent);
+    if (!parent.ok()) return parent.status();
+    job.cancelled = EndsItsParts(parent->job);
+  }
   if (absl::Status status = Insert(connection, job); !status.ok()) return status;
   return job;
-}
-
-absl::StatusOr<JobRow> NamedRow(Connection& connection, absl::string_view name) {
-  absl::StatusOr<std::optional<JobRow>> row = FindJob(connection, "name = ?", name);
-  if (!row.ok()) return row.status();
-  if (!row->has_value()) return NoJob(name);
-  return **std::move(row);
 }
 
 absl::Status IdentifyJob(Connection& connection, absl::string_view name, absl::string_view identity) {
@@ -142,12 +147,17 @@ absl::Status KeepOperation(Connection& connection, int64_t id, const v1::Operati
       .Run();
 }
 
+absl::Status CancelParts(Connection& connection, const std::string& parent) {
+  return Statement(connection, "UPDATE jobs SET cancelled = 1 WHERE parent = ? AND done = 0").Bind(parent).Run();
+}
+
 absl::Status FinishJob(Connection& connection, const Fence& fence, const v1::Operation& operation) {
   absl::StatusOr<JobRow> row = NamedRow(connection, fence.job);
   if (!row.ok()) return row.status();
   if (EndedUnder(fence, row->job)) return absl::OkStatus();
   if (absl::Status status = CheckHeld(fence, row->job); !status.ok()) return status;
   if (absl::Status status = KeepOperation(connection, row->id, operation); !status.ok()) return status;
+  if (absl::Status status = CancelParts(connection, fence.job); !status.ok()) return status;
   return ForgetWrites(connection, row->id);
 }
 
@@ -220,6 +230,7 @@ absl::StatusOr<Job> SqliteQueue::Cancel(absl::string_view name) {
     row->job.cancelled = true;
     absl::Status status = Statement(c, "UPDATE jobs SET cancelled = 1 WHERE id = ?").Bind(row->id).Run();
     if (!status.ok()) return status;
+    if (status = CancelParts(c, row->job.name); !status.ok()) return status;
     return std::move(row->job);
   });
 }

@@ -218,11 +218,17 @@ CREATE TABLE job_writes (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+constexpr char kPartsOfJobs[] = R"sql(
+ALTER TABLE jobs ADD COLUMN parent TEXT; -- name of the job that this is a part of; null: of none, and before this step
+CREATE INDEX jobs_by_parent ON jobs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX jobs_of_none ON jobs (id) WHERE parent IS NULL;
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations =
-      *new std::vector<std::string>{kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases};
+  static const auto& migrations = *new std::vector<std::string>{
+      kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases, kPartsOfJobs};
   return migrations;
 }
 

@@ -44,7 +44,7 @@ std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
   if (!filter.device_uuid().empty()) conditions.push_back("uuid_id = (SELECT id FROM devices WHERE name = ?)");
   if (!filter.family().empty()) conditions.push_back("family_id = (SELECT id FROM families WHERE name = ?)");
   if (filter.policy() != v1::POLICY_UNSPECIFIED) conditions.push_back("policy = ?");
-  if (!filter.job().empty()) conditions.push_back("job = ?");
+  if (!filter.job().empty()) conditions.push_back("job IN (SELECT ? UNION ALL SELECT name FROM jobs WHERE parent = ?)");
   if (!filter.verdicts().empty()) {
     // Numbers, straight from an enum: nothing to quote.
     std::vector<int> verdicts(filter.verdicts().begin(), filter.verdicts().end());
@@ -62,7 +62,7 @@ void BindConditions(const v1::TrialFilter& filter, Statement& select) {
   if (!filter.device_uuid().empty()) select.Bind(filter.device_uuid());
   if (!filter.family().empty()) select.Bind(filter.family());
   if (filter.policy() != v1::POLICY_UNSPECIFIED) select.Bind(filter.policy());
-  if (!filter.job().empty()) select.Bind(filter.job());
+  if (!filter.job().empty()) select.Bind(filter.job(), filter.job());
 }
 
 std::string SelectPage(const v1::TrialFilter& filter, bool fastest, bool continued) {

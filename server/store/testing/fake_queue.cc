@@ -43,6 +43,15 @@ absl::StatusOr<std::string> FakeQueue::Once(const JobWrite& write,
   return made;
 }
 
+std::set<std::string> FakeQueue::WithParts(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::set<std::string> names = {name};
+  for (const Stored& stored : jobs_) {
+    if (!name.empty() && stored.job.parent == name) names.insert(stored.job.name);
+  }
+  return names;
+}
+
 absl::StatusOr<Job> FakeQueue::Create(const Job& job, const JoinTerms& terms) {
   if (absl::Status status = CheckNewJob(job); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -63,7 +72,13 @@ absl::StatusOr<Job> FakeQueue::Create(const Job& job, const JoinTerms& terms) {
         std::count_if(jobs_.begin(), jobs_.end(), [](const Stored& stored) { return !stored.job.operation.done(); });
     absl::Status room = CheckUnfinished(static_cast<size_t>(unfinished), terms.most_unfinished);
     if (!room.ok()) return room;
-    found = &jobs_.emplace_back(Stored{job, job.operation.problem(), {}});
+    Job made = job;
+    if (!job.parent.empty()) {
+      const Stored* const parent = FindLocked(job.parent);
+      if (parent == nullptr) return NoSuchJob(job.parent);
+      made.cancelled = EndsItsParts(parent->job);
+    }
+    found = &jobs_.emplace_back(Stored{std::move(made), job.operation.problem(), {}});
   }
   if (!job.request_id.empty()) {
     request_ids_[job.request_id] = {static_cast<size_t>(found - jobs_.data()), job.identity};
@@ -107,6 +122,12 @@ absl::StatusOr<Job> FakeQueue::Change(const Fence& fence, absl::FunctionRef<void
   return stored->job;
 }
 
+void FakeQueue::CancelPartsLocked(absl::string_view parent) {
+  for (Stored& stored : jobs_) {
+    if (stored.job.parent == parent && !stored.job.operation.done()) stored.job.cancelled = true;
+  }
+}
+
 absl::StatusOr<Job> FakeQueue::Renew(const Fence& fence, absl::Duration duration) {
   return Change(fence, [&](Stored& stored) { stored.job.leased_until = now_() + duration; });
 }
@@ -124,6 +145,7 @@ absl::Status FakeQueue::Finish(const Fence& fence, const v1::Operation& operatio
                 [&](Stored& stored) {
                   stored.job.operation = operation;
                   stored.writes.clear();
+                  CancelPartsLocked(fence.job);
                 })
       .status();
 }
@@ -144,7 +166,10 @@ absl::StatusOr<Job> FakeQueue::Cancel(absl::string_view name) {
   if (!writes_.ok()) return writes_;
   Stored* const stored = FindLocked(name);
   if (stored == nullptr) return NoSuchJob(name);
-  if (!stored->job.operation.done()) stored->job.cancelled = true;
+  if (!stored->job.operation.done()) {
+    stored->job.cancelled = true;
+    CancelPartsLocked(name);
+  }
   return stored->job;
 }
 
@@ -182,12 +207,12 @@ absl::StatusOr<Page<v1::Operation>> FakeQueue::List(const JobFilter& filter, int
     for (size_t i = jobs_.size(); i-- > 0;) {
       const v1::Operation& operation = jobs_[i].job.operation;
       if (filter.active_only && operation.done()) continue;
+      if (filter.parent != jobs_[i].job.parent) continue;
       if (!filter.problem_text.empty() && filter.problem_text != jobs_[i].problem) continue;
       rows.push_back({{static_cast<int64_t>(i) + 1}, operation});
     }
   }
-  const std::string listing = absl::StrCat(filter.active_only ? "active jobs " : "all jobs ", filter.problem_text);
-  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+  return Cut(std::move(rows), NameOf(filter), page_size, page_token, IsOlder);
 }
 
 }  // namespace attune::store

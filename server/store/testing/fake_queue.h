@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,9 @@ class FakeQueue : public Queue {
 
   // Makes what a write for a job makes, named by `make`, once. For the store.
   absl::StatusOr<std::string> Once(const JobWrite& write, absl::FunctionRef<absl::StatusOr<std::string>()> make);
+
+  // The job's own and those of its parts. For the store.
+  std::set<std::string> WithParts(const std::string& name);
 
   absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) override;
   absl::Status Identify(absl::string_view name, absl::string_view identity) override;
@@ -53,6 +57,7 @@ class FakeQueue : public Queue {
 
   // Changes the job, which the fence holds.
   absl::StatusOr<Job> Change(const Fence& fence, absl::FunctionRef<void(Stored&)> change);
+  void CancelPartsLocked(absl::string_view parent);
   Stored* FindLocked(absl::string_view name);
   Stored* FindIdenticalLocked(absl::string_view identity);
 

@@ -46,11 +46,12 @@ bool FitsText(const std::string& wanted, const T& text) {
   return wanted.empty() || wanted == text;
 }
 
-bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter) {
+// `jobs`: the names that filter.job stands for.
+bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter, const std::set<std::string>& jobs) {
   const auto& verdicts = filter.verdicts();
   return FitsText(filter.problem(), trial.problem_text()) && FitsText(filter.device_id(), trial.device_id()) &&
          FitsText(filter.device_class(), ClassOf(trial)) && FitsText(filter.device_uuid(), trial.device_uuid()) &&
-         FitsText(filter.family(), trial.variant().family()) && FitsText(filter.job(), trial.job()) &&
+         FitsText(filter.family(), trial.variant().family()) && (filter.job().empty() || jobs.contains(trial.job())) &&
          (filter.policy() == v1::POLICY_UNSPECIFIED || filter.policy() == trial.policy()) &&
          (verdicts.empty() || std::find(verdicts.begin(), verdicts.end(), trial.verdict()) != verdicts.end());
 }
@@ -198,6 +199,7 @@ absl::StatusOr<v1::Trial> FakeStore::GetTrial(absl::string_view name) {
 
 absl::StatusOr<v1::Trial> FakeStore::FindTrial(const TrialKey& key) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->read.ok()) return state_->read;
   const auto by_variant = state_->ByVariant(key.problem_text, key.policy, key.dependencies);
   const auto same = by_variant.find(absl::StrCat(key.variant_text, "\n", key.dependencies.source_hash()));
   const StoredTrial* const known = same == by_variant.end() ? nullptr : Known(same->second, key.device);
@@ -208,6 +210,7 @@ absl::StatusOr<v1::Trial> FakeStore::FindTrial(const TrialKey& key) {
 absl::StatusOr<std::vector<v1::Trial>> FakeStore::KnownTrials(absl::string_view problem_text, const Instance& device,
                                                               v1::Policy policy, const v1::Dependencies& dependencies) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->read.ok()) return state_->read;
   std::map<int64_t, v1::Trial> known;
   for (const auto& [key, same] : state_->ByVariant(problem_text, policy, dependencies)) {
     if (const StoredTrial* stored = Known(same, device); stored != nullptr) known.emplace(stored->id, stored->trial);
@@ -246,11 +249,12 @@ absl::StatusOr<std::vector<v1::Trial>> FakeStore::PriorTrials(absl::string_view 
 absl::StatusOr<Page<v1::Trial>> FakeStore::ListTrials(const v1::TrialFilter& filter, v1::ListTrialsRequest::Order order,
                                                       int page_size, absl::string_view page_token) {
   const bool fastest = order == v1::ListTrialsRequest::ORDER_FASTEST;
+  const std::set<std::string> jobs = state_->queue.WithParts(filter.job());
   std::vector<Row<v1::Trial>> rows;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     for (auto it = state_->trials.rbegin(); it != state_->trials.rend(); ++it) {
-      if (!Fits(it->trial, filter)) continue;
+      if (!Fits(it->trial, filter, jobs)) continue;
       Row<v1::Trial>& row = rows.emplace_back();
       row.key = {it->id, RankOf(it->trial)};
       row.item = it->trial;
@@ -268,11 +272,12 @@ absl::StatusOr<Page<v1::Trial>> FakeStore::ListTrials(const v1::TrialFilter& fil
 }
 
 absl::StatusOr<Retried> FakeStore::RetryTrials(const v1::TrialFilter& filter) {
+  const std::set<std::string> jobs = state_->queue.WithParts(filter.job());
   const std::lock_guard<std::mutex> lock(state_->mutex);
   Retried retried;
   std::set<std::string> problems;
   for (StoredTrial& stored : state_->trials) {
-    if (stored.retry || !Fits(stored.trial, filter)) continue;
+    if (stored.retry || !Fits(stored.trial, filter, jobs)) continue;
     stored.retry = true;
     ++retried.trials;
     problems.insert(stored.trial.problem_text());
@@ -399,6 +404,7 @@ absl::Status FakeStore::PutArtifact(const CompiledArtifact& artifact, absl::stri
 
 absl::StatusOr<CompiledArtifact> FakeStore::FindArtifact(absl::string_view compile_key, absl::string_view toolchain) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->read.ok()) return state_->read;
   const auto it = state_->artifacts.find({std::string(compile_key), std::string(toolchain)});
   if (it == state_->artifacts.end()) return absl::NotFoundError("not compiled yet");
   return it->second;

@@ -28,7 +28,7 @@ class FakeStore : public Store {
   // The tests' own view and influence.
   std::vector<v1::Trial> trials() const;
   void FailAppends(absl::Status status);
-  void FailReads(absl::Status status);  // of the served incumbent
+  void FailReads(absl::Status status);  // of the served incumbent, known trials and compiled code
   void LoseArtifactFiles();
   void LoseArtifact(const std::string& sha256);  // as when somebody removes the file
 

@@ -113,10 +113,17 @@ def operation(name: str) -> Plan[Operation]:
 
 
 def operations(
-    problem: Problem | str | None = None, *, active_only: bool = False, limit: int | None = None
+    problem: Problem | str | None = None, *, active_only: bool = False, sweep: str = "", limit: int | None = None
 ) -> Plan[Table[Operation]]:
-    """The server's operations, newest first; with `problem` those that tune or evaluate it."""
-    fields = {"problem": "" if problem is None else str(Problem.of(problem)), "active_only": active_only}
+    """The server's operations, newest first; with `problem` those that tune or evaluate it.
+
+    With `sweep`, a sweep's name, those of its problems; they are among no others.
+    """
+    fields = {
+        "problem": "" if problem is None else str(Problem.of(problem)),
+        "active_only": active_only,
+        "parent": resource("operations", sweep) if sweep else "",
+    }
     return (yield from pages("ListOperations", "operations", Operation.from_message, limit, **fields))
 
 

@@ -37,8 +37,9 @@ class Progress(Value):
     waits_for: str  # "operations/..." that goes first, while this one is in the queue; else empty
     waits_for_title: str
     queue_position: int  # how many operations are ahead of this one; 0 when it waits for none
-    problems_done: int  # of a sweep; trials and compiles are then those of the problem at hand
+    problems_done: int  # of a sweep; trials and compiles are then those of the problems at hand
     problems_total: int
+    device_id: str  # the card that works on it, or did; empty with a sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,14 @@ class SweepRow(Value):
     detail: str
     trials: int
     compiles: int
+    device_id: str  # the card; empty when SKIPPED
+    working_time: timedelta | None  # on the card, without what was waited for jobs ahead
 
 
 @dataclass(frozen=True, slots=True)
 class SweepReport(Value):
     title: str
-    device_id: str
+    device_id: str  # the cards, with commas between
     rows: tuple[SweepRow, ...]
     trials: int
     compiles: int
@@ -107,13 +110,14 @@ class PlannedProblem(Value):
     compiles: int  # at most: distinct compile-time parts without a trial
     tuned: bool  # has an incumbent; with 0 trials it is only timed again
     reason: str  # why nothing would be tried, where no kernel family applies
+    device_id: str  # the card that would take it; several, with commas: whichever is free first
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan(Value):
     """What a sweep would do."""
 
-    device_id: str
+    device_id: str  # the cards, with commas between
     rows: tuple[PlannedProblem, ...]
     variants: int  # of all rows
     known: int
@@ -161,6 +165,7 @@ class Operation(Value):
     end_time: datetime | None
     request_id: str
     problem: str  # canonical text; empty with a sweep
+    parent: str  # of one problem of a sweep: the sweep, "operations/..."; empty otherwise
 
     def result(self) -> Result:
         """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs."""

@@ -1,0 +1,109 @@
+#include "server/sweep/sweep_problem_job.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/problem.h"
+#include "server/base/proto_time.h"
+#include "server/sweep/sweep_report.h"
+#include "server/sweep/working_time.h"
+#include "server/trials/subject.h"
+
+namespace attune::sweep {
+namespace {
+
+using Row = v1::SweepReport::Row;
+
+Row FailedRow(const std::string& problem_text, absl::string_view why) {
+  Row row;
+  row.set_problem(problem_text);
+  row.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+  row.set_detail(std::string(why));
+  return row;
+}
+
+std::string TitleOf(const v1::SweepPlan& plan, absl::string_view problem_text) {
+  return absl::StrCat("sweep ", plan.title(), plan.title().empty() ? "" : ": ", problem_text);
+}
+
+// Cancelled when the job was asked to stop; stale when its lease is over.
+absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
+                           trials::DeviceSlot& slot, const trials::Job& job) {
+  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, slot.device(), plan.policy(), means.host);
+  absl::Status failed = subject.status();
+  if (subject.ok()) {
+    absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(subject)), slot, job);
+    if (row.ok() || absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row;
+    if (job.stop.stop_requested()) return absl::CancelledError("stopped");
+    failed = row.status();
+  }
+  return FailedRow(ToText(problem), failed.message());
+}
+
+}  // namespace
+
+jobs::Part PartFor(const v1::SweepPlan& plan, int64_t number, const std::string& problem_text,
+                   const std::vector<std::string>& cards) {
+  v1::SweepRequest request;
+  *request.mutable_plan() = plan;
+  request.mutable_plan()->clear_shapes();
+  request.mutable_plan()->add_shapes()->add_problem(problem_text);
+  request.mutable_plan()->set_device_id(absl::StrJoin(cards, ","));
+  return {number, store::JobKind::kSweepProblem, request.SerializeAsString(), TitleOf(plan, problem_text),
+          problem_text};
+}
+
+Row RowOf(const v1::Operation& part) {
+  if (part.state() == v1::Operation::STATE_SUCCEEDED && part.sweep().rows_size() == 1) return part.sweep().rows(0);
+  Row row =
+      FailedRow(part.problem(), part.state() == v1::Operation::STATE_CANCELLED ? "cancelled" : part.error().message());
+  row.set_device_id(part.progress().device_id());
+  return row;
+}
+
+jobs::JobTerms SweepProblemJob::TermsOf(const v1::SweepRequest& request) const {
+  jobs::JobTerms terms;
+  terms.device = request.plan().device_id();
+  terms.cards = jobs::Cards::kFree;
+  terms.priority = trials::Priority::kBackground;
+  return terms;
+}
+
+void SweepProblemJob::SetDevice(const std::string& device_id, v1::SweepRequest& request) const {
+  request.mutable_plan()->set_device_id(device_id);
+}
+
+absl::StatusOr<jobs::JobTitle> SweepProblemJob::AdmitRequest(const v1::SweepRequest& request,
+                                                             const std::vector<const v1::Device*>&) const {
+  const std::string& text = request.plan().shapes(0).problem(0);
+  return jobs::JobTitle{TitleOf(request.plan(), text), text};
+}
+
+absl::StatusOr<jobs::JobKind::Fill> SweepProblemJob::RunRequest(const v1::SweepRequest& request,
+                                                                const jobs::JobRun& run) const {
+  const v1::SweepPlan& plan = request.plan();
+  const absl::StatusOr<Problem> problem = ParseProblem(plan.shapes(0).problem(0));
+  if (!problem.ok()) return problem.status();
+  // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
+  WorkingTime time(clock_);
+  const trials::Job job{run.job.name,     run.job.priority, run.job.stop, time.Counted(run.job.waiter),
+                        run.job.progress, run.job.epoch,    run.job.abort};
+  if (absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await(); !turn.ok()) {
+    return turn;
+  }
+  absl::StatusOr<Row> row = RowFor(*problem, plan, means_, run.slot, job);
+  if (!row.ok()) return row.status();
+  row->set_device_id(run.slot.device().id());
+  SetDuration(time.Elapsed(), row->mutable_working_time());
+  v1::SweepReport report;
+  report.set_title(plan.title());
+  report.set_device_id(run.slot.device().id());
+  *report.add_rows() = *std::move(row);
+  Complete(report);
+  return [report = std::move(report)](v1::Operation& operation) { *operation.mutable_sweep() = report; };
+}
+
+}  // namespace attune::sweep

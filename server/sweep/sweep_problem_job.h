@@ -1,0 +1,42 @@
+// The kind of job that works on one problem of a sweep, on whichever of its cards is free first.
+#ifndef ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_JOB_H_
+#define ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_JOB_H_
+
+#include <string>
+#include <utility>
+
+#include "attune/v1/service.pb.h"
+#include "server/base/clock.h"
+#include "server/jobs/job_kind.h"
+#include "server/jobs/parts.h"
+#include "server/sweep/sweep_problem.h"
+
+namespace attune::sweep {
+
+// The part of a sweep that is one of its problems, for one of `cards`.
+jobs::Part PartFor(const v1::SweepPlan& plan, int64_t number, const std::string& problem_text,
+                   const std::vector<std::string>& cards);
+
+// The row that a part has ended with. Its failure is its row's.
+v1::SweepReport::Row RowOf(const v1::Operation& part);
+
+// Its request is the plan with one problem, its result a report of one row. What it is given outlives it.
+class SweepProblemJob final : public jobs::JobKindOf<v1::SweepRequest> {
+ public:
+  SweepProblemJob(const SweepMeans& means, Clock clock)
+      : JobKindOf(store::JobKind::kSweepProblem), means_(means), clock_(std::move(clock)) {}
+
+ private:
+  jobs::JobTerms TermsOf(const v1::SweepRequest& request) const override;
+  void SetDevice(const std::string& device_id, v1::SweepRequest& request) const override;
+  absl::StatusOr<jobs::JobTitle> AdmitRequest(const v1::SweepRequest& request,
+                                              const std::vector<const v1::Device*>& cards) const override;
+  absl::StatusOr<Fill> RunRequest(const v1::SweepRequest& request, const jobs::JobRun& run) const override;
+
+  const SweepMeans means_;
+  const Clock clock_;
+};
+
+}  // namespace attune::sweep
+
+#endif  // ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_JOB_H_
