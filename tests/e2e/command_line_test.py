@@ -22,7 +22,9 @@ class CommandLineTest(DaemonTest):
         self.one_line(run_attune("best", "b1.h1.q64.d64.f32"), INVALID, "'f32'", "allowed")
 
     def test_an_unreachable_server(self):
-        result = run_attune("--server", f"unix:{self.directory}/nobody.sock", "--timeout=1s", "best", PROBLEM)
+        # Nor is there a snapshot that could answer in its place.
+        empty = {"XDG_CACHE_HOME": str(self.directory)}
+        result = run_attune("--server", f"unix:{self.directory}/nobody.sock", "--timeout=1s", "best", PROBLEM, env=empty)
         self.one_line(result, UNREACHABLE, "nobody.sock")
 
     def test_what_only_the_server_can_know(self):
