@@ -20,11 +20,10 @@
 #include "server/catalog/given_answer.h"
 #include "server/catalog/result_log.h"
 #include "server/catalog/stored_answer.h"
+#include "server/store/page_token.h"
 
 namespace attune::catalog {
 namespace {
-
-constexpr int kPageSize = 1000;
 
 bool Acceptable(const v1::GetBestRequest& request, v1::Provenance provenance) {
   return request.acceptable().empty() ||
@@ -39,7 +38,7 @@ class StoredResults : public Results {
   absl::Status Load() {
     std::string token;
     do {
-      absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, kPageSize, token);
+      absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
       if (!page.ok()) return page.status();
       for (const v1::Incumbent& incumbent : page->items) {
         absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
@@ -243,7 +242,7 @@ class StoredResults : public Results {
     absl::StatusOr<std::optional<v1::Incumbent>> own = Served(key);
     if (!own.ok() || own->has_value()) return own;
     absl::StatusOr<store::Page<v1::Incumbent>> of_problem =
-        store_.ListIncumbents({.problem_text = key.problem_text, .policy = key.policy}, kPageSize, "");
+        store_.ListIncumbents({.problem_text = key.problem_text, .policy = key.policy}, store::kMostPageSize, "");
     if (!of_problem.ok()) return of_problem.status();
     for (v1::Incumbent& incumbent : of_problem->items) {
       if (ToText(KeyOf(incumbent)) == ToText(key)) return std::move(incumbent);

@@ -12,14 +12,13 @@
 #include "server/base/reason.h"
 #include "server/catalog/policy.h"
 #include "server/space/space.h"
+#include "server/store/page_token.h"
 
 namespace attune::service {
 namespace {
 
 constexpr int64_t kLongestWait = 60;  // seconds
 constexpr double kMostMicros = 1e12;  // eleven days
-constexpr int kDefaultPageSize = 50;
-constexpr int kMaxPageSize = 1000;
 
 absl::Status NormaliseProblem(v1::Problem* problem) {
   absl::StatusOr<Problem> plain = FromProto(*problem);
@@ -263,11 +262,11 @@ absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
 }
 
 absl::StatusOr<int> PageSize(int page_size) {
-  if (page_size < 0 || page_size > kMaxPageSize) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_size is ", page_size, "; allowed: 0 (", kDefaultPageSize, ") to ", kMaxPageSize));
+  if (page_size < 0 || page_size > store::kMostPageSize) {
+    return absl::InvalidArgumentError(absl::StrCat("page_size is ", page_size, "; allowed: 0 (",
+                                                   store::kDefaultPageSize, ") to ", store::kMostPageSize));
   }
-  return page_size == 0 ? kDefaultPageSize : page_size;
+  return page_size == 0 ? store::kDefaultPageSize : page_size;
 }
 
 }  // namespace attune::service

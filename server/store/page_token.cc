@@ -43,6 +43,6 @@ absl::StatusOr<std::optional<PageKey>> DecodePageToken(absl::string_view listing
   return key;
 }
 
-int PageSize(int requested) { return requested <= 0 ? 50 : std::min(requested, 1000); }
+int PageSize(int requested) { return requested <= 0 ? kDefaultPageSize : std::min(requested, kMostPageSize); }
 
 }  // namespace attune::store

@@ -22,7 +22,9 @@ std::string EncodePageToken(absl::string_view listing, const PageKey& last);
 // Nothing for the empty token, the first page. InvalidArgument for what EncodePageToken(listing, ...) did not give.
 absl::StatusOr<std::optional<PageKey>> DecodePageToken(absl::string_view listing, absl::string_view token);
 
-// Every listing's limits: 50 unless given, 1000 at most.
+// Every listing's limits.
+inline constexpr int kDefaultPageSize = 50;
+inline constexpr int kMostPageSize = 1000;
 int PageSize(int requested);
 
 }  // namespace attune::store
