@@ -69,15 +69,19 @@ void RemoveLeftovers(const std::string& parent) {
 
 // A new directory of this process's own.
 absl::StatusOr<std::string> MakeDirectory(const std::string& parent) {
-  while (true) {
+  constexpr int kTries = 100;  // another process may lock and remove what this one has not locked yet
+  std::string error;
+  for (int i = 0; i < kTries; ++i) {
     std::string directory = absl::StrCat(parent, "/", kPrefix, "XXXXXX");
     if (mkdtemp(directory.data()) == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat("cannot make a directory for PoCL in '", parent,
-                                                        "': ", strerror(errno),
-                                                        "; set TMPDIR or POCL_CACHE_DIR to a writable one"));
+      error = strerror(errno);
+      break;
     }
     if (LockDirectory(directory) >= 0) return directory;  // held open for as long as the process lives
+    error = "a directory in it cannot be locked";
   }
+  return absl::FailedPreconditionError(absl::StrCat("cannot make a directory for PoCL in '", parent, "': ", error,
+                                                    "; set TMPDIR or POCL_CACHE_DIR to a writable one"));
 }
 
 }  // namespace
