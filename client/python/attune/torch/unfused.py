@@ -94,7 +94,7 @@ def _rows(
     if bias is not None:
         bias = bias.unflatten(1, (heads, group))
         logits = logits.masked_fill(~bias, -math.inf) if bias.dtype is torch.bool else logits + bias
-    lse = logits.logsumexp(-1)
+    lse = _logsumexp(logits)
     if sinks is not None:
         lse = torch.logaddexp(lse, sinks.to(exact).view(heads, group, 1).expand_as(lse))
     # A row that sees no key: its weights are exp(-inf - 0), not exp(-inf + inf).
@@ -103,6 +103,14 @@ def _rows(
         weights = F.dropout(weights, dropout_p)
     out = (weights.flatten(2, 3) @ value.to(exact)).unflatten(2, (group, query.shape[2])).flatten(1, 2)
     return out.to(query.dtype), lse.flatten(1, 2).float()
+
+
+def _logsumexp(logits: Tensor) -> Tensor:
+    """Over the last dimension. A row that sees no key has the gradient 0, not torch's NaN."""
+    if not logits.requires_grad:
+        return logits.logsumexp(-1)
+    blind = (logits == -math.inf).all(-1)
+    return logits.masked_fill(blind.unsqueeze(-1), 0.0).logsumexp(-1).masked_fill(blind, -math.inf)
 
 
 def _keys_of(rows: slice, offset: int, options: Options, keys: int) -> tuple[int, int]:

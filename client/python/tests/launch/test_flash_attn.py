@@ -74,10 +74,16 @@ def test_slopes_may_differ_by_sequence() -> None:
 
 
 @FALLS_BACK
-def test_gradients_flow() -> None:
-    q = tensor(1, 4, 2, 8).requires_grad_()
-    flash_attn_func(q, q, q, causal=True).sum().backward()
-    assert q.grad is not None
+@pytest.mark.parametrize("options", [{"causal": True}, {"causal": True, "alibi_slopes": torch.tensor([0.1, 0.2])}])
+def test_gradients_are_those_of_the_rows_that_see_a_key(options: dict) -> None:
+    # The first two rows see no key.
+    q, k = tensor(1, 5, 2, 8).requires_grad_(), tensor(1, 3, 2, 8, seed=2).requires_grad_()
+    out = flash_attn_func(q, k, k, **options)
+    expected = reference(q[0, 2:], k[0], k[0], **options)[0]
+    weights = tensor(3, 2, 8, seed=3)
+    found = torch.autograd.grad((out[0, 2:] * weights).sum() + out[0, 0].sum(), (q, k))
+    for one, right in zip(found, torch.autograd.grad((expected * weights).sum(), (q, k)), strict=True):
+        agree(one, right)
 
 
 @FALLS_BACK
