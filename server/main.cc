@@ -416,7 +416,10 @@ bool flags_parsed = false;
 void CheckWhatWasParsed() {
   const std::string what = absl::GetFlag(FLAGS_check);
   if (flags_parsed || what.empty()) return;
-  if (const absl::StatusOr<Checks> checks = ParseChecks(what); checks.ok()) CheckAll(SettingsOfFlags(), *checks);
+  absl::StatusOr<Checks> checks = ParseChecks(what);
+  if (!checks.ok()) return;
+  checks->flags_parsed = false;
+  CheckAll(SettingsOfFlags(), *checks);
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ bool Report(std::ostream& report, absl::string_view part, const std::string& sum
   return mistakes.empty();
 }
 
-std::vector<std::string> MistakesInFlags(const Settings& settings, const ProbeForCheck& probe) {
+std::vector<std::string> MistakesInFlags(const Settings& settings, bool parsed, const ProbeForCheck& probe) {
   std::vector<std::string> mistakes = MistakesIn(settings);
+  if (!parsed) mistakes.emplace_back("those that standard error names are unknown or cannot be parsed");
   if (const std::string why = WhyNotMade(settings.lock_dir); !why.empty()) {
     mistakes.push_back(absl::StrCat("--lock_dir: ", why));
   }
@@ -99,7 +100,7 @@ absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
 
 bool Check(const Settings& settings, const Checks& checks, const ProbeForCheck& probe, std::ostream& report) {
   bool good = true;
-  if (checks.flags) good = Report(report, "flags", "", MistakesInFlags(settings, probe)) && good;
+  if (checks.flags) good = Report(report, "flags", "", MistakesInFlags(settings, checks.flags_parsed, probe)) && good;
   if (checks.manifests) good = CheckManifests(settings, report) && good;
   if (checks.store) good = CheckTheStore(settings, report) && good;
   return good;

@@ -16,6 +16,7 @@ struct Checks {
   bool flags = false;
   bool manifests = false;
   bool store = false;
+  bool flags_parsed = true;  // false: abseil could not, and has named those flags on standard error
 };
 
 // "all", or some of "flags", "manifests" and "store", comma-separated.

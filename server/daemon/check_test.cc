@@ -31,7 +31,7 @@ class CheckTest : public ::testing::Test {
     settings_.log_format = "text";
     settings_.log_level = "info";
   }
-  bool Passes(const char* what = "all") {
+  bool Passes(const char* what = "all", bool flags_parsed = true) {
     std::ostringstream report;
     const auto probe = [this]() -> absl::StatusOr<supervisor::HostDescription> {
       if (!probed_.ok()) return probed_;
@@ -41,7 +41,9 @@ class CheckTest : public ::testing::Test {
       device.set_model("NVIDIA L4");
       return host;
     };
-    const bool good = Check(settings_, *ParseChecks(what), probe, report);
+    Checks checks = *ParseChecks(what);
+    checks.flags_parsed = flags_parsed;
+    const bool good = Check(settings_, checks, probe, report);
     report_ = report.str();
     return good;
   }
@@ -71,6 +73,11 @@ TEST_F(CheckTest, NamesEveryMistakeOfEveryPart) {
         "store      ok: "}) {
     EXPECT_THAT(report_, HasSubstr(mistake));
   }
+}
+
+TEST_F(CheckTest, FlagsThatCouldNotBeParsedAreAMistake) {
+  EXPECT_FALSE(Passes("flags", /*flags_parsed=*/false));
+  EXPECT_THAT(report_, HasSubstr("flags      WRONG\n  those that standard error names are unknown"));
 }
 
 TEST_F(CheckTest, NamesADeviceThatTheHostDoesNotHave) {
