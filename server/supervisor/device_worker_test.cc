@@ -309,6 +309,7 @@ TEST_F(DeviceWorkerTest, ShutdownEndsAHangingTrialWithoutAVerdict) {
 }
 
 TEST_F(DeviceWorkerTest, AnAbortedTrialEndsWithoutAVerdictAndTheNextCallHasAFreshProcess) {
+  options_.trial_timeout = absl::Hours(1);  // which it does not wait for
   Gate gate(directory_.path() + "/gate");
   ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
   const std::string before = Pid(Trial("ok").detail());
