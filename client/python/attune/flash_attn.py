@@ -19,7 +19,7 @@ from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.errors import InvalidArgument
 from attune.torch.contiguous_cache import append, as_pages, positions, rotated
-from attune.torch.dispatch import attend_call, attend_options, computed
+from attune.torch.dispatch import attend_call, attend_options, check, computed
 from attune.torch.fallback import current_stats
 from attune.torch.local_bias import masks_of, sides_of
 from attune.torch.options import integer, options_of
@@ -56,7 +56,8 @@ def flash_attn_func(
     causal is bottom-right: row i sees the keys j <= i + seqlen_k - seqlen_q. window_size (left, right): row i sees the
     keys from i + seqlen_k - seqlen_q - left to i + seqlen_k - seqlen_q + right; -1 is no limit, causal is right = 0.
     softcap as in attune.attention. alibi_slopes: fp32 [nheads] or [batch, nheads]; the logits get
-    -slope * |i + seqlen_k - seqlen_q - j|. A row that sees no key is 0.
+    -slope * |i + seqlen_k - seqlen_q - j|. A row that sees no key is 0, its softmax_lse -inf (FlashAttention 2 has +inf
+    where it does not split the keys).
 
     Returns [batch, seqlen_q, nheads, headdim], contiguous; with return_attn_probs (out, softmax_lse, None), softmax_lse
     fp32 [batch, nheads, seqlen_q]. A window with keys after the diagonal, or with causal=False of keys before it alone,
@@ -68,10 +69,9 @@ def flash_attn_func(
     rows, keys = q.shape[1], k.shape[1]
     sides = sides_of(what, window_size)
     *masks, bias = masks_of(what, sides, causal, alibi_slopes, (q.shape[0], q.shape[2]), (rows, keys))
-    mask = None if bias is None else bias.mask(rows, keys, q.device)
     options = options_of(False, *masks, softcap, None, return_attn_probs, softmax_scale, True)
     stats = None if is_dynamo_compiling() else current_stats()
-    result = attend_options(stats, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask, dropout_p, options)
+    result = attend_options(stats, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), bias, dropout_p, options)
     if not return_attn_probs:
         return result.transpose(1, 2).contiguous()
     return result[0].transpose(1, 2).contiguous(), result[1], None
@@ -237,8 +237,9 @@ def flash_attn_with_kvcache(
 
     k_cache, v_cache: [batch_cache, seqlen_cache, nheads_k, headdim], row cache_batch_idx[b] (int32 [batch]; b without
     it) sequence b's; or, with block_table (int32 [batch, width]), pages [pages, page_size, nheads_k, headdim]. All are
-    contiguous. cache_seqlens: int32 [batch], or one length for all, how many keys are in the cache; without it all are.
-    cache_leftpad: int32 [batch], the first of those keys; not with block_table.
+    contiguous. cache_seqlens: int32 [batch], or one length for all, where the keys in the cache end; without it all are
+    there. cache_leftpad: int32 [batch], where they begin: sequence b has the keys from cache_leftpad[b] to before
+    cache_seqlens[b], which counts those in front, too; not with block_table.
     k, v: [batch, seqlen_new, nheads_k, headdim], written into the cache, in place, behind the keys that are there, and
     then seen; they need cache_seqlens, which is not changed. causal, window_size and alibi_slopes are those of
     flash_attn_func, each sequence's own.
@@ -259,13 +260,13 @@ def flash_attn_with_kvcache(
         raise InvalidArgument(f"{what}: cache_seqlens is None; k and v need it, to be written behind")
     if k is None and rotary_cos is not None:
         raise InvalidArgument(f"{what}: k is None; rotary_cos and rotary_sin need k and v")
+    batch, rows, heads, _ = q.shape
     for name, vector in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad)):
         if vector is None:
             continue
-        _check_dims(what, name, vector, 1, "[batch]")
+        _check_numbers(what, name, vector, batch, q.device)
         if block_table is not None:
             raise InvalidArgument(f"{what}: {name} and block_table are both given; give one of them")
-    batch, rows, heads, _ = q.shape
     if block_table is None:
         length = k_cache.shape[1]
         pages, block_table = as_pages(what, batch, k_cache, v_cache, cache_batch_idx, cache_leftpad)
@@ -277,17 +278,7 @@ def flash_attn_with_kvcache(
     causal_mask, window, bias = masks_of(what, sides, causal, alibi_slopes, (batch, heads), (rows, length))
     lengths = in_cache = _lengths(what, cache_seqlens, batch, length, q.device)
     if cache_leftpad is not None:
-        lengths = lengths - cache_leftpad.to(lengths.dtype)
-    if k is not None and v is not None:
-        for name, tensor in (("k", k), ("v", v)):
-            _check_dims(what, name, tensor, 4, "[batch, seqlen_new, heads, headdim]")
-        if rotary_cos is not None and rotary_sin is not None:
-            _check_angles(what, rotary_cos, rotary_sin, q.shape[-1], length)
-            by_row = causal or any(0 <= side < length for side in sides)
-            angles = (rotary_cos, rotary_sin)
-            q = rotated(q, *angles, positions(in_cache, rows if by_row else 1), rotary_interleaved)
-            k = rotated(k, *angles, positions(in_cache, k.shape[1]), rotary_interleaved)
-        lengths = append(pages, (k, v), block_table, lengths)
+        lengths = lengths - cache_leftpad
     options: dict[str, Any] = {
         "causal": causal_mask,
         "window": window,
@@ -296,9 +287,19 @@ def flash_attn_with_kvcache(
         "return_lse": return_softmax_lse,
         "enable_gqa": True,
     }
+    given = options_of(is_causal=False, sinks=None, **options)
+    if k is not None and v is not None:
+        _check_new(what, k, v, (k_cache, v_cache), batch)
+        check(PagedCall(q, *pages, block_table, lengths, None, None, given, bias))  # while the cache is as it was
+        if rotary_cos is not None and rotary_sin is not None:
+            _check_angles(what, rotary_cos, rotary_sin, q.shape[-1], length)
+            by_row = causal or any(0 <= side < length for side in sides)
+            angles = (rotary_cos, rotary_sin)
+            q = rotated(q, *angles, positions(in_cache, rows if by_row else 1), rotary_interleaved)
+            k = rotated(k, *angles, positions(in_cache, k.shape[1]), rotary_interleaved)
+        lengths = append(pages, (k, v), block_table, lengths)
     if bias is None:
         return attention_paged(q, *pages, block_table, lengths, **options)
-    given = options_of(is_causal=False, sinks=None, **options)
     return _attend(PagedCall(q, *pages, block_table, lengths, None, None, given, bias))
 
 
@@ -329,6 +330,23 @@ def _check_pair(what: str, name: str, one: object, other_name: str, other: objec
         raise InvalidArgument(f"{what}: {missing} is None; {name} and {other_name} must both be given, or neither")
 
 
+def _check_numbers(what: str, name: str, vector: object, batch: int, device: torch.device) -> None:
+    _check_dims(what, name, vector, 1, "[batch]")
+    assert isinstance(vector, Tensor)
+    if vector.dtype is not torch.int32 or vector.shape[0] != batch or vector.device != device:
+        given = f"has shape {tuple(vector.shape)} and dtype {vector.dtype}, on {vector.device}"
+        raise InvalidArgument(f"{what}: {name} {given}; it must have {(batch,)} and torch.int32, on {device}")
+
+
+def _check_new(what: str, k: Tensor, v: Tensor, caches: tuple[Tensor, Tensor], batch: int) -> None:
+    for name, tensor, cache in (("k", k, caches[0]), ("v", v, caches[1])):
+        _check_dims(what, name, tensor, 4, "[batch, seqlen_new, nheads_k, headdim]")
+        shape = (batch, k.shape[1], *cache.shape[2:])
+        if tensor.shape != shape:
+            named = f"[batch, seqlen_new, nheads_k, headdim], {shape} here"
+            raise InvalidArgument(f"{what}: {name} has shape {tuple(tensor.shape)}; it must be {named}")
+
+
 def _check_angles(what: str, cos: Tensor, sin: Tensor, head_dim: int, length: int) -> None:
     for name, table in (("rotary_cos", cos), ("rotary_sin", sin)):
         _check_dims(what, name, table, 2, "[positions, pairs]")
@@ -340,6 +358,7 @@ def _check_angles(what: str, cos: Tensor, sin: Tensor, head_dim: int, length: in
 
 def _lengths(what: str, given: int | Tensor | None, batch: int, most: int, device: torch.device) -> Tensor:
     if isinstance(given, Tensor):
+        _check_numbers(what, "cache_seqlens", given, batch, device)
         return given
     length = most if given is None else integer(given)
     if length is None or not 0 <= length <= most:

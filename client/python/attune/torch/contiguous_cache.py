@@ -67,7 +67,7 @@ def rotated(tensor: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: b
 
     cos, sin: [positions, pairs]. Pairs are the dimensions 2 i and 2 i + 1 when interleaved, else i and i + pairs."""
     exact = torch.float64 if tensor.dtype is torch.float64 else torch.float32
-    cos, sin = (table.to(exact)[at].unsqueeze(2) for table in (cos, sin))
+    cos, sin = (table[at].to(exact).unsqueeze(2) for table in (cos, sin))
     size = 2 * cos.shape[-1]
     turned, rest = tensor[..., :size].to(exact), tensor[..., size:]
     x, y = (turned[..., ::2], turned[..., 1::2]) if interleaved else turned.chunk(2, -1)

@@ -8,6 +8,7 @@ from torch import Tensor
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason, sdpa
+from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import DTYPES, in_layout, layout_of, new_output, not_empty
 from attune.torch.unfused import unfused_attention, visible_keys
@@ -28,13 +29,13 @@ class DenseCall(AttentionCall):
         key: Tensor,
         value: Tensor,
         options: Options,
-        attn_mask: Tensor | None = None,
+        attn_mask: Tensor | LocalBias | None = None,
         dropout_p: float = 0.0,
     ) -> None:
         self.without_heads = query.dim() == key.dim() == value.dim() == 3
         if self.without_heads:
             query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
-            if attn_mask is not None and attn_mask.dim() == 3:
+            if isinstance(attn_mask, Tensor) and attn_mask.dim() == 3:
                 attn_mask = attn_mask.unsqueeze(1)
         self.query, self.key, self.value = query, key, value
         self.options = options

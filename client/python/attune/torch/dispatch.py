@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
 import os
 import threading
@@ -35,6 +36,7 @@ from attune.torch import fallback, memory
 from attune.torch.call import AttentionCall
 from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
+from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options, options_of
 from attune.torch.problem_of_tensors import (
     autocasts,
@@ -219,7 +221,7 @@ def attend_options(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None,
+    attn_mask: Tensor | LocalBias | None,
     dropout_p: float,
     options: Options,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -265,6 +267,16 @@ def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tens
     if stats is not None:
         stats.fallbacks[unsuitable.reason.value] += 1
     return computed(call)
+
+
+def check(call: AttentionCall) -> None:
+    """Raises the InvalidArgument that attend_call would raise."""
+    call.check()
+    if is_compiling():
+        return
+    with contextlib.suppress(Unsuitable):
+        check_eager(*call.tensors())
+        call.check_memory()
 
 
 def computed(call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:

@@ -1,4 +1,5 @@
-"""FlashAttention's windows and ALiBi slopes: attune's own masks where they are causal, else a mask for torch."""
+"""FlashAttention's windows and ALiBi slopes: attune's own masks where they are causal, else a mask for torch,
+made for as many rows at once as unfused attention takes."""
 
 from __future__ import annotations
 
@@ -19,11 +20,15 @@ class LocalBias(NamedTuple):
     right: int  # to i + keys - rows + right
     alibi_slopes: Tensor | None  # fp32 [heads] or [batch, heads]
 
-    def mask(self, rows: int, keys: int, device: torch.device, sequence: int | None = None) -> Tensor:
-        """SDPA's attn_mask [1 or batch, 1 or heads, rows, keys], or that of one sequence: bool, or fp32 that is added
-        to the logits."""
-        row = torch.arange(rows, device=device).unsqueeze(-1) + (keys - rows)
-        distance = row - torch.arange(keys, device=device)  # 0 on the diagonal, positive before it
+    def of_sequence(self, sequence: int) -> LocalBias:
+        slopes = self.alibi_slopes
+        return self if slopes is None or slopes.dim() == 1 else self._replace(alibi_slopes=slopes[sequence])
+
+    def mask(self, batch: slice, heads: slice, rows: slice, keys: slice, offset: int, device: torch.device) -> Tensor:
+        """This part of SDPA's attn_mask, [1 or batch, 1 or heads, rows, keys]: bool, or fp32 that is added to the
+        logits. Row i's diagonal is the key i + offset."""
+        row = torch.arange(rows.start + offset, rows.stop + offset, device=device).unsqueeze(-1)
+        distance = row - torch.arange(keys.start, keys.stop, device=device)  # 0 on the diagonal, positive before it
         visible = torch.ones_like(distance, dtype=torch.bool)
         if self.left >= 0:
             visible &= distance <= self.left
@@ -32,9 +37,8 @@ class LocalBias(NamedTuple):
         if self.alibi_slopes is None:
             return visible[None, None]
         slopes = self.alibi_slopes.float()
-        if sequence is not None and slopes.dim() == 2:
-            slopes = slopes[sequence]
-        bias = -slopes.reshape(-1, slopes.shape[-1], 1, 1) * distance.abs()
+        slopes = slopes[None, heads] if slopes.dim() == 1 else slopes[batch, heads]
+        bias = -slopes[..., None, None] * distance.abs()
         return bias.masked_fill(~visible, -math.inf)
 
 

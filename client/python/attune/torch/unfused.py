@@ -1,4 +1,5 @@
-"""Unfused attention in torch, for what neither a kernel nor SDPA computes: slow, differentiable, in bounded memory."""
+"""Unfused attention in torch, for what neither a kernel nor SDPA computes: slow, differentiable, in memory that is
+bounded but for an attn_mask that is given whole and for what autograd keeps."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
 
 _MOST_LOGITS = 1 << 25  # held at once; a few tensors of this size in fp32 are alive together
@@ -21,13 +23,14 @@ def unfused_attention(
     key: Tensor,
     value: Tensor,
     options: Options,
-    attn_mask: Tensor | None = None,
+    attn_mask: Tensor | LocalBias | None = None,
     dropout_p: float = 0.0,
 ) -> Rows:
     """[batch, heads_q, seq_q, head_dim] like the query's dtype, and fp32 [batch, heads_q, seq_q].
 
     query: [batch, heads_q, seq_q, head_dim]; key, value: [batch, heads_kv, seq_kv, head_dim], in any strides; computed
-    in fp32 (fp64 of fp64). attn_mask is SDPA's. Under autocast inputs and result have its dtype, as SDPA's.
+    in fp32 (fp64 of fp64). attn_mask is SDPA's, or makes it. Under autocast inputs and result have its dtype, as
+    SDPA's.
     """
     device = query.device.type
     if torch.is_autocast_enabled(device) and query.dtype is not torch.float64:
@@ -38,7 +41,12 @@ def unfused_attention(
 
 
 def _in_parts(
-    query: Tensor, key: Tensor, value: Tensor, options: Options, attn_mask: Tensor | None, dropout_p: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options: Options,
+    attn_mask: Tensor | LocalBias | None,
+    dropout_p: float,
 ) -> Rows:
     """By batch, by key/value head and by rows, as many at once as _MOST_LOGITS allows."""
     batch, heads_q, rows, dim = query.shape
@@ -46,7 +54,7 @@ def _in_parts(
     if heads_q == 0:
         return query.new_empty(batch, 0, rows, value.shape[-1]), query.new_empty(batch, 0, rows, dtype=torch.float32)
     group = heads_q // heads
-    if attn_mask is not None:
+    if isinstance(attn_mask, Tensor):
         attn_mask = attn_mask.expand(batch, heads_q, rows, keys)
     of_head = max(1, keys * max(dim, group))  # K in fp32, or the logits of one row
     head_step = min(heads, max(1, _MOST_LOGITS // of_head))
@@ -56,7 +64,11 @@ def _in_parts(
     def of_rows(b: slice, h: slice, r: slice) -> Rows:
         of_group = slice(h.start * group, h.stop * group)
         first, end = _keys_of(r, options.offset(rows, keys), options, keys)
-        bias = None if attn_mask is None else attn_mask[b, of_group, r, first:end]
+        if isinstance(attn_mask, LocalBias):
+            part = attn_mask.mask(b, of_group, r, slice(first, end), keys - rows, query.device)
+            bias = part.expand(-1, of_group.stop - of_group.start, -1, -1)
+        else:
+            bias = None if attn_mask is None else attn_mask[b, of_group, r, first:end]
         k, v = key[b, h, first:end], value[b, h, first:end]
         sinks = None if options.sinks is None else options.sinks[of_group]
         visible = _visible(r, first, end, options.offset(rows, keys), options, query.device)

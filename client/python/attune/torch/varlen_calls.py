@@ -54,7 +54,7 @@ class SequenceCall(AttentionCall):
         outs: list[Tensor] = []
         lses: list[Tensor] = []
         for b, (query, key, value) in enumerate(self.by_sequence()):
-            mask = None if self.bias is None else self.bias.mask(len(query), len(key), query.device, b)
+            mask = None if self.bias is None else self.bias.of_sequence(b)
             given = (_headed(query), _headed(key), _headed(value))
             rows, lse = unfused_attention(*given, self.options, mask, self.dropout_p)
             outs.append(rows[0].transpose(0, 1))

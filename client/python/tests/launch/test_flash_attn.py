@@ -275,6 +275,40 @@ CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": ten
         (
             flash_attn_with_kvcache,
             CACHE,
+            {"k": tensor(2, 1, 1, 8), "v": tensor(2, 1, 4, 8)},
+            r"k has shape \(2, 1, 1, 8\); it must be \[batch, seqlen_new, nheads_k, headdim\], \(2, 1, 4, 8\) here",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"k": tensor(1, 1, 4, 8), "v": tensor(1, 1, 4, 8)},
+            r"k has shape \(1, 1, 4, 8\); it must be .* \(2, 1, 4, 8\) here",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"k": tensor(2, 3, 4, 8), "v": tensor(2, 1, 4, 8)},
+            r"v has shape \(2, 1, 4, 8\); it must be .* \(2, 3, 4, 8\) here",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"cache_leftpad": ints(1)},
+            r"cache_leftpad has shape \(1,\) and dtype torch.int32, on cpu; it must have \(2,\)",
+        ),
+        (flash_attn_with_kvcache, CACHE, {"cache_leftpad": torch.ones(2)}, "cache_leftpad .* dtype torch.float32"),
+        (flash_attn_with_kvcache, CACHE, {"cache_leftpad": ints(0, 1).to("meta")}, "cache_leftpad .* on meta; it must"),
+        (flash_attn_with_kvcache, CACHE, {"cache_batch_idx": ints(1)}, r"cache_batch_idx has shape \(1,\)"),
+        (flash_attn_with_kvcache, CACHE, {"cache_batch_idx": torch.ones(2)}, "cache_batch_idx .* torch.float32"),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
+            {"cache_seqlens": ints(4), "cache_leftpad": ints(0, 1)},
+            r"cache_seqlens has shape \(1,\)",
+        ),
+        (
+            flash_attn_with_kvcache,
+            CACHE,
             {"cache_leftpad": ints(0, 1), "block_table": ints([0], [1])},
             "cache_leftpad and block_table are both given",
         ),
@@ -304,13 +338,46 @@ CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": ten
             {"q": tensor(3, 1, 4, 8)},
             "batch is 3; it must be at most batch_cache, 2",
         ),
-        (flash_attn_with_kvcache, CACHE, {"cache_seqlens": torch.tensor([1, 2])}, "seqused_k has dtype torch.int64"),
+        (flash_attn_with_kvcache, CACHE, {"cache_seqlens": torch.tensor([1, 2])}, "cache_seqlens .* dtype torch.int64"),
     ],
 )
 @FALLS_BACK
 def test_wrong_arguments_are_named(call: Any, given: dict, changes: dict, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         call(**{**given, **changes})
+
+
+@FALLS_BACK
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cache_seqlens": torch.tensor([1.0, 2.0])},
+        {"softcap": -1.0},
+        {"q": tensor(2, 1, 3, 8)},
+        {"alibi_slopes": torch.zeros(4), "softcap": -1.0},
+        {"rotary_cos": ANGLES, "rotary_sin": ANGLES, "q": tensor(2, 1, 4, 8).double()},
+    ],
+)
+def test_a_refused_call_leaves_the_cache_as_it_was(changes: dict) -> None:
+    new, cache = torch.ones(2, 1, 4, 8), {name: torch.zeros(2, 32, 4, 8) for name in ("k_cache", "v_cache")}
+    with pytest.raises(InvalidArgument):
+        flash_attn_with_kvcache(**{**CACHE, **cache, "k": new, "v": new, **changes})
+    assert not cache["k_cache"].any()
+    assert not cache["v_cache"].any()
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@FALLS_BACK
+def test_a_misaligned_cache_is_left_as_it_was(aligned: bool) -> None:
+    memory, new = torch.zeros(2 * 32 * 4 * 8 + 4), torch.ones(2, 1, 4, 8)
+    cache = memory[0 if aligned else 1 :][: 2 * 32 * 4 * 8].view(2, 32, 4, 8)
+    given = {**CACHE, "k_cache": cache, "v_cache": cache, "k": new, "v": new}
+    if aligned:
+        flash_attn_with_kvcache(**given)
+    else:
+        with pytest.raises(InvalidArgument, match="key_pages is misaligned"):
+            flash_attn_with_kvcache(**given)
+    assert bool(cache.any()) == aligned
 
 
 def test_the_arguments_are_flash_attentions() -> None:

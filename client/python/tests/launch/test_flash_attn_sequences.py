@@ -11,10 +11,10 @@ from fake_service import Service
 torch = pytest.importorskip("torch")
 
 from plain_attention import agree, reference  # noqa: E402
-from tensors import bounds, half, ints, tensor  # noqa: E402
+from tensors import bounds, half, ints, largest_memory, tensor  # noqa: E402
 
-from attune.flash_attn import flash_attn_varlen_func, flash_attn_with_kvcache  # noqa: E402
-from attune.torch import replace_sdpa  # noqa: E402
+from attune.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache  # noqa: E402
+from attune.torch import contiguous_cache, replace_sdpa, unfused  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 SLOPES = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0.4, 0.3, 0.2]])
@@ -56,6 +56,24 @@ def test_varlen(options: dict, paged: bool) -> None:
 
 
 @FALLS_BACK
+@pytest.mark.parametrize("options", [{"window_size": (20, 9)}, {"alibi_slopes": SLOPES}, {"alibi_slopes": SLOPES[0]}])
+@pytest.mark.parametrize("packed", [False, True])
+def test_masks_are_made_by_rows(monkeypatch: pytest.MonkeyPatch, options: dict, packed: bool) -> None:
+    q, k, cu = tensor(2, 60, 4, 8), tensor(2, 64, 2, 8, seed=2), (bounds([60, 60]), bounds([64, 64]))
+
+    def call() -> Any:
+        if not packed:
+            return flash_attn_func(q, k, k, **options)
+        return flash_attn_varlen_func(q.flatten(0, 1), k.flatten(0, 1), k.flatten(0, 1), *cu, 60, 64, **options)
+
+    monkeypatch.setattr(unfused, "_MOST_LOGITS", 512)
+    found = call().view_as(q)
+    for b in range(2):
+        agree(found[b], reference(q[b], k[b], k[b], **of_sequence(options, b))[0])
+    assert largest_memory(call) <= q.nbytes  # distances of all keys to all rows would be twice that
+
+
+@FALLS_BACK
 def test_varlen_dropout_keeps_the_mean_and_drops_weights() -> None:
     q, ones = torch.zeros(256, 2, 8), torch.ones(256, 2, 8)
     torch.manual_seed(1)
@@ -76,21 +94,26 @@ def test_a_cache(options: dict) -> None:
 
 
 @FALLS_BACK
-@pytest.mark.parametrize("appends", [False, True])
-def test_a_cache_may_begin_late(appends: bool) -> None:
+@pytest.mark.parametrize(("appends", "turns"), [(False, False), (True, False), (True, True)])
+def test_a_cache_may_begin_late(appends: bool, turns: bool) -> None:
     q, new = tensor(2, 2, 4, 8), tensor(2, 2, 2, 8, seed=4)
     k, v = tensor(3, 32, 2, 8, seed=2), tensor(3, 32, 2, 8, seed=3)
     begin, end, row = (3, 0), (7, 4), (2, 0)
     given = {"cache_seqlens": ints(*end), "cache_batch_idx": ints(*row), "cache_leftpad": ints(*begin), "causal": True}
     keys = [(k[row[b], begin[b] : end[b]].clone(), v[row[b], begin[b] : end[b]].clone()) for b in range(2)]
+    angles = tensor(32, 3, seed=6) if turns else torch.zeros(32, 3)
+    turned, queries = ([rotated(x[b], angles, end[b], 1, True) for b in range(2)] for x in (new, q))
     if appends:
         given |= {"k": new, "v": -new}
-        keys = [(torch.cat([keys[b][0], new[b]]), torch.cat([keys[b][1], -new[b]])) for b in range(2)]
+        keys = [(torch.cat([keys[b][0], turned[b]]), torch.cat([keys[b][1], -new[b]])) for b in range(2)]
+    if turns:
+        given |= {"rotary_cos": angles.cos(), "rotary_sin": angles.sin()}
     out = flash_attn_with_kvcache(q, k, v, **given)
     for b in range(2):
-        agree(out[b], reference(q[b], *keys[b], True)[0])
+        agree(out[b], reference(queries[b], *keys[b], True)[0])
     if appends:
-        assert torch.equal(k[2, 7:9], new[0])
+        agree(k[2, 7:9], turned[0])
+        agree(k[0, 4:6], turned[1])
         assert torch.equal(v[0, 4:6], -new[1])
 
 
@@ -125,6 +148,12 @@ def test_rotary_embeddings(interleaved: bool, pairs: int, options: dict, by_row:
         queries = rotated(q[b], angles, at, int(by_row), interleaved)
         keys = torch.cat([old[b, :at], turned])
         agree(out[b], reference(queries, keys, v[b, : at + 2], **options)[0])
+
+
+def test_only_the_angles_of_the_rows_are_converted() -> None:
+    rows, table = half(1, 1, 2, 8), half(4096, 2)
+    at = torch.tensor([[4000]])
+    assert largest_memory(lambda: contiguous_cache.rotated(rows, table, table, at, True)) < table.nbytes
 
 
 @pytest.mark.filterwarnings("error::attune.torch.AttuneWarning")
