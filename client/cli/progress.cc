@@ -48,7 +48,8 @@ std::vector<std::string> SweepFigures(const v1::OperationProgress& progress) {
 // Those that are known. A sweep's ETA is none of its problem's.
 std::vector<std::string> TrialFigures(const v1::OperationProgress& progress) {
   std::vector<std::string> figures = {absl::StrCat(progress.trials_done(), "/", progress.trials_total(), " trials")};
-  if (const double rate = TrialsPerSecond(progress); rate > 0) figures.push_back(absl::StrFormat("%.1f/s", rate));
+  if (const double rate = TrialsPerSecond(progress); rate > 0)
+    figures.push_back(absl::StrFormat(rate < 0.1 ? "%.2f/s" : "%.1f/s", rate));
   if (progress.has_eta() && !IsSweep(progress)) {
     figures.push_back(absl::StrCat("ETA ", ClockText(FromProto(progress.eta()))));
   }
@@ -96,7 +97,7 @@ std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t w
   const std::string what = Printable(operation.title().empty() ? operation.name() : operation.title());
   title.Add(width > phase.size() ? Clip(what, width - phase.size()) : what, Color::kBold).Add(phase, Color::kCyan);
   const std::string waits = WaitText(progress);
-  if (waits.empty() && !progress.message().empty()) {
+  if (waits.empty() && !progress.message().empty() && progress.message() != Word(progress.phase())) {
     const std::string message = absl::StrCat("  ", Printable(progress.message()));
     const size_t before = DisplayWidth(what) + phase.size();
     if (width == 0 || before + kLeastMessage <= width) {

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::ResultOf;
 
 v1::Operation Running() {
@@ -64,6 +65,19 @@ TEST(RenderProgress, CutsTheMessageNotThePhase) {
   operation.set_title("tune b2.h8.q512.d64.f16 on cuda:0");
   EXPECT_EQ(RenderProgress(operation, 60, false)[0], "tune b2.h8.q512.d64.f16 on cuda:0  play-off  interleaved ...");
   EXPECT_EQ(RenderProgress(operation, 50, false)[0], "tune b2.h8.q512.d64.f16 on cuda:0  play-off");
+}
+
+TEST(RenderProgress, SaysDoneOnce) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_DONE);
+  operation.mutable_progress()->set_message("done");
+  EXPECT_EQ(RenderProgress(operation, 0, false)[0], "tune b2.h8.q512.d64.f16 on cuda:0  done");
+}
+
+TEST(RenderProgress, SlowTrialsHaveARateToo) {
+  v1::Operation operation = Running();
+  operation.mutable_progress()->mutable_elapsed()->set_seconds(1000);
+  EXPECT_THAT(RenderProgress(operation, 0, false)[1], HasSubstr("45/180 trials  0.04/s"));
 }
 
 TEST(RenderProgress, HasEveryFigureOnEightyColumns) {
