@@ -85,17 +85,14 @@ int Fail(Environment& env, absl::string_view message, ExitCode code) {
 }
 
 // What CLI11 says of a wrong command line, and where to read more.
-std::string UsageError(const std::vector<std::string>& arguments, const CLI::Error& error) {
-  const auto first = std::find_if(arguments.begin(), arguments.end(),
-                                  [](const std::string& word) { return !word.empty() && word[0] != '-'; });
-  const bool names_command =
-      first != arguments.end() &&
-      std::any_of(Commands().begin(), Commands().end(), [&](const Command& command) { return command.name == *first; });
+std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments, const CLI::Error& error) {
   // CLI11 has "--max-trials: is -5"; the rest of attune "max_trials is -5".
-  const std::string what = absl::StrReplaceAll(error.what(), {{": is ", " is "}});
-  if (names_command) return absl::StrCat(what, " (see attune ", *first, " --help)");
-  if (first != arguments.end() && first == arguments.begin()) {
-    return absl::StrCat(Quoted(*first), " is not a command (see attune --help)");
+  const std::string what =
+      absl::StrReplaceAll(error.what(), {{": is ", " is "}, {"A subcommand is required", "a command is missing"}});
+  const std::vector<CLI::App*> command = app.get_subcommands();
+  if (!command.empty()) return absl::StrCat(what, " (see attune ", command.front()->get_name(), " --help)");
+  if (!arguments.empty() && !arguments.front().empty() && arguments.front()[0] != '-') {
+    return absl::StrCat(Quoted(arguments.front()), " is not a command (see attune --help)");
   }
   return absl::StrCat(what, " (see attune --help)");
 }
@@ -136,7 +133,7 @@ int RunCli(const std::vector<std::string>& arguments, Environment& env) {
     env.out << version.what() << "\n" << std::flush;
     return static_cast<int>(ExitCode::kOk);
   } catch (const CLI::Error& error) {
-    return Fail(env, UsageError(arguments, error), ExitCode::kUsage);
+    return Fail(env, UsageError(line.app(), arguments, error), ExitCode::kUsage);
   }
   Session session(line.common(), &env);
   const absl::StatusOr<ExitCode> code = line.chosen()(session);

@@ -159,6 +159,8 @@ TEST_F(CliTest, TrialsFollowsThePagesUpToTheLimit) {
   EXPECT_THAT(out, HasSubstr("WRONG_RESULT"));
   EXPECT_EQ(Run({"trials", "trials/2"}), 0);
   EXPECT_THAT(out, HasSubstr("row 63 of 512 is off by 0.25"));
+  EXPECT_EQ(Run({"trials", "2"}), 0);
+  EXPECT_THAT(out, HasSubstr("row 63 of 512 is off by 0.25"));
 }
 
 TEST_F(CliTest, ExplainSaysWhatBoundsInWords) {
@@ -205,6 +207,15 @@ TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(err, "attune: --max-trials is -5; allowed: integers >= 0 (see attune tune --help)\n");
   EXPECT_EQ(Run({"tune", problem, "--strategy", "genetic"}), 2);
   EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed: exhaustive, random (see attune tune --help)\n");
+}
+
+TEST_F(CliTest, AWrongCommandLineNamesTheHelpOfItsCommand) {
+  EXPECT_EQ(Run({"--policy", "warm", "best", problem}), 2);
+  EXPECT_EQ(err, "attune: --policy is 'warm'; allowed: hot, cold (see attune best --help)\n");
+  EXPECT_EQ(Run({"frobnicate"}), 2);
+  EXPECT_EQ(err, "attune: 'frobnicate' is not a command (see attune --help)\n");
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_EQ(err, "attune: a command is missing (see attune --help)\n");
 }
 
 TEST_F(CliTest, ANumberThatIsNoneIsNamedWithWhatIsAllowed) {
@@ -357,7 +368,9 @@ TEST_F(CliTest, RetryNamesTheTrialsAndSaysWhatItDid) {
             absl::StrCat(R"({"type":"retry","trials":14,"codes":3,"problems":[")", problem, R"("]})"));
   EXPECT_EQ(Run({"retry"}), 2);
   EXPECT_EQ(Run({"retry", "--verdict", "SLOW"}), 2);
-  EXPECT_THAT(err, StartsWith("attune: --verdict is 'SLOW'; allowed: "));
+  EXPECT_EQ(err,
+            "attune: --verdict is 'SLOW'; allowed: INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, "
+            "CRASHED, UNSTABLE\n");
   const int calls = fake.calls("RetryTrials");
   EXPECT_EQ(Run({"retry", "--verdict", "ok"}), 2);
   EXPECT_THAT(err, HasSubstr("--verdict is OK; "));
@@ -549,6 +562,8 @@ TEST_F(CliTest, SummaryComparesWinnersWithTheirBaselines) {
   EXPECT_THAT(out, HasSubstr("1.31x torch-sdpa-flash"));
   EXPECT_EQ(Run({"summary", "--format=json"}), 0);
   EXPECT_NEAR(JsonLines()[0]["speedups"]["torch-sdpa-flash"], 1.31, 1e-9);
+  EXPECT_EQ(Run({"summary", "--device", "cuda:9"}), 0);
+  EXPECT_EQ(err, "Nothing is tuned on 'cuda:9'; `attune devices` lists what there is.\n");
 }
 
 TEST_F(CliTest, AnExportedSnapshotAnswersWithoutAServer) {

@@ -7,6 +7,7 @@
 #include "client/cli/json.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -20,15 +21,16 @@ struct RetryArguments {
 // A trial that is OK is not tried again here, one that was LOST always is.
 absl::StatusOr<v1::Verdict> ParseRetried(const std::string& text) {
   absl::StatusOr<v1::Verdict> verdict = ParseVerdict(text);
-  if (!verdict.ok() || (*verdict != v1::VERDICT_OK && *verdict != v1::VERDICT_LOST)) return verdict;
-  const absl::string_view why =
-      *verdict == v1::VERDICT_OK ? "attune tune --retry-known tries those again" : "those are always tried again";
+  if (verdict.ok() && *verdict != v1::VERDICT_OK && *verdict != v1::VERDICT_LOST) return verdict;
+  const absl::string_view why = !verdict.ok()                ? ""
+                                : *verdict == v1::VERDICT_OK ? " (attune tune --retry-known tries those again)"
+                                                             : " (those are always tried again)";
   std::vector<absl::string_view> allowed;
   for (int value = v1::VERDICT_OK + 1; value < v1::VERDICT_LOST; ++value) {
     allowed.push_back(attune::Word(static_cast<v1::Verdict>(value)));
   }
-  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", attune::Word(*verdict),
-                                                 "; allowed: ", absl::StrJoin(allowed, ", "), " (", why, ")"));
+  return absl::InvalidArgumentError(absl::StrCat("--verdict is ", verdict.ok() ? attune::Word(*verdict) : Quoted(text),
+                                                 "; allowed: ", absl::StrJoin(allowed, ", "), why));
 }
 
 absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& arguments) {

@@ -9,6 +9,7 @@
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -80,7 +81,10 @@ absl::StatusOr<ExitCode> RunSummary(Session& session) {
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
-    session.Note("Nothing is tuned yet. To start: attune tune b2.h8.q512.d64.f16");
+    const std::string& device = session.options().device;
+    session.Note(device.empty()
+                     ? "Nothing is tuned yet. To start: attune tune b2.h8.q512.d64.f16"
+                     : absl::StrCat("Nothing is tuned on ", Quoted(device), "; `attune devices` lists what there is."));
   } else {
     session.Print(table);
   }

@@ -1,4 +1,7 @@
 // attune trials: what was tried, and how it ended.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
@@ -21,6 +24,12 @@ struct TrialsArguments {
   bool fastest = false;
   int64_t limit = 50;
 };
+
+// "trials/123", or 123; no problem is a number.
+bool IsTrial(const std::string& subject) {
+  return absl::StartsWith(subject, "trials/") ||
+         (!subject.empty() && std::all_of(subject.begin(), subject.end(), absl::ascii_isdigit));
+}
 
 absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
   const auto client = session.client();
@@ -55,7 +64,7 @@ absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Tr
 }
 
 absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& arguments) {
-  if (absl::StartsWith(arguments.subject, "trials/")) return ShowOne(session, arguments.subject);
+  if (IsTrial(arguments.subject)) return ShowOne(session, ResourceName("trials", arguments.subject));
   const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
   const auto client = session.client();
@@ -91,7 +100,7 @@ absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& argu
 
 Action AddTrials(CLI::App& app) {
   auto arguments = std::make_shared<TrialsArguments>();
-  app.add_option("problem", arguments->subject, "Only this problem's; or one trial, as trials/123");
+  app.add_option("problem", arguments->subject, "Only this problem's; or one trial: trials/123, or 123");
   app.add_option("--family", arguments->family, "Only this family's");
   AddRepeatable(app, "--verdict", &arguments->verdicts, "Only with this verdict");
   app.add_option("--job", arguments->job, "Only of this operation");

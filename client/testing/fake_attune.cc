@@ -358,10 +358,12 @@ grpc::Status FakeAttune::RetryTrials(grpc::ServerContext*, const v1::RetryTrials
   return grpc::Status::OK;
 }
 
-grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest*,
+grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest* request,
                                         v1::ListIncumbentsResponse* response) {
   if (grpc::Status status = Enter("ListIncumbents"); !status.ok()) return status;
-  *response->add_incumbents() = TheIncumbent();
+  const v1::Incumbent incumbent = TheIncumbent();
+  if (!request->device_id().empty() && request->device_id() != incumbent.device_id()) return grpc::Status::OK;
+  *response->add_incumbents() = incumbent;
   return grpc::Status::OK;
 }
 
