@@ -421,6 +421,25 @@ TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNo
   for (const std::string& name : background) EXPECT_EQ(Await(name).state(), v1::Operation::STATE_SUCCEEDED);
 }
 
+TEST_F(JobsTest, ABackgroundJobWithACallOnTheDeviceIsAheadOfInteractiveOnesToTheLast) {
+  GateTrials();
+  Start();
+  v1::TuneRequest background = TuneRequest();
+  background.set_background(true);
+  const v1::Operation slow = *tuner_->Tune(background);
+  gate_.AwaitArrival(1);
+  // The first two wait for the device, the third for a thread.
+  int64_t ahead = 0;
+  for (const char* problem : {"b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16", "b1.h1.q64.d64.f16"}) {
+    ++ahead;
+    const v1::Operation waiting =
+        Await(tuner_->Tune(TuneRequest(problem))->name(),
+              [&](const v1::Operation& operation) { return operation.progress().queue_position() == ahead; });
+    EXPECT_EQ(waiting.progress().queue_position(), ahead);
+  }
+  gate_.Open();
+}
+
 TEST_F(JobsTest, ABackgroundJobSaysThatItWaitsForTheInteractiveOneThatCameLater) {
   GateTrials();
   Start();
