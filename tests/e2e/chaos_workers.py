@@ -78,11 +78,16 @@ class WaitsForCores:
     def __init__(self, workers):
         self.workers = workers
         self.before = self._delays()
+        self.seen = {}
+
+    def look(self):
+        """What a process waited that ends is known up to the last look."""
+        self.seen.update(self._delays())
 
     def longest(self):
         """Of the thread that waited longest, in seconds."""
-        delays = self._delays()
-        return max((delay - self.before.get(task, 0) for task, delay in delays.items()), default=0)
+        self.look()
+        return max((delay - self.before.get(task, 0) for task, delay in self.seen.items()), default=0)
 
     def _delays(self):
         delays = {}
@@ -134,7 +139,7 @@ class Job:
             return self._changed.wait_for(lambda: self._done, seconds)
 
     def await_recovery(self, role, before, seconds, waits):
-        """Whether what a worker of this role did in the state `before` was done within that time beside `waits`."""
+        """Whether what a worker of this role did in the state `before` was done within that time; looks at `waits`."""
 
         def recovered():
             now = self._state
@@ -144,13 +149,12 @@ class Job:
             # One compile worker: of two trials one was compiled after the strike, if anything was.
             return trials > 0 if role == "device" else trials > 1 or now["compiles_done"] > before["compiles_done"]
 
-        begin = time.monotonic()
-        left = seconds
-        while left > 0:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            waits.look()
             with self._changed:
-                if self._changed.wait_for(recovered, left):
+                if self._changed.wait_for(recovered, 1):
                     return True
-            left = seconds + waits.longest() - (time.monotonic() - begin)
         return False
 
 
@@ -245,16 +249,19 @@ class Chaos:
         except ProcessLookupError:
             if number == STRIKES[name][0][0]:
                 return False  # gone before it was struck
-        if not job.await_recovery(role, before, self.recovery, waits):
-            self.faults.append(f"not recovered in {self.recovery} s after: {name}, {role} worker")
+        hangs = 10 * self.recovery
+        if not job.await_recovery(role, before, hangs, waits):
+            self.faults.append(f"not recovered in {hangs} s after: {name}, {role} worker")
         gone = lambda: pid not in [p for p, _ in workers.running()] + workers.zombies()
         try:
-            left = self.recovery + waits.longest() - (time.monotonic() - begin)
-            wait_until("the struck worker to be gone", gone, max(0.1, left))
+            wait_until("the struck worker to be gone", gone, max(0.1, hangs - (time.monotonic() - begin)))
         except AssertionError:
-            self.faults.append(f"still there after {self.recovery} s: {name}, {role} worker")
+            self.faults.append(f"still there after {hangs} s: {name}, {role} worker")
         took = time.monotonic() - begin
-        self.recoveries.append((took, max(0.0, took - waits.longest())))
+        beside_waits = max(0.0, took - waits.longest())
+        if beside_waits > self.recovery:
+            self.faults.append(f"{beside_waits:.1f} s until recovered from: {name}, {role} worker")
+        self.recoveries.append((took, beside_waits))
         self.struck[f"{name}, {role}"] = self.struck.get(f"{name}, {role}", 0) + 1
         return True
 
