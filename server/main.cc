@@ -31,6 +31,7 @@
 #include "server/daemon/settings.h"
 #include "server/daemon/shutdown_signals.h"
 #include "server/daemon/tuning.h"
+#include "server/jobs/on_miss.h"
 #include "server/jobs/pending_tuner.h"
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
@@ -79,9 +80,14 @@ ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that t
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
 ABSL_FLAG(absl::Duration, idle_release, absl::Seconds(60),
           "give the device's memory back after this long without work");
-ABSL_FLAG(std::string, on_miss, "compile",
-          "what a look-up of a shape that nobody tuned starts: compile has the code of its answer compiled, so that "
-          "there is something to launch; off starts nothing");
+ABSL_FLAG(
+    std::string, on_miss, "compile",
+    "what a look-up of a shape that nobody tuned starts: compile has the code of its answer compiled, so that "
+    "there is something to launch; check also has that checked on the device, and tune the shape tuned with about "
+    "ten trials, both only while no other job wants the device; off starts nothing");
+ABSL_FLAG(int, on_miss_per_hour, 60,
+          "the most jobs that --on_miss=check or tune starts on a device in any hour; each has 15 s for its trials, so "
+          "that 60 take at most about a quarter of the device's time");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
@@ -136,6 +142,7 @@ Settings SettingsOfFlags() {
   settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
   settings.idle_release = absl::GetFlag(FLAGS_idle_release);
   settings.on_miss = absl::GetFlag(FLAGS_on_miss);
+  settings.on_miss_per_hour = absl::GetFlag(FLAGS_on_miss_per_hour);
   settings.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   settings.emulate = absl::GetFlag(FLAGS_emulate);
   settings.devices = absl::GetFlag(FLAGS_devices);
@@ -239,7 +246,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
   front->compiler = supervisor::MakeCompilePool(options, front->described);
-  if (settings.on_miss == "compile") {
+  if (settings.on_miss != "off") {
     front->supply = std::make_unique<trials::CodeOnDemand>(*store, *front->compiler, front->host);
   }
   auto results = catalog::Results::Load(*store, front->host, front->supply.get());
@@ -366,6 +373,15 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   jobs::Tuner& tuner = (*tuning)->tuner();
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(&tuner);
+  std::optional<jobs::OnMiss> on_miss;
+  if (settings.on_miss == "check" || settings.on_miss == "tune") {
+    const QueryFrontend& here = **front;
+    on_miss.emplace(jobs::OnMiss::Means{tuner, *here.misses, *here.supply, **store, here.host},
+                    jobs::OnMiss::Options{
+                        .what = settings.on_miss == "check" ? jobs::OnMiss::What::kCheck : jobs::OnMiss::What::kTune,
+                        .per_hour = settings.on_miss_per_hour});
+    on_miss->Start();
+  }
   // Without a probe nobody knows which bad verdicts are of today.
   std::optional<store::RetentionKeeper> keeper;
   if (probed.ok()) keeper.emplace(store->get(), RetentionOf(settings, (*front)->host));
@@ -379,6 +395,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   const std::string signal = signals.Wait();
   LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(settings.drain_timeout)}});
   keeper.reset();
+  on_miss.reset();
   tuner.Drain(settings.drain_timeout);
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();

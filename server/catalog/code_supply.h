@@ -30,8 +30,11 @@ class CodeSupply {
   virtual CodeState Ask(const AnswerPtr& answer) = 0;
   // The same for code that was READY and is lost: it is made again.
   virtual CodeState AskForLost(const AnswerPtr& answer) = 0;
-  // Whether the code of a compile key is known to be of no use: it does not compile, or no device here can launch it.
+  // Whether the code of a compile key is known to be of no use: it does not compile, no device here can launch
+  // it, or it was condemned.
   virtual bool IsUseless(absl::string_view compile_key) const = 0;
+  // What a trial found wrong with it: useless from now on.
+  virtual void Condemn(absl::string_view compile_key, std::string why) = 0;
   virtual uint64_t useless() const = 0;  // how many were found so far
   // Has those looked at again when they are asked for: somebody wants them tried again.
   virtual void ForgetUseless() = 0;

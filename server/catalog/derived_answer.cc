@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,10 +72,8 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
   return answer;
 }
 
-}  // namespace
-
-AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
-                      const Host& host, const CodeSupply* supply) {
+// Those that say something of the problem, and their distance from it, nearest first.
+std::vector<std::pair<double, AnswerPtr>> NearestFirst(std::vector<AnswerPtr> known, const Problem& problem) {
   std::vector<std::pair<double, AnswerPtr>> near;
   for (AnswerPtr& answer : known) {
     if (!answer->variant.has_value() || answer->problem == problem) continue;
@@ -86,6 +85,26 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
     if (a.first != b.first) return a.first < b.first;
     return ToText(a.second->problem) < ToText(b.second->problem);
   });
+  return near;
+}
+
+}  // namespace
+
+std::vector<space::Variant> VariantsNearby(std::vector<AnswerPtr> known, const Problem& problem,
+                                           const v1::Device& device, size_t most) {
+  std::vector<space::Variant> variants;
+  std::set<std::string> texts;
+  for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
+    if (variants.size() >= most) break;
+    absl::StatusOr<space::Variant> variant = space::Refit(*source->variant, problem, device);
+    if (!variant.ok() && space::Feasible(*source->variant, problem, device).ok()) variant = *source->variant;
+    if (variant.ok() && texts.insert(variant->ToText()).second) variants.push_back(*std::move(variant));
+  }
+  return variants;
+}
+
+AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
+                      const Host& host, const CodeSupply* supply) {
   const auto derive = [&](const Answer& source, const space::Variant& variant) -> AnswerPtr {
     AnswerPtr answer = DeriveFrom(source, variant, problem, device, policy, host);
     return answer != nullptr && supply != nullptr && supply->IsUseless(answer->compile_key) ? nullptr : answer;
@@ -93,7 +112,7 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
   // The nearest that can be launched at all, until one not much farther away is launched as advised.
   AnswerPtr unadvised;
   double farthest = std::numeric_limits<double>::infinity();
-  for (const auto& [distance, source] : near) {
+  for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
     if (distance > farthest) break;
     if (const auto fitting = space::Refit(*source->variant, problem, device); fitting.ok()) {
       if (AnswerPtr answer = derive(*source, *fitting); answer != nullptr) return answer;

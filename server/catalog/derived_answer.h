@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_
 #define ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "attune/v1/device.pb.h"
@@ -17,6 +18,11 @@ namespace attune::catalog {
 // when none is. One that no re-fit makes advisable gives way to an advisable one that is a little farther away.
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
                       const Host& host, const CodeSupply* supply);
+
+// What near problems are served, nearest first, re-fitted to this one where that makes it advisable: at most `most`
+// variants, each once, and feasible.
+std::vector<space::Variant> VariantsNearby(std::vector<AnswerPtr> known, const Problem& problem,
+                                           const v1::Device& device, size_t most);
 
 // A variant never timed; null when no family has a feasible one. One whose code is known to be useless only where there
 // is no other.

@@ -99,6 +99,14 @@ std::vector<Misses::Row> Misses::RankedLocked(absl::string_view device_class) {
   return rows;
 }
 
+std::optional<v1::Miss> Misses::First(absl::string_view device_class, absl::FunctionRef<bool(const v1::Miss&)> wanted) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Row& row : RankedLocked(device_class)) {
+    if (wanted(row.miss->answered_)) return row.miss->answered_;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<store::Page<v1::Miss>> Misses::List(absl::string_view device_class, int page_size,
                                                    absl::string_view page_token) {
   const std::string listing = absl::StrCat("misses ", device_class);

@@ -12,10 +12,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -60,6 +62,9 @@ class Misses {
   // least recently asked for, among equals the least often.
   MissPtr Note(const ResultKey& key, const v1::Device& device, const absl::StatusOr<v1::GetBestResponse>& answer,
                absl::Time now);
+
+  // The one of a class asked for most often that is `wanted`, which must call nothing of this; nullopt when none is.
+  std::optional<v1::Miss> First(absl::string_view device_class, absl::FunctionRef<bool(const v1::Miss&)> wanted);
 
   // Those of a class (empty: all), most often asked for first; what was tuned meanwhile is dropped. InvalidArgument for
   // a token of another listing.

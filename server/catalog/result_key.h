@@ -23,6 +23,8 @@ inline ResultKey KeyOf(const Subject& subject) {
   return {subject.problem_text, subject.device.fingerprint(), subject.policy};
 }
 
+inline ResultKey KeyOf(const v1::Miss& miss) { return {miss.problem_text(), miss.device_class(), miss.policy()}; }
+
 // The class of what a request names, or that name when nothing here has it.
 inline std::string ClassNamed(absl::string_view device, const Host& host) {
   const v1::Device* here = FindDevice(host, device);

@@ -80,6 +80,11 @@ class StoredResults : public Results {
 
   bool IsTuned(const ResultKey& key) const override { return answers_.Find(key) != nullptr; }
 
+  std::vector<space::Variant> Nearby(const Problem& problem, const v1::Device& device, v1::Policy policy,
+                                     size_t most) const override {
+    return VariantsNearby(answers_.Of(device.fingerprint(), policy), problem, device, most);
+  }
+
   uint64_t version() const override { return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()); }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served(const ResultKey& key) override {

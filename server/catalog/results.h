@@ -7,17 +7,21 @@
 #ifndef ATTUNE_SERVER_CATALOG_RESULTS_H_
 #define ATTUNE_SERVER_CATALOG_RESULTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
+#include "proto/attune/problem.h"
 #include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
+#include "server/space/space.h"
 #include "server/store/store.h"
 
 namespace attune::catalog {
@@ -41,6 +45,9 @@ class Results {
   }
   // Whether there is an answer that was tuned for the key: EXACT, TIE or STALE.
   virtual bool IsTuned(const ResultKey& key) const = 0;
+  // VariantsNearby (derived_answer.h), of what is served on the device's class.
+  virtual std::vector<space::Variant> Nearby(const Problem& problem, const v1::Device& device, v1::Policy policy,
+                                             size_t most) const = 0;
   // Grows whenever an answer may have changed: what was answered under an equal version is still the answer.
   virtual uint64_t version() const = 0;
 

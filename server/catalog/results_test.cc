@@ -542,6 +542,32 @@ TEST_F(ResultsTest, TheNearestIsLaunchedAsThisShapeIsAdvisedToBe) {
   EXPECT_FALSE(best->artifact_sha256().empty()) << "the code is the same";
 }
 
+TEST_F(ResultsTest, NearProblemsOfferWhatTheyAreServedNearestFirstAndEachOnce) {
+  SetTimes({{"32/8", 40}, {"64/16", 40}, {"16/4", 40}});
+  Start();
+  Tune();
+  Tune(TuneRequest("b1.h1.q512.d64.f16"));
+  Tune(TuneRequest("b1.h1.q64.d64.f16"));
+  const auto nearby = [this](const Host& host, size_t most) {
+    std::vector<std::string> texts;
+    const auto results = Open(host);
+    for (const space::Variant& variant :
+         results->Nearby(*ParseProblem("b1.h1.q400.d64.f16"), host.devices[0], v1::POLICY_HOT, most)) {
+      texts.push_back(variant.ToText());
+    }
+    return texts;
+  };
+  EXPECT_THAT(nearby(Today(), 9), ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2", "tiles:BLOCK=32,SPLITS=2",
+                                                         "tiles:BLOCK=16,SPLITS=1"));
+  EXPECT_THAT(nearby(Today(), 1), ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2"));
+  // Re-fitted, the two nearest may be the same.
+  Host host = Today();
+  host.families = FamiliesWith(R"(expr: "SPLITS == 1 && BLOCK < 64" reason: "short" advice: true)");
+  const std::vector<std::string> advised = nearby(host, 9);
+  EXPECT_EQ(std::set<std::string>(advised.begin(), advised.end()).size(), advised.size());
+  EXPECT_THAT(advised, ::testing::Contains("tiles:BLOCK=32,SPLITS=1"));
+}
+
 TEST_F(ResultsTest, AdviceUnseatsNobody) {
   TuneOne();
   Host host = Today();

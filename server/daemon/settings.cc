@@ -20,6 +20,7 @@ namespace attune {
 namespace {
 
 constexpr int kMostWorkers = 1024;
+constexpr int kMostMissesPerHour = 3600;
 constexpr absl::Duration kLeastTimeout = absl::Milliseconds(100);
 constexpr absl::Duration kMostTimeout = absl::Hours(1);
 
@@ -88,7 +89,10 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     mistakes.Duration(flag, age, absl::Hours(1), absl::InfiniteDuration());
   }
   if (!settings.emulate.empty()) mistakes.Choice("emulate", settings.emulate, DeviceProfileNames());
-  mistakes.Choice("on_miss", settings.on_miss, std::vector<std::string>{"off", "compile"});
+  mistakes.Choice("on_miss", settings.on_miss, std::vector<std::string>{"off", "compile", "check", "tune"});
+  if (settings.on_miss_per_hour < 1 || settings.on_miss_per_hour > kMostMissesPerHour) {
+    mistakes.Add("on_miss_per_hour", " is ", settings.on_miss_per_hour, "; allowed: 1 to ", kMostMissesPerHour);
+  }
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();

@@ -28,6 +28,7 @@ struct Settings {
   absl::Duration trial_timeout;
   absl::Duration idle_release;
   std::string on_miss;
+  int on_miss_per_hour = 60;
   absl::Duration drain_timeout;
   std::string emulate;
   std::vector<std::string> devices;

@@ -64,7 +64,11 @@ TEST(Settings, KnowWhatAMissMayStart) {
   settings.on_miss = "off";
   EXPECT_THAT(MistakesIn(settings), IsEmpty());
   settings.on_miss = "tune";
-  EXPECT_THAT(MistakesIn(settings), ElementsAre("--on_miss is 'tune'; allowed: off, compile"));
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
+  settings.on_miss = "guess";
+  settings.on_miss_per_hour = 0;
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--on_miss is 'guess'; allowed: off, compile, check, tune",
+                                                "--on_miss_per_hour is 0; allowed: 1 to 3600"));
 }
 
 TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {

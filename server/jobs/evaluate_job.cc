@@ -130,6 +130,12 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
     result.set_reason(absl::StrCat(Word(tried.verdict()), ": ", tried.detail()));
     return result;
   }
+  if (request.on_miss()) {
+    *result.mutable_trial() = tried;
+    result.set_decision(v1::EvaluateResult::DECISION_CHECKED);
+    result.set_reason("it is right; what is served stays");
+    return result;
+  }
   const absl::StatusOr<promotion::ContestResult> contest =
       options.contests.Hold(question.subject, RulesOf(request, text), job, **use);
   if (!contest.ok()) return contest.status();
@@ -142,6 +148,7 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
 JobTerms EvaluateJob::TermsOf(const v1::EvaluateVariantRequest& request) const {
   JobTerms terms;
   terms.device = request.device_id();
+  if (request.on_miss()) terms.priority = trials::Priority::kIdle;
   return terms;
 }
 
@@ -154,9 +161,10 @@ absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequ
   const v1::Device& device = *cards.front();
   const absl::StatusOr<Question> question = QuestionOf(request, device, options_.host);
   if (!question.ok()) return question.status();
-  return JobTitle{absl::StrCat(request.pin() ? "serve " : "evaluate ", question->subject.problem_text, " on ",
-                               device.id(), ": ", question->variant.ToText()),
-                  question->subject.problem_text};
+  const absl::string_view what = request.on_miss() ? "check on a miss " : request.pin() ? "serve " : "evaluate ";
+  return JobTitle{
+      absl::StrCat(what, question->subject.problem_text, " on ", device.id(), ": ", question->variant.ToText()),
+      question->subject.problem_text};
 }
 
 absl::StatusOr<JobKind::Fill> EvaluateJob::RunRequest(const v1::EvaluateVariantRequest& request,

@@ -14,14 +14,17 @@ constexpr size_t kJobsALane = 2;
 
 JobLanes::JobLanes(const std::vector<std::string>& devices) {
   for (const std::string& device : devices) {
-    for (const std::optional<trials::Priority> priority :
-         {std::optional(trials::Priority::kInteractive), std::optional(trials::Priority::kBackground),
-          std::optional<trials::Priority>()}) {
+    std::vector<const Lane*> before;
+    for (const trials::Priority priority :
+         {trials::Priority::kInteractive, trials::Priority::kBackground, trials::Priority::kIdle}) {
       Lane& lane = lanes_[{device, priority}];
       lane.device = device;
-      lane.takes_device = priority.has_value();
-      if (priority == trials::Priority::kBackground) lane.before = &lanes_[{device, trials::Priority::kInteractive}];
+      lane.before = before;
+      before.push_back(&lane);
     }
+    Lane& without = lanes_[{device, std::nullopt}];
+    without.device = device;
+    without.takes_device = false;
   }
   for (auto& [key, lane] : lanes_) {
     for (size_t i = 0; i < kJobsALane; ++i) {
@@ -72,9 +75,10 @@ void JobLanes::TellPlacesLocked() {
 
 void JobLanes::TellTurn(const Entry& entry) {
   trials::QueuePlace place = entry.turn;
-  if (const Lane* const before = entry.lanes.front()->before; place.position > 0 && before != nullptr) {
+  if (place.position > 0) {
     // The device's turn knows those of them that have come to it.
-    const size_t urgent = before->running.size() + before->queue.size();
+    size_t urgent = 0;
+    for (const Lane* before : entry.lanes.front()->before) urgent += before->running.size() + before->queue.size();
     place.position += std::max<int64_t>(0, static_cast<int64_t>(urgent) - place.urgent);
   }
   entry.job.waiter.moved(place);
@@ -102,9 +106,9 @@ void JobLanes::PlaceQueue(const Lane& lane) {
     place.first = ahead.job.waiter.name;
     place.first_title = ahead.job.waiter.title;
   };
-  if (lane.before != nullptr) {
-    for (const auto& entry : lane.before->running) pass(*entry);
-    for (const auto& entry : lane.before->queue) pass(*entry);
+  for (const Lane* before : lane.before) {
+    for (const auto& entry : before->running) pass(*entry);
+    for (const auto& entry : before->queue) pass(*entry);
   }
   int64_t overtaken = 0;
   for (const auto& entry : lane.running) {

@@ -1,10 +1,10 @@
-// Threads for jobs: each device has two lanes, interactive and background, of two jobs each, so that one compiles ahead
-// while the other has the device. Jobs of a lane begin in the order in which they came. A job for several devices is in
+// Threads for jobs: each device has a lane for each priority, of two jobs each, so that one compiles ahead while the
+// other has the device. Jobs of a lane begin in the order in which they came. A job for several devices is in
 // a lane of each, and the one with the fewest running jobs begins it. Jobs that take no device have lanes of their own.
 //
-// A job that waits, for its thread or for the device, is told how many jobs of its device go before it: the interactive
-// ones all go before the background ones, whether they have begun or not. One for several devices is told of the lane
-// where they are fewest.
+// A job that waits, for its thread or for the device, is told how many jobs of its device go before it: all of the
+// lanes before its own do, whether they have begun or not. One for several devices is told of the lane where they are
+// fewest.
 #ifndef ATTUNE_SERVER_JOBS_JOB_LANES_H_
 #define ATTUNE_SERVER_JOBS_JOB_LANES_H_
 
@@ -69,7 +69,7 @@ class JobLanes {
   struct Lane {
     std::string device;
     bool takes_device = true;
-    const Lane* before = nullptr;  // whose jobs go first: the interactive one of the same device; null for others
+    std::vector<const Lane*> before;  // of the same device, whose jobs go first, the most urgent first
     std::deque<std::shared_ptr<Entry>> queue;
     std::deque<std::shared_ptr<Entry>> running;
   };

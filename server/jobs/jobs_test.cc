@@ -384,7 +384,7 @@ TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
   }
 }
 
-TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNot) {
+TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesAndThoseOfMissesWhetherTheyHaveBegunOrNot) {
   GateTrials();
   Start();
   const auto start = [this](const std::string& problem, bool background) {
@@ -411,13 +411,19 @@ TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesWhetherTheyHaveBegunOrNo
     background.push_back(start(problem, true));
     await_place(background.back(), 2 + static_cast<int64_t>(background.size()));
   }
+  v1::TuneRequest miss = TuneRequest("b1.h4.q128.d64.f16");
+  miss.set_on_miss(true);
+  const std::string idle = tuner_->Tune(miss)->name();
+  await_place(idle, 6);
   const std::string fourth = start("b1.h1.q1024.d64.f16", false);
   await_place(fourth, 3);
+  await_place(idle, 7);
   for (size_t i = 0; i < background.size(); ++i) await_place(background[i], 4 + static_cast<int64_t>(i));
   ASSERT_TRUE(tuner_->Cancel(third).ok());
   await_place(fourth, 2);
   for (size_t i = 0; i < background.size(); ++i) await_place(background[i], 3 + static_cast<int64_t>(i));
   gate_.Open();
+  background.push_back(idle);
   for (const std::string& name : background) EXPECT_EQ(Await(name).state(), v1::Operation::STATE_SUCCEEDED);
 }
 

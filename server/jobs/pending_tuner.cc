@@ -39,6 +39,11 @@ absl::StatusOr<v1::Operation> PendingTuner::Cancel(absl::string_view name) {
   return Ask(tuner_, [name](Tuner& tuner) { return tuner.Cancel(name); });
 }
 
+bool PendingTuner::IsIdle(absl::string_view device_id) {
+  Tuner* const tuner = tuner_;
+  return tuner == nullptr || tuner->IsIdle(device_id);
+}
+
 absl::StatusOr<std::function<void()>> PendingTuner::Watch(absl::string_view name, Watcher watcher) {
   return Ask(tuner_, [name, &watcher](Tuner& tuner) { return tuner.Watch(name, std::move(watcher)); });
 }

@@ -21,6 +21,7 @@ class PendingTuner final : public Tuner {
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) override;
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override;
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override;
+  bool IsIdle(absl::string_view device_id) override;
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override;
   void Drain(absl::Duration grace) override;
 

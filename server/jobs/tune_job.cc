@@ -47,6 +47,7 @@ JobTerms TuneJob::TermsOf(const v1::TuneRequest& request) const {
   JobTerms terms;
   terms.device = request.device_id();
   terms.priority = request.background() ? trials::Priority::kBackground : trials::Priority::kInteractive;
+  if (request.on_miss()) terms.priority = trials::Priority::kIdle;
   return terms;
 }
 
@@ -67,7 +68,8 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
   const std::vector<std::string> wanted(request.families().begin(), request.families().end());
   if (absl::Status status = CheckFamilies(wanted, *problem, device, host_); !status.ok()) return status;
   if (absl::Status fits = verify::CheckFits(*problem, device, verify::HostBytes()); !fits.ok()) return fits;
-  return JobTitle{absl::StrCat("tune ", ToText(*problem), " on ", device.id()), ToText(*problem)};
+  return JobTitle{absl::StrCat("tune ", request.on_miss() ? "on a miss " : "", ToText(*problem), " on ", device.id()),
+                  ToText(*problem)};
 }
 
 absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request, const JobRun& run) const {
@@ -82,6 +84,7 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.seed = SeedFrom(request.request_id().empty() ? run.job.name : request.request_id());
   spec.retry_known = request.retry_known();
   spec.ignore_advice = request.ignore_advice();
+  if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.subject);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) { *operation.mutable_tune() = result; };

@@ -14,6 +14,8 @@
 namespace attune::jobs {
 namespace {
 
+constexpr size_t kMostSeeds = 4;  // of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws
+
 void BeginTrials(const search::CandidateSet& candidates, const search::Strategy& strategy, size_t first,
                  trials::Progress& progress) {
   const int64_t total = static_cast<int64_t>(std::min(strategy.Total() + first, candidates.all.size()));
@@ -47,6 +49,10 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 }
 
 }  // namespace
+
+std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::Subject& subject) const {
+  return options_.results.Nearby(subject.problem, subject.device, subject.policy, kMostSeeds);
+}
 
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
                                                const trials::Job& job) const {

@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_JOBS_TUNE_PROBLEM_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
@@ -36,6 +37,8 @@ class ProblemTuner {
   // Cancelled when the job was asked to stop.
   absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
                                    const trials::Job& job) const;
+  // Where a small search begins: what near problems are served now.
+  std::vector<space::Variant> SeedsFor(const catalog::Subject& subject) const;
 
  private:
   const Options options_;

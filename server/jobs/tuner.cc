@@ -75,6 +75,8 @@ class JobTuner : public Tuner {
     return operations_.Get(name);
   }
 
+  bool IsIdle(absl::string_view device_id) override { return lanes_.Load(std::string(device_id)) == 0; }
+
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override {
     return operations_.Watch(name, std::move(watcher));
   }

@@ -55,6 +55,8 @@ class Tuner {
 
   virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::Operation> Cancel(absl::string_view name) = 0;
+  // Whether no job of a device of this host runs or waits in this process.
+  virtual bool IsIdle(absl::string_view device_id) = 0;
   // Calls `watcher` with the state now and after each change, at most ten times a second, and finally with the done
   // state; then never again. The returned function unsubscribes; after it returns the watcher is not called.
   // `watcher` must not block.

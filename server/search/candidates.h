@@ -34,7 +34,8 @@ struct CandidateSet {
   // What other cards of the device's class found fastest, fastest first. Their times are not this card's: they say
   // where to begin.
   std::vector<size_t> priors;
-  std::vector<size_t> guesses;  // each family's (space::Guess), in the families' order
+  // The search's seeds, then each family's guess (space::Guess), in the families' order.
+  std::vector<size_t> guesses;
 
   std::optional<size_t> Find(absl::string_view variant_text) const;
   // What strategies are told of them.

@@ -1,5 +1,6 @@
 #include "server/search/search_spec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -22,9 +23,19 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   choice.max_trials = spec.strategy.max_trials();
   choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
   choice.advice = space::AdviceOf(spec.ignore_advice);
-  return GatherCandidates(
-      store, catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families),
-      extra, spec.subject, choice, stopped);
+  const auto searched =
+      catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families);
+  std::vector<space::Variant> seeds;
+  for (const space::Variant& seed : spec.seeds) {
+    if (std::find(searched.begin(), searched.end(), seed.family) != searched.end()) seeds.push_back(seed);
+  }
+  extra.insert(extra.end(), seeds.begin(), seeds.end());
+  absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.subject, choice, stopped);
+  if (!set.ok()) return set.status();
+  std::vector<size_t> first;
+  for (const space::Variant& seed : seeds) first.push_back(*set->Find(seed.ToText()));
+  set->guesses.insert(set->guesses.begin(), first.begin(), first.end());
+  return set;
 }
 
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {

@@ -24,9 +24,10 @@ struct SearchSpec {
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
   bool ignore_advice = false;
+  std::vector<space::Variant> seeds;  // that near problems are served, feasible: RANDOM tries them before its guesses
 };
 
-// What would be tried now, the variant of `served` included when it is feasible today.
+// What would be tried now, the seeds, and the variant of `served` when it is feasible today, included.
 absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
                                            store::Store& store, const space::Stopped& stopped = nullptr);

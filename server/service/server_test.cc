@@ -43,6 +43,7 @@ class OneOperationTuner : public jobs::Tuner {
     if (on_cancel) on_cancel();
     return GetOperation(name);
   }
+  bool IsIdle(absl::string_view) override { return true; }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watcher watcher) override {
     if (auto found = GetOperation(name); !found.ok()) return found.status();
     for (const v1::Operation& state : States()) watcher(state);
@@ -78,6 +79,9 @@ class EchoResults : public catalog::Results {
     *response.mutable_problem() = request.problem();
     response.set_device_id(request.device_id());
     return response;
+  }
+  std::vector<space::Variant> Nearby(const Problem&, const v1::Device&, v1::Policy, size_t) const override {
+    return {};
   }
   bool IsTuned(const catalog::ResultKey&) const override { return tuned; }
   uint64_t version() const override { return 0; }

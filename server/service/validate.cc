@@ -164,6 +164,9 @@ absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& 
       !status.ok()) {
     return status;
   }
+  if (request.pin() && request.on_miss()) {
+    return absl::InvalidArgumentError("pin and on_miss are both set; at most one is allowed");
+  }
   std::string text = request.variant().text();
   if (text.empty()) {
     text = absl::StrCat(

@@ -259,6 +259,16 @@ CodeState CodeOnDemand::AskForLost(const AnswerPtr& answer) {
   return state_->AskLocked(answer);
 }
 
+void CodeOnDemand::Condemn(absl::string_view compile_key, std::string why) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  State::Known& known = state_->known[std::string(compile_key)];
+  // One that is under way is not yet what the trial had.
+  if (known.useless || known.code.state == v1::ARTIFACT_STATE_COMPILING) return;
+  known = {NoCode(std::move(why)), /*useless=*/true};
+  ++state_->useless;
+  ++state_->version;
+}
+
 bool CodeOnDemand::IsUseless(absl::string_view compile_key) const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   const auto it = state_->known.find(std::string(compile_key));

@@ -40,6 +40,7 @@ class CodeOnDemand final : public catalog::CodeSupply {
 
   catalog::CodeState Ask(const catalog::AnswerPtr& answer) override;
   catalog::CodeState AskForLost(const catalog::AnswerPtr& answer) override;
+  void Condemn(absl::string_view compile_key, std::string why) override;
   bool IsUseless(absl::string_view compile_key) const override;
   uint64_t useless() const override;
   void ForgetUseless() override;

@@ -186,6 +186,22 @@ TEST_F(CodeOnDemandTest, WhereNothingCompilesTheAnswerSaysWhyUntilItIsTriedAgain
   EXPECT_EQ(Settled().artifact_state(), v1::ARTIFACT_STATE_READY);
 }
 
+TEST_F(CodeOnDemandTest, CodeThatATrialFoundWrongGivesWayToTheNextBestUntilItIsTriedAgain) {
+  Open();
+  const v1::GetBestResponse before = Settled();
+  ASSERT_EQ(before.artifact_state(), v1::ARTIFACT_STATE_READY);
+  const space::Variant variant{host_.families[0], {32, 2}};
+  ASSERT_EQ(before.variant().text(), variant.ToText());
+  const uint64_t version = results_->version();
+  const auto spec = space::SpecFor(variant, *ParseProblem(kShape), host_.devices[0]);
+  supply_->Condemn(spec->key, "WRONG_RESULT");
+  EXPECT_GT(results_->version(), version);
+  EXPECT_NE(Settled().variant().text(), variant.ToText());
+  EXPECT_EQ(Settled().artifact_state(), v1::ARTIFACT_STATE_READY);
+  supply_->ForgetUseless();
+  EXPECT_EQ(Settled().variant().text(), variant.ToText());
+}
+
 TEST_F(CodeOnDemandTest, WithTooManyUnderWayAnAnswerIsToldToAskAgain) {
   host_.families = catalog::Families(catalog::SearchFamily("source one", "32"));
   host_.families.push_back(catalog::MakeFamily(R"(

@@ -1,5 +1,5 @@
-// Whose turn it is on a device: one call at a time, interactive jobs before background ones, among equals first come,
-// first served.
+// Whose turn it is on a device: one call at a time, interactive jobs before background ones, those before idle ones,
+// among equals first come, first served.
 //
 // A job holds a Ticket from its first call on the device to its last. Of all tickets only the best may begin a call, so
 // an interactive job goes in front of a background one between any two calls, and equal jobs run one after the other
@@ -20,7 +20,8 @@
 
 namespace attune::trials {
 
-enum class Priority { kInteractive = 0, kBackground = 1 };
+// kIdle: for when nobody else wants the device.
+enum class Priority { kInteractive = 0, kBackground = 1, kIdle = 2 };
 
 class DeviceTurn {
  private:

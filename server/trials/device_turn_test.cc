@@ -67,6 +67,21 @@ TEST(DeviceTurn, AnInteractiveTicketGoesBeforeABackgroundOneBetweenTwoCalls) {
             (std::vector<std::string>{"background, first call", "interactive", "background, second call"}));
 }
 
+TEST(DeviceTurn, AnIdleTicketGivesWayToABackgroundOneBetweenTwoCalls) {
+  DeviceTurn turn;
+  Ticket idle(turn, Priority::kIdle);
+  ASSERT_TRUE(idle.TryBegin());
+  idle.End();
+  {
+    Ticket background(turn, Priority::kBackground);
+    EXPECT_FALSE(idle.TryBegin());
+    ASSERT_TRUE(background.TryBegin());
+    background.End();
+  }
+  ASSERT_TRUE(idle.TryBegin());
+  idle.End();
+}
+
 TEST(DeviceTurn, EqualTicketsGoOneAfterTheOther) {
   DeviceTurn turn;
   Journal journal;

@@ -33,7 +33,7 @@ inline space::Stopped StoppedWith(const Job& job) {
 
 // Of a compile, for CompilePool::Submit; what a whole job waits for (`awaited`) goes before its variants.
 inline int CompilePriority(Priority priority, bool awaited) {
-  return (priority == Priority::kInteractive ? 2 : 0) + (awaited ? 1 : 0);
+  return -2 * static_cast<int>(priority) + (awaited ? 1 : 0);
 }
 
 }  // namespace attune::trials

@@ -119,6 +119,7 @@ class Decision(ApiEnum):
     KEEP = 1  # at least 2 % faster than the incumbent, or there was none
     REVERT = 2
     PINNED = 3  # asked for by `pin`
+    CHECKED = 4  # the server's own check of an answer that nobody tuned: nothing was decided
 
 
 class Bound(ApiEnum):

@@ -19,7 +19,7 @@ from attune.background.service import Gpu
 from attune.background.settings import ACCEPTABLE, Settings
 from attune.background.thread import Background
 from attune.problem import Problem
-from attune.values import Policy
+from attune.values import Policy, Provenance
 
 THREADS = 8
 SHAPES = 1000
@@ -102,18 +102,25 @@ def test_a_service_that_is_killed(started: Callable, server: FakeServer) -> None
     assert known.launch is not None
 
 
-def test_a_roll_back_reaches_entries_that_calls_have(started: Callable, server: FakeServer) -> None:
-    def serve(artifact: bytes, incumbent: str) -> None:
-        server.responses["GetBest"] = lambda request: answer(problem=request.problem, artifact_sha256=artifact)
-        server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=[{"name": incumbent}])
+@pytest.mark.parametrize(
+    ("before", "incumbents"), [("EXACT", ["incumbents/2"]), ("HEURISTIC", [])], ids=["a roll-back", "a promotion"]
+)
+def test_what_is_served_anew_reaches_entries_that_calls_have(
+    started: Callable, server: FakeServer, before: str, incumbents: list[str]
+) -> None:
+    def serve(artifact: bytes, names: list[str], provenance: str) -> None:
+        fields = {"artifact_sha256": artifact, "provenance": Provenance[provenance].value}
+        server.responses["GetBest"] = lambda request: answer(problem=request.problem, **fields)
+        incumbents = [{"name": name} for name in names]
+        server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=incumbents)
 
-    serve(b"wrong", "incumbents/2")
+    serve(b"wrong", incumbents, before)
     cache = started(server.address)
     entry = cache.find(Problem.parse("b1.h1.q2000.d64.f16"), 0)
     assert cache.wait(DEADLINE)
     wrong = entry.launch
     assert wrong is not None
-    serve(b"right", "incumbents/1")
+    serve(b"right", ["incumbents/1"], "EXACT")
     for _ in range(60_000):
         if entry.launch is not wrong and entry.kernel.answer.artifact_sha256 == "right":
             break
