@@ -517,8 +517,11 @@ TEST_F(CliTest, ProblemsOfASweepSayWhichCardHasThem) {
   part.set_state(v1::Operation::STATE_RUNNING);
   part.mutable_progress()->set_device_id("cuda:1");
   fake.HasOperation(part);
-  EXPECT_EQ(Run({"jobs", "--sweep", "operations/7"}), 0);
-  EXPECT_THAT(out, HasSubstr("sweep nightly: b1.h1.q205.d64.f16 on cuda:1"));
+  for (const char* sweep : {"operations/7", "7"}) {
+    EXPECT_EQ(Run({"jobs", "--sweep", sweep}), 0);
+    EXPECT_THAT(out, HasSubstr("sweep nightly: b1.h1.q205.d64.f16 on cuda:1"));
+  }
+  EXPECT_EQ(Run({"jobs", "--sweep", "99", "--format=json"}), 3) << "there is no such sweep";
 }
 
 TEST_F(CliTest, ANearestAnswerHasNoTimeOfItsOwn) {

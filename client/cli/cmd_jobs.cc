@@ -80,11 +80,13 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   const auto problem = CanonicalText(arguments.problem);
   if (!problem.ok()) return problem.status();
   request.set_problem(*problem);
-  request.set_parent(arguments.sweep);
+  if (!arguments.sweep.empty()) request.set_parent(ResourceName("operations", arguments.sweep));
+  int count = 0;
   Table table(
       {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
+                                        ++count;
                                         if (session.json()) {
                                           session.Emit(OperationJson(operation));
                                         } else {
@@ -92,9 +94,11 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
                                         }
                                       });
   if (!status.ok()) return status;
+  if (count == 0) {
+    if (absl::Status known = CheckOperation(**client, request.parent()); !known.ok()) return known;
+  }
   if (session.json()) return ExitCode::kOk;
-  if (table.empty()) {
-    if (absl::Status status = CheckOperation(**client, arguments.sweep); !status.ok()) return status;
+  if (count == 0) {
     session.Note("No operations.");
   } else {
     session.Print(table);

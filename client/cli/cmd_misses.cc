@@ -5,6 +5,7 @@
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
+#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -47,7 +48,9 @@ absl::StatusOr<ExitCode> RunMisses(Session& session, int64_t limit) {
   if (!status.ok()) return status;
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
-    session.Note("No misses: since the server's start, everything that was asked for had been tuned.");
+    const std::string& device = session.options().device;
+    session.Note(device.empty() ? "No misses: since the server's start, everything that was asked for had been tuned."
+                                : absl::StrCat("No misses of ", Quoted(device), " since the server's start."));
     return ExitCode::kOk;
   }
   session.Print(table);

@@ -304,8 +304,11 @@ grpc::Status FakeAttune::ListOperations(grpc::ServerContext*, const v1::ListOper
   if (grpc::Status status = Enter("ListOperations"); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   last_list_operations_ = *request;
-  if (!operation_.name().empty() && !operation_.done()) *response->add_operations() = operation_;
-  if (!request->active_only()) *response->add_operations() = SucceededTuning();
+  const auto add = [&](const v1::Operation& operation) {
+    if (operation.parent() == request->parent()) *response->add_operations() = operation;
+  };
+  if (!operation_.name().empty() && !operation_.done()) add(operation_);
+  if (!request->active_only()) add(SucceededTuning());
   return grpc::Status::OK;
 }
 
