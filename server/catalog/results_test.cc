@@ -557,8 +557,8 @@ TEST_F(ResultsTest, NearProblemsOfferWhatTheyAreServedNearestFirstAndEachOnce) {
     }
     return texts;
   };
-  EXPECT_THAT(nearby(Today(), 9), ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2", "tiles:BLOCK=32,SPLITS=2",
-                                                         "tiles:BLOCK=16,SPLITS=1"));
+  EXPECT_THAT(nearby(Today(), 9),
+              ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2", "tiles:BLOCK=32,SPLITS=2", "tiles:BLOCK=16,SPLITS=1"));
   EXPECT_THAT(nearby(Today(), 1), ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2"));
   // Re-fitted, the two nearest may be the same.
   Host host = Today();
