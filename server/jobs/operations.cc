@@ -164,9 +164,16 @@ std::string Operations::NewName() {
 
 absl::StatusOr<v1::Operation> Operations::Get(absl::string_view name) {
   if (const std::shared_ptr<LiveOperation> live = Find(name); live != nullptr) return live->Snapshot();
+  if (const std::shared_ptr<LiveOperation> ended = FindUnkept(name); ended != nullptr) return ended->Snapshot();
   absl::StatusOr<store::Job> job = queue_.Get(name);
   if (!job.ok()) return job.status();
   return std::move(job->operation);
+}
+
+std::shared_ptr<LiveOperation> Operations::FindUnkept(absl::string_view name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = unkept_.find(name);
+  return it == unkept_.end() ? nullptr : it->second;
 }
 
 std::shared_ptr<LiveOperation> Operations::Find(absl::string_view name) {
@@ -253,7 +260,7 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
   live->Update([&](v1::Operation& operation) { operation = last; });
   const std::lock_guard<std::mutex> lock(mutex_);
   in_flight_.erase(live->name());
-  if (!stored.ok()) unkept_.insert(live->name());
+  if (!stored.ok()) unkept_.insert_or_assign(live->name(), live);
 }
 
 }  // namespace attune::jobs

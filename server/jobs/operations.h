@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -48,7 +47,7 @@ class Operations {
     std::string problem_text = {};  // empty for a sweep
     // The same on other cards of the class that was asked for: one of these is as good, if there is one already.
     std::vector<store::JoinTerms::Same> elsewhere = {};
-    // Of a part: its parent and its name, which is its identity too; it counts for nothing against kMostInFlight.
+    // Of a part: its parent and its name, which is its identity too; it is not refused for kMostInFlight.
     std::string parent = {};
     std::string name = {};
   };
@@ -80,6 +79,7 @@ class Operations {
   // Nothing waits for the store any longer.
   void Stop() { stop_.request_stop(); }
 
+  // As it is here, or as the store has it. One whose end the store refused has ended.
   absl::StatusOr<v1::Operation> Get(absl::string_view name);
   std::shared_ptr<LiveOperation> Find(absl::string_view name);  // null when it is not in flight
   std::vector<std::shared_ptr<LiveOperation>> InFlight();
@@ -100,6 +100,7 @@ class Operations {
  private:
   using Live = std::map<std::string, std::shared_ptr<LiveOperation>, std::less<>>;
 
+  std::shared_ptr<LiveOperation> FindUnkept(absl::string_view name);
   std::string NewName();
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
   // Those that wait here and are another holder's by now.
@@ -118,7 +119,7 @@ class Operations {
       mutex_;  // guards what follows; whoever asks for an operation waits for it, and so for no commit of a start
   Live in_flight_;
   Live dropped_;
-  std::set<std::string> unkept_;  // whose end the store did not take: left to the next process
+  Live unkept_;  // ended, and the store did not take it: left to the next process
 };
 
 }  // namespace attune::jobs

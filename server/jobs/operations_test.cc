@@ -293,6 +293,8 @@ TEST_F(LeasesTest, AJobWhoseEndTheStoreDoesNotTakeIsLeftToTheNextProcess) {
   store_.queue().FailWrites(absl::InternalError("no such column"));
   Succeed(one_, live);
   EXPECT_EQ(live->Snapshot().error().message(), "storing the result: no such column");
+  EXPECT_EQ(one_.Get(live->name())->error().message(), "storing the result: no such column")
+      << "who asks hears it, too";
   store_.queue().FailWrites(absl::OkStatus());
   const store::Job job = *store_.queue().Get(live->name());
   EXPECT_FALSE(job.operation.done());

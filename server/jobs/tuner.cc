@@ -70,7 +70,7 @@ class JobTuner : public Tuner {
     const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
     if (!kept.ok() && live == nullptr) return kept.status();
     if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
-    CancelParts(name);
+    CancelParts(name, kept.ok());
     lanes_.Refresh();
     return operations_.Get(name);
   }
@@ -281,9 +281,12 @@ class JobTuner : public Tuner {
     if (live->lost() || store::IsStale(fill.status())) return operations_.Drop(live);
     if (!live->stop_token().stop_requested()) {
       End(live, v1::Operation::STATE_FAILED, fill.status());
-      return CancelParts(live->name());
+      return CancelParts(live->name(), /*stored=*/true);
     }
-    if (live->cancelled()) return End(live, v1::Operation::STATE_CANCELLED);
+    if (live->cancelled()) {
+      End(live, v1::Operation::STATE_CANCELLED);
+      return CancelParts(live->name(), /*stored=*/true);  // one may have been made after the cancel
+    }
     // The daemon goes down: the job stays unfinished in the store and is resumed by the next one.
     LogJob("job interrupted, goes on at the next start", live->Snapshot());
     operations_.GiveBack(live);
@@ -304,11 +307,12 @@ class JobTuner : public Tuner {
     }
   }
 
-  // Those in flight here: the store has cancelled all.
-  void CancelParts(absl::string_view parent) {
+  // Those in flight here. `stored`: the store knows that they are cancelled. Otherwise to end one now might mean to
+  // wait for the store; it ends when its turn comes.
+  void CancelParts(absl::string_view parent, bool stored) {
     for (const std::shared_ptr<LiveOperation>& part : operations_.PartsInFlight(parent)) {
       part->RequestStop(/*cancel=*/true);
-      if (part->Withdraw()) End(part, v1::Operation::STATE_CANCELLED);
+      if (stored && part->Withdraw()) End(part, v1::Operation::STATE_CANCELLED);
     }
   }
 

@@ -91,9 +91,10 @@ class RetentionContract : public StoreContract {
     EXPECT_TRUE(store().PutArtifact(artifact, "").ok());
   }
 
-  void MakeJob(const std::string& name, const std::string& problem, bool done) {
+  void MakeJob(const std::string& name, const std::string& problem, bool done, const std::string& parent = "") {
     Job job;
     job.name = name;
+    job.parent = parent;
     job.operation.set_name(name);
     job.operation.set_problem(problem);
     job.operation.set_done(done);
@@ -322,6 +323,20 @@ TEST_P(RetentionContract, RemovesOldFinishedJobs) {
                                   absl::StrCat("operations/", kOther)}) {
     EXPECT_TRUE(store().queue().Get(name).ok()) << name;
   }
+}
+
+TEST_P(RetentionContract, LeavesThePartsOfAJobThatHasNotEnded) {
+  MakeJob("operations/sweep", "", false);
+  MakeJob("operations/sweep.0", kProblem, true, "operations/sweep");
+  Retention limits = Limits();
+  limits.job_age = absl::Hours(24 * 365);
+  EXPECT_EQ(Retain(limits).removed_jobs, 0);
+  EXPECT_TRUE(store().queue().Get("operations/sweep.0").ok());
+  v1::Operation sweep;
+  sweep.set_name("operations/sweep");
+  FinishJob(store(), sweep);
+  EXPECT_EQ(Retain(limits).removed_jobs, 1);
+  EXPECT_FALSE(store().queue().Get("operations/sweep.0").ok());
 }
 
 TEST_P(RetentionContract, ARequestIdGoesWithItsJob) {

@@ -228,6 +228,34 @@ TEST_F(SweepCardsTest, AResumedSweepTakesWhatItsProblemsHaveEndedWith) {
   EXPECT_THAT(PartsOf("operations/old"), SizeIs(3));
 }
 
+// Whose time was spent is not said of what was skipped.
+TEST_F(SweepCardsTest, AResumedSweepOfTwoClassesFindsOutAnewWhatIsSkipped) {
+  store::Job job;
+  job.name = "operations/old";
+  job.kind = store::JobKind::kSweep;
+  job.request = Request("cuda:0,cuda:1", 2).SerializeAsString();
+  job.operation.set_name(job.name);
+  v1::SweepReport::Row& done = *job.operation.mutable_sweep()->add_rows();
+  done.set_problem(ProblemOf(1));
+  done.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+  done.set_device_id("cuda:1");
+  v1::SweepReport::Row& skipped = *job.operation.mutable_sweep()->add_rows();
+  skipped.set_problem(ProblemOf(2));
+  skipped.set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
+  ASSERT_TRUE(store_.queue().Create(job, {}).ok());
+  StartTwo(stranger_);
+  ASSERT_TRUE(tuner_->Resume().ok());
+  const v1::SweepReport report = Await(job.name).sweep();
+  std::vector<std::pair<std::string, v1::SweepReport::Outcome>> rows;
+  for (const v1::SweepReport::Row& row : report.rows()) {
+    rows.emplace_back(absl::StrCat(row.device_id(), " ", row.problem()), row.outcome());
+  }
+  EXPECT_THAT(rows, ElementsAre(Pair("cuda:0 " + ProblemOf(1), v1::SweepReport::OUTCOME_NEW),
+                                Pair("cuda:0 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW),
+                                Pair("cuda:1 " + ProblemOf(1), v1::SweepReport::OUTCOME_FASTER),
+                                Pair("cuda:1 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW)));
+}
+
 TEST_F(SweepCardsTest, TheTotalTimeIsOfEachCard) {
   std::atomic<int> hours = 0;
   clock_ = [&] { return absl::Hours(hours.load()); };

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/attune/expand_plan.h"
 #include "proto/attune/problem.h"
@@ -67,29 +66,28 @@ class SweepRun {
   size_t ClassOf(size_t number) const { return number / problems_.size(); }
   const Problem& ProblemOf(size_t number) const { return problems_[number % problems_.size()]; }
 
-  // What an earlier process has reported. A row without a card is of a version that knew one alone, or was skipped.
+  // What an earlier process has reported. A row without a card is of a version that knew one alone, or of a problem
+  // that never began: with several classes nobody knows whose it is, and it is found out anew.
   void TakeRows() {
     std::map<std::string, size_t> numbers;
     for (size_t i = 0; i < problems_.size(); ++i) numbers[ToText(problems_[i])] = i;
     for (const Row& row : run_.before.sweep().rows()) {
       const auto it = numbers.find(row.problem());
       if (it == numbers.end()) continue;
-      size_t number = it->second + ClassOfCard(row.device_id()) * problems_.size();
-      while (row.device_id().empty() && rows_.contains(number) && number + problems_.size() < size()) {
-        number += problems_.size();
-      }
-      Take(number, row);
+      const std::optional<size_t> of = classes_.size() == 1 ? 0 : ClassOfCard(row.device_id());
+      if (of.has_value()) Take(it->second + *of * problems_.size(), row);
     }
     changed_ = false;
   }
 
-  size_t ClassOfCard(const std::string& card) const {
+  // Nothing of no card, or of one that is not here any more.
+  std::optional<size_t> ClassOfCard(const std::string& card) const {
     for (size_t i = 0; i < classes_.size(); ++i) {
       for (const v1::Device* device : classes_[i]) {
         if (device->id() == card) return i;
       }
     }
-    return 0;
+    return std::nullopt;
   }
 
   void Take(size_t number, Row row) {
@@ -172,6 +170,7 @@ class SweepRun {
       Take(*number, std::move(row));
     }
     while (const std::optional<Shares::Next> next = shares_.Take(Busy())) {
+      if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
       absl::StatusOr<v1::Operation> part = run_.parts.Make(
           PartFor(plan_, static_cast<int64_t>(next->problem), ToText(ProblemOf(next->problem)), next->cards));
       if (!part.ok()) return part.status();

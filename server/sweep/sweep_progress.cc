@@ -1,7 +1,6 @@
 #include "server/sweep/sweep_progress.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>

@@ -159,7 +159,9 @@ class Pass {
     Statement jobs(
         reader_,
         "SELECT end_ns, id FROM jobs WHERE done = 1 AND end_ns < ? AND name NOT IN (SELECT job FROM incumbents"
-        " UNION SELECT trials.job FROM incumbents JOIN trials ON trials.id = incumbents.trial_id)");
+        " UNION SELECT trials.job FROM incumbents JOIN trials ON trials.id = incumbents.trial_id)"
+        // A job takes its parts' results when it gets to it.
+        " AND (parent IS NULL OR parent NOT IN (SELECT name FROM jobs WHERE done = 0))");
     jobs.Bind(latest);
     for (;;) {
       absl::StatusOr<bool> row = jobs.Step();
