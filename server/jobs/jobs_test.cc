@@ -217,7 +217,7 @@ TEST_F(JobsTest, AJobOfAnotherHolderIsNotResumedUntilItsLeaseIsOver) {
   EXPECT_EQ(store_.queue().Get(job.name)->holder, "other");
   ASSERT_TRUE(store_.queue().Requeue({job.name, epoch}).ok());
   while (!store_.queue().Get(job.name)->operation.done()) std::this_thread::yield();
-  EXPECT_EQ(tuner_->GetOperation(job.name)->state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(job.name)->operation.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_THAT(Tries(), SizeIs(6));
 }
 
