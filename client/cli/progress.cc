@@ -48,8 +48,9 @@ std::vector<std::string> SweepFigures(const v1::OperationProgress& progress) {
 // Those that are known. A sweep's ETA is none of its problem's.
 std::vector<std::string> TrialFigures(const v1::OperationProgress& progress) {
   std::vector<std::string> figures = {absl::StrCat(progress.trials_done(), "/", progress.trials_total(), " trials")};
-  if (const double rate = TrialsPerSecond(progress); rate > 0)
-    figures.push_back(absl::StrFormat(rate < 0.1 ? "%.2f/s" : "%.1f/s", rate));
+  if (const double rate = TrialsPerSecond(progress); rate > 0) {
+    figures.push_back(absl::StrFormat("%.*f/s", rate < 0.1 ? 2 : 1, rate));
+  }
   if (progress.has_eta() && !IsSweep(progress)) {
     figures.push_back(absl::StrCat("ETA ", ClockText(FromProto(progress.eta()))));
   }
