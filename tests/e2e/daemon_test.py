@@ -191,7 +191,7 @@ class SignalsTest(DaemonTest):
 
     def test_while_it_starts_it_ends_at_once(self):
         worker = self.directory / "worker"
-        worker.write_text("#!/bin/sh\nread never <&3\n")
+        worker.write_text("#!/bin/sh\nexec cat <&3 >/dev/null\n")  # takes all that it is told, and never answers
         worker.chmod(0o755)
         daemon = self.daemon(flags=[f"--worker={worker}"], start=False)
         daemon.start(until="worker started")
