@@ -13,25 +13,31 @@
 namespace attune::catalog {
 namespace {
 
-// All but the count and the times.
-v1::Miss Answered(const ResultKey& key, const v1::Device& device, const absl::StatusOr<v1::GetBestResponse>& answer) {
+// What a problem's miss says of itself, whatever the answer.
+v1::Miss Asked(const ResultKey& key) {
   v1::Miss miss;
   miss.set_problem_text(key.problem_text);
   if (const absl::StatusOr<Problem> problem = ParseProblem(key.problem_text); problem.ok()) {
     *miss.mutable_problem() = ToProto(*problem);
   }
-  miss.set_device_id(device.id());
   miss.set_device_class(key.device_class);
   miss.set_policy(key.policy);
+  return miss;
+}
+
+void SetAnswer(const v1::Device& device, const absl::StatusOr<v1::GetBestResponse>& answer, v1::Miss& miss) {
+  miss.set_device_id(device.id());
   if (!answer.ok()) {
+    miss.clear_provenance();
     miss.set_provenance_detail(std::string(answer.status().message()));
-    return miss;
+    miss.clear_variant();
+    miss.clear_artifact_state();
+    return;
   }
   miss.set_provenance(answer->provenance());
   miss.set_provenance_detail(answer->provenance_detail());
   *miss.mutable_variant() = answer->variant();
   miss.set_artifact_state(answer->artifact_state());
-  return miss;
 }
 
 }  // namespace
@@ -46,7 +52,6 @@ bool Miss::Count(absl::Time now) {
 MissPtr Misses::Note(const ResultKey& key, const v1::Device& device, const absl::StatusOr<v1::GetBestResponse>& answer,
                      absl::Time now) {
   if (tuned_(key)) return nullptr;
-  v1::Miss answered = Answered(key, device, answer);
   const std::string text = ToText(key);
   const std::lock_guard<std::mutex> lock(mutex_);
   auto it = misses_.find(text);
@@ -54,26 +59,27 @@ MissPtr Misses::Note(const ResultKey& key, const v1::Device& device, const absl:
     if (misses_.size() >= most_) MakeRoomLocked();
     auto miss = std::make_shared<Miss>();
     miss->key_ = key;
+    miss->answered_ = Asked(key);
     miss->id_ = ++last_id_;
     miss->first_ = now;
     miss->last_nanos_ = absl::ToUnixNanos(now);
     it = misses_.emplace(text, std::move(miss)).first;
   }
-  it->second->answered_ = std::move(answered);
+  SetAnswer(device, answer, it->second->answered_);
   return it->second;
 }
 
 void Misses::MakeRoomLocked() {
   DropTunedLocked();
   if (misses_.size() < most_) return;
-  std::vector<std::tuple<int64_t, int64_t, std::string>> oldest;  // when last, how often, and the key
+  std::vector<std::tuple<int64_t, int64_t, int64_t, const std::string*>> oldest;  // when last, how often, id, and key
   oldest.reserve(misses_.size());
-  for (const auto& [text, miss] : misses_) oldest.emplace_back(miss->last_nanos_, miss->count_, text);
+  for (const auto& [text, miss] : misses_) oldest.emplace_back(miss->last_nanos_, miss->count_, miss->id_, &text);
   const size_t going = std::min(oldest.size(), std::max<size_t>(1, most_ / 8));
   std::partial_sort(oldest.begin(), oldest.begin() + static_cast<int64_t>(going), oldest.end());
   oldest.resize(going);
-  for (const auto& [last, count, text] : oldest) {
-    const auto it = misses_.find(text);
+  for (const auto& [last, count, id, text] : oldest) {
+    const auto it = misses_.find(*text);
     it->second->listed_ = false;
     misses_.erase(it);
   }

@@ -9,6 +9,7 @@ namespace attune::service {
 namespace {
 
 constexpr size_t kEntryBytes = 256;  // a node of the map, the slice's header
+constexpr size_t kMissBytes = 1024;  // that an entry may be the last to hold
 
 }  // namespace
 
@@ -26,7 +27,7 @@ std::optional<grpc::ByteBuffer> ResponseCache::Find(std::string_view request, ui
 void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response,
                         catalog::MissPtr miss) {
   if (request.size() > kMostRequestBytes || response.Length() > kMostResponseBytes) return;
-  const size_t bytes = request.size() + response.Length() + kEntryBytes;
+  const size_t bytes = request.size() + response.Length() + kEntryBytes + (miss == nullptr ? 0 : kMissBytes);
   const std::unique_lock lock(mutex_);
   if (version < version_) return;  // made before the last change
   if (version > version_ || bytes_ + bytes > kMostBytes) {
