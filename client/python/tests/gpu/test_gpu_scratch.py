@@ -3,22 +3,14 @@ began at zero and if its results came through scratch."""
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from typing import Any
 
 import pytest
+from answers import answer
 
 import attune
-from attune.values import (
-    Answer,
-    KernelArg,
-    KernelLaunch,
-    LaunchRecipe,
-    Provenance,
-    ScratchBuffer,
-    Variant,
-)
+from attune.values import KernelArg, KernelLaunch, LaunchRecipe, ScratchBuffer
 
 torch = pytest.importorskip("torch")
 
@@ -65,34 +57,15 @@ def kernel() -> attune.Kernel:
     artifact = compiled(SOURCE)
     first = (arg("Q"), arg("SCRATCH", 0), arg("SCRATCH", 1))
     second = (arg("O"), arg("SCRATCH", 0), arg("SCRATCH", 1), arg("I32", BLOCKS))
-    return attune.load(
-        Answer(
-            problem=attune.Problem.parse("b1.h1.q16.d64.f16"),
-            device_id="cuda:0",
-            provenance=Provenance.EXACT,
-            provenance_detail="",
-            variant=Variant("test", {}, "test:"),
-            recipe=LaunchRecipe(
-                (ScratchBuffer("partial", 4096, False), ScratchBuffer("counter", 4, True)),
-                (
-                    KernelLaunch("first", (BLOCKS, 1, 1), (128, 1, 1), SHARED_BYTES, first),
-                    KernelLaunch("second", (1, 1, 1), (256, 1, 1), 0, second),
-                ),
-                0,
-            ),
-            timing=None,
-            geometry=None,
-            accuracy=None,
-            artifact_sha256=hashlib.sha256(artifact).hexdigest(),
-            artifact=artifact,
-            trial="",
-            ties=(),
-            baselines=(),
-            promote_time=None,
-            measure_time=None,
-            pinned=False,
-        )
+    recipe = LaunchRecipe(
+        (ScratchBuffer("partial", 4096, False), ScratchBuffer("counter", 4, True)),
+        (
+            KernelLaunch("first", (BLOCKS, 1, 1), (128, 1, 1), SHARED_BYTES, first),
+            KernelLaunch("second", (1, 1, 1), (256, 1, 1), 0, second),
+        ),
+        0,
     )
+    return attune.load(answer("b1.h1.q16.d64.f16", recipe, artifact=artifact))
 
 
 def query(seed: int) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
+from answers import answer
 from test_gpu_scratch import compiled
 
 import attune
-from attune.values import Answer, KernelArg, KernelLaunch, LaunchRecipe, Provenance, TensorMap, Variant
+from attune.values import KernelArg, KernelLaunch, LaunchRecipe, TensorMap
 
 torch = pytest.importorskip("torch")
 
@@ -43,27 +42,8 @@ def kernel() -> attune.Kernel:
     artifact = compiled(SOURCE)
     box = TensorMap(KernelArg("K"), 0, "F16", (64, 16), (128,), (64, 16), 0, 0)
     args = (KernelArg("TENSOR_MAP", box), KernelArg("O"), KernelArg("I32", 2))
-    return attune.load(
-        Answer(
-            problem=attune.Problem.parse("b1.h1.q16.d64.f16"),
-            device_id="cuda:0",
-            provenance=Provenance.EXACT,
-            provenance_detail="",
-            variant=Variant("test", {}, "test:"),
-            recipe=LaunchRecipe((), (KernelLaunch("copy", (4, 1, 1), (128, 1, 1), 0, args, (2, 1, 1)),), 0),
-            timing=None,
-            accuracy=None,
-            geometry=None,
-            promote_time=None,
-            measure_time=None,
-            pinned=False,
-            artifact=artifact,
-            artifact_sha256=hashlib.sha256(artifact).hexdigest(),
-            trial="trials/1",
-            ties=(),
-            baselines=(),
-        )
-    )
+    recipe = LaunchRecipe((), (KernelLaunch("copy", (4, 1, 1), (128, 1, 1), 0, args, (2, 1, 1)),), 0)
+    return attune.load(answer("b1.h1.q16.d64.f16", recipe, artifact=artifact))
 
 
 def tensors(count: int) -> list:

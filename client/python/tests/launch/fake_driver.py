@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
-import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,19 +14,8 @@ from attune.cuda.driver import Capture, CudaError
 from attune.cuda.kernel import Kernel
 from attune.cuda.module import Modules
 from attune.errors import InvalidArgument
-from attune.problem import Problem
-from attune.values import (
-    Answer,
-    KernelArg,
-    KernelLaunch,
-    LaunchRecipe,
-    Provenance,
-    ScratchBuffer,
-    TensorMap,
-    Variant,
-)
+from attune.values import Answer, KernelArg, KernelLaunch, LaunchRecipe, ScratchBuffer, TensorMap
 
-ARTIFACT = b"\x7fELF made for tests"
 _FORMATS = {4: "=i", 8: "=q", 128: "=128s"}
 
 
@@ -175,25 +163,6 @@ def recipe(*launches: KernelLaunch, scratch: Sequence[ScratchBuffer] = (), main_
 
 def launch(entry: str, *args: KernelArg, shared_bytes: int = 0, **more: Any) -> KernelLaunch:
     return KernelLaunch(entry, (3, 2, 1), (128, 1, 1), shared_bytes, args, **more)
-
-
-def answer(problem: str, recipe: LaunchRecipe, **changes: Any) -> Answer:
-    """An answer with an artifact, but for `changes`."""
-    fields: dict[str, Any] = dict.fromkeys((field.name for field in dataclasses.fields(Answer)), None)
-    fields.update(
-        problem=Problem.parse(problem),
-        device_id="cuda:0",
-        provenance=Provenance.EXACT,
-        provenance_detail="",
-        variant=Variant("family", {}, "family:A=1"),
-        recipe=recipe,
-        artifact=ARTIFACT,
-        artifact_sha256=hashlib.sha256(changes.get("artifact") or ARTIFACT).hexdigest(),
-        trial="trials/1",
-        ties=(),
-        baselines=(),
-    )
-    return Answer(**{**fields, **changes})
 
 
 def device(driver: FakeDriver, index: int = 0, memory: Memory | None = None) -> Device:

@@ -6,7 +6,8 @@ import ctypes
 from typing import Any
 
 import pytest
-from fake_driver import FakeDriver, answer, kernel, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, kernel, launch, recipe
 
 from attune.cuda import Kernel
 from attune.errors import InvalidArgument

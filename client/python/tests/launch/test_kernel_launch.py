@@ -6,7 +6,8 @@ import struct
 import threading
 
 import pytest
-from fake_driver import FakeDriver, answer, device, kernel, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, device, kernel, launch, recipe
 
 from attune.cuda import CudaError, Kernel
 from attune.cuda.driver import INVALID_CONTEXT

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fake_driver import FakeDriver, answer, device, kernel, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, device, kernel, launch, recipe
 
 from attune.cuda import Kernel
 from attune.cuda.kernel import _device_index, load, stream_handle

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_driver import FakeDriver, answer, kernel, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, kernel, launch, recipe
 
 from attune.cuda import Kernel
 from attune.errors import InvalidArgument

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_driver import answer, recipe
+from answers import answer
+from fake_driver import recipe
 
 import attune
 from attune.background import service as asked

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from fake_driver import FakeDriver, answer, device, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, device, launch, recipe
 
 from attune.cuda import CudaError, Kernel
 from attune.cuda.device import Device

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fake_driver import FakeDriver, answer, encoded, kernel, launch, recipe
+from answers import answer
+from fake_driver import FakeDriver, encoded, kernel, launch, recipe
 
 from attune import InvalidArgument
 from attune.cuda import CudaError, Kernel
