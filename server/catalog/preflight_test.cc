@@ -41,7 +41,7 @@ class PreflightTest : public jobs::TunerTest {
     trial.mutable_dependencies()->set_device_fingerprint("an L4");
     trial.set_job(job);
     trial.mutable_finish_time()->set_seconds(1'000'000'000 + second);
-    ASSERT_TRUE(store_.AppendTrial(trial).ok());
+    ASSERT_TRUE(store_.AppendTrial(trial, {}).ok());
   }
 
   Host today_ = FakeHost();

@@ -92,7 +92,7 @@ TEST_F(ResultsTest, ATieIsFoundHoweverManySlowerTrialsAreNewer) {
   *slow.mutable_timing() = supervisor::TimingOf(500);
   for (int i = 0; i < 100; ++i) {
     slow.mutable_variant()->set_text(absl::StrCat("tiles:SLOW=", i));
-    ASSERT_TRUE(store_.AppendTrial(slow).ok());
+    ASSERT_TRUE(store_.AppendTrial(slow, {}).ok());
   }
   EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_TIE);
 }
@@ -222,7 +222,7 @@ TEST_F(ResultsTest, ACardWhoseClassHasChangedKeepsItsAnswersAsStaleUntilItHasNew
   own.set_problem_text(kProblem);
   *own.mutable_problem() = trial.problem();
   own.set_policy(v1::POLICY_HOT);
-  own.mutable_trial()->set_name(*store_.AppendTrial(trial));
+  own.mutable_trial()->set_name(*store_.AppendTrial(trial, {}));
   ASSERT_TRUE(results->Promote(own, std::nullopt, {}).ok());
   EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
   EXPECT_EQ(Open(host)->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
@@ -452,8 +452,8 @@ TEST_F(ResultsTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthe
   v1::Trial trial = *store_.GetTrial(odd.trial().name());
   *trial.mutable_problem() = odd.problem();
   trial.set_problem_text(odd.problem_text());
-  odd.mutable_trial()->set_name(*store_.AppendTrial(trial));
-  ASSERT_TRUE(store_.Promote(odd, "").ok());
+  odd.mutable_trial()->set_name(*store_.AppendTrial(trial, {}));
+  ASSERT_TRUE(store_.Promote(odd, "", {}).ok());
   EXPECT_EQ(Open(Today())->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
 }
 

@@ -35,7 +35,7 @@ class ContestTest : public jobs::TunerTest {
     incumbent.set_device_id("cuda:0");
     incumbent.set_policy(v1::POLICY_HOT);
     *incumbent.mutable_trial() = TrialOf(variant);
-    EXPECT_TRUE(store_.Promote(incumbent, before.ok() ? before->name() : "").ok());
+    EXPECT_TRUE(store_.Promote(incumbent, before.ok() ? before->name() : "", {}).ok());
   }
   // Has `then` run in the middle of the first so many play-offs.
   void DuringPlayOffs(int count, std::function<void()> then) {
@@ -107,7 +107,7 @@ TEST_F(ContestTest, AGoodTrialOfAVariantThatIsNoLongerOfferedIsLeftOut) {
   gone.clear_name();
   gone.mutable_variant()->set_text("tiles:BLOCK=24,SPLITS=1");
   gone.mutable_timing()->set_median_us(1);
-  ASSERT_TRUE(store_.AppendTrial(gone).ok());
+  ASSERT_TRUE(store_.AppendTrial(gone, {}).ok());
   const v1::Operation done = Tune(OfOneTrial());
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
 }

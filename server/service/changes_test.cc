@@ -52,9 +52,9 @@ class ChangesTest : public ::testing::Test {
     trial.set_verdict(v1::VERDICT_OK);
     trial.mutable_recipe()->add_launches()->set_entry("attention");
     v1::Incumbent incumbent;
-    incumbent.mutable_trial()->set_name(store_.AppendTrial(trial).value());
+    incumbent.mutable_trial()->set_name(store_.AppendTrial(trial, {}).value());
     incumbent.set_pinned(pinned);
-    return store_.Promote(incumbent, previous).value().name();
+    return store_.Promote(incumbent, previous, {}).value().name();
   }
 
   v1::GetBestResponse Best() {

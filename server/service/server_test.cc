@@ -174,7 +174,7 @@ TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   crashed.set_verdict(v1::VERDICT_CRASHED);
   crashed.mutable_variant()->set_family("tiles");
   crashed.mutable_variant()->set_text("tiles:BLOCK=16");
-  ASSERT_TRUE(store_.AppendTrial(crashed).ok());
+  ASSERT_TRUE(store_.AppendTrial(crashed, {}).ok());
   v1::RetryTrialsRequest retry;
   retry.mutable_filter()->add_verdicts(v1::VERDICT_CRASHED);
   retry.mutable_filter()->set_problem("h1.b1.q8.kv8.d64.f16");

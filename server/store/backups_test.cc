@@ -42,8 +42,8 @@ class BackupsTest : public testing::Test {
     v1::Trial trial = SampleTrial(block_m);
     trial.set_artifact_sha256(artifact.sha256);
     v1::Incumbent incumbent;
-    incumbent.mutable_trial()->set_name(store_->AppendTrial(trial).value());
-    absl::StatusOr<v1::Incumbent> promoted = store_->Promote(incumbent, previous);
+    incumbent.mutable_trial()->set_name(store_->AppendTrial(trial, {}).value());
+    absl::StatusOr<v1::Incumbent> promoted = store_->Promote(incumbent, previous, {});
     EXPECT_TRUE(promoted.ok()) << promoted.status();
     return promoted.ok() ? promoted->name() : "";
   }
@@ -85,7 +85,7 @@ class BackupsTest : public testing::Test {
 TEST_F(BackupsTest, SayWhatTheyHold) {
   const std::string first = Promote("first", 64, "");
   Promote("second", 128, first);
-  ASSERT_TRUE(store_->AppendTrial(SampleTrial(32)).ok());
+  ASSERT_TRUE(store_->AppendTrial(SampleTrial(32), {}).ok());
   Job job;
   job.name = "operations/1";
   ASSERT_TRUE(store_->queue().Create(job, {}).ok());
@@ -106,9 +106,9 @@ TEST_F(BackupsTest, SayWhatTheyHold) {
 }
 
 TEST_F(BackupsTest, HoldNothingOfLaterAndNoLogOfTheDatabase) {
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   MustCreate("one");
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(PathOf("b/one"))) {
     files.push_back(entry.path().filename().string());
@@ -124,7 +124,7 @@ TEST_F(BackupsTest, AreWholeWhileOthersWrite) {
   std::atomic<int> written = 0;
   std::thread writer([&] {
     while (!stop) {
-      EXPECT_TRUE(store_->AppendTrial(SampleTrial(++written)).ok());
+      EXPECT_TRUE(store_->AppendTrial(SampleTrial(++written), {}).ok());
     }
   });
   for (int i = 0; i < 5; ++i) {
@@ -182,9 +182,9 @@ TEST_F(BackupsTest, CannotLeaveTheirDirectory) {
 }
 
 TEST_F(BackupsTest, ReplaceNothing) {
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   MustCreate("a");
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   EXPECT_EQ(backups_.Create("a").status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(backups_.List(1, "")->items[0].manifest.trials(), 1);
 }
@@ -205,7 +205,7 @@ TEST_F(BackupsTest, RemoveWhatACrashLeft) {
 }
 
 TEST_F(BackupsTest, LeaveNothingWhenTheStoreIsDamaged) {
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   store_.reset();
   ASSERT_TRUE(sqlite::Connection::Open(PathOf("data/attune.db"), sqlite::Connection::Access::kWrite)
                   .value()
@@ -227,13 +227,13 @@ TEST_F(BackupsTest, LeaveNothingOnAFullDisk) {
   const absl::Cleanup unmount = [&mounted] { umount2(mounted.c_str(), MNT_DETACH); };
   v1::Trial trial = SampleTrial();
   trial.set_detail(std::string(100'000, 'd'));
-  for (int i = 0; i < 15; ++i) ASSERT_TRUE(store_->AppendTrial(trial).ok());
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(store_->AppendTrial(trial, {}).ok());
   Backups backups(store_.get(), mounted);
   const absl::Status status = backups.Create("a").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("disk full"));
   EXPECT_TRUE(std::filesystem::is_empty(mounted));
-  EXPECT_TRUE(store_->AppendTrial(trial).ok()) << "the store itself goes on";
+  EXPECT_TRUE(store_->AppendTrial(trial, {}).ok()) << "the store itself goes on";
 }
 
 }  // namespace

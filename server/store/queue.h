@@ -45,6 +45,9 @@ struct Job {
   bool cancelled = false;  // somebody has asked to end it
 };
 
+// How long a holder leases a job for, unless it is told otherwise.
+inline constexpr absl::Duration kDefaultLease = absl::Seconds(60);
+
 // The right to write for a job.
 struct Fence {
   std::string job;  // its name; empty: for no job, which is never refused
@@ -72,7 +75,7 @@ struct JoinTerms {
     std::string identity;
   };
   std::vector<Same> others = {};
-  // ResourceExhausted when so many jobs are unfinished and none can be joined.
+  // ResourceExhausted when so many jobs that are no parts are unfinished and none can be joined.
   size_t most_unfinished = std::numeric_limits<size_t>::max();
 };
 
@@ -87,9 +90,9 @@ class Queue {
   virtual ~Queue() = default;
 
   // Makes the job, or returns the one that it joins: that which has its request_id (a request that joined keeps its
-  // id), else an unfinished one of the same identity. AlreadyExists when the request_id was given to a request for
-  // something else, or the name is taken. A part of a job that has ended, or was cancelled, is cancelled; NotFound when
-  // there is no such parent.
+  // id), else an unfinished one of the same identity, else the same parent's part of that name. AlreadyExists when the
+  // request_id was given to a request for something else, or the name is taken. A part of a job that has ended, or was
+  // cancelled, is cancelled; NotFound when there is no such parent.
   virtual absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) = 0;
   // Gives a job that has none its identity. One that another unfinished job has already is left to that.
   virtual absl::Status Identify(absl::string_view name, absl::string_view identity) = 0;
@@ -111,7 +114,6 @@ class Queue {
   virtual absl::StatusOr<Job> Cancel(absl::string_view name) = 0;
 
   virtual absl::StatusOr<Job> Get(absl::string_view name) = 0;
-  virtual absl::StatusOr<std::vector<Job>> Unfinished() = 0;  // oldest first; damaged ones are left out and logged
   // The names of those that `holder` could lease now, oldest first; damaged ones too.
   virtual absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) = 0;
   // Newest first. Damaged ones are FAILED.

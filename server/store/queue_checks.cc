@@ -39,6 +39,7 @@ absl::Status CheckSameRequest(const Job& wanted, const JoinTerms& terms, const J
 }
 
 absl::StatusOr<Job> SameJobOrTaken(const Job& wanted, const Job& former) {
+  if (!wanted.parent.empty() && wanted.parent == former.parent) return former;
   if (wanted.kind == former.kind && wanted.request == former.request && wanted.request_id == former.request_id) {
     return former;
   }

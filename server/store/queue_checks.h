@@ -23,7 +23,8 @@ std::vector<JoinTerms::Same> AllTheSame(const Job& wanted, const JoinTerms& term
 // Whether `former`, which has the request_id of `wanted`, is what `wanted` asks for. `identity`: of the request that
 // the id was given to; empty when it is not known.
 absl::Status CheckSameRequest(const Job& wanted, const JoinTerms& terms, const Job& former, absl::string_view identity);
-// The job that has the name of `wanted` already, if it was made by the same request; else AlreadyExists.
+// The job that has the name of `wanted` already, if it was made by the same request or both are that part of one
+// parent; else AlreadyExists.
 absl::StatusOr<Job> SameJobOrTaken(const Job& wanted, const Job& former);
 
 bool CanLease(const Job& job, absl::string_view holder, absl::Time now);

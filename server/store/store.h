@@ -97,8 +97,6 @@ class Store {
   // message: trials with equal texts come back with the variant that was stored first.
   // Refused when `write` is stale (queue.h).
   virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) = 0;
-  // For no job.
-  absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial) { return AppendTrial(trial, {}); }
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
   // What is known under this key: the newest trial of any card of the class when its verdict holds for the class,
   // otherwise the instance's own newest; NotFound. LOST trials are not found, nor is one that is to be tried again.
@@ -130,10 +128,6 @@ class Store {
   // `write` is stale (queue.h).
   virtual absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
                                                 const JobWrite& write) = 0;
-  // For no job.
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous) {
-    return Promote(incumbent, expected_previous, {});
-  }
   // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
   // the previous ones, with all in between taken out too. NotFound when `to` is no incumbent of the problem,
   // FailedPrecondition when it is the served one or was taken out before, or when there is none before. `why` is told

@@ -43,7 +43,7 @@ TEST_P(ConcurrencyContract, EachWriterReadsItsOwnWritesWhileOthersReadAndWrite) 
         EXPECT_TRUE(found.ok()) << found.status();
         EXPECT_EQ(found.value_or(v1::Trial()).name(), name);
         EXPECT_EQ(store().GetTrial("trials/none").status().code(), absl::StatusCode::kNotFound);
-        EXPECT_EQ(store().AppendTrial({}).status().code(), absl::StatusCode::kInvalidArgument);
+        EXPECT_EQ(store().AppendTrial({}, {}).status().code(), absl::StatusCode::kInvalidArgument);
       }
       --writing;
     });

@@ -19,7 +19,7 @@ class IncumbentContract : public StoreContract {
     incumbent.mutable_trial()->set_name(Append(trial));
     incumbent.set_job("operations/1");
     incumbent.set_why("fastest");
-    return store().Promote(incumbent, expected_previous);
+    return store().Promote(incumbent, expected_previous, {});
   }
 
   std::string MustPromote(const v1::Trial& trial, absl::string_view expected_previous) {
@@ -50,7 +50,7 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
   asked.set_why("12 % faster");
   asked.mutable_promote_time()->set_seconds(1'800'000'001);
   asked.add_ties()->set_text("attention_simt:BLOCK_M=32");
-  absl::StatusOr<v1::Incumbent> promoted = store().Promote(asked, "");
+  absl::StatusOr<v1::Incumbent> promoted = store().Promote(asked, "", {});
   ASSERT_TRUE(promoted.ok()) << promoted.status();
   EXPECT_EQ(promoted->problem_text(), kProblem);
   EXPECT_EQ(promoted->problem().batch(), 2);
@@ -120,7 +120,7 @@ TEST_P(IncumbentContract, OfTwoClassesDoNotMix) {
   v1::Incumbent wrong;
   wrong.mutable_trial()->set_name(Append(trial));
   wrong.set_device_class(kClass);
-  EXPECT_EQ(store().Promote(wrong, l4).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store().Promote(wrong, l4, {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(IncumbentContract, LetsOneOfManyAtOnceWin) {
@@ -133,7 +133,7 @@ TEST_P(IncumbentContract, LetsOneOfManyAtOnceWin) {
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      const absl::Status status = store().Promote(incumbent, "").status();
+      const absl::Status status = store().Promote(incumbent, "", {}).status();
       won += status.ok() ? 1 : 0;
       aborted += status.code() == absl::StatusCode::kAborted ? 1 : 0;
     });
@@ -155,9 +155,9 @@ TEST_P(IncumbentContract, RefusesATrialOfAnotherProblem) {
   v1::Incumbent incumbent;
   incumbent.mutable_trial()->set_name(Append(SampleTrial()));
   incumbent.set_problem_text("b1.h1.q128.d64.f16");
-  EXPECT_EQ(store().Promote(incumbent, "").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store().Promote(incumbent, "", {}).status().code(), absl::StatusCode::kInvalidArgument);
   incumbent.mutable_trial()->set_name("trials/1234");
-  EXPECT_EQ(store().Promote(incumbent, "").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().Promote(incumbent, "", {}).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(IncumbentContract, RollsBackToThePreviousOneAndKeepsTheHistory) {
@@ -263,7 +263,7 @@ TEST_P(IncumbentContract, KeepsThePlayOffsTimingAndThePin) {
   incumbent.mutable_trial()->set_name(Append(SampleTrial()));
   incumbent.mutable_timing()->set_median_us(33);
   incumbent.set_pinned(true);
-  ASSERT_TRUE(store().Promote(incumbent, "").ok());
+  ASSERT_TRUE(store().Promote(incumbent, "", {}).ok());
   Reopen();
   EXPECT_EQ(Served()->timing().median_us(), 33);
   EXPECT_EQ(Served()->trial().timing().median_us(), 40);

@@ -30,13 +30,6 @@ class JobContract : public StoreContract {
     FinishJob(store(), operation);
   }
 
-  std::vector<std::string> Unfinished() {
-    std::vector<std::string> names;
-    const std::vector<Job> jobs = store().queue().Unfinished().value();
-    for (const Job& job : jobs) names.push_back(job.name);
-    return names;
-  }
-
   std::vector<std::string> List(bool active_only) { return List(JobFilter{.active_only = active_only}); }
   std::vector<std::string> List(const JobFilter& filter) {
     std::vector<std::string> names;
@@ -90,15 +83,6 @@ TEST_P(JobContract, ReturnsTheLastUpdate) {
   Finish("operations/a");
   EXPECT_EQ(store().queue().Get("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(store().queue().Update({"operations/none", 1}, {}).code(), absl::StatusCode::kNotFound);
-}
-
-TEST_P(JobContract, ListsUnfinishedJobsOldestFirst) {
-  EXPECT_THAT(Unfinished(), IsEmpty());
-  for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
-    ASSERT_TRUE(store().queue().Create(Make(name), {}).ok());
-  }
-  Finish("operations/a");
-  EXPECT_THAT(Unfinished(), ElementsAre("operations/c", "operations/b"));
 }
 
 TEST_P(JobContract, ListsOperationsNewestFirst) {

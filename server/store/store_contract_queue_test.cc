@@ -1,5 +1,6 @@
 #include "gmock/gmock.h"
 #include "server/store/testing/store_contract.h"
+#include "server/store/testing/unfinished.h"
 
 namespace attune::store {
 namespace {
@@ -106,7 +107,7 @@ TEST_P(QueueContract, ACreationWhoseAnswerWasLostMayBeRepeated) {
     EXPECT_EQ(queue().Create(Make("operations/a", "x", "nightly"), {})->name, "operations/a");
     EXPECT_EQ(queue().Create(Make("operations/b"), {})->name, "operations/b");
   }
-  EXPECT_EQ(queue().Unfinished()->size(), 2);
+  EXPECT_EQ(CountUnfinished(queue()), 2U);
 }
 
 TEST_P(QueueContract, TakesNoMoreThanAreLetInAndStillJoins) {
@@ -116,6 +117,32 @@ TEST_P(QueueContract, TakesNoMoreThanAreLetInAndStillJoins) {
   EXPECT_EQ(queue().Create(Make("operations/b", "x"), terms)->name, "operations/a");
   FinishJob(store(), Ended("done"));
   EXPECT_TRUE(queue().Create(Make("operations/b", "y"), terms).ok());
+}
+
+TEST_P(QueueContract, PartsTakeNobodysPlace) {
+  const JoinTerms terms = {.most_unfinished = 2};
+  ASSERT_TRUE(queue().Create(Make("operations/a"), terms).ok());
+  for (const char* part : {"operations/a.1", "operations/a.2", "operations/a.3"}) MustCreatePart(part);
+  EXPECT_TRUE(queue().Create(Make("operations/b"), terms).ok());
+  EXPECT_EQ(queue().Create(Make("operations/c"), terms).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_P(QueueContract, APartIsMadeOnceWhateverIsAskedOfIt) {
+  MustCreate("operations/a");
+  MustCreate("operations/b");
+  MustCreatePart("operations/a.1");
+  const int64_t epoch = Lease("operations/a.1", "one");
+  v1::Operation ended = Ended("done");
+  ended.set_name("operations/a.1");
+  ASSERT_TRUE(queue().Finish({"operations/a.1", epoch}, ended).ok());
+  Job again = Make("operations/a.1", "on other cards");
+  again.parent = "operations/a";
+  const absl::StatusOr<Job> former = queue().Create(again, {});
+  ASSERT_TRUE(former.ok()) << former.status();
+  EXPECT_TRUE(former->operation.done());
+  EXPECT_EQ(former->request, Make("operations/a.1").request);
+  again.parent = "operations/b";
+  EXPECT_EQ(queue().Create(again, {}).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_P(QueueContract, AJobWithoutIdentityIsGivenOneOnce) {
@@ -172,7 +199,7 @@ TEST_P(QueueContract, TrialsOfAJobAreThoseOfItsPartsToo) {
   MustCreatePart("operations/a.1");
   v1::Trial trial = SampleTrial();
   trial.set_job("operations/a.1");
-  ASSERT_TRUE(store().AppendTrial(trial).ok());
+  ASSERT_TRUE(store().AppendTrial(trial, {}).ok());
   v1::TrialFilter filter;
   for (const auto& [job, trials] : {std::pair("operations/a", 1U), {"operations/a.1", 1U}, {"operations/b", 0U}}) {
     filter.set_job(job);

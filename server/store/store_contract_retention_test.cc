@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "server/base/sha256.h"
 #include "server/store/testing/store_contract.h"
+#include "server/store/testing/unfinished.h"
 
 namespace attune::store {
 namespace {
@@ -59,7 +60,7 @@ class RetentionContract : public StoreContract {
     v1::Incumbent incumbent;
     incumbent.mutable_trial()->set_name(trial);
     incumbent.set_job("operations/promoting");
-    const absl::StatusOr<v1::Incumbent> promoted = store().Promote(incumbent, previous);
+    const absl::StatusOr<v1::Incumbent> promoted = store().Promote(incumbent, previous, {});
     EXPECT_TRUE(promoted.ok()) << promoted.status();
     return promoted.ok() ? promoted->name() : "";
   }
@@ -284,7 +285,7 @@ TEST_P(RetentionContract, LeavesWhatAJobIsWorkingOn) {
   Append(Trial(kOther, 1, 0));
   Retain(TooSmall());
   EXPECT_THAT(Trials(), ElementsAre(trial));
-  EXPECT_EQ(store().queue().Unfinished()->size(), 1U);
+  EXPECT_EQ(CountUnfinished(store().queue()), 1U);
 }
 
 TEST_P(RetentionContract, LeavesWhatWasUsedJustNow) {

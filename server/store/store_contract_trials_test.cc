@@ -76,7 +76,7 @@ TEST_P(TrialContract, RefusesATrialWithoutWhatItIsFoundBy) {
   for (const auto& [field, clear] : cases) {
     v1::Trial trial = SampleTrial();
     clear(trial);
-    const absl::Status status = store().AppendTrial(trial).status();
+    const absl::Status status = store().AppendTrial(trial, {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << field;
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr(field));
   }

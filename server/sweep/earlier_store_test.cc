@@ -17,6 +17,7 @@
 #include "server/store/files.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/testing/test_directory.h"
+#include "server/store/testing/unfinished.h"
 #include "server/supervisor/testing/fake_workers.h"
 
 namespace attune::sweep {
@@ -89,7 +90,7 @@ TEST(EarlierStore, IsListedServedAndResumed) {
           {.host = host, .store = *store, .results = *results, .compiler = pool, .devices = {{"cuda:0", &device}}})
           .value();
   ASSERT_TRUE(tuning->tuner().Resume().ok());
-  while (!store->queue().Unfinished()->empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(store::AwaitAllEnded(store->queue()));
   const v1::Operation tuned = store->queue().Get("operations/1")->operation;
   EXPECT_EQ(tuned.state(), v1::Operation::STATE_SUCCEEDED) << tuned.error().message();
   EXPECT_EQ(tuned.tune().incumbent().trial().problem_text(), kProblem);

@@ -6,6 +6,7 @@
 #include <future>
 
 #include "server/jobs/testing/tuner_fixture.h"
+#include "server/store/testing/unfinished.h"
 #include "server/sweep/plan_sweep.h"
 #include "server/sweep/sweep_job.h"
 
@@ -309,7 +310,7 @@ TEST_F(SweepTest, APlanSaysWhatASweepWouldDoAndStartsNothing) {
   EXPECT_EQ(plan->compiles(), 3);
   EXPECT_TRUE(plan->has_estimate());
   EXPECT_EQ(pool_.compiles(), compiles);
-  EXPECT_EQ(store_.queue().Unfinished()->size(), 0);
+  EXPECT_EQ(store::CountUnfinished(store_.queue()), 0);
 
   request.mutable_plan()->mutable_budget()->set_trials_per_problem(2);
   EXPECT_EQ(PlanSweep(request.plan(), host_, *results_, store_)->trials(), 2) << "as the budget allows";

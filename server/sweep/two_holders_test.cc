@@ -21,6 +21,7 @@
 #include "server/daemon/tuning.h"
 #include "server/store/testing/killed_program.h"
 #include "server/store/testing/test_directory.h"
+#include "server/store/testing/unfinished.h"
 #include "server/supervisor/testing/fake_workers.h"
 
 namespace attune::sweep {
@@ -90,7 +91,7 @@ void WorkOff(store::Store& store) {
                                                          .lease = absl::Milliseconds(300)})
                                              .value();
   ASSERT_TRUE(tuning->tuner().Resume().ok());
-  while (!store.queue().Unfinished()->empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(store::AwaitAllEnded(store.queue()));
 }
 
 // Each sweep has a row for each of its two problems, from parts that have ended well.

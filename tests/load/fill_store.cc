@@ -79,7 +79,7 @@ absl::Status Fill() {
     v1::Trial best;
     for (int i = 0; i < each; ++i) {
       v1::Trial trial = MakeTrial(problem, i);
-      auto name = (*store)->AppendTrial(trial);
+      auto name = (*store)->AppendTrial(trial, {});
       if (!name.ok()) return name.status();
       if (i == 0) {
         trial.set_name(*name);
@@ -94,7 +94,7 @@ absl::Status Fill() {
     *incumbent.mutable_trial() = best;
     incumbent.set_job("operations/load");
     incumbent.set_why("first");
-    if (auto promoted = (*store)->Promote(incumbent, ""); !promoted.ok()) return promoted.status();
+    if (auto promoted = (*store)->Promote(incumbent, "", {}); !promoted.ok()) return promoted.status();
   }
   return absl::OkStatus();
 }

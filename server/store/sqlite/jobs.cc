@@ -72,22 +72,6 @@ absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name) {
   return std::move((*row)->job);
 }
 
-absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection) {
-  Statement select(connection, absl::StrCat(kJobColumns, "done = 0 ORDER BY id"));
-  std::vector<Job> jobs;
-  for (;;) {
-    absl::StatusOr<bool> row = select.Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return jobs;
-    absl::StatusOr<Job> job = ReadJob(select);
-    if (job.ok()) {
-      jobs.push_back(*std::move(job));
-    } else if (!SkipDamaged(job.status(), "jobs", select.Int(0))) {
-      return job.status();
-    }
-  }
-}
-
 absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
                                                       absl::Time now) {
   Statement select(connection,

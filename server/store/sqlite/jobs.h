@@ -27,7 +27,6 @@ absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::stri
                                               absl::string_view value);
 
 absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name);
-absl::StatusOr<std::vector<Job>> UnfinishedJobs(Connection& connection);
 absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder, absl::Time now);
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);

@@ -13,6 +13,7 @@
 #include "server/store/sqlite/database.h"
 #include "server/store/store.h"
 #include "server/store/testing/test_directory.h"
+#include "server/store/testing/unfinished.h"
 
 namespace attune::store::sqlite {
 namespace {
@@ -155,7 +156,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion1) {
   EXPECT_FALSE(incumbent->has_timing());
   EXPECT_FALSE(incumbent->pinned());
   EXPECT_EQ((*store)->FindArtifact("key", "nvrtc 13.0")->verdict, v1::VERDICT_CRASHED);
-  EXPECT_EQ((*store)->queue().Unfinished()->at(0).name, "operations/1");
+  EXPECT_EQ((*store)->queue().List({.active_only = true}, 1, "")->items.at(0).name(), "operations/1");
   EXPECT_EQ((*store)->ListBaselines("", "", 1, "")->items.at(0).median_us(), 47);
 }
 
@@ -210,7 +211,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
   EXPECT_EQ(incumbent->timing().median_us(), 39);
   EXPECT_TRUE(incumbent->pinned());
   EXPECT_EQ((*store)->queue().List({.problem_text = "b2.h8.q512.d64.f16"}, 10, "")->items.size(), 2U);
-  EXPECT_EQ((*store)->queue().Unfinished()->size(), 1U);
+  EXPECT_EQ(CountUnfinished((*store)->queue()), 1U);
 }
 
 // A job that an earlier version left unfinished is anybody's, keeps its request_id, and may be given an identity.
@@ -244,7 +245,7 @@ TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
     ASSERT_TRUE(leased.ok() && leased->has_value()) << leased.status();
     job.operation.set_done(true);
     EXPECT_TRUE(queue.Finish({job.name, (*leased)->epoch}, job.operation).ok());
-    EXPECT_TRUE(queue.Unfinished()->empty());
+    EXPECT_EQ(CountUnfinished(queue), 0U);
   }
 }
 
@@ -262,7 +263,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion3) {
   EXPECT_EQ(store->ListIncumbents({}, 10, "")->items.size(), 1U);
   EXPECT_EQ(store->ListIncumbents({.device_class = "l4", .history = true}, 10, "")->items.size(), 3U);
   EXPECT_EQ(store->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 4U);
-  EXPECT_EQ(store->queue().Unfinished()->size(), 1U);
+  EXPECT_EQ(CountUnfinished(store->queue()), 1U);
   Retention limits;
   limits.now = absl::FromUnixSeconds(1'800'000'300);
   limits.trial_age = limits.job_age = absl::Seconds(1);

@@ -55,7 +55,7 @@ absl::Status KeepRequestId(Connection& connection, const Job& wanted, int64_t jo
 
 absl::Status CheckRoom(Connection& connection, size_t most) {
   const absl::StatusOr<std::optional<int64_t>> count =
-      Statement(connection, "SELECT count(*) FROM jobs WHERE done = 0").FindInt();
+      Statement(connection, "SELECT count(*) FROM jobs WHERE done = 0 AND parent IS NULL").FindInt();
   if (!count.ok()) return count.status();
   return CheckUnfinished(static_cast<size_t>(count->value_or(0)), most);
 }
@@ -237,10 +237,6 @@ absl::StatusOr<Job> SqliteQueue::Cancel(absl::string_view name) {
 
 absl::StatusOr<Job> SqliteQueue::Get(absl::string_view name) {
   return readers_.With([&](Connection& c) { return GetJob(c, name); });
-}
-
-absl::StatusOr<std::vector<Job>> SqliteQueue::Unfinished() {
-  return readers_.With([](Connection& c) { return UnfinishedJobs(c); });
 }
 
 absl::StatusOr<std::vector<std::string>> SqliteQueue::Leasable(absl::string_view holder) {

@@ -29,7 +29,6 @@ class SqliteQueue final : public Queue {
   absl::Status Requeue(const Fence& fence) override;
   absl::StatusOr<Job> Cancel(absl::string_view name) override;
   absl::StatusOr<Job> Get(absl::string_view name) override;
-  absl::StatusOr<std::vector<Job>> Unfinished() override;
   absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) override;
   absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
                                            absl::string_view page_token) override;

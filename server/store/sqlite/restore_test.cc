@@ -30,8 +30,8 @@ class RestoreTest : public testing::Test {
     v1::Trial trial = SampleTrial();
     trial.set_artifact_sha256(artifact.sha256);
     v1::Incumbent incumbent;
-    incumbent.mutable_trial()->set_name(store_->AppendTrial(trial).value());
-    EXPECT_TRUE(store_->Promote(incumbent, "").ok());
+    incumbent.mutable_trial()->set_name(store_->AppendTrial(trial, {}).value());
+    EXPECT_TRUE(store_->Promote(incumbent, "", {}).ok());
     const absl::Status status = store_->Backup(backup_).status();
     EXPECT_TRUE(status.ok()) << status;
   }
@@ -58,7 +58,7 @@ TEST_F(RestoreTest, ServesEveryIncumbentWithItsArtifact) {
   const absl::StatusOr<v1::Incumbent> served = store->GetIncumbent(kProblem, kClass, v1::POLICY_HOT);
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(store->ReadArtifact(served->trial().artifact_sha256()).value(), "code");
-  EXPECT_TRUE(store->AppendTrial(SampleTrial()).ok());
+  EXPECT_TRUE(store->AppendTrial(SampleTrial(), {}).ok());
 }
 
 TEST_F(RestoreTest, LeavesTheBackupAsItIs) {
@@ -69,7 +69,7 @@ TEST_F(RestoreTest, LeavesTheBackupAsItIs) {
 }
 
 TEST_F(RestoreTest, ReplacesNoStore) {
-  store_->AppendTrial(SampleTrial()).value();
+  store_->AppendTrial(SampleTrial(), {}).value();
   const absl::Status in_use = Restore(backup_, PathOf("data")).status();
   EXPECT_EQ(in_use.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(in_use.message()), HasSubstr("in use by process"));

@@ -131,7 +131,7 @@ TEST_F(RetentionOfManyTrials, LetsOthersWriteAndReadBetweenItsSmallSteps) {
     ++steps;
     v1::Trial trial = SampleTrial(1'000'000 + steps);
     trial.set_problem_text("b1.h1.q1.d64.f16");
-    const absl::StatusOr<std::string> name = store->AppendTrial(trial);
+    const absl::StatusOr<std::string> name = store->AppendTrial(trial, {});
     EXPECT_TRUE(name.ok()) << name.status();
     EXPECT_TRUE(store->GetTrial(*name).ok());
     return false;

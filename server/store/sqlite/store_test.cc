@@ -137,15 +137,15 @@ TEST_F(SqliteStoreTest, SaysWhenTheFileIsNoDatabase) {
 TEST_F(SqliteStoreTest, GoesOnAfterTheDiskWasFull) {
   FullDisk disk;
   std::unique_ptr<Store> store = MustOpen();
-  const std::string before = store->AppendTrial(SampleTrial()).value();
+  const std::string before = store->AppendTrial(SampleTrial(), {}).value();
   disk.Set(true);
-  const absl::Status status = store->AppendTrial(SampleTrial()).status();
+  const absl::Status status = store->AppendTrial(SampleTrial(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("disk full"));
   EXPECT_GT(disk.refused(), 0);
   EXPECT_TRUE(store->GetTrial(before).ok()) << "reading needs no space";
   disk.Set(false);
-  absl::StatusOr<std::string> after = store->AppendTrial(SampleTrial());
+  absl::StatusOr<std::string> after = store->AppendTrial(SampleTrial(), {});
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(store->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 10, "")->items.size(), 2U);
   store.reset();
@@ -159,7 +159,7 @@ TEST_F(SqliteStoreTest, TellsEveryWriterThatTheDiskIsFull) {
   std::vector<std::thread> writers;
   for (int i = 0; i < 8; ++i) {
     writers.emplace_back([&store] {
-      EXPECT_EQ(store->AppendTrial(SampleTrial()).status().code(), absl::StatusCode::kResourceExhausted);
+      EXPECT_EQ(store->AppendTrial(SampleTrial(), {}).status().code(), absl::StatusCode::kResourceExhausted);
     });
   }
   for (std::thread& writer : writers) writer.join();
@@ -183,7 +183,7 @@ TEST_F(SqliteStoreTest, SurvivesASmallFileSystem) {
   std::string last;
   absl::Status status;
   while (status.ok()) {
-    absl::StatusOr<std::string> name = (*store)->AppendTrial(trial);
+    absl::StatusOr<std::string> name = (*store)->AppendTrial(trial, {});
     status = name.status();
     if (name.ok()) last = *name;
   }
@@ -194,7 +194,7 @@ TEST_F(SqliteStoreTest, SurvivesASmallFileSystem) {
   EXPECT_TRUE((*store)->GetTrial(last).ok());
 
   ASSERT_TRUE(std::filesystem::remove(mounted + "/filler"));
-  absl::StatusOr<std::string> name = (*store)->AppendTrial(trial);
+  absl::StatusOr<std::string> name = (*store)->AppendTrial(trial, {});
   EXPECT_TRUE(name.ok()) << name.status();
   store->reset();
   store = OpenSqliteStore({.directory = mounted + "/store"});
@@ -205,14 +205,14 @@ TEST_F(SqliteStoreTest, SurvivesASmallFileSystem) {
 
 TEST_F(SqliteStoreTest, WritesNothingWhileTheDatabaseIsMovedAway) {
   std::unique_ptr<Store> store = MustOpen();
-  const std::string before = store->AppendTrial(SampleTrial()).value();
+  const std::string before = store->AppendTrial(SampleTrial(), {}).value();
   std::filesystem::rename(PathOf("attune.db"), PathOf("away.db"));
-  const absl::Status status = store->AppendTrial(SampleTrial()).status();
+  const absl::Status status = store->AppendTrial(SampleTrial(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("attune.db was moved or removed"));
   EXPECT_FALSE(std::filesystem::exists(PathOf("attune.db")));
   std::filesystem::rename(PathOf("away.db"), PathOf("attune.db"));
-  absl::StatusOr<std::string> after = store->AppendTrial(SampleTrial());
+  absl::StatusOr<std::string> after = store->AppendTrial(SampleTrial(), {});
   ASSERT_TRUE(after.ok()) << after.status();
   store.reset();
   store = MustOpen();
@@ -223,9 +223,9 @@ TEST_F(SqliteStoreTest, WritesNothingWhileTheDatabaseIsMovedAway) {
 
 TEST_F(SqliteStoreTest, WritesNothingIntoADatabaseThatWasCut) {
   std::unique_ptr<Store> store = MustOpen();
-  store->AppendTrial(SampleTrial()).value();
+  store->AppendTrial(SampleTrial(), {}).value();
   std::filesystem::resize_file(PathOf("attune.db"), 0);
-  const absl::Status status = store->AppendTrial(SampleTrial()).status();
+  const absl::Status status = store->AppendTrial(SampleTrial(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("attune.db was cut"));
 }

@@ -68,8 +68,9 @@ absl::StatusOr<Job> FakeQueue::Create(const Job& job, const JoinTerms& terms) {
   }
   if (found == nullptr) {
     if (const Stored* named = FindLocked(job.name); named != nullptr) return SameJobOrTaken(job, named->job);
-    const auto unfinished =
-        std::count_if(jobs_.begin(), jobs_.end(), [](const Stored& stored) { return !stored.job.operation.done(); });
+    const auto unfinished = std::count_if(jobs_.begin(), jobs_.end(), [](const Stored& stored) {
+      return !stored.job.operation.done() && stored.job.parent.empty();
+    });
     absl::Status room = CheckUnfinished(static_cast<size_t>(unfinished), terms.most_unfinished);
     if (!room.ok()) return room;
     Job made = job;
@@ -178,15 +179,6 @@ absl::StatusOr<Job> FakeQueue::Get(absl::string_view name) {
   const Stored* const stored = FindLocked(name);
   if (stored == nullptr) return NoSuchJob(name);
   return stored->job;
-}
-
-absl::StatusOr<std::vector<Job>> FakeQueue::Unfinished() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<Job> unfinished;
-  for (const Stored& stored : jobs_) {
-    if (!stored.job.operation.done()) unfinished.push_back(stored.job);
-  }
-  return unfinished;
 }
 
 absl::StatusOr<std::vector<std::string>> FakeQueue::Leasable(absl::string_view holder) {

@@ -32,7 +32,6 @@ class FakeStore : public Store {
   void LoseArtifactFiles();
   void LoseArtifact(const std::string& sha256);  // as when somebody removes the file
 
-  using Store::AppendTrial;
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override;
@@ -45,7 +44,6 @@ class FakeStore : public Store {
                                              int page_size, absl::string_view page_token) override;
   absl::StatusOr<Retried> RetryTrials(const v1::TrialFilter& filter) override;
 
-  using Store::Promote;
   absl::StatusOr<v1::Incumbent> Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
                                         const JobWrite& write) override;
   absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,

@@ -35,7 +35,7 @@ int Run(const std::string& directory) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&store, thread] {
       for (int64_t count = 0;; ++count) {
-        absl::StatusOr<std::string> name = (*store)->AppendTrial(Trial(thread, count));
+        absl::StatusOr<std::string> name = (*store)->AppendTrial(Trial(thread, count), {});
         if (!name.ok()) return;
         const std::string line = *name + "\n";
         if (write(STDOUT_FILENO, line.data(), line.size()) < 0) return;

@@ -64,7 +64,7 @@ class StoreContract : public testing::TestWithParam<Implementation> {
   Store& store() { return *store_; }
 
   std::string Append(const v1::Trial& trial) {
-    absl::StatusOr<std::string> name = store().AppendTrial(trial);
+    absl::StatusOr<std::string> name = store().AppendTrial(trial, {});
     EXPECT_TRUE(name.ok()) << name.status();
     return name.value_or("");
   }

@@ -21,6 +21,7 @@
 #include "server/catalog/testing/fake_host.h"
 #include "server/daemon/tuning.h"
 #include "server/store/store.h"
+#include "server/store/testing/unfinished.h"
 #include "server/supervisor/testing/fake_workers.h"
 
 namespace attune::sweep {
@@ -111,9 +112,8 @@ int Run(const std::string& directory) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     // All leases run out at once: whoever asks first has the job.
     if (random() % 20 == 0) ahead += absl::ToInt64Nanoseconds(kLease);
-    const auto unfinished = (*store)->queue().Unfinished();
-    if (!unfinished.ok()) return 1;
-    if (unfinished->size() < kUnfinished) Start((random() % 2 == 0 ? one : two).tuning->tuner(), random);
+    if (store::CountUnfinished((*store)->queue()) < kUnfinished)
+      Start((random() % 2 == 0 ? one : two).tuning->tuner(), random);
     const auto page = (*store)->ListTrials({}, v1::ListTrialsRequest::ORDER_NEWEST, 50, "");
     if (!page.ok()) return 1;
     for (const v1::Trial& trial : page->items) {
