@@ -1,5 +1,4 @@
 // attune sweep: a file of problems, and a report.
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/arguments.h"
@@ -9,6 +8,7 @@
 #include "client/cli/sweep_plan.h"
 #include "client/cli/text.h"
 #include "client/cpp/files.h"
+#include "proto/attune/device_list.h"
 
 namespace attune::cli {
 namespace {
@@ -56,7 +56,7 @@ absl::StatusOr<ExitCode> DryRun(Session& session, Client& client, const v1::Swee
                {"compiles", kNumber},
                {"what", kFlexible}});
   int retimed = 0;
-  const bool several_cards = absl::StrContains(plan->device_id(), ',');
+  const bool several_cards = NamesSeveralCards(plan->device_id());
   for (const auto& row : plan->rows()) {
     const bool retime = row.tuned() && row.trials() == 0;
     retimed += retime ? 1 : 0;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
+#include "proto/attune/device_list.h"
 
 namespace attune::cli {
 namespace {
@@ -87,7 +87,7 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
   if (session.json()) {
     session.Emit(SweepJson(report));
   } else {
-    const bool several_cards = absl::StrContains(report.device_id(), ',');
+    const bool several_cards = NamesSeveralCards(report.device_id());
     std::vector<Column> columns = {{"problem", kName},       {"outcome"},          {"before us", kNumber},
                                    {"after us", kNumber},    {"change", kNumber},  {"trials", kNumber, 2},
                                    {"variant", kVariant, 1}, {"detail", kFlexible}};

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
 
 namespace attune::sweep {
@@ -65,7 +65,7 @@ void Complete(v1::SweepReport& report) {
   int64_t compiles = 0;
   std::map<v1::SweepReport::Outcome, int> counts;
   std::string table;
-  const bool several_cards = absl::StrContains(report.device_id(), ',');
+  const bool several_cards = NamesSeveralCards(report.device_id());
   for (const v1::SweepReport::Row& row : report.rows()) {
     trials += row.trials();
     compiles += row.compiles();
