@@ -39,7 +39,7 @@ class Tuning {
     int compile_ahead = 0;  // artifacts compiled, or being so, ahead of the device; 0: 4 a compile worker
     absl::Duration idle_release = absl::Seconds(60);
     std::string holder = "attuned";  // of jobs' leases
-    absl::Duration lease = absl::Seconds(60);
+    absl::Duration lease = store::kDefaultLease;
     Clock clock = SteadyNow;  // of elapsed times and budgets
   };
   // InvalidArgument when a worker is not its device's.

@@ -14,6 +14,7 @@
 #include "server/base/proto_time.h"
 #include "server/base/sha256.h"
 #include "server/jobs/job_log.h"
+#include "server/store/page_token.h"
 #include "server/trials/store_wait.h"
 
 namespace attune::jobs {
@@ -43,11 +44,13 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   if (!stored.ok()) return stored.status();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = in_flight_.find(stored->name);
-  if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), false};
-  if (stored->name != job.name || stored->epoch > 0) return Started{nullptr, std::move(stored->operation), false};
+  if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), std::move(stored->request), false};
+  if (stored->name != job.name || stored->epoch > 0) {
+    return Started{nullptr, std::move(stored->operation), std::move(stored->request), false};
+  }
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
   LogJob("job queued", stored->operation);
-  return Started{live, live->Snapshot(), true};
+  return Started{live, live->Snapshot(), std::move(stored->request), true};
 }
 
 std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {
@@ -200,7 +203,7 @@ absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string
   std::vector<v1::Operation> parts;
   std::string token;
   do {
-    absl::StatusOr<store::Page<v1::Operation>> page = queue_.List({.parent = parent}, 1000, token);
+    absl::StatusOr<store::Page<v1::Operation>> page = queue_.List({.parent = parent}, store::kMostPageSize, token);
     if (!page.ok()) return page.status();
     std::move(page->items.begin(), page->items.end(), std::back_inserter(parts));
     token = page->next_page_token;
@@ -219,7 +222,11 @@ absl::StatusOr<std::function<void()>> Operations::Watch(absl::string_view name, 
 }
 
 absl::Status Operations::Save(LiveOperation& live) {
-  return trials::WaitForStore(live.name(), live.stop_token(), live,
+  std::stop_source either;
+  const auto stop = [&either] { either.request_stop(); };
+  const std::stop_callback stopped(live.stop_token(), stop);
+  const std::stop_callback ending(stop_.get_token(), stop);
+  return trials::WaitForStore(live.name(), either.get_token(), live,
                               [&] { return queue_.Update(live.fence(), live.Snapshot()); });
 }
 

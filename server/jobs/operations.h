@@ -26,7 +26,7 @@ namespace attune::jobs {
 // Who leases, and for how long at a time.
 struct Holder {
   std::string name = "attuned";
-  absl::Duration lease = absl::Seconds(60);
+  absl::Duration lease = store::kDefaultLease;
 };
 
 // Thread-safe.
@@ -47,18 +47,19 @@ class Operations {
     std::string problem_text = {};  // empty for a sweep
     // The same on other cards of the class that was asked for: one of these is as good, if there is one already.
     std::vector<store::JoinTerms::Same> elsewhere = {};
-    // Of a part: its parent and its name, which is its identity too; it is not refused for kMostInFlight.
+    // Of a part: its parent and its name, which is its identity too. It does not count against kMostInFlight.
     std::string parent = {};
     std::string name = {};
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
     v1::Operation operation;
-    bool fresh = false;  // to be run by the caller
+    std::string request;  // as the queue has it
+    bool fresh = false;   // to be run by the caller
   };
   // The operation with this request_id, or the identical one that is unfinished, `elsewhere` too, or a new one, which
   // is stored first. AlreadyExists when the request_id was given to a request that asked for something else,
-  // ResourceExhausted when kMostInFlight are queued or running.
+  // ResourceExhausted when kMostInFlight, parts not counted, are queued or running.
   absl::StatusOr<Started> Start(const Wanted& wanted);
 
   // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in
@@ -90,7 +91,7 @@ class Operations {
   Changes& part_changes() { return part_changes_; }
   absl::StatusOr<std::function<void()>> Watch(absl::string_view name, Watchers::Watcher watcher);
 
-  // Stores the state as it is now. Waits while the store is unavailable, until the operation is stopped.
+  // Stores the state as it is now. Waits while the store is unavailable, until the operation is stopped or Stop.
   absl::Status Save(LiveOperation& live);
   // Ends it, leasing it first if need be: `error`, or OK with the response that `fill` sets. The store has it before
   // watchers do; waits while it is unavailable. Drops it when its lease is over.

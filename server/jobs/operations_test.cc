@@ -172,6 +172,7 @@ TEST(Operations, ARequestThatJoinedKeepsItsIdToo) {
 class LeasesTest : public ::testing::Test {
  protected:
   static constexpr absl::Duration kLease = absl::Seconds(60);
+  static constexpr std::chrono::seconds kPatience{60};
 
   // Started by one, and begun.
   std::shared_ptr<LiveOperation> Begun() {
@@ -312,6 +313,31 @@ TEST_F(LeasesTest, AnEndWaitsForAStoreThatIsUnavailable) {
   ending.join();
   EXPECT_EQ(store_.queue().Get(live->name())->operation.state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(live->Snapshot().progress().message(), "done");
+}
+
+// Whoever waits is told of a stop that comes while the store is gone.
+TEST_F(LeasesTest, NothingWaitsForTheStoreOnceItStops) {
+  const std::shared_ptr<LiveOperation> ending = Begun();
+  const std::shared_ptr<LiveOperation> saving = one_.Start(Wanted("b"))->live;
+  const std::shared_ptr<LiveOperation> leasing = one_.Start(Wanted("c"))->live;
+  ASSERT_TRUE(saving->Begin() && one_.Lease(saving) && leasing->Begin());
+  store_.queue().FailWrites(absl::UnavailableError("the disk is gone"));
+  std::future<void> ended = std::async(std::launch::async, [&] { Succeed(one_, ending); });
+  std::future<absl::Status> saved = std::async(std::launch::async, [&] { return one_.Save(*saving); });
+  std::future<bool> leased = std::async(std::launch::async, [&] { return one_.Lease(leasing); });
+  for (const auto& live : {ending, saving, leasing}) {
+    while (live->Snapshot().progress().message() != "waiting for the store: the disk is gone") {
+      std::this_thread::yield();
+    }
+  }
+  one_.Stop();
+  const bool in_time = ended.wait_for(kPatience) == std::future_status::ready &&
+                       saved.wait_for(kPatience) == std::future_status::ready &&
+                       leased.wait_for(kPatience) == std::future_status::ready;
+  EXPECT_TRUE(in_time);
+  if (!in_time) store_.queue().FailWrites(absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(saved.get()));
+  EXPECT_FALSE(leased.get());
 }
 
 TEST(Operations, AnErrorIsOneLineOfBoundedLength) {

@@ -2,7 +2,6 @@
 #ifndef ATTUNE_SERVER_JOBS_PARTS_H_
 #define ATTUNE_SERVER_JOBS_PARTS_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,24 +14,29 @@
 namespace attune::jobs {
 
 struct Part {
-  int64_t number = 0;  // among its parent's; its name has it
+  std::string key;  // which of its parent's it is, whatever process makes it; its name has it
   store::JobKind kind = store::JobKind::kSweepProblem;
-  std::string request;  // serialised
-  std::string title;
-  std::string problem_text;
+  std::string request;             // serialised, for whatever cards
+  std::vector<std::string> cards;  // that may work on it
 };
 
-// "operations/7.12": the twelfth part of operations/7.
-inline std::string PartName(absl::string_view parent, int64_t number) { return absl::StrCat(parent, ".", number); }
+struct MadePart {
+  v1::Operation operation;
+  std::vector<std::string> cards = {};  // that may work on it; of an ended one none
+};
+
+// "operations/7.KEY"
+inline std::string PartName(absl::string_view parent, absl::string_view key) { return absl::StrCat(parent, ".", key); }
 
 // Of one job, for its thread. Calls wait while the store is unavailable, until the job is stopped.
 class Parts {
  public:
   virtual ~Parts() = default;
   // Those that there are, made by an earlier process too.
-  virtual absl::StatusOr<std::vector<v1::Operation>> All() = 0;
-  // Makes a part and queues it. One of that number that there is already stays as it is.
-  virtual absl::StatusOr<v1::Operation> Make(const Part& part) = 0;
+  virtual absl::StatusOr<std::vector<MadePart>> All() = 0;
+  // Makes a part and queues it. One of that key that there is already stays as it is. FailedPrecondition when this host
+  // has none of its cards.
+  virtual absl::StatusOr<MadePart> Make(const Part& part) = 0;
   virtual absl::StatusOr<v1::Operation> Get(absl::string_view name) = 0;
   // Blocks until some part may have changed since the last call, or the job is stopped.
   virtual void AwaitChange() = 0;

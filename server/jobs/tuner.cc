@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
 #include "server/base/pause.h"
@@ -68,10 +69,10 @@ class JobTuner : public Tuner {
     if (live != nullptr) live->RequestStop(/*cancel=*/true);
     // Whoever holds it next is to know, should this process not come to end it.
     const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
-    if (!kept.ok() && live == nullptr) return kept.status();
     if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
     CancelParts(name, kept.ok());
     lanes_.Refresh();
+    if (!kept.ok()) return kept.status();
     return operations_.Get(name);
   }
 
@@ -172,11 +173,17 @@ class JobTuner : public Tuner {
   void TakeUp(const store::Job& job) {
     const JobKind& kind = *kinds_.at(job.kind);
     const absl::StatusOr<JobTerms> terms = kind.Terms(job.request);
+    const bool here = terms.ok() && SlotsFor(terms->device).ok();
+    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, here ? terms->identity : job.name);
+    if (live != nullptr) EnqueueFound(live, kind, job.request, terms);
+  }
+
+  // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here.
+  void EnqueueFound(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
+                    const absl::StatusOr<JobTerms>& terms) {
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots =
         terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
-    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, slots.ok() ? terms->identity : job.name);
-    if (live == nullptr) return;
-    if (slots.ok()) return Enqueue(live, kind, job.request, *terms, *slots);
+    if (slots.ok()) return Enqueue(live, kind, request, *terms, *slots);
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED, slots.status());
   }
@@ -217,11 +224,13 @@ class JobTuner : public Tuner {
    public:
     LiveParts(JobTuner& tuner, std::shared_ptr<LiveOperation> live) : tuner_(tuner), live_(std::move(live)) {}
 
-    absl::StatusOr<std::vector<v1::Operation>> All() override {
-      return Wait([&] { return tuner_.operations_.PartsOf(live_->name()); });
+    absl::StatusOr<std::vector<MadePart>> All() override {
+      return Wait([&] { return tuner_.MadeParts(live_->name()); });
     }
-    absl::StatusOr<v1::Operation> Make(const Part& part) override {
-      return Wait([&] { return tuner_.StartPart(*live_, part); });
+    absl::StatusOr<MadePart> Make(const Part& part) override {
+      const absl::StatusOr<Operations::Wanted> wanted = tuner_.WantedOf(live_->name(), part);
+      if (!wanted.ok()) return wanted.status();
+      return Wait([&] { return tuner_.StartPart(*wanted); });
     }
     absl::StatusOr<v1::Operation> Get(absl::string_view name) override {
       return Wait([&] { return tuner_.operations_.Get(name); });
@@ -242,23 +251,49 @@ class JobTuner : public Tuner {
     uint64_t seen_ = 0;
   };
 
-  absl::StatusOr<v1::Operation> StartPart(const LiveOperation& parent, const Part& part) {
+  absl::StatusOr<Operations::Wanted> WantedOf(const std::string& parent, const Part& part) {
     const JobKind& kind = *kinds_.at(part.kind);
-    const absl::StatusOr<JobTerms> terms = kind.Terms(part.request);
-    if (!terms.ok()) return terms.status();
-    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
+    const std::string cards = ListOfCards(part.cards);
+    const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
     if (!slots.ok()) return slots.status();
     Operations::Wanted wanted;
     wanted.kind = part.kind;
-    wanted.request = part.request;
-    wanted.title = part.title;
-    wanted.problem_text = part.problem_text;
-    wanted.parent = parent.name();
-    wanted.name = PartName(parent.name(), part.number);
+    wanted.request = kind.On(part.request, cards);
+    absl::StatusOr<JobTitle> title = kind.Admit(wanted.request, CardsOf(*slots));
+    if (!title.ok()) return title.status();
+    wanted.title = std::move(title->title);
+    wanted.problem_text = std::move(title->problem_text);
+    wanted.parent = parent;
+    wanted.name = PartName(parent, part.key);
+    return wanted;
+  }
+
+  absl::StatusOr<MadePart> StartPart(const Operations::Wanted& wanted) {
     absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
     if (!started.ok()) return started.status();
-    if (started->fresh) Enqueue(started->live, kind, part.request, *terms, *slots);
-    return std::move(started->operation);
+    const JobKind& kind = *kinds_.at(wanted.kind);
+    // One that was made before is for the cards that it was made for.
+    const absl::StatusOr<JobTerms> terms = kind.Terms(started->request);
+    if (!terms.ok()) return terms.status();
+    if (started->fresh) EnqueueFound(started->live, kind, started->request, terms);
+    return MadePart{std::move(started->operation), CardsIn(terms->device)};
+  }
+
+  // In the store's order.
+  absl::StatusOr<std::vector<MadePart>> MadeParts(const std::string& parent) {
+    absl::StatusOr<std::vector<v1::Operation>> operations = operations_.PartsOf(parent);
+    if (!operations.ok()) return operations.status();
+    std::vector<MadePart> parts;
+    for (v1::Operation& operation : *operations) {
+      MadePart& part = parts.emplace_back(MadePart{std::move(operation)});
+      if (part.operation.done()) continue;
+      const absl::StatusOr<store::Job> job = store_.queue().Get(part.operation.name());
+      if (!job.ok()) return job.status();
+      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(job->request);
+      if (!terms.ok()) return terms.status();
+      part.cards = CardsIn(terms->device);
+    }
+    return parts;
   }
 
   // A job that takes more memory than there is fails alone.

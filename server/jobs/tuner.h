@@ -32,7 +32,7 @@ struct TunerOptions {
   absl::Duration idle_release = absl::Seconds(60);
   // Who leases jobs of the queue; the next start on the same store must have the same name, and nobody else.
   std::string holder = "attuned";
-  absl::Duration lease = absl::Seconds(60);
+  absl::Duration lease = store::kDefaultLease;
   Clock clock = SteadyNow;  // of elapsed times
 };
 
@@ -54,6 +54,8 @@ class Tuner {
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
 
   virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
+  // Asks it and its parts to stop. An error when the store could not keep that: what runs here stops all the same, and
+  // goes on at the next start.
   virtual absl::StatusOr<v1::Operation> Cancel(absl::string_view name) = 0;
   // Whether no job of a device of this host runs or waits in this process.
   virtual bool IsIdle(absl::string_view device_id) = 0;

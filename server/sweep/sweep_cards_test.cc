@@ -3,16 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <barrier>
+#include <chrono>
+#include <condition_variable>
 #include <future>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "server/base/deadline.h"
 #include "server/jobs/parts.h"
 #include "server/jobs/testing/tuner_fixture.h"
 #include "server/sweep/plan_sweep.h"
+#include "server/sweep/sweep_problem_job.h"
 
 namespace attune::sweep {
 namespace {
@@ -26,6 +33,27 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 constexpr int kTrialsAProblem = 6;
+
+// Of two threads, again and again. One that waits alone for a minute fails the test, and none waits afterwards.
+class Meeting {
+ public:
+  void Meet() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const int meeting = arrivals_++ / 2;
+    changed_.notify_all();
+    const bool met = failed_ || changed_.wait_for(lock, std::chrono::minutes(1),
+                                                  [&] { return failed_ || arrivals_ >= 2 * (meeting + 1); });
+    if (!met) failed_ = true;
+    EXPECT_TRUE(met) << "the other card has not come";
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrivals_ = 0;
+  bool failed_ = false;
+};
 
 class SweepCardsTest : public jobs::TunerTest {
  protected:
@@ -58,14 +86,31 @@ class SweepCardsTest : public jobs::TunerTest {
     Start();
   }
   // Both cards stand at the first trial of each of their problems until the other does.
-  void KeepInStep(std::barrier<>& both) {
+  void KeepInStep() {
     for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
-      card->ScriptTrial([&both, card, trials = std::make_shared<std::atomic<int>>(0)](
+      card->ScriptTrial([this, card, trials = std::make_shared<std::atomic<int>>(0)](
                             const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-        if ((*trials)++ % kTrialsAProblem == 0) both.arrive_and_wait();
+        if ((*trials)++ % kTrialsAProblem == 0) both_.Meet();
         return card->Good(request.candidate());
       });
     }
+  }
+  // Both cards stand at each trial until the promise is kept.
+  void HoldTrials(const std::shared_future<void>& released) {
+    for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
+      card->ScriptTrial([=](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+        EXPECT_EQ(released.wait_for(kPatience), std::future_status::ready);
+        return card->Good(request.candidate());
+      });
+    }
+  }
+  // "card problem" and outcome.
+  static std::vector<std::pair<std::string, v1::SweepReport::Outcome>> RowsOf(const v1::SweepReport& report) {
+    std::vector<std::pair<std::string, v1::SweepReport::Outcome>> rows;
+    for (const v1::SweepReport::Row& row : report.rows()) {
+      rows.emplace_back(absl::StrCat(row.device_id(), " ", row.problem()), row.outcome());
+    }
+    return rows;
   }
   static std::multiset<std::string> CardsOf(const v1::SweepReport& report) {
     std::multiset<std::string> cards;
@@ -74,6 +119,49 @@ class SweepCardsTest : public jobs::TunerTest {
   }
   std::vector<v1::Operation> PartsOf(const std::string& sweep) {
     return store_.queue().List({.parent = sweep}, 100, "")->items;
+  }
+  // Once there are so many, newest first.
+  std::vector<v1::Operation> AwaitParts(const std::string& sweep, size_t count) {
+    const Deadline deadline = After(absl::FromChrono(kPatience));
+    while (PartsOf(sweep).size() < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_THAT(PartsOf(sweep), SizeIs(count));
+    return PartsOf(sweep);
+  }
+  // Puts a sweep, or with a parent a part of it, into the queue as an earlier process did.
+  void Create(const std::string& name, const v1::SweepRequest& request, const std::string& parent = "") {
+    store::Job job;
+    job.name = name;
+    job.kind = parent.empty() ? store::JobKind::kSweep : store::JobKind::kSweepProblem;
+    job.request = request.SerializeAsString();
+    job.parent = parent;
+    job.operation.set_name(name);
+    job.operation.set_parent(parent);
+    if (!parent.empty()) job.operation.set_problem(request.plan().shapes(0).problem(0));
+    ASSERT_TRUE(store_.queue().Create(job, {}).ok());
+  }
+  // A request for one problem, as a part has it.
+  static v1::SweepRequest OneOf(const v1::SweepRequest& sweep, int problem, const std::string& cards) {
+    v1::SweepRequest one = sweep;
+    one.mutable_plan()->set_device_id(cards);
+    one.mutable_plan()->clear_shapes();
+    one.mutable_plan()->add_shapes()->add_problem(ProblemOf(problem));
+    return one;
+  }
+  // Ends the part as one that an earlier process found FASTER on `card`.
+  void EndFaster(const std::string& part, int problem, const std::string& card) {
+    v1::Operation ended = store_.queue().Get(part)->operation;
+    ended.set_done(true);
+    ended.set_state(v1::Operation::STATE_SUCCEEDED);
+    *ended.mutable_sweep()->add_rows() = Faster(problem, card);
+    const auto leased = store_.queue().Lease(part, "killed", absl::Minutes(1));
+    ASSERT_TRUE(store_.queue().Finish({part, (*leased)->epoch}, ended).ok());
+  }
+  static v1::SweepReport::Row Faster(int problem, const std::string& card) {
+    v1::SweepReport::Row row;
+    row.set_problem(ProblemOf(problem));
+    row.set_outcome(v1::SweepReport::OUTCOME_FASTER);
+    row.set_device_id(card);
+    return row;
   }
   // As often as each problem's variants were tried, on any card.
   std::map<std::string, int> TriesOfAll() {
@@ -84,13 +172,13 @@ class SweepCardsTest : public jobs::TunerTest {
     return tries;
   }
 
+  Meeting both_;
   supervisor::FakeDeviceWorker sister_{Card("an L4")};
   supervisor::FakeDeviceWorker stranger_{Card("an H200")};
 };
 
 TEST_F(SweepCardsTest, CardsOfAClassWorkSideBySideAndTuneEachProblemOnce) {
-  std::barrier both(2);
-  KeepInStep(both);
+  KeepInStep();
   StartTwo(sister_);
   const v1::SweepReport report = Sweep(Request("l4", 6));
   EXPECT_EQ(report.device_id(), "cuda:0,cuda:1");
@@ -106,8 +194,7 @@ TEST_F(SweepCardsTest, CardsOfAClassWorkSideBySideAndTuneEachProblemOnce) {
 }
 
 TEST_F(SweepCardsTest, TheSecondNightTimesEachIncumbentOnTheCardThatTimedIt) {
-  std::barrier both(2);
-  KeepInStep(both);
+  KeepInStep();
   StartTwo(sister_);
   const v1::SweepReport first = Sweep(Request("l4", 4));
   const v1::SweepReport second = Sweep(Request("all", 4));
@@ -164,17 +251,10 @@ TEST_F(SweepCardsTest, ProblemsAreJobsUnderTheirSweep) {
 TEST_F(SweepCardsTest, CancellingASweepCancelsItsProblems) {
   StartTwo(sister_);
   std::promise<void> go;
-  const std::shared_future<void> released = go.get_future().share();
-  for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
-    card->ScriptTrial([=](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-      released.wait();
-      return card->Good(request.candidate());
-    });
-  }
+  HoldTrials(go.get_future().share());
   const std::string sweep = tuner_->Sweep(Request("l4", 8))->name();
-  for (const int part : {0, 1}) {
-    while (!store_.queue().Get(jobs::PartName(sweep, part)).ok()) std::this_thread::yield();
-    Await(jobs::PartName(sweep, part), [](const v1::Operation& operation) {
+  for (const v1::Operation& part : AwaitParts(sweep, 2)) {
+    Await(part.name(), [](const v1::Operation& operation) {
       return operation.progress().phase() == v1::OperationProgress::PHASE_TRIALS;
     });
   }
@@ -189,34 +269,12 @@ TEST_F(SweepCardsTest, CancellingASweepCancelsItsProblems) {
 
 TEST_F(SweepCardsTest, AResumedSweepTakesWhatItsProblemsHaveEndedWith) {
   const v1::SweepRequest request = Request("cuda:0,cuda:1", 3);
-  const auto create = [&](const std::string& name, store::JobKind kind, const std::string& parent, int problem) {
-    store::Job job;
-    job.name = name;
-    job.kind = kind;
-    v1::SweepRequest of = request;
-    if (problem > 0) {
-      of.mutable_plan()->clear_shapes();
-      of.mutable_plan()->add_shapes()->add_problem(ProblemOf(problem));
-      job.operation.set_problem(ProblemOf(problem));
-    }
-    job.request = of.SerializeAsString();
-    job.parent = parent;
-    job.operation.set_name(name);
-    job.operation.set_parent(parent);
-    ASSERT_TRUE(store_.queue().Create(job, {}).ok());
-  };
-  create("operations/old", store::JobKind::kSweep, "", 0);
-  create("operations/old.1", store::JobKind::kSweepProblem, "operations/old", 2);
-  create("operations/old.2", store::JobKind::kSweepProblem, "operations/old", 3);
-  v1::Operation ended = store_.queue().Get("operations/old.1")->operation;
-  ended.set_done(true);
-  ended.set_state(v1::Operation::STATE_SUCCEEDED);
-  v1::SweepReport::Row& row = *ended.mutable_sweep()->add_rows();
-  row.set_problem(ProblemOf(2));
-  row.set_outcome(v1::SweepReport::OUTCOME_FASTER);
-  row.set_device_id("cuda:1");
-  const auto leased = store_.queue().Lease("operations/old.1", "killed", absl::Minutes(1));
-  ASSERT_TRUE(store_.queue().Finish({"operations/old.1", (*leased)->epoch}, ended).ok());
+  Create("operations/old", request);
+  const std::string second = jobs::PartName("operations/old", PartKey(1, sister_.device()));
+  const std::string third = jobs::PartName("operations/old", PartKey(2, sister_.device()));
+  Create(second, OneOf(request, 2, "cuda:0,cuda:1"), "operations/old");
+  Create(third, OneOf(request, 3, "cuda:0,cuda:1"), "operations/old");
+  EndFaster(second, 2, "cuda:1");
   StartTwo(sister_);
   ASSERT_TRUE(tuner_->Resume().ok());
   const v1::SweepReport report = Await("operations/old").sweep();
@@ -226,6 +284,63 @@ TEST_F(SweepCardsTest, AResumedSweepTakesWhatItsProblemsHaveEndedWith) {
   EXPECT_EQ(report.rows(2).outcome(), v1::SweepReport::OUTCOME_NEW);
   EXPECT_THAT(Tries(ProblemOf(2)), IsEmpty());
   EXPECT_THAT(PartsOf("operations/old"), SizeIs(3));
+}
+
+// Names of their parts had a number and no class.
+TEST_F(SweepCardsTest, AResumedSweepOfAnEarlierVersionTakesItsProblemsByTheirCards) {
+  const v1::SweepRequest request = Request("cuda:0,cuda:1", 2);
+  Create("operations/old", request);
+  Create("operations/old.2", OneOf(request, 1, "cuda:1"), "operations/old");
+  Create("operations/old.3", OneOf(request, 2, "cuda:1"), "operations/old");
+  EndFaster("operations/old.2", 1, "cuda:1");
+  StartTwo(stranger_);
+  ASSERT_TRUE(tuner_->Resume().ok());
+  EXPECT_THAT(RowsOf(Await("operations/old").sweep()),
+              ElementsAre(Pair("cuda:0 " + ProblemOf(1), v1::SweepReport::OUTCOME_NEW),
+                          Pair("cuda:0 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW),
+                          Pair("cuda:1 " + ProblemOf(1), v1::SweepReport::OUTCOME_FASTER),
+                          Pair("cuda:1 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW)));
+  EXPECT_THAT(PartsOf("operations/old"), SizeIs(4)) << "two of them were made anew";
+}
+
+// What an H200 found that was cuda:0 then is nothing that an L4 has found.
+TEST_F(SweepCardsTest, AResumedSweepTakesNothingOfAClassThatIsGone) {
+  const v1::SweepRequest request = Request("cuda:0,cuda:1", 2);
+  Create("operations/old", request);
+  const std::string done = jobs::PartName("operations/old", PartKey(0, stranger_.device()));
+  const std::string left = jobs::PartName("operations/old", PartKey(1, stranger_.device()));
+  Create(done, OneOf(request, 1, "cuda:0"), "operations/old");
+  Create(left, OneOf(request, 2, "cuda:0"), "operations/old");
+  EndFaster(done, 1, "cuda:0");
+  v1::Operation kept = store_.queue().Get("operations/old")->operation;
+  *kept.mutable_sweep()->add_rows() = Faster(1, "cuda:0");
+  const auto leased = store_.queue().Lease("operations/old", "attuned", absl::Minutes(1));
+  ASSERT_TRUE(store_.queue().Update({"operations/old", (*leased)->epoch}, kept).ok());
+  Start();
+  ASSERT_TRUE(tuner_->Resume().ok());
+  EXPECT_THAT(RowsOf(Await("operations/old").sweep()),
+              ElementsAre(Pair("cuda:0 " + ProblemOf(1), v1::SweepReport::OUTCOME_NEW),
+                          Pair("cuda:0 " + ProblemOf(2), ::testing::_)));
+  EXPECT_THAT(PartsOf("operations/old"), SizeIs(4)) << "the L4 has parts of its own";
+}
+
+// The second problem was timed by cuda:1, which has the first one to go on with: it waits, and cuda:0 takes the third.
+TEST_F(SweepCardsTest, AResumedProblemKeepsItsCard) {
+  StartTwo(sister_);
+  v1::SweepRequest second = Request("cuda:1", 2);
+  second.mutable_plan()->mutable_shapes(0)->mutable_problem()->DeleteSubrange(0, 1);
+  ASSERT_THAT(CardsOf(Sweep(second)), ElementsAre("cuda:1"));
+  const v1::SweepRequest request = Request("cuda:0,cuda:1", 3);
+  Create("operations/old", request);
+  Create(jobs::PartName("operations/old", PartKey(0, sister_.device())), OneOf(request, 1, "cuda:1"), "operations/old");
+  std::promise<void> go;
+  HoldTrials(go.get_future().share());
+  StartTwo(sister_);
+  ASSERT_TRUE(tuner_->Resume().ok());
+  const std::vector<v1::Operation> parts = AwaitParts("operations/old", 2);
+  EXPECT_EQ(parts.front().problem(), ProblemOf(3));
+  go.set_value();
+  EXPECT_THAT(CardsOf(Await("operations/old").sweep()), SizeIs(3));
 }
 
 // Whose time was spent is not said of what was skipped.
@@ -245,22 +360,17 @@ TEST_F(SweepCardsTest, AResumedSweepOfTwoClassesFindsOutAnewWhatIsSkipped) {
   ASSERT_TRUE(store_.queue().Create(job, {}).ok());
   StartTwo(stranger_);
   ASSERT_TRUE(tuner_->Resume().ok());
-  const v1::SweepReport report = Await(job.name).sweep();
-  std::vector<std::pair<std::string, v1::SweepReport::Outcome>> rows;
-  for (const v1::SweepReport::Row& row : report.rows()) {
-    rows.emplace_back(absl::StrCat(row.device_id(), " ", row.problem()), row.outcome());
-  }
-  EXPECT_THAT(rows, ElementsAre(Pair("cuda:0 " + ProblemOf(1), v1::SweepReport::OUTCOME_NEW),
-                                Pair("cuda:0 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW),
-                                Pair("cuda:1 " + ProblemOf(1), v1::SweepReport::OUTCOME_FASTER),
-                                Pair("cuda:1 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW)));
+  EXPECT_THAT(RowsOf(Await(job.name).sweep()),
+              ElementsAre(Pair("cuda:0 " + ProblemOf(1), v1::SweepReport::OUTCOME_NEW),
+                          Pair("cuda:0 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW),
+                          Pair("cuda:1 " + ProblemOf(1), v1::SweepReport::OUTCOME_FASTER),
+                          Pair("cuda:1 " + ProblemOf(2), v1::SweepReport::OUTCOME_NEW)));
 }
 
 TEST_F(SweepCardsTest, TheTotalTimeIsOfEachCard) {
   std::atomic<int> hours = 0;
   clock_ = [&] { return absl::Hours(hours.load()); };
-  std::barrier both(2);
-  KeepInStep(both);
+  KeepInStep();
   // One hour of each for every problem, in step.
   for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
     card->ScriptPlayOff(
@@ -280,8 +390,7 @@ TEST_F(SweepCardsTest, TheTotalTimeIsOfEachCard) {
 }
 
 TEST_F(SweepCardsTest, APlanSaysWhichCardsTakeAProblem) {
-  std::barrier both(2);
-  KeepInStep(both);
+  KeepInStep();
   StartTwo(sister_);
   const v1::SweepReport report = Sweep(Request("l4", 2));
   const auto plan = PlanSweep(Request("l4", 3).plan(), host_, *results_, store_);

@@ -3,18 +3,22 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "proto/attune/device_list.h"
 #include "proto/attune/expand_plan.h"
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 #include "server/jobs/parts.h"
 #include "server/sweep/card_class.h"
 #include "server/sweep/shares.h"
+#include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_problem_job.h"
 #include "server/sweep/sweep_progress.h"
 #include "server/sweep/sweep_report.h"
@@ -42,8 +46,11 @@ class SweepRun {
         shares_(classes_) {}
 
   absl::StatusOr<v1::SweepReport> Run() {
-    TakeRows();
-    if (absl::Status status = TakeParts(); !status.ok()) return status;
+    for (size_t i = 0; i < problems_.size(); ++i) indices_[ToText(problems_[i])] = i;
+    const absl::StatusOr<std::vector<jobs::MadePart>> parts = run_.parts.All();
+    if (!parts.ok()) return parts.status();
+    TakeRows(*parts);
+    TakeParts(*parts);
     if (absl::Status status = Share(); !status.ok()) return status;
     while (true) {
       if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
@@ -66,18 +73,37 @@ class SweepRun {
   size_t ClassOf(size_t number) const { return number / problems_.size(); }
   const Problem& ProblemOf(size_t number) const { return problems_[number % problems_.size()]; }
 
-  // What an earlier process has reported. A row without a card is of a version that knew one alone, or of a problem
-  // that never began: with several classes nobody knows whose it is, and it is found out anew.
-  void TakeRows() {
-    std::map<std::string, size_t> numbers;
-    for (size_t i = 0; i < problems_.size(); ++i) numbers[ToText(problems_[i])] = i;
+  std::string KeyOf(size_t number) const {
+    return PartKey(number % problems_.size(), *classes_[ClassOf(number)].front());
+  }
+
+  // Nothing when it is not of the plan, or of no class that is here.
+  std::optional<size_t> NumberOf(const std::string& problem_text, std::optional<size_t> card_class) const {
+    const auto it = indices_.find(problem_text);
+    if (it == indices_.end() || !card_class.has_value()) return std::nullopt;
+    return it->second + *card_class * problems_.size();
+  }
+
+  // What an earlier process has reported, and no part says: parts know their class, whatever cards are here now.
+  void TakeRows(const std::vector<jobs::MadePart>& parts) {
+    std::set<std::pair<std::string, std::string>> of_parts;
+    for (const jobs::MadePart& part : parts) {
+      if (part.operation.done()) of_parts.emplace(part.operation.problem(), RowOf(part.operation).device_id());
+    }
     for (const Row& row : run_.before.sweep().rows()) {
-      const auto it = numbers.find(row.problem());
-      if (it == numbers.end()) continue;
-      const std::optional<size_t> of = classes_.size() == 1 ? 0 : ClassOfCard(row.device_id());
-      if (of.has_value()) Take(it->second + *of * problems_.size(), row);
+      if (of_parts.contains({row.problem(), row.device_id()})) continue;
+      const std::optional<size_t> number = NumberOf(row.problem(), ClassOfRow(row));
+      if (number.has_value()) Take(*number, row);
     }
     changed_ = false;
+  }
+
+  // A row without a card is of a version that knew one alone, or of a problem that never began: with several classes,
+  // or cards that are gone, nobody knows whose it is, and it is found out anew.
+  std::optional<size_t> ClassOfRow(const Row& row) const {
+    if (!row.device_id().empty()) return ClassOfCard(row.device_id());
+    if (classes_.size() > 1 || run_.cards.size() < CardsIn(plan_.device_id()).size()) return std::nullopt;
+    return 0;
   }
 
   // Nothing of no card, or of one that is not here any more.
@@ -105,21 +131,32 @@ class SweepRun {
   }
 
   // Parts that there are: ended ones give their rows, the others are at hand.
-  absl::Status TakeParts() {
-    absl::StatusOr<std::vector<v1::Operation>> parts = run_.parts.All();
-    if (!parts.ok()) return parts.status();
-    std::map<std::string, v1::Operation> by_name;
-    for (v1::Operation& part : *parts) by_name[part.name()] = std::move(part);
-    for (size_t number = 0; number < size() && !by_name.empty(); ++number) {
-      const auto it = by_name.find(jobs::PartName(run_.job.name, static_cast<int64_t>(number)));
-      if (it == by_name.end() || rows_.contains(number)) continue;
-      if (it->second.done()) {
-        Take(number, RowOf(it->second));
+  void TakeParts(const std::vector<jobs::MadePart>& parts) {
+    std::map<std::string, size_t> by_name;
+    for (size_t number = 0; number < size(); ++number) {
+      by_name[jobs::PartName(run_.job.name, KeyOf(number))] = number;
+    }
+    for (const jobs::MadePart& part : parts) {
+      const auto it = by_name.find(part.operation.name());
+      const std::optional<size_t> number = it == by_name.end() ? NumberOfFormer(part) : it->second;
+      if (!number.has_value() || rows_.contains(*number)) continue;
+      if (part.operation.done()) {
+        Take(*number, RowOf(part.operation));
       } else {
-        at_hand_[number] = {std::move(it->second), ""};
+        at_hand_[*number] = AtHandAs(part);
       }
     }
-    return absl::OkStatus();
+  }
+
+  // Of a part of an earlier version, whose name has a number and no class: its cards say the class.
+  std::optional<size_t> NumberOfFormer(const jobs::MadePart& part) const {
+    if (absl::StrContains(part.operation.name(), '-')) return std::nullopt;
+    const std::string card = part.cards.empty() ? RowOf(part.operation).device_id() : part.cards.front();
+    return NumberOf(part.operation.problem(), ClassOfCard(card));
+  }
+
+  static AtHand AtHandAs(const jobs::MadePart& part) {
+    return {part.operation, part.cards.size() == 1 ? part.cards.front() : ""};
   }
 
   // The others wait: for the card that timed what is served, or for any.
@@ -171,10 +208,10 @@ class SweepRun {
     }
     while (const std::optional<Shares::Next> next = shares_.Take(Busy())) {
       if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
-      absl::StatusOr<v1::Operation> part = run_.parts.Make(
-          PartFor(plan_, static_cast<int64_t>(next->problem), ToText(ProblemOf(next->problem)), next->cards));
+      const absl::StatusOr<jobs::MadePart> part =
+          run_.parts.Make(PartFor(plan_, KeyOf(next->problem), ToText(ProblemOf(next->problem)), next->cards));
       if (!part.ok()) return part.status();
-      at_hand_[next->problem] = {*std::move(part), next->cards.size() == 1 ? next->cards.front() : ""};
+      at_hand_[next->problem] = AtHandAs(*part);
     }
     return absl::OkStatus();
   }
@@ -215,7 +252,8 @@ class SweepRun {
   const jobs::JobRun& run_;
   const std::vector<CardClass> classes_;
   Shares shares_;
-  std::map<size_t, Row> rows_;  // by number; so are those at hand
+  std::map<std::string, size_t> indices_;  // of the problems, by their texts
+  std::map<size_t, Row> rows_;             // by number; so are those at hand
   std::map<size_t, AtHand> at_hand_;
   std::map<std::string, absl::Duration> spent_;  // by each card
   SweepPace pace_;                               // of the rows
@@ -241,8 +279,7 @@ absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& re
   const v1::SweepPlan& plan = request.plan();
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
-  return jobs::JobTitle{absl::StrCat("sweep ", plan.title(), plan.title().empty() ? "" : ": ", problems->size(),
-                                     " problems on ", catalog::ListOf(cards))};
+  return jobs::JobTitle{TitleOf(plan, absl::StrCat(problems->size(), " problems on ", catalog::ListOf(cards)))};
 }
 
 absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest& request,

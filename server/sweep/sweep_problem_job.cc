@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
+#include "server/base/sha256.h"
+#include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_report.h"
 #include "server/sweep/working_time.h"
 #include "server/trials/subject.h"
@@ -23,10 +24,6 @@ Row FailedRow(const std::string& problem_text, absl::string_view why) {
   row.set_outcome(v1::SweepReport::OUTCOME_FAILED);
   row.set_detail(std::string(why));
   return row;
-}
-
-std::string TitleOf(const v1::SweepPlan& plan, absl::string_view problem_text) {
-  return absl::StrCat("sweep ", plan.title(), plan.title().empty() ? "" : ": ", problem_text);
 }
 
 // Cancelled when the job was asked to stop; stale when its lease is over.
@@ -45,15 +42,17 @@ absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, co
 
 }  // namespace
 
-jobs::Part PartFor(const v1::SweepPlan& plan, int64_t number, const std::string& problem_text,
-                   const std::vector<std::string>& cards) {
+std::string PartKey(size_t problem, const v1::Device& card) {
+  return absl::StrCat(problem, "-", Sha256(card.fingerprint()).substr(0, 8));
+}
+
+jobs::Part PartFor(const v1::SweepPlan& plan, std::string key, const std::string& problem_text,
+                   std::vector<std::string> cards) {
   v1::SweepRequest request;
   *request.mutable_plan() = plan;
   request.mutable_plan()->clear_shapes();
   request.mutable_plan()->add_shapes()->add_problem(problem_text);
-  request.mutable_plan()->set_device_id(absl::StrJoin(cards, ","));
-  return {number, store::JobKind::kSweepProblem, request.SerializeAsString(), TitleOf(plan, problem_text),
-          problem_text};
+  return {std::move(key), store::JobKind::kSweepProblem, request.SerializeAsString(), std::move(cards)};
 }
 
 Row RowOf(const v1::Operation& part) {

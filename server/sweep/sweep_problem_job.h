@@ -2,8 +2,9 @@
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_JOB_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_JOB_H_
 
+#include <cstddef>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
@@ -13,9 +14,12 @@
 
 namespace attune::sweep {
 
+// Of the part that is the plan's problem number `problem` for the class of `card`. It says the class, because a resumed
+// sweep may find other cards than it began with.
+std::string PartKey(size_t problem, const v1::Device& card);
 // The part of a sweep that is one of its problems, for one of `cards`.
-jobs::Part PartFor(const v1::SweepPlan& plan, int64_t number, const std::string& problem_text,
-                   const std::vector<std::string>& cards);
+jobs::Part PartFor(const v1::SweepPlan& plan, std::string key, const std::string& problem_text,
+                   std::vector<std::string> cards);
 
 // The row that a part has ended with. Its failure is its row's.
 v1::SweepReport::Row RowOf(const v1::Operation& part);
