@@ -43,6 +43,13 @@ class IncludesTest(unittest.TestCase):
     def test_clients_see_nothing_of_the_server(self):
         self.assert_refused("client/cpp/a.cc", '#include "server/base/log.h"\n', "client/cpp may not see server/base")
 
+    def test_the_launcher_sees_devices_and_no_more_of_the_server(self):
+        text = '#include "server/device/cuda/driver_api.h"\n#include "client/cpp/client.h"\n'
+        self.assertEqual(self.mistakes("client/cpp/launch/a.cc", text), [])
+        self.assert_refused(
+            "client/cpp/launch/b.cc", '#include "server/store/store.h"\n', "client/cpp/launch may not see server/store"
+        )
+
     def test_the_worker_knows_no_grpc(self):
         self.assert_refused("server/worker/a.cc", "#include <grpcpp/grpcpp.h>\n", "knows no gRPC")
         self.assert_refused("server/worker/a.cc", '#include "attune/v1/service.grpc.pb.h"\n', "knows no gRPC")
