@@ -123,11 +123,16 @@ TEST(RecipeJson, HasEveryKindOfArgument) {
   launch->mutable_args()->Add()->mutable_buffer()->set_role(v1::BUFFER_ROLE_SCRATCH);
   launch->add_args()->set_i32(1);
   launch->add_args()->set_i64(2);
+  v1::KernelArg* stride = launch->add_args();
+  stride->set_i64(64);
+  stride->mutable_stride()->set_role(v1::BUFFER_ROLE_K);
+  stride->mutable_stride()->set_dimension(v1::Stride::DIMENSION_ROW);
   launch->add_args()->set_f32(0.5);
   launch->add_args()->mutable_tensor_map();
   EXPECT_EQ(RecipeJson(recipe)["launches"][0].dump(),
             R"({"entry":"f","grid":[8,0,0],"block":[0,0,0],"dynamic_shared_bytes":0,)"
-            R"("args":[{"buffer":"LSE"},{"scratch":0},{"i32":1},{"i64":2},{"f32":0.5},{"tensor_map":{"base":null,)"
+            R"("args":[{"buffer":"LSE"},{"scratch":0},{"i32":1},{"i64":2},)"
+            R"({"i64":64,"stride":{"buffer":"K","dimension":"ROW"}},{"f32":0.5},{"tensor_map":{"base":null,)"
             R"("base_offset":0,"element":"UNSPECIFIED","dims":[],"strides":[],"box":[],"swizzle_bytes":0,)"
             R"("l2_promotion_bytes":0}}],"cluster":null,"overlaps_previous":false})");
 }

@@ -49,6 +49,12 @@ Json BufferJson(const v1::KernelArg::Buffer& buffer) {
   return {{"buffer", BufferWord(buffer.role())}};
 }
 
+Json StrideJson(const v1::Stride& stride) {
+  constexpr absl::string_view kPrefix = "DIMENSION_";
+  const std::string& dimension = v1::Stride::Dimension_Name(stride.dimension());
+  return {{"buffer", BufferWord(stride.role())}, {"dimension", absl::StripPrefix(dimension, kPrefix)}};
+}
+
 Json TensorMapJson(const v1::TensorMap& map) {
   constexpr absl::string_view kPrefix = "ELEMENT_";
   const std::string& element = v1::TensorMap::Element_Name(map.element());
@@ -71,7 +77,8 @@ Json ArgumentJson(const v1::KernelArg& arg) {
     case v1::KernelArg::kI32:
       return {{"i32", arg.i32()}};
     case v1::KernelArg::kI64:
-      return {{"i64", arg.i64()}};
+      if (!arg.has_stride()) return {{"i64", arg.i64()}};
+      return {{"i64", arg.i64()}, {"stride", StrideJson(arg.stride())}};
     case v1::KernelArg::kF32:
       return {{"f32", arg.f32()}};
     default:

@@ -37,7 +37,7 @@ __device__ inline void IssueQueryCopy(unsigned tile, unsigned thread, const Item
   using Copy = TileCopy<BLOCK_M, kThreads>;
   const Element* q = t.q + Copy::Chunk(thread) * kChunk;
   Copy::Start(
-      tile, thread, [&](int row) { return q + RowOffset(item.sequence, QueryOf(item.head, first_row + row, t), t); },
+      tile, thread, [&](int row) { return q + RowOffset(item.sequence, QueryOf(item.head, first_row + row, t), t.of_q); },
       [&](int row) { return first_row + row < item.sequence.Rows(t); });
 }
 
@@ -65,7 +65,7 @@ __device__ inline void CombineTile(unsigned shared, const Item& item, const Argu
       [&](int row, const CombinedRow& combined) {
         const Query query = query_of(row);
         float* lse = t.lse == nullptr ? nullptr : t.lse + LseIndex(item.sequence, query, t);
-        StoreCombined(combined, t.o + RowOffset(item.sequence, query, t), lse, threadIdx.x % 32);
+        StoreCombined(combined, t.o + RowOffset(item.sequence, query, t.of_o), lse, threadIdx.x % 32);
       });
 }
 
@@ -81,14 +81,16 @@ struct WarpCoord {
 };
 
 // The mainloop and what it needs; on return shared memory is free, and team 0 has the item's result.
-__device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, const Arguments& t) {
+__device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, KeyBegins* kept,
+                                  const Arguments& t) {
   const Item item = ItemOf(index, t);
   const TileRange tiles = TilesOf(item, t);
   const unsigned thread = Opaque(threadIdx.x);
   const WarpCoord coord(thread);
   if (tiles.begin < tiles.end) {
     IssueQueryCopy(shared + kQueryTile, thread, item, t);  // part of the first group of copies
-    Mainloop mainloop(shared + kKeyStages, shared + kValueStages, item, tiles, coord.team, thread % kTeamThreads, t);
+    Mainloop mainloop(shared + kKeyStages, shared + kValueStages, item, tiles, coord.team, thread % kTeamThreads, kept,
+                      t);
     mainloop.Start();
     Queries queries(shared + kQueryTile + coord.OwnBytes(), coord.lane);
     WaitCopies<kPendingAtFirst>();
@@ -101,12 +103,12 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
   if (Q_REGISTERS || WARPS_N > 1) __syncthreads();
 }
 
-__device__ inline void AttendItem(unsigned shared, int index, const Arguments& t, int* slot) {
+__device__ inline void AttendItem(unsigned shared, int index, const Arguments& t, int* slot, KeyBegins* kept) {
   if (VARLEN && IsPastEnd(ItemOf(index, t), t)) return;
   RowSums rows;
   Outputs o;
   Clear(rows, o);
-  AttendKeys(shared, index, rows, o, t);
+  AttendKeys(shared, index, rows, o, kept, t);
 
   // The item and the warp's coordinates are not kept in registers during the mainloop.
   const Item item = ItemOf(Opaque(index), t);
@@ -133,20 +135,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
                   float2* partial_ml, unsigned* counter, unsigned* tickets, int items, int tiles, int section,
                   int splits, int batch, int heads, int pack, int group, int seq_q, int seq_kv, int causal_offset,
                   int window, float scale, float cap_in, float cap, long long q_batch_stride, long long q_head_stride,
-                  long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
-                  long long kv_row_stride, const float* sinks, const int* q_bounds, const int* kv_bounds,
-                  const int* kv_lengths, const int* page_table, int bottom_right) {
+                  long long q_row_stride, long long k_batch_stride, long long k_head_stride, long long k_row_stride,
+                  long long v_batch_stride, long long v_head_stride, long long v_row_stride, long long o_batch_stride,
+                  long long o_head_stride, long long o_row_stride, const float* sinks, const int* q_bounds,
+                  const int* kv_bounds, const int* kv_lengths, const int* page_table, int bottom_right) {
+  const Strides of_q = StridesOf(q_batch_stride, q_head_stride, q_row_stride);
+  const Strides of_k = StridesOf(k_batch_stride, k_head_stride, k_row_stride);
+  const Strides of_v = StridesOf(v_batch_stride, v_head_stride, v_row_stride);
+  const Strides of_o = StridesOf(o_batch_stride, o_head_stride, o_row_stride);
   const Arguments t = {
       q, k, v, o, lse, partial_o, partial_ml, counter, tickets, items, tiles, section, splits, batch, heads, pack,
-      group, seq_q, seq_kv, causal_offset, window, scale, cap_in, cap, q_batch_stride, q_head_stride, q_row_stride,
-      kv_batch_stride, kv_head_stride, kv_row_stride, sinks, q_bounds, kv_bounds, kv_lengths, page_table, bottom_right};
+      group, seq_q, seq_kv, causal_offset, window, scale, cap_in, cap, of_q, of_k, of_v, of_o, sinks, q_bounds, kv_bounds,
+      kv_lengths, page_table, bottom_right};
   // clang-format on
   extern __shared__ __align__(128) unsigned char dynamic[];
   __shared__ int last_slot, item_slot;
+  __shared__ KeyBegins kept;
   const unsigned shared = SharedAddress(dynamic);
   int index = blockIdx.x;
   do {
-    AttendItem(shared, Uniform(index), t, &last_slot);
+    AttendItem(shared, Uniform(index), t, &last_slot, &kept);
     // NextItem's barriers order this item's use of shared memory and the next one's.
   } while (NextItem(index, t.items, t.counter, &item_slot));
 }
@@ -156,14 +164,14 @@ constexpr int kCombineWarps = 8;
 // `cta_rows` rows a CTA: fewer than warps when there are many splits, which the warps of a row then divide.
 extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
     attention_mma_combine(const float* partial_o, const float2* partial_ml, Element* o, float* lse, int splits,
-                          long long all_rows, int cta_rows, int heads, int seq_q, long long batch_stride,
-                          long long head_stride, long long row_stride, const int* q_bounds, int batch) {
+                          long long all_rows, int cta_rows, int heads, int seq_q, long long o_batch_stride,
+                          long long o_head_stride, long long o_row_stride, const int* q_bounds, int batch) {
   __shared__ __align__(16) unsigned char parts[kCombineWarps * kCombineBytes];
   const long long first = static_cast<long long>(blockIdx.x) * cta_rows;
   const int rows = static_cast<int>(min(static_cast<long long>(cta_rows), all_rows - first));
   Arguments t = {};  // those that say where rows lie; no heads are packed here
   t.q_bounds = q_bounds, t.batch = batch, t.heads = heads, t.pack = 1, t.seq_q = seq_q;
-  t.q_batch_stride = batch_stride, t.q_head_stride = head_stride, t.q_row_stride = row_stride;
+  t.of_o = StridesOf(o_batch_stride, o_head_stride, o_row_stride);
   CombineRows<kCombineWarps>(
       partial_o, partial_ml, splits, all_rows, rows, SharedAddress(parts),
       [&](int row) {
@@ -176,6 +184,6 @@ extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
         const Query query = {static_cast<int>(head % heads), static_cast<int>((first + row) % seq_q)};
         const Sequence sequence = QueriesOf(head / heads, t);
         float* to_lse = lse == nullptr ? nullptr : lse + LseIndex(sequence, query, t);
-        StoreCombined(combined, o + RowOffset(sequence, query, t), to_lse, threadIdx.x % 32);
+        StoreCombined(combined, o + RowOffset(sequence, query, t.of_o), to_lse, threadIdx.x % 32);
       });
 }

@@ -33,15 +33,6 @@ __device__ inline bool IsPastEnd(const Item& item, const Arguments& t) {
   return item.tile * BLOCK_M >= item.sequence.Rows(t);
 }
 
-// Where the keys of an item's head begin in K and V; with pages, in each page.
-__device__ inline long long HeadOffset(const Item& item, const Arguments& t) {
-  const Sequence& sequence = item.sequence;
-  const long long first = PAGE_SIZE ? 0
-                          : VARLEN  ? sequence.first_key * t.KvRowStride()
-                                    : sequence.batch * t.kv_batch_stride;
-  return first + item.head / t.group * t.kv_head_stride;
-}
-
 // Row `row` of an item's head: with packed heads, which query head and which of its rows.
 struct Query {
   int head, row;

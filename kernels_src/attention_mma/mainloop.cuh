@@ -42,13 +42,23 @@ __device__ inline void SyncTeam(unsigned team) {
   }
 }
 
-// Registers are O's and S's: of the loop itself, a thread keeps two numbers of tiles, one of buffers, and one offset
-// that K and V share.
+// Registers are O's and S's. Where these leave a thread few others, it keeps nothing of its copies' addresses: where K and
+// V begin is in shared memory, the rest is computed anew for each tile.
+constexpr int kTileRegisters = kRowBlocks * (kDim / 2 + kTeamKeys / 2 + (Q_REGISTERS ? kDim / 4 : 0));
+constexpr int kMostRegisters = 65536 / (MIN_CTAS * kThreads) < 255 ? 65536 / (MIN_CTAS * kThreads) : 255;
+constexpr bool kComputesAnew = kTileRegisters + 90 > kMostRegisters;
+
+// Where an item's keys begin in K and V, of its head; with pages, where they would in page 0.
+struct KeyBegins {
+  const Element* k;
+  const Element* v;
+};
+
 class Mainloop {
  public:
-  // `k_stages` and `v_stages` are shared addresses.
+  // `k_stages` and `v_stages` are shared addresses. `kept` is the CTA's, free for all that it does with this item.
   __device__ Mainloop(unsigned k_stages, unsigned v_stages, const Item& item, const TileRange& tiles, unsigned team,
-                      unsigned team_thread, const Arguments& t)
+                      unsigned team_thread, KeyBegins* kept, const Arguments& t)
       : t_(t),
         sequence_(item.sequence),
         tiles_(tiles),
@@ -56,23 +66,22 @@ class Mainloop {
         v_stages_(v_stages + team * kTeamKeys * kRowBytes),
         team_(team),
         thread_(team_thread),
-        source_(HeadOffset(item, t) +
-                ((PAGE_SIZE ? 0 : static_cast<long long>(tiles.end - 1) * BLOCK_N + team * kTeamKeys) +
-                 (kLookUpRows ? 0 : Copy::Row(team_thread))) *
-                    t.KvRowStride() +
-                Copy::Chunk(team_thread) * kChunk) {}
+        begins_{Begin(t.k, t.of_k, item.head / t.group, item.sequence),
+                Begin(t.v, t.of_v, item.head / t.group, item.sequence)},
+        kept_(kept) {
+    if (kComputesAnew) *kept = begins_;
+  }
 
   // The copies of the steps before the first, in the order that the counts of pending groups rest on.
   __device__ void Start() {
-    IssueTileCopy(k_stages_, t_.k + source_, tiles_.end - 1);
+    IssueKeyCopy(tiles_.end - 1, 0);
     CommitCopies();
 #pragma unroll
     for (int step = -kStepsAhead; step < 0; ++step) {
       const int tile = tiles_.end - 1 - step;
-      const long long source = source_ - step * TileStride();
-      if (step + kValuePrefetch >= 0) IssueValueCopy(tile - kValuePrefetch, source, (step + kValuePrefetch) % V_STAGES);
+      if (step + kValuePrefetch >= 0) IssueValueCopy(tile - kValuePrefetch, (step + kValuePrefetch) % V_STAGES);
       CommitCopies();
-      if (step + kKeyPrefetch >= 1) IssueKeyCopy(tile - kKeyPrefetch, source, (step + kKeyPrefetch) % K_STAGES);
+      if (step + kKeyPrefetch >= 1) IssueKeyCopy(tile - kKeyPrefetch, (step + kKeyPrefetch) % K_STAGES);
       CommitCopies();
     }
   }
@@ -81,7 +90,6 @@ class Mainloop {
   __device__ void Run(const Queries& queries, RowSums& rows, Outputs& o, int first_row, unsigned lane) {
     const LaneAddress keys = ColumnsFirst(k_stages_, lane);
     const LaneAddress values = RowsFirst(v_stages_, lane);
-    long long source = source_;
     int k_buffer = 0;
     int other_buffer = 0;
 #pragma unroll 1
@@ -92,10 +100,10 @@ class Mainloop {
         WaitCopies<kPendingAtBegin>();
         SyncTeam(team_);
       }
-      IssueValueCopy(tile - kValuePrefetch, source, Before(v_buffer, V_STAGES));
+      IssueValueCopy(tile - kValuePrefetch, Before(v_buffer, V_STAGES));
       CommitCopies();
       if (K_STAGES > 1) {
-        IssueKeyCopy(tile - kKeyPrefetch, source, Before(k_buffer, K_STAGES));
+        IssueKeyCopy(tile - kKeyPrefetch, Before(k_buffer, K_STAGES));
         CommitCopies();
       }
       Logits s;
@@ -104,7 +112,7 @@ class Mainloop {
       if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
       if (!kOneBarrier || first) SyncTeam(team_);
       if (K_STAGES == 1) {
-        IssueKeyCopy(tile - 1, source, 0);
+        IssueKeyCopy(tile - 1, 0);
         CommitCopies();
       }
       if (SOFTCAP) Cap(s, t_);
@@ -114,7 +122,6 @@ class Mainloop {
       const float scale = SOFTCAP ? 1.0f : t_.scale;
       RaiseMaxima(s, rows, o, scale);
       WeightValue(o, s, rows, values.Plus(v_buffer * kBufferBytes), scale);
-      source -= TileStride();
       k_buffer = After(k_buffer, K_STAGES);
       other_buffer = After(other_buffer, V_STAGES);
     }
@@ -126,36 +133,54 @@ class Mainloop {
 
   __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
   __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
-  __device__ long long TileStride() const { return PAGE_SIZE ? 0 : BLOCK_N * t_.KvRowStride(); }
 
-  // `source` is source_, moved to the tile that the loop has come to; with pages source_ itself.
-  __device__ void IssueKeyCopy(int tile, long long source, int buffer) {
-    if (tile < tiles_.begin) return;
-    IssueTileCopy(k_stages_ + buffer * kBufferBytes, t_.k + (source - kKeyPrefetch * TileStride()), tile);
+  __device__ void IssueKeyCopy(int tile, int buffer) {
+    if (tile >= tiles_.begin) IssueTileCopy(k_stages_ + buffer * kBufferBytes, KeysBegin(), t_.of_k, tile);
   }
-  __device__ void IssueValueCopy(int tile, long long source, int buffer) {
-    if (tile < tiles_.begin) return;
-    IssueTileCopy(v_stages_ + buffer * kBufferBytes, t_.v + (source - kValuePrefetch * TileStride()), tile);
+  __device__ void IssueValueCopy(int tile, int buffer) {
+    if (tile >= tiles_.begin) IssueTileCopy(v_stages_ + buffer * kBufferBytes, ValuesBegin(), t_.of_v, tile);
   }
 
-  __device__ void IssueTileCopy(unsigned buffer, const Element* from, int tile) {
-    const int valid = sequence_.seq_kv - tile * BLOCK_N - team_ * kTeamKeys;
-    const long long row_stride = t_.KvRowStride();
+  // Another thread may write the same before, and none anything else before all have passed a barrier.
+  __device__ const Element* KeysBegin() const { return kComputesAnew ? Kept(&kept_->k) : begins_.k; }
+  __device__ const Element* ValuesBegin() const { return kComputesAnew ? Kept(&kept_->v) : begins_.v; }
+  __device__ static const Element* Kept(const Element* const* shared) {
+    return *const_cast<const Element* const volatile*>(shared);
+  }
+
+  __device__ static const Element* Begin(const Element* tensor, const Strides& strides, int head,
+                                         const Sequence& sequence) {
+    const Element* begin = tensor + static_cast<long long>(head) * strides.head;
+    if (PAGE_SIZE) return begin;
+    if (VARLEN) return begin + static_cast<long long>(sequence.first_key) * strides.row;
+    return begin + sequence.batch * strides.batch;
+  }
+
+  __device__ void IssueTileCopy(unsigned buffer, const Element* begin, const Strides& strides, int tile) {
     const int first = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
+    const int valid = sequence_.seq_kv - first;
+    const Element* from = begin + Copy::Chunk(thread_) * kChunk;
+    const int row_stride = Opaque(strides.row);
     if (kLookUpRows) {  // none behind the last key
       Copy::Start(
-          buffer, thread_, [=](int row) { return row < valid ? from + PageOffset(sequence_, first + row, t_) : from; },
+          buffer, thread_,
+          [=](int row) { return row < valid ? from + PageOffset(sequence_, first + row, strides) : from; },
           [=](int row) { return row < valid; });
       return;
     }
-    // One look-up for all rows: with more rows to a pass of copies than the team has keys, a thread's own may lie in a
+    // One look-up for all rows: with more rows to a pass of copies than the team has keys, a thread_'s own may lie in a
     // page that the table does not have.
-    if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first, t_);
+    if (PAGE_SIZE && valid > 0) from += PageOffset(sequence_, first, strides);
+    const int row = static_cast<int>(Copy::Row(thread_)) + (PAGE_SIZE ? 0 : first);
+    from += static_cast<long long>(row) * row_stride;
     if (valid >= kTeamKeys) {
       Copy::StartFull(buffer, thread_, from, row_stride);
     } else {  // the last tile of the sequence, which the loop begins with; 0 * NaN is NaN, so rows past it are zeros
       Copy::Start(
-          buffer, thread_, [=](int row) { return from + (row - static_cast<int>(Copy::Row(thread_))) * row_stride; },
+          buffer, thread_,
+          [=](int row) {
+            return from + static_cast<long long>(row - static_cast<int>(Copy::Row(thread_))) * row_stride;
+          },
           [=](int row) { return row < valid; });
     }
   }
@@ -165,7 +190,6 @@ class Mainloop {
   const TileRange tiles_;
   unsigned k_stages_, v_stages_;
   unsigned team_, thread_;
-  // Where this thread's first chunk of the loop's first tile lies in K and V. With pages: of page 0's first keys, or
-  // with kLookUpRows of its first row.
-  long long source_;
+  const KeyBegins begins_;
+  KeyBegins* const kept_;  // in shared memory
 };

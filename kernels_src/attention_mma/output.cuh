@@ -10,10 +10,11 @@ __device__ inline long long RowIndex(const Sequence& sequence, const Query& quer
   return (static_cast<long long>(sequence.batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
 }
 
-// In Q and O.
-__device__ inline long long RowOffset(const Sequence& sequence, const Query& query, const Arguments& t) {
-  const long long first = VARLEN ? sequence.first_query * t.q_row_stride : sequence.batch * t.q_batch_stride;
-  return first + query.head * t.q_head_stride + query.row * t.q_row_stride;
+// In Q or O.
+__device__ inline long long RowOffset(const Sequence& sequence, const Query& query, const Strides& strides) {
+  const long long row = (VARLEN ? sequence.first_query : 0) + query.row;
+  const long long first = VARLEN ? 0 : sequence.batch * strides.batch;
+  return first + static_cast<long long>(query.head) * strides.head + row * strides.row;
 }
 
 // In LSE.
@@ -46,7 +47,7 @@ __device__ inline void StoreOutputs(unsigned tile, const RowSums& rows, const Ou
     if (first_row + row >= item.sequence.Rows(t)) break;
     const Query query = QueryOf(item.head, first_row + row, t);
     const float4 four = LoadShared16(tile + ChunkOffset(row, chunk));
-    *reinterpret_cast<float4*>(t.o + RowOffset(item.sequence, query, t) + chunk * kChunk) = four;
+    *reinterpret_cast<float4*>(t.o + RowOffset(item.sequence, query, t.of_o) + chunk * kChunk) = four;
   }
 }
 

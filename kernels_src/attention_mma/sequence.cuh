@@ -43,9 +43,9 @@ __device__ inline Sequence SequenceOf(int batch, const Arguments& t) {
   return sequence;
 }
 
-// Where a key lies in K and V from where its head begins in a page.
-__device__ inline long long PageOffset(const Sequence& sequence, int key, const Arguments& t) {
+// Where a key lies in K or V from where its head begins in page 0.
+__device__ inline long long PageOffset(const Sequence& sequence, int key, const Strides& strides) {
   const unsigned number = key;
   const long long page = sequence.pages[number / kPageKeys];
-  return (page * kPageKeys + number % kPageKeys) * t.KvRowStride();
+  return page * strides.batch + static_cast<long long>(number % kPageKeys) * strides.row;
 }

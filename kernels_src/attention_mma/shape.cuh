@@ -29,15 +29,25 @@ static_assert(HEAD_DIM % kChunk == 0 && HEAD_DIM <= 256, "rows are whole chunks 
 static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
 static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");
 static_assert(kThreads <= 512, "16 warps at most");
-static_assert(!VARLEN || IS_BSHD, "sequences one behind the other have the rows of all heads side by side");
 static_assert(K_STAGES >= 1 && K_STAGES <= 3 && V_STAGES >= 1 && V_STAGES <= 3, "one to three buffers");
 
 // A warp's part of S, and of O, as mma's sums: [16 rows][8 columns][four of a lane].
 using Logits = float[kRowBlocks][2 * kKeyBlocks][4];
 using Outputs = float[kRowBlocks][2 * kDimBlocks][4];
 
-// Strides in elements; Q and O share theirs, as do K and V. With PACK_GQA a head here is a group of `pack` query heads
-// that share K and V: their rows are interleaved into one head of seq_q * pack rows. Without, pack is 1.
+// Of a tensor, in elements, from one sequence, head and row to the next. Its pages, where it has some, are `batch` apart.
+struct Strides {
+  long long batch;
+  int head, row;
+};
+
+// As launches pass them; those of heads and rows fit 32 bits.
+__device__ inline Strides StridesOf(long long batch, long long head, long long row) {
+  return {batch, static_cast<int>(head), static_cast<int>(row)};
+}
+
+// With PACK_GQA a head here is a group of `pack` query heads that share K and V: their rows are interleaved into one
+// head of seq_q * pack rows. Without, pack is 1.
 struct Arguments {
   const Element* q;
   const Element* k;
@@ -56,8 +66,7 @@ struct Arguments {
   int window;                     // and, with MASK 2, only the last `window` of those
   float scale;                    // log2(e) / sqrt(HEAD_DIM); 1 with SOFTCAP
   float cap_in, cap;              // SOFTCAP: 2 log2(e) / (sqrt(HEAD_DIM) softcap), and log2(e) softcap
-  long long q_batch_stride, q_head_stride, q_row_stride;
-  long long kv_batch_stride, kv_head_stride, kv_row_stride;
+  Strides of_q, of_k, of_v, of_o;
   const float* sinks;     // SINKS: [query head], in natural units
   const int* q_bounds;    // VARLEN: [batch + 1], where a sequence's rows begin in Q and O; the last is their number
   const int* kv_bounds;   // VARLEN without pages: the same of K and V
@@ -67,6 +76,4 @@ struct Arguments {
 
   __device__ int Pack() const { return PACK_GQA ? pack : 1; }
   __device__ int Rows() const { return seq_q * Pack(); }  // of a head of the longest sequence
-  // Known to the compiler where rows are contiguous.
-  __device__ long long KvRowStride() const { return IS_BSHD || PAGE_SIZE ? kv_row_stride : HEAD_DIM; }
 };

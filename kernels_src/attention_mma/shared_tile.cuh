@@ -95,7 +95,7 @@ struct TileCopy {
   }
 
   // All rows valid; `from` is where this thread's first chunk of its first row lies.
-  __device__ static void StartFull(unsigned tile, unsigned thread, const Element* from, long long row_stride) {
+  __device__ static void StartFull(unsigned tile, unsigned thread, const Element* from, int row_stride) {
     const unsigned row = Row(thread);
     const unsigned chunk = Chunk(thread);
     const unsigned first = tile + ChunkOffset(row, chunk);
@@ -104,7 +104,7 @@ struct TileCopy {
       if (kRows % kStep != 0 && row + pass * kStep >= kRows) break;
 #pragma unroll
       for (int group = 0; group < kRowChunks / kWide; ++group) {
-        const Element* source = from + pass * kStep * row_stride + group * kWide * kChunk;
+        const Element* source = from + static_cast<long long>(row_stride) * (pass * kStep) + group * kWide * kChunk;
         if (kDim == HEAD_DIM) {
           StartCopy16(Address(first, pass, group), source);
         } else {

@@ -273,13 +273,16 @@ extern "C" __global__ void __launch_bounds__(kThreadCount, MIN_CTAS)
     attention_simt(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
                    float2* partial_ml, unsigned* counter, int items, int tiles, int splits, int batch, int heads,
                    int group, int seq_q, int seq_kv, int causal_offset, float scale, long long q_batch_stride,
-                   long long q_head_stride, long long q_row_stride, long long kv_batch_stride, long long kv_head_stride,
-                   long long kv_row_stride) {
+                   long long q_head_stride, long long q_row_stride, long long k_batch_stride, long long k_head_stride,
+                   long long k_row_stride, long long v_batch_stride, long long v_head_stride, long long v_row_stride,
+                   long long o_batch_stride, long long o_head_stride, long long o_row_stride) {
   extern __shared__ __align__(128) unsigned char shared[];
   // clang-format off
   const Tensors tensors = {
       q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group, seq_q, seq_kv,
-      causal_offset, scale, q_batch_stride, q_head_stride, q_row_stride, kv_batch_stride, kv_head_stride, kv_row_stride};
+      causal_offset, scale,
+      {q_batch_stride, q_head_stride, q_row_stride}, {k_batch_stride, k_head_stride, k_row_stride},
+      {v_batch_stride, v_head_stride, v_row_stride}, {o_batch_stride, o_head_stride, o_row_stride}};
   // clang-format on
   using Layout = SimtCompute::Layout;
   Element* elements = reinterpret_cast<Element*>(shared);

@@ -22,7 +22,13 @@
 #include "common/tile.cuh"
 #include "common/work.cuh"
 
-// The kernel's arguments. Strides in elements; Q and O share theirs, as do K and V.
+// Of a tensor, in elements, from one sequence, head and row to the next.
+struct Strides {
+  long long batch, head, row;
+  __device__ long long Head(int sequence, int number) const { return sequence * batch + number * head; }
+};
+
+// The kernel's arguments.
 struct Tensors {
   const Element* q;
   const Element* k;
@@ -35,8 +41,7 @@ struct Tensors {
   int items, tiles, splits, batch, heads, group, seq_q, seq_kv;
   int causal_offset;  // row i sees keys <= i + causal_offset
   float scale;        // log2(e) / sqrt(HEAD_DIM)
-  long long q_batch_stride, q_head_stride, q_row_stride;
-  long long kv_batch_stride, kv_head_stride, kv_row_stride;
+  Strides of_q, of_k, of_v, of_o;
 };
 
 // One past the last key that a query row sees; 0 when it sees none.
@@ -59,31 +64,32 @@ class Mainloop {
         v_tiles_(v_tiles),
         k_(k),
         v_(v),
-        row_stride_(tensors.kv_row_stride),
+        of_k_(tensors.of_k.row),
+        of_v_(tensors.of_v.row),
         seq_kv_(tensors.seq_kv) {}
 
   __device__ void Run(Compute& compute, const Element* q, KeyTiles tiles, int first_row, const Tensors& tensors) {
 #if CP_ASYNC_STAGES == 0
     for (int n = tiles.begin; n < tiles.end; ++n) {
       __syncthreads();  // the tiles before are no longer in use
-      Load(k_tiles_, k_, n);
-      Load(v_tiles_, v_, n);
+      LoadKeys(k_tiles_, n);
+      LoadValues(v_tiles_, n);
       __syncthreads();
       compute.Logits(q, k_tiles_);
       compute.Softmax(n * BLOCK_N, first_row, tensors);
       compute.Accumulate(v_tiles_);
     }
 #elif CP_ASYNC_STAGES == 1
-    Load(k_tiles_, k_, tiles.begin);
+    LoadKeys(k_tiles_, tiles.begin);
     CommitCopies();
     for (int n = tiles.begin; n < tiles.end; ++n) {
-      Load(v_tiles_, v_, n);
+      LoadValues(v_tiles_, n);
       CommitCopies();
       WaitCopies<1>();
       __syncthreads();  // K(n) is here
       compute.Logits(q, k_tiles_);
       __syncthreads();  // K's buffer is free
-      if (n + 1 < tiles.end) Load(k_tiles_, k_, n + 1);
+      if (n + 1 < tiles.end) LoadKeys(k_tiles_, n + 1);
       CommitCopies();
       compute.Softmax(n * BLOCK_N, first_row, tensors);
       WaitCopies<1>();
@@ -108,16 +114,18 @@ class Mainloop {
   }
 
  private:
-  __device__ void Load(Element* tile, const Element* from, int n) {
+  __device__ void LoadKeys(Element* tile, int n) { Load(tile, k_, of_k_, n); }
+  __device__ void LoadValues(Element* tile, int n) { Load(tile, v_, of_v_, n); }
+  __device__ void Load(Element* tile, const Element* from, long long row_stride, int n) {
     const int first = n * BLOCK_N;
-    LoadTile<Layout, BLOCK_N, Compute::kThreads>(tile, from + first * row_stride_, row_stride_, seq_kv_ - first);
+    LoadTile<Layout, BLOCK_N, Compute::kThreads>(tile, from + first * row_stride, row_stride, seq_kv_ - first);
   }
 
 #if CP_ASYNC_STAGES > 1
   __device__ void LoadBoth(int n, int buffer, int end) {
     if (n < end) {
-      Load(k_tiles_ + buffer * kTileElements, k_, n);
-      Load(v_tiles_ + buffer * kTileElements, v_, n);
+      LoadKeys(k_tiles_ + buffer * kTileElements, n);
+      LoadValues(v_tiles_ + buffer * kTileElements, n);
     }
     CommitCopies();
   }
@@ -127,7 +135,7 @@ class Mainloop {
   Element* v_tiles_;
   const Element* k_;
   const Element* v_;
-  long long row_stride_;
+  long long of_k_, of_v_;  // strides of rows
   int seq_kv_;
 };
 
@@ -141,8 +149,8 @@ __device__ inline Output OutputOf(const Tensors& t, const WorkItem& work) {
     output.partial_o = t.partial_o + row * HEAD_DIM;
     output.partial_ml = t.partial_ml + row;
   } else {
-    output.o = t.o + work.batch * t.q_batch_stride + work.head * t.q_head_stride + first_row * t.q_row_stride;
-    output.row_stride = t.q_row_stride;
+    output.o = t.o + t.of_o.Head(work.batch, work.head) + first_row * t.of_o.row;
+    output.row_stride = t.of_o.row;
     if (t.lse != nullptr) output.lse = t.lse + batch_head * t.seq_q + first_row;
   }
   return output;
@@ -165,12 +173,13 @@ __device__ inline void Attend(Compute& compute, Element* tiles, const Tensors& t
 
     compute.Begin();
     if (keys.begin < keys.end) {
-      const Element* q = t.q + work.batch * t.q_batch_stride + work.head * t.q_head_stride;
-      const long long kv = work.batch * t.kv_batch_stride + work.head / t.group * t.kv_head_stride;
+      const Element* q = t.q + t.of_q.Head(work.batch, work.head);
+      const Element* k = t.k + t.of_k.Head(work.batch, work.head / t.group);
+      const Element* v = t.v + t.of_v.Head(work.batch, work.head / t.group);
       // Part of the first group of copies: it has arrived when the first K tile has.
-      LoadTile<Layout, BLOCK_M, Compute::kThreads>(q_tile, q + first_row * t.q_row_stride, t.q_row_stride,
+      LoadTile<Layout, BLOCK_M, Compute::kThreads>(q_tile, q + first_row * t.of_q.row, t.of_q.row,
                                                    t.seq_q - first_row);
-      Mainloop<Compute>(k_tiles, v_tiles, t.k + kv, t.v + kv, t).Run(compute, q_tile, keys, first_row, t);
+      Mainloop<Compute>(k_tiles, v_tiles, k, v, t).Run(compute, q_tile, keys, first_row, t);
     }
     __syncthreads();
     compute.Finish(OutputOf(t, work));

@@ -72,6 +72,11 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
   return answer;
 }
 
+bool DifferInLayoutAlone(const Problem& a, Problem b) {
+  b.layout = a.layout;
+  return a == b;
+}
+
 // Those that say something of the problem, and their distance from it, nearest first.
 std::vector<std::pair<double, AnswerPtr>> NearestFirst(std::vector<AnswerPtr> known, const Problem& problem) {
   std::vector<std::pair<double, AnswerPtr>> near;
@@ -80,9 +85,12 @@ std::vector<std::pair<double, AnswerPtr>> NearestFirst(std::vector<AnswerPtr> kn
     const std::optional<double> distance = Distance(problem, answer->problem);
     if (distance.has_value()) near.emplace_back(*distance, std::move(answer));
   }
-  // Equally near ones in the order of their texts, so that the answer is the same every time.
-  std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
+  // Of equally near ones the same shape in another layout first, then in the order of their texts, so that the answer
+  // is the same every time.
+  std::sort(near.begin(), near.end(), [&](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
+    const bool same_shape = DifferInLayoutAlone(a.second->problem, problem);
+    if (same_shape != DifferInLayoutAlone(b.second->problem, problem)) return same_shape;
     return ToText(a.second->problem) < ToText(b.second->problem);
   });
   return near;
@@ -107,6 +115,10 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
                       const Host& host, const CodeSupply* supply) {
   const auto derive = [&](const Answer& source, const space::Variant& variant) -> AnswerPtr {
     AnswerPtr answer = DeriveFrom(source, variant, problem, device, policy, host);
+    // Another layout's code has not been checked here.
+    if (answer != nullptr && source.problem.layout != problem.layout && source.compile_key != answer->compile_key) {
+      return nullptr;
+    }
     return answer != nullptr && supply != nullptr && supply->IsUseless(answer->compile_key) ? nullptr : answer;
   };
   // The nearest that can be launched at all, until one not much farther away is launched as advised.

@@ -13,8 +13,9 @@
 namespace attune::catalog {
 
 // How far apart two problems are: the sum over batch * heads, seq_q and seq_kv of |log2 of their ratio|. nullopt when a
-// variant tuned for one says nothing of the other, because its code differs: head_dim, dtype, mask kind, layout, sinks,
-// varlen and page_size must be the same, and whether there is a softcap.
+// variant tuned for one says nothing of the other, because its code differs: head_dim, dtype, mask kind, sinks, varlen
+// and page_size must be the same, and whether there is a softcap. Layouts may differ: to most families they are
+// strides.
 std::optional<double> Distance(const Problem& a, const Problem& b);
 
 // A variant never timed, from the family with the highest guess_precedence; one that is `accepted` (null: any is).

@@ -486,6 +486,31 @@ TEST_F(ResultsTest, AnswersWhileIncumbentsChange) {
   changing.join();
 }
 
+TEST_F(ResultsTest, AnswersForTheOtherLayoutFromTheSameCode) {
+  TuneOne();
+  const auto best = Open(Today())->GetBest(Ask(absl::StrCat(kProblem, ".bshd")));
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(best->provenance_detail(), absl::StrCat("from ", kProblem));
+  EXPECT_EQ(best->artifact_sha256(), Open(Today())->GetBest(Ask(kProblem))->artifact_sha256());
+}
+
+TEST_F(ResultsTest, CodeThatDependsOnTheLayoutIsNoAnswerForTheOther) {
+  TuneOne();
+  auto family = std::make_shared<space::Family>();
+  family->manifest = SearchFamily()->manifest;
+  family->sources = SearchFamily()->sources;
+  family->source_hash = SearchFamily()->source_hash;
+  family::v1::Named* define = family->manifest.add_defines();
+  define->set_name("IS_BSHD");
+  define->set_expr("is_bshd");
+  Host host = Today();
+  host.families = Families(family);
+  const auto results = Open(host);
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_EQ(results->GetBest(Ask(absl::StrCat(kProblem, ".bshd")))->provenance(), v1::PROVENANCE_HEURISTIC);
+}
+
 TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   const Problem a = *ParseProblem("b2.h8.q512.d64.f16");
   EXPECT_EQ(Distance(a, a), 0);
@@ -494,7 +519,7 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d128.f16")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.bf16")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), std::nullopt);
+  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), 0);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.sinks")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.softcap30")), std::nullopt);
   EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.lse")), 0);
@@ -502,7 +527,7 @@ TEST(Nearness, CountsOctavesOfWorkAndLengths) {
   const Problem paged = *ParseProblem("b2.h8.q512.d64.f16.varlen.page16");
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q1024.d64.f16.varlen.page16")), 2);
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen")), std::nullopt);
-  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.bshd.page16")), std::nullopt);
+  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.bshd.page16")), std::nullopt) << "one is varlen";
   EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
 }
 

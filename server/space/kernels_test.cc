@@ -1,6 +1,8 @@
 // The families that ship, as data: they load, their spaces add up, and nothing is offered that a device cannot hold.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -160,16 +162,28 @@ TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
   ASSERT_TRUE(guess.ok()) << guess.status();
   const auto recipe = RecipeFor(*guess, problem, device);
   ASSERT_TRUE(recipe.ok()) << recipe.status();
-  std::vector<int64_t> strides;
+  std::map<std::string, int64_t> strides;
   for (const auto& argument : recipe->launches(recipe->main_launch()).args()) {
-    if (argument.has_i64()) strides.push_back(argument.i64());
+    if (!argument.has_stride()) continue;
+    strides[absl::StrCat(v1::BufferRole_Name(argument.stride().role()), " ",
+                         v1::Stride::Dimension_Name(argument.stride().dimension()))] = argument.i64();
   }
-  const int64_t kv_head_stride = 64;
-  const int64_t kv_row_stride = 2 * 64;
-  ASSERT_EQ(strides.size(), 6);
-  EXPECT_EQ(strides[1], 32 * 64) << "queries are bhsd";
-  EXPECT_EQ(strides[4], kv_head_stride);
-  EXPECT_EQ(strides[5], kv_row_stride);
+  ASSERT_EQ(strides.size(), 12);
+  EXPECT_EQ(strides["BUFFER_ROLE_Q DIMENSION_HEAD"], 32 * 64) << "queries are bhsd";
+  for (const std::string role : {"BUFFER_ROLE_K ", "BUFFER_ROLE_V "}) {
+    EXPECT_EQ(strides[role + "DIMENSION_BATCH"], 16 * 2 * 64) << "a page's";
+    EXPECT_EQ(strides[role + "DIMENSION_HEAD"], 64);
+    EXPECT_EQ(strides[role + "DIMENSION_ROW"], 2 * 64);
+  }
+}
+
+TEST_F(AttentionMma, IsTheSameCodeInBothLayouts) {
+  const v1::Device device = *DeviceProfile("h200");
+  const Problem bhsd = *ParseProblem("b2.h8.kvh2.q512.d64.f16");
+  const Problem bshd = *ParseProblem("b2.h8.kvh2.q512.d64.f16.bshd");
+  const auto guess = Guess(family_, bhsd, device);
+  ASSERT_TRUE(guess.ok()) << guess.status();
+  EXPECT_EQ(SpecFor(*guess, bhsd, device)->key, SpecFor(*guess, bshd, device)->key);
 }
 
 TEST_F(AttentionMma, CompilesFeaturesInOnlyWhereAProblemHasThem) {
@@ -401,6 +415,7 @@ std::vector<std::string> ArgumentsOf(const family::v1::Launch& launch) {
     kinds.push_back(argument.has_tensor_map() ? "map"
                     : argument.has_i32()      ? "i32"
                     : argument.has_i64()      ? "i64"
+                    : argument.has_stride()   ? "i64"
                     : argument.has_f32()      ? "f32"
                                               : "pointer");
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/space/evaluated.h"
+#include "server/space/strides.h"
 #include "server/space/tensor_map.h"
 
 namespace attune::space {
@@ -57,6 +58,10 @@ absl::Status EvaluateArgument(const Evaluator& evaluator, const std::string& fie
       to->set_f32(static_cast<float>(value));
       return absl::OkStatus();
     }
+    case Argument::kStride:
+      to->set_i64(StrideOf(problem, from.stride()));
+      *to->mutable_stride() = from.stride();
+      return absl::OkStatus();
     case Argument::kTensorMap:
       return EvaluateTensorMap(evaluator, field + ".tensor_map", from.tensor_map(), problem, scratch,
                                to->mutable_tensor_map());

@@ -13,6 +13,7 @@
 #include "server/space/builtins.h"
 #include "server/space/evaluator.h"
 #include "server/space/expression.h"
+#include "server/space/strides.h"
 #include "server/space/tensor_map.h"
 
 namespace attune::space {
@@ -149,6 +150,10 @@ absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
           (arg.buffer() == v1::BUFFER_ROLE_UNSPECIFIED || arg.buffer() == v1::BUFFER_ROLE_SCRATCH)) {
         return Invalid(field, "args[", i,
                        "].buffer must be a tensor or a table of the problem; scratch buffers go by name");
+      }
+      if (arg.has_stride()) {
+        const std::string at = absl::StrCat(field, "args[", i, "].stride");
+        if (absl::Status status = CheckStride(at, arg.stride()); !status.ok()) return status;
       }
       if (arg.has_tensor_map()) {
         const std::string at = absl::StrCat(field, "args[", i, "].tensor_map");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/tensor_map.h"
 #include "server/space/evaluated.h"
+#include "server/space/strides.h"
 
 namespace attune::space {
 namespace {
@@ -35,6 +36,37 @@ absl::Status EvaluateEach(const Evaluator& evaluator, absl::string_view field, c
   return absl::OkStatus();
 }
 
+// Of the terms that hold; to->strides are there.
+absl::Status EvaluateTerms(const Evaluator& evaluator, absl::string_view field, const TensorMapArgument& from,
+                           const Problem& problem, v1::TensorMap* to) {
+  std::set<int> indices;
+  for (int i = 0; i < from.terms_size(); ++i) {
+    const TensorMapArgument::Term& term = from.terms(i);
+    if (!term.when().empty() && !evaluator.Holds(term.when())) continue;
+    const std::string name = absl::StrCat(field, ".terms[", i, "]");
+    if (!indices.insert(term.index()).second) {
+      return Invalid(name, ".index is ", term.index(), ", which another term that holds has, too");
+    }
+    const absl::StatusOr<int64_t> factor =
+        Whole(evaluator, absl::StrCat(name, ".factor"), term.factor(), -kMaxExact, kMaxExact);
+    if (!factor.ok()) return factor.status();
+    const absl::StatusOr<int64_t> offset =
+        WholeOr(evaluator, absl::StrCat(name, ".offset"), term.offset(), -kMaxExact, 0, kMaxExact);
+    if (!offset.ok()) return offset.status();
+    const int64_t value = *offset + *factor * StrideOf(problem, term.stride());
+    if (value != to->strides(term.index())) {
+      return Invalid(name, " comes to ", value, " for the problem's layout, and strides[", term.index(), "] to ",
+                     to->strides(term.index()));
+    }
+    v1::TensorMap::Term& added = *to->add_terms();
+    added.set_index(term.index());
+    *added.mutable_stride() = term.stride();
+    added.set_factor(*factor);
+    added.set_offset(*offset);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckTensorMapArgument(absl::string_view field, const TensorMapArgument& map,
@@ -58,6 +90,16 @@ absl::Status CheckTensorMapArgument(absl::string_view field, const TensorMapArgu
   if (map.box_size() != map.dims_size()) {
     return Invalid(field, ".box has ", map.box_size(), "; allowed: ", map.dims_size(), ", as many as dims");
   }
+  for (int i = 0; i < map.terms_size(); ++i) {
+    const std::string term = absl::StrCat(field, ".terms[", i, "]");
+    if (map.terms(i).index() < 0 || map.terms(i).index() >= map.strides_size()) {
+      return Invalid(term, ".index is ", map.terms(i).index(), "; allowed: 0 to ", map.strides_size() - 1);
+    }
+    if (absl::Status status = CheckStride(absl::StrCat(term, ".stride"), map.terms(i).stride()); !status.ok()) {
+      return status;
+    }
+    if (map.terms(i).factor().empty()) return Invalid(term, ".factor is not given");
+  }
   return absl::OkStatus();
 }
 
@@ -72,6 +114,13 @@ std::vector<std::pair<std::string, const std::string*>> ExpressionsOf(const Tens
        {std::pair("dims", &map.dims()), std::pair("strides", &map.strides()), std::pair("box", &map.box())}) {
     for (int i = 0; i < texts->size(); ++i) {
       expressions.emplace_back(absl::StrCat(name, "[", i, "]"), &texts->Get(i));
+    }
+  }
+  for (int i = 0; i < map.terms_size(); ++i) {
+    const TensorMapArgument::Term& term = map.terms(i);
+    for (const auto& [name, text] :
+         {std::pair("when", &term.when()), std::pair("factor", &term.factor()), std::pair("offset", &term.offset())}) {
+      if (!text->empty()) expressions.emplace_back(absl::StrCat("terms[", i, "].", name), text);
     }
   }
   return expressions;
@@ -106,6 +155,7 @@ absl::Status EvaluateTensorMap(const Evaluator& evaluator, absl::string_view fie
   if (!status.ok()) return status;
   status = EvaluateEach(evaluator, absl::StrCat(field, ".box"), from.box(), to->mutable_box());
   if (!status.ok()) return status;
+  if (status = EvaluateTerms(evaluator, field, from, problem, to); !status.ok()) return status;
   if (status = CheckTensorMap(*to); !status.ok()) return Invalid(field, ".", status.message());
   return absl::OkStatus();
 }

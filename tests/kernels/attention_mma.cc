@@ -1,5 +1,6 @@
 // One variant of attention_mma on the CPU: its own sources, over problems of awkward lengths, and every way to launch
-// it that they allow. Compile-time parameters come as -D definitions, as from the family's manifest.
+// it that they allow. Compile-time parameters come as -D definitions, as from the family's manifest, and LAYOUT, how
+// the tensors lie in memory.
 #include <cstdio>
 
 #include "cuda.h"
@@ -82,18 +83,11 @@ class Device {
     return array.size() > 0 ? array.data() : nullptr;
   }
 
-  static long long BatchStride(int heads, int rows) { return static_cast<long long>(heads) * rows * HEAD_DIM; }
-  static long long HeadStride(bool rows_apart, int rows) {
-    return rows_apart ? HEAD_DIM : static_cast<long long>(rows) * HEAD_DIM;
-  }
-  static long long RowStride(bool rows_apart, int heads) {
-    return rows_apart ? static_cast<long long>(heads) * HEAD_DIM : HEAD_DIM;
-  }
-
   void Kernel(int items) {
     Tensors& x = tensors_;
     const Problem& p = problem_;
-    const bool keys_apart = IS_BSHD || PAGE_SIZE > 0;
+    const Spacing q = p.QuerySpacing(Tensor::kQ), o = p.QuerySpacing(Tensor::kO);
+    const Spacing k = p.KeySpacing(Tensor::kK), v = p.KeySpacing(Tensor::kV);
     const double scale = kLog2OfE / std::sqrt(static_cast<double>(HEAD_DIM));
     attention_mma(x.q.data(), x.k.data(), x.v.data(), x.o.data(), x.lse.data(), OrNull(partial_o_), OrNull(partial_ml_),
                   launch_.persistent ? counter_.data() : nullptr, OrNull(tickets_), items, Tiles(), launch_.section,
@@ -101,17 +95,16 @@ class Device {
                   p.mask >= Mask::kBottomRight ? p.SeqKv() - p.SeqQ() : 0, p.window,
                   SOFTCAP ? 1.0f : static_cast<float>(scale),
                   SOFTCAP ? static_cast<float>(2 * scale / p.softcap) : 0.0f, static_cast<float>(kLog2OfE * p.softcap),
-                  BatchStride(p.heads_q, p.SeqQ()), HeadStride(IS_BSHD, p.SeqQ()), RowStride(IS_BSHD, p.heads_q),
-                  BatchStride(p.heads_kv, p.SeqKv()), HeadStride(keys_apart, p.SeqKv()),
-                  RowStride(keys_apart, p.heads_kv), OrNull(x.sinks), OrNull(x.q_bounds), OrNull(x.kv_bounds),
-                  OrNull(x.kv_lengths), OrNull(x.page_table), p.mask >= Mask::kBottomRight);
+                  q.batch, q.head, q.row, k.batch, k.head, k.row, v.batch, v.head, v.row, o.batch, o.head, o.row,
+                  OrNull(x.sinks), OrNull(x.q_bounds), OrNull(x.kv_bounds), OrNull(x.kv_lengths), OrNull(x.page_table),
+                  p.mask >= Mask::kBottomRight);
   }
 
   void CombineKernel(int cta_rows) {
     const Problem& p = problem_;
+    const Spacing o = p.QuerySpacing(Tensor::kO);
     attention_mma_combine(partial_o_.data(), partial_ml_.data(), tensors_.o.data(), tensors_.lse.data(), launch_.splits,
-                          rows_, cta_rows, p.heads_q, p.SeqQ(), BatchStride(p.heads_q, p.SeqQ()),
-                          HeadStride(IS_BSHD, p.SeqQ()), RowStride(IS_BSHD, p.heads_q), OrNull(tensors_.q_bounds),
+                          rows_, cta_rows, p.heads_q, p.SeqQ(), o.batch, o.head, o.row, OrNull(tensors_.q_bounds),
                           p.Batch());
   }
 
@@ -154,7 +147,7 @@ std::vector<Problem> Problems() {
       problem.window = MASK == 2 ? 37 : 0;
       problem.softcap = SOFTCAP ? 3.0f : 0.0f;
       problem.sinks = SINKS;
-      problem.bshd = IS_BSHD;
+      problem.layout = static_cast<Layout>(LAYOUT);
       problem.varlen = VARLEN;
       problem.page_size = PAGE_SIZE;
       problems.push_back(problem);
@@ -202,7 +195,7 @@ int Main() {
   }
   if (PAGE_SIZE) {  // places beyond 2^31 elements
     const Problem problem = Problems().front();
-    const int far = static_cast<int>((1ll << 31) / problem.PagedKeyPlace(1, 0, 0)) + 1;
+    const int far = static_cast<int>((1ll << 31) / problem.PagedKeyPlace(Tensor::kK, 1, 0, 0)) + 1;
     Check(problem, far).Run(kLaunches[2], Landing::kRandom, false);
   }
   std::printf("%d of %d launches wrong\n", Check::wrong, Check::launches);

@@ -10,13 +10,52 @@ namespace emulation {
 
 enum class Mask { kNone, kTopLeft, kBottomRight, kWindow };
 
+// How tensors lie in memory: densely in one of two orders, or each in an order of its own with gaps everywhere.
+enum class Layout { kBhsd, kBshd, kMixed };
+enum class Tensor { kQ, kK, kV, kO };
+
+// From one sequence, or page, one head and one row to the next, in elements.
+struct Spacing {
+  long long batch, head, row;
+  long long Place(long long in_batch, long long in_head, long long in_row) const {
+    return in_batch * batch + in_head * head + in_row * row;
+  }
+};
+
+// `rows` of each of `heads`, of one sequence or page, or of all sequences that lie one behind the other.
+inline Spacing SpacingOf(Layout layout, Tensor tensor, long long heads, long long rows, long long dim) {
+  const auto rows_first = [&](long long row_gap, long long head_gap, long long batch_gap) {
+    const long long row = dim + row_gap;
+    const long long head = rows * row + head_gap;
+    return Spacing{heads * head + batch_gap, head, row};
+  };
+  const auto heads_first = [&](long long head_gap, long long row_gap, long long batch_gap) {
+    const long long head = dim + head_gap;
+    const long long row = heads * head + row_gap;
+    return Spacing{rows * row + batch_gap, head, row};
+  };
+  if (layout == Layout::kBhsd) return rows_first(0, 0, 0);
+  if (layout == Layout::kBshd) return heads_first(0, 0, 0);
+  switch (tensor) {
+    case Tensor::kQ:
+      return heads_first(0, 3 * dim, 8);
+    case Tensor::kK:
+      return rows_first(8, 24, 16);
+    case Tensor::kV:
+      return heads_first(16, dim, 0);
+    default:
+      return rows_first(24, 8, 32);
+  }
+}
+
 struct Problem {
   int heads_q, heads_kv, head_dim;
   std::vector<int> q_lengths, kv_lengths;  // of each sequence
   Mask mask = Mask::kNone;
   int window = 0;
   float softcap = 0;  // 0: none
-  bool sinks = false, bshd = false, varlen = false;
+  bool sinks = false, varlen = false;
+  Layout layout = Layout::kBhsd;
   int page_size = 0;  // 0: no pages
 
   int Batch() const { return static_cast<int>(q_lengths.size()); }
@@ -37,14 +76,23 @@ struct Problem {
   // Places in elements. Rows of Q, O and LSE are numbered over all sequences.
   int FirstQuery(int sequence) const { return std::accumulate(q_lengths.begin(), q_lengths.begin() + sequence, 0); }
   int FirstKey(int sequence) const { return std::accumulate(kv_lengths.begin(), kv_lengths.begin() + sequence, 0); }
-  long long QueryPlace(int sequence, int head, int row) const {
-    return Place(sequence, head, row, heads_q, SeqQ(), varlen ? FirstQuery(sequence) : -1);
+  // Of Q or O; of K or V, where a page has its rows as bshd has a sequence's, whatever the layout.
+  Spacing QuerySpacing(Tensor tensor) const {
+    return SpacingOf(layout, tensor, heads_q, varlen ? FirstQuery(Batch()) : SeqQ(), head_dim);
   }
-  long long KeyPlace(int sequence, int head, int key) const {
-    return Place(sequence, head, key, heads_kv, SeqKv(), varlen ? FirstKey(sequence) : -1);
+  Spacing KeySpacing(Tensor tensor) const {
+    const Layout found = page_size && layout == Layout::kBhsd ? Layout::kBshd : layout;
+    return SpacingOf(found, tensor, heads_kv, page_size ? page_size : varlen ? FirstKey(Batch()) : SeqKv(), head_dim);
   }
-  long long PagedKeyPlace(int page, int head, int row) const {
-    return ((static_cast<long long>(page) * page_size + row) * heads_kv + head) * head_dim;
+  long long QueryPlace(Tensor tensor, int sequence, int head, int row) const {
+    return QuerySpacing(tensor).Place(varlen ? 0 : sequence, head, row + (varlen ? FirstQuery(sequence) : 0));
+  }
+  // Without pages.
+  long long KeyPlace(Tensor tensor, int sequence, int head, int key) const {
+    return KeySpacing(tensor).Place(varlen ? 0 : sequence, head, key + (varlen ? FirstKey(sequence) : 0));
+  }
+  long long PagedKeyPlace(Tensor tensor, int page, int head, int row) const {
+    return KeySpacing(tensor).Place(page, head, row);
   }
   long long LogSumPlace(int sequence, int head, int row) const {
     if (varlen) return static_cast<long long>(head) * FirstQuery(Batch()) + FirstQuery(sequence) + row;
@@ -58,14 +106,6 @@ struct Problem {
       text += " " + std::to_string(q_lengths[i]) + "x" + std::to_string(kv_lengths[i]);
     }
     return text;
-  }
-
- private:
-  // `first`: the sequence's first row where they are one behind the other, or -1.
-  long long Place(long long sequence, int head, long long row, int heads, int rows, int first) const {
-    if (first >= 0) return ((first + row) * heads + head) * head_dim;
-    if (bshd) return ((sequence * rows + row) * heads + head) * head_dim;
-    return ((sequence * heads + head) * rows + row) * head_dim;
   }
 };
 

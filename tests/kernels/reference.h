@@ -1,6 +1,7 @@
 // What O and LSE should be, in fp64 and row by row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace emulation {
 class Reference {
  public:
   explicit Reference(const Tensors& tensors) : problem_(tensors.problem) {
-    o_.resize(tensors.o.size());
+    o_.assign(tensors.o.size(), NAN);  // as it was between the rows
     lse_.resize(tensors.lse.size());
     ForEachRow([&](int sequence, int head, int row) { Compute(tensors, sequence, head, row); });
   }
@@ -22,9 +23,8 @@ class Reference {
   };
   Deviation Of(const Tensors& tensors) const {
     Deviation worst;
+    for (size_t i = 0; i < o_.size(); ++i) Raise(worst.o, ToFloat(tensors.o[i]), o_[i]);
     ForEachRow([&](int sequence, int head, int row) {
-      const long long place = problem_.QueryPlace(sequence, head, row);
-      for (int i = 0; i < problem_.head_dim; ++i) Raise(worst.o, ToFloat(tensors.o[place + i]), o_[place + i]);
       const long long number = problem_.LogSumPlace(sequence, head, row);
       Raise(worst.lse, tensors.lse[number], lse_[number]);
     });
@@ -43,8 +43,10 @@ class Reference {
 
   void Compute(const Tensors& tensors, int sequence, int head, int row) {
     const int dim = problem_.head_dim;
-    const long long place = problem_.QueryPlace(sequence, head, row);
-    const auto key_place = [&](int key) { return tensors.KeyPlace(sequence, head / problem_.Group(), key); };
+    const long long place = problem_.QueryPlace(Tensor::kQ, sequence, head, row);
+    const auto key_place = [&](Tensor tensor, size_t key) {
+      return tensors.KeyPlace(tensor, sequence, head / problem_.Group(), static_cast<int>(key));
+    };
     std::vector<double> query(dim);
     for (int i = 0; i < dim; ++i) query[i] = ToFloat(tensors.q[place + i]) / std::sqrt(static_cast<double>(dim));
 
@@ -53,7 +55,7 @@ class Reference {
     std::vector<double> logits(problem_.kv_lengths[sequence], -INFINITY);
     for (size_t key = 0; key < logits.size(); ++key) {
       if (!problem_.Sees(sequence, row, static_cast<int>(key))) continue;
-      const Element* const of_key = &tensors.k[key_place(static_cast<int>(key))];
+      const Element* const of_key = &tensors.k[key_place(Tensor::kK, key)];
       double logit = 0;
       for (int i = 0; i < dim; ++i) logit += query[i] * ToFloat(of_key[i]);
       if (problem_.softcap > 0) logit = problem_.softcap * std::tanh(logit / problem_.softcap);
@@ -62,12 +64,13 @@ class Reference {
     }
 
     double sum = maximum == -INFINITY ? 0.0 : std::exp(sink - maximum);
-    double* const output = o_.data() + place;
+    double* const output = o_.data() + problem_.QueryPlace(Tensor::kO, sequence, head, row);
+    std::fill(output, output + dim, 0.0);
     for (size_t key = 0; key < logits.size(); ++key) {
       if (logits[key] == -INFINITY) continue;
       const double weight = std::exp(logits[key] - maximum);
       sum += weight;
-      const Element* const value = &tensors.v[key_place(static_cast<int>(key))];
+      const Element* const value = &tensors.v[key_place(Tensor::kV, key)];
       for (int i = 0; i < dim; ++i) output[i] += weight * ToFloat(value[i]);
     }
     for (int i = 0; i < dim; ++i) output[i] = sum == 0 ? 0.0 : output[i] / sum;

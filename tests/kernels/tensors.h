@@ -1,6 +1,6 @@
-// A problem's tensors. Some query rows and sinks are NaN or infinite, and so are their results. NaN are the keys of a
-// sequence that has no queries, rows of pages that are behind a sequence's end, and pages that are nobody's; entries of
-// the page table behind a sequence's last page are -1.
+// A problem's tensors, what no row has of them NaN. Some query rows and sinks are NaN or infinite, and so are their
+// results. NaN are the keys of a sequence that has no queries, rows of pages that are behind a sequence's end, and
+// pages that are nobody's; entries of the page table behind a sequence's last page are -1.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ class Tensors {
   // `first_page` is the least page number that is used: a high one makes places exceed 32 bits.
   Tensors(const Problem& problem, int first_page)
       : problem(problem),
-        q(QueryRows() * problem.head_dim),
-        k(KeyElements(first_page)),
-        v(KeyElements(first_page)),
-        o(q.size()),
+        q(QueryElements(Tensor::kQ)),
+        k(KeyElements(Tensor::kK, first_page)),
+        v(KeyElements(Tensor::kV, first_page)),
+        o(QueryElements(Tensor::kO)),
         lse(QueryRows()),
         sinks(problem.sinks ? problem.heads_q : 0),
         q_bounds(problem.varlen ? problem.Batch() + 1 : 0),
@@ -34,7 +34,13 @@ class Tensors {
     for (size_t i = 0; i < kv_bounds.size(); ++i) kv_bounds[i] = problem.FirstKey(static_cast<int>(i));
     const float logits[] = {0.5f, -INFINITY, 5.0f, -3.0f, 60.0f, INFINITY, NAN};
     for (size_t head = 0; head < sinks.size(); ++head) sinks[head] = logits[head % 7];
-    if (problem.page_size) DealPages(first_page);
+    if (problem.page_size) {
+      DealPages(first_page);
+    } else {
+      std::fill(k.begin(), k.end(), ToElement(NAN));
+      std::fill(v.begin(), v.end(), ToElement(NAN));
+    }
+    std::fill(q.begin(), q.end(), ToElement(NAN));
     FillInputs();
     Clear();
   }
@@ -45,11 +51,11 @@ class Tensors {
     std::fill(lse.begin(), lse.end(), NAN);
   }
 
-  // Where a key lies in K and V.
-  long long KeyPlace(int sequence, int head, int key) const {
-    if (!problem.page_size) return problem.KeyPlace(sequence, head, key);
+  // Where a key lies in K or V.
+  long long KeyPlace(Tensor tensor, int sequence, int head, int key) const {
+    if (!problem.page_size) return problem.KeyPlace(tensor, sequence, head, key);
     const int entry = sequence * problem.PagesOf(problem.SeqKv()) + key / problem.page_size;
-    return problem.PagedKeyPlace(page_table[entry], head, key % problem.page_size);
+    return problem.PagedKeyPlace(tensor, page_table[entry], head, key % problem.page_size);
   }
 
   const Problem problem;
@@ -69,10 +75,21 @@ class Tensors {
     for (const int keys : problem.kv_lengths) pages += problem.PagesOf(keys);
     return pages;
   }
-  size_t KeyElements(int first_page) const {
-    const size_t row = static_cast<size_t>(problem.heads_kv) * problem.head_dim;
-    if (problem.page_size) return (first_page + UsedPages() + kUnusedPages) * row * problem.page_size;
-    return row * (problem.varlen ? problem.FirstKey(problem.Batch()) : problem.Batch() * problem.SeqKv());
+  // Up to the end of the last row.
+  size_t QueryElements(Tensor tensor) const {
+    const int rows = problem.varlen ? problem.FirstQuery(problem.Batch()) : problem.SeqQ();
+    return Elements(problem.QuerySpacing(tensor), problem.varlen ? 1 : problem.Batch(), problem.heads_q, rows);
+  }
+  size_t KeyElements(Tensor tensor, int first_page) const {
+    const Spacing spacing = problem.KeySpacing(tensor);
+    if (problem.page_size) {
+      return Elements(spacing, first_page + UsedPages() + kUnusedPages, problem.heads_kv, problem.page_size);
+    }
+    const int rows = problem.varlen ? problem.FirstKey(problem.Batch()) : problem.SeqKv();
+    return Elements(spacing, problem.varlen ? 1 : problem.Batch(), problem.heads_kv, rows);
+  }
+  size_t Elements(const Spacing& spacing, int batch, int heads, int rows) const {
+    return rows == 0 ? 0 : spacing.Place(batch - 1, heads - 1, rows - 1) + problem.head_dim;
   }
 
   // Pages in random order; -1 behind a sequence's last.
@@ -86,11 +103,14 @@ class Tensors {
       int* const entries = page_table.data() + sequence * problem.PagesOf(problem.SeqKv());
       for (int i = 0; i < problem.PagesOf(problem.kv_lengths[sequence]); ++i) entries[i] = *next++;
     }
-    for (const int page : pages) {  // all rows NaN; those in use are written over
-      const auto begin = problem.PagedKeyPlace(page, 0, 0);
-      const auto end = problem.PagedKeyPlace(page + 1, 0, 0);
-      std::fill(k.data() + begin, k.data() + end, ToElement(NAN));
-      std::fill(v.data() + begin, v.data() + end, ToElement(NAN));
+    for (const int page : pages) {  // all rows NaN, and what is between them; those in use are written over
+      const auto clear = [&](Tensor tensor, Guarded<Element>& array) {
+        const size_t begin = problem.PagedKeyPlace(tensor, page, 0, 0);
+        const size_t end = problem.PagedKeyPlace(tensor, page + 1, 0, 0);
+        std::fill(array.data() + begin, array.data() + std::min(end, array.size()), ToElement(NAN));
+      };
+      clear(Tensor::kK, k);
+      clear(Tensor::kV, v);
     }
   }
 
@@ -100,15 +120,20 @@ class Tensors {
     const auto fill = [&](Element* row, float times) {
       for (int i = 0; i < problem.head_dim; ++i) row[i] = ToElement(times * normal(random));
     };
-    for (size_t row = 0; row * problem.head_dim < q.size(); ++row) {
-      fill(q.data() + row * problem.head_dim, row % 41 == 7 ? NAN : 2.0f);
+    size_t number = 0;
+    for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
+      for (int head = 0; head < problem.heads_q; ++head) {
+        for (int row = 0; row < problem.q_lengths[sequence]; ++row) {
+          fill(q.data() + problem.QueryPlace(Tensor::kQ, sequence, head, row), number++ % 41 == 7 ? NAN : 2.0f);
+        }
+      }
     }
     for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
       const float times = problem.q_lengths[sequence] > 0 ? 1.0f : NAN;
       for (int head = 0; head < problem.heads_kv; ++head) {
         for (int key = 0; key < problem.kv_lengths[sequence]; ++key) {
-          fill(k.data() + KeyPlace(sequence, head, key), times);
-          fill(v.data() + KeyPlace(sequence, head, key), times);
+          fill(k.data() + KeyPlace(Tensor::kK, sequence, head, key), times);
+          fill(v.data() + KeyPlace(Tensor::kV, sequence, head, key), times);
         }
       }
     }

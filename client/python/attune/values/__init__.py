@@ -39,7 +39,15 @@ from attune.values.operation import (
     SweepRow,
     TuneResult,
 )
-from attune.values.recipe import KernelArg, KernelLaunch, LaunchRecipe, ScratchBuffer, TensorMap
+from attune.values.recipe import (
+    KernelArg,
+    KernelLaunch,
+    LaunchRecipe,
+    ScratchBuffer,
+    Stride,
+    StrideTerm,
+    TensorMap,
+)
 from attune.values.trial import (
     Accuracy,
     Dependencies,
@@ -89,6 +97,8 @@ __all__ = [
     "ScratchBuffer",
     "State",
     "Strategy",
+    "Stride",
+    "StrideTerm",
     "SweepPlan",
     "SweepReport",
     "SweepRow",

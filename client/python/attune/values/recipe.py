@@ -16,6 +16,18 @@ _BUFFERS = (
 _ELEMENTS = ("", "U8", "F16", "BF16", "F32")  # by TensorMap.Element
 
 
+_DIMENSIONS = ("", "BATCH", "HEAD", "ROW")  # by Stride.Dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Stride(Value):
+    """How far apart, in elements, a tensor has what is next to each other in one of its dimensions."""
+
+    role: str = field(metadata=reads(lambda message: _name(_BUFFERS, message.role)))  # Q, K, V or O
+    # BATCH (of K and V with pages: from page to page), HEAD or ROW.
+    dimension: str = field(metadata=reads(lambda message: _name(_DIMENSIONS, message.dimension)))
+
+
 @dataclass(frozen=True, slots=True)
 class KernelArg(Value):
     """One kernel argument, in the kernel's parameter order."""
@@ -24,6 +36,7 @@ class KernelArg(Value):
     # PAGE_TABLE; a number: I32, I64, F32; TENSOR_MAP.
     kind: str
     value: int | float | TensorMap = 0  # the number or the map; with SCRATCH the index into LaunchRecipe.scratch
+    stride: Stride | None = None  # with I64: `value` is this one for the problem's own layout
 
     @classmethod
     def from_message(cls, message: Message) -> KernelArg:
@@ -32,7 +45,8 @@ class KernelArg(Value):
             return _buffer(message.buffer)
         if which == "tensor_map":
             return cls("TENSOR_MAP", TensorMap.from_message(message.tensor_map))
-        return cls((which or "").upper(), getattr(message, which) if which else 0)
+        stride = Stride.from_message(message.stride) if message.HasField("stride") else None
+        return cls((which or "").upper(), getattr(message, which) if which else 0, stride)
 
 
 def _buffer(message: Message) -> KernelArg:
@@ -41,6 +55,16 @@ def _buffer(message: Message) -> KernelArg:
 
 def _name(names: tuple[str, ...], number: int) -> str:
     return names[number] if number < len(names) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StrideTerm(Value):
+    """Of TensorMap.strides[index], whose value is that for the problem's own layout: offset + factor * stride."""
+
+    index: int
+    stride: Stride
+    factor: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +83,7 @@ class TensorMap(Value):
     box: tuple[int, ...]  # elements of one copy
     swizzle_bytes: int  # 0 (not swizzled), 32, 64, 128
     l2_promotion_bytes: int  # 0, 64, 128, 256
+    terms: tuple[StrideTerm, ...] = ()  # of those strides that a tensor may have its own of
 
 
 @dataclass(frozen=True, slots=True)
