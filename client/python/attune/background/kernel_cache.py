@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import math
 import threading
 import time
@@ -16,13 +17,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from attune.background.contest import Contest, Report, Verdict, eager_only, is_contested, recorded, report
 from attune.background.reason import Reason, Unsuitable
 from attune.background.service import Gpu, Service, check_code, unanswered, waits, waits_for_answers
 from attune.background.settings import Settings
 from attune.cuda import Kernel, load
-from attune.errors import Unreachable
+from attune.errors import AttuneError, Unreachable
 from attune.problem import Problem
 from attune.retry import Backoff
+
+_log = logging.getLogger("attune")
 
 _MOST_KERNELS = 16384
 _MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
@@ -45,6 +49,7 @@ class Entry:
     __slots__ = (
         "asked",
         "compiling",
+        "contest",
         "device",
         "dropped",
         "due",
@@ -62,6 +67,7 @@ class Entry:
         self.launch: Callable[..., None] | None = None  # the kernel's
         self.device = -1  # the kernel's, set before `launch`
         self.kernel: Kernel | None = None
+        self.contest: Contest | None = None  # decides whether there is a launch
         self.unsuitable = unsuitable  # why there is no launch
         self.due = due  # when (time.monotonic) to ask again for what there is no launch for
         self.asked = False  # the background thread has the question, or is to get it
@@ -77,6 +83,7 @@ class State:
 
     kernels: int = 0  # problems with a kernel
     pending: int = 0  # problems that were asked for and not answered yet
+    contests: int = 0  # problems whose kernel is being timed against SDPA
     without_kernel: Counter[str] = field(default_factory=Counter)  # other problems, by the reason's value
     questions: int = 0  # problems that the service was asked for
     checks: int = 0  # of them, again, to see whether the answer is still the same
@@ -86,9 +93,19 @@ class State:
 class KernelCache:
     """The kernels of one service, under one configuration. Thread-safe; `work` is for one thread."""
 
-    def __init__(self, settings: Settings, gpu_of: Callable[[int], Gpu], wake: Callable[[], bool]) -> None:
-        """`wake` is called where there is work, and says whether anybody will do it."""
+    def __init__(
+        self,
+        settings: Settings,
+        gpu_of: Callable[[int], Gpu],
+        wake: Callable[[], bool],
+        rival: Callable[[], str] | None = None,
+    ) -> None:
+        """`wake` is called where there is work, and says whether anybody will do it. `rival`: the name of what computes
+        a call without a kernel, at the time; None: nothing that kernels are timed against."""
         self._settings = settings
+        self._rival = rival if settings.never_slower else None
+        self._last_rival = ""  # when changes were last looked for
+        self._reports: deque[Report] = deque()
         self._wake = wake
         self._service = Service(settings, gpu_of)
         self._entries: dict[Key, Entry] = {}
@@ -128,13 +145,15 @@ class KernelCache:
         """Has what computes the problem now compute it as long as `entry` is known."""
         with self._changed:
             entry.pinned = True
-            if entry.launch is None:
+            if entry.kernel is None:
                 entry.unsuitable, entry.due = _FIRST_BY_TORCH, math.inf
+            elif entry.contest is not None:  # which would change what computes from call to call
+                entry.launch, entry.contest = entry.kernel.launch, None
 
     def refused(self, entry: Entry, error: Exception) -> Unsuitable:
         """The driver refused to launch `entry`'s kernel: it is left alone for a while."""
         with self._changed:
-            entry.launch = entry.kernel = None
+            entry.launch = entry.kernel = entry.contest = None
             entry.unsuitable = Unsuitable(Reason.NOT_LAUNCHED, str(error))
             entry.due = math.inf if entry.pinned else time.monotonic() + self._settings.hold
         return entry.unsuitable
@@ -148,9 +167,14 @@ class KernelCache:
 
     def state(self) -> State:
         entries = list(self._entries.values())
-        without = Counter(e.unsuitable.reason.value for e in entries if e.launch is None and not e.asked)
+        others = [entry for entry in entries if entry.launch is None and entry.contest is None and not entry.asked]
+        without = Counter(entry.unsuitable.reason.value for entry in others)
         with_kernel = sum(entry.launch is not None for entry in entries)
-        return State(with_kernel, len(self._asked), without, **self._counts)
+        return State(with_kernel, len(self._asked), len(self.contested()), without, **self._counts)
+
+    def contested(self) -> list[Entry]:
+        """Those whose kernel is being timed against what it replaces."""
+        return [entry for entry in list(self._entries.values()) if entry.contest is not None]
 
     def close(self) -> None:
         """Ends a question that is being asked; nobody works for this cache afterwards."""
@@ -182,6 +206,9 @@ class KernelCache:
         try:
             entry = self._questions.popleft()
         except IndexError:
+            if self._reports and reachable:
+                self._record(self._reports.popleft())
+                return 0.0
             next_at = max(self._look_at, self._service.unreachable_until)
             if self._compiling:
                 next_at = min(next_at, self._compiling[0][0])
@@ -200,7 +227,7 @@ class KernelCache:
         return entry
 
     def _ask_if_due(self, entry: Entry) -> None:
-        if self._closed or entry.launch is not None or entry.asked or time.monotonic() < entry.due:
+        if self._closed or entry.kernel is not None or entry.asked or time.monotonic() < entry.due:
             return
         if len(self._questions) >= _MOST_QUESTIONS:
             return
@@ -214,7 +241,8 @@ class KernelCache:
         for entry in list(self._entries.values())[: _MOST_KERNELS // 4]:
             if not entry.asked:
                 entry.dropped = True
-                entry.launch = None
+                entry.launch = entry.contest = None
+                entry.due = -math.inf
                 del self._entries[entry.key]  # type: ignore[arg-type]
 
     def _answer(self, entry: Entry) -> None:
@@ -286,6 +314,7 @@ class KernelCache:
     def _look_for_changes(self, now: float) -> None:
         """Compares what the service serves with the last time; asks for every kernel again where that differs."""
         self._look_at = now + self._settings.revalidate
+        self._meet_rival()
         try:
             served = self._service.served()
         except Unreachable:
@@ -299,7 +328,7 @@ class KernelCache:
         self._served = served
         self._check_all_at = now + _CHECK_ALL_S
         for entry in list(self._entries.values()):
-            if entry.launch is None and not entry.pinned:
+            if entry.kernel is None and not entry.pinned:
                 entry.due = -math.inf  # calls without a kernel ask again
         self._check_again = True
 
@@ -328,11 +357,63 @@ class KernelCache:
         with self._changed:
             entry.waits = None
             if not entry.pinned:
-                entry.kernel, entry.device = kernel, kernel.device
-                entry.launch = kernel.launch
-                if entry.dropped:
-                    entry.launch = None
+                self._take_up(entry, kernel)
             self._settled(entry)
+
+    def _take_up(self, entry: Entry, kernel: Kernel) -> None:
+        """Has calls launch `kernel`, if it is known to be faster than what it replaces, or nothing is to be known of
+        that. `_changed` is held, and calls read `entry` meanwhile."""
+        entry.kernel, entry.device = kernel, kernel.device
+        rival = None if self._rival is None or not is_contested(kernel.answer.problem) else self._rival()
+        known = None if rival is None else recorded(kernel.answer, self._settings.policy, rival)
+        if entry.dropped:
+            entry.launch = entry.contest = None
+        elif rival is None or (known is not None and known.faster and known.in_place):
+            entry.launch, entry.contest = kernel.launch, None
+        elif known is not None and not known.faster:
+            entry.unsuitable, entry.due = known.unsuitable(), math.inf
+            entry.launch = entry.contest = None
+        else:
+            assert self._rival is not None
+            entry.due = -math.inf  # calls look at the contest
+            entry.contest = Contest(
+                kernel.device, self._rival, lambda *found: self._decide(entry, kernel, *found), known
+            )
+            entry.launch = None
+
+    def _decide(self, entry: Entry, kernel: Kernel, contest: Contest, verdict: Verdict) -> None:
+        """In the call that found it."""
+        with self._changed:
+            if entry.contest is not contest:  # the kernel was replaced, dropped or refused meanwhile
+                return
+            if verdict.faster:
+                for_graphs = verdict.of_device or (contest.known is not None and contest.known.faster)
+                entry.launch = kernel.launch if for_graphs else eager_only(kernel.launch)
+            else:
+                entry.unsuitable, entry.due = verdict.unsuitable(), math.inf
+            entry.contest = None
+        told = report(kernel.answer, verdict)
+        if told is not None and not self._closed:
+            self._reports.append(told)
+            self._wake()
+
+    def _record(self, told: Report) -> None:
+        try:
+            self._service.record(told)
+        except AttuneError as error:  # it may have been recorded all the same, and is found out anew if not
+            _log.debug("the service did not record the time of %s for %s: %s", told.contender, told.problem, error)
+
+    def _meet_rival(self) -> None:
+        """Times kernels anew where torch is set up to compute by something else than the last time."""
+        if self._rival is None:
+            return
+        before, self._last_rival = self._last_rival, self._rival()
+        if before in ("", self._last_rival):
+            return
+        with self._changed:
+            for entry in list(self._entries.values()):
+                if entry.kernel is not None and not entry.pinned:
+                    self._take_up(entry, entry.kernel)
 
     def _settle_without(self, entry: Entry, unsuitable: Unsuitable) -> None:
         if unsuitable.reason is Reason.UNREACHABLE:
@@ -343,7 +424,7 @@ class KernelCache:
         with self._changed:
             if not entry.pinned:
                 entry.unsuitable = unsuitable.again()
-                entry.launch = entry.kernel = None
+                entry.launch = entry.kernel = entry.contest = None
                 entry.due = due
             self._settled(entry)
 

@@ -24,6 +24,9 @@ class Reason(enum.Enum):
     NO_ANSWER = "no_answer"
     NOT_LOADED = "not_loaded"  # the service has an answer, but it cannot run here
     NOT_LAUNCHED = "not_launched"  # the driver refused a launch, or there was no memory for its scratch buffers
+    SLOWER = "slower"  # than SDPA, as far as was timed
+    CONTEST = "contest"  # SDPA's turn, while the kernel is timed against it
+    UNDECIDED = "undecided"  # a CUDA graph is captured before the kernel was found to be faster than SDPA
     DETERMINISTIC = "deterministic"  # torch computed this shape before there was a kernel, and so goes on
 
 

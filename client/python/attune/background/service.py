@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from attune.background.contest import Report
 from attune.background.reason import Reason, Unsuitable
 from attune.background.settings import Settings
 from attune.client import Client
@@ -101,6 +102,10 @@ class Service:
     def served(self) -> object:
         """What changes with every promotion and roll-back on the service."""
         return self._reached(self._ask_served)
+
+    def record(self, report: Report) -> None:
+        """Has the service remember what a contest came to, for other processes."""
+        self._reached(lambda: self._connected().record_baseline(**report._asdict(), policy=self._settings.policy))
 
     def close(self) -> None:
         """Ends the connection, and with it a call that another thread is waiting in."""

@@ -23,6 +23,7 @@ class Settings:
     hold: float = 30.0
     wait: float = 0.0
     revalidate: float = 20.0
+    never_slower: bool = True
 
 
 _settings: Settings | None = None
@@ -38,6 +39,7 @@ def configure(
     hold: float = 30.0,
     wait: float = 0.0,
     revalidate: float = 20.0,
+    never_slower: bool = True,
 ) -> None:
     """Sets whom attention asks, from the next call on in every thread, and forgets what was answered before.
 
@@ -51,13 +53,19 @@ def configure(
     no answer for, twice as long each time up to eight times that, and the longest time between attempts to reach a
     service that could not be reached. `revalidate`: between looks at what the service serves, after which new answers
     and roll-backs are in force here.
+
+    `never_slower`: calls that SDPA could compute run a kernel only once it is known to be at least 2 % faster. Where
+    the service has no time of SDPA recorded that says so, the first calls of a shape, some 20 to 40, are computed by
+    one and the other in turn, timed by events on their stream, and the winner computes from then on. False: every call
+    that a kernel computes is the kernel's.
     """
     global _settings
     provenances = tuple(map(Provenance.of, acceptable))
     for name, seconds, least in (("hold", hold, 0), ("wait", wait, 0), ("revalidate", revalidate, 1)):
         if not seconds >= least:
             raise InvalidArgument(f"{name} is {seconds!r}; it must be at least {least}")
-    _settings = Settings(client or Client(deadline=2.0), device, Policy.of(policy), provenances, hold, wait, revalidate)
+    whom = client or Client(deadline=2.0), device, Policy.of(policy), provenances
+    _settings = Settings(*whom, hold, wait, revalidate, bool(never_slower))
     for listener in _listeners:
         listener()
 

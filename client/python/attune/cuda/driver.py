@@ -155,6 +155,25 @@ class Driver:
             raise self.error("cuStreamIsCapturing", result)
         return status.value != 0
 
+    def new_event(self) -> Any:
+        """One that takes the time, kept as long as the process, in the current context."""
+        return self._call("cuEventCreate", 0)
+
+    def record_event(self, event: Any, stream: int) -> None:
+        self._call("cuEventRecord", event, stream)
+
+    def has_reached(self, event: Any) -> bool:
+        """Whether the device has come to where `event` was recorded. Waits for nothing."""
+        (result,) = self._api.cuEventQuery(event)
+        if result == self._api.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        self._check("cuEventQuery", result)
+        return True
+
+    def microseconds_between(self, start: Any, end: Any) -> float:
+        """Of two events that the device has reached."""
+        return 1000.0 * self._call("cuEventElapsedTime", start, end)
+
     def capture(self, stream: int) -> Capture:
         """Of a stream that is capturing."""
         result, _, identity, graph, *_ = self._api.cuStreamGetCaptureInfo(stream)

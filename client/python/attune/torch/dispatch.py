@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 
 import torch
@@ -26,13 +28,14 @@ from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.background import settings
+from attune.background.contest import Captured, captured
 from attune.background.kernel_cache import Entry, KernelCache, State
 from attune.background.service import Gpu
 from attune.background.thread import Background
 from attune.cuda.device import use_memory
 from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
-from attune.torch import fallback, memory
+from attune.torch import contest, fallback, memory
 from attune.torch.call import AttentionCall
 from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, current_stats, sdpa, warn_once
@@ -89,11 +92,12 @@ def attention(
     head, which takes weight and has no value. return_lse: returns (out, lse), lse the natural log-sum-exp of each row,
     fp32 [batch, heads_q, seq_q]. A row that sees no key is 0, its lse -inf or the sink.
 
-    The service is asked once a shape, by a background thread: until it has answered, SDPA computes. Whatever no kernel
-    computes (attn_mask, dropout, another scale, gradients, other dtypes, shapes without an answer) is computed by SDPA,
-    too, with one AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in fp32. A CUDA
-    graph keeps what computed while it was captured: call `attune.warm` before. `attune.configure` says whom to ask. In
-    torch.compile it is the operator attune::attention, or attune::attention_options.
+    The service is asked once a shape, by a background thread: until it has answered, SDPA computes. A kernel that SDPA
+    could stand in for must be the faster one, as recorded or as the first calls show (attune.configure). Whatever no
+    kernel computes (attn_mask, dropout, another scale, gradients, other dtypes, shapes without an answer) is computed
+    by SDPA, too, with one AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in
+    fp32. A CUDA graph keeps what computed while it was captured: call `attune.warm` before. `attune.configure` says
+    whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.
     """
     stats = None if is_dynamo_compiling() else current_stats()
     if causal is not None or window is not None or softcap or sinks is not None or return_lse:
@@ -118,12 +122,21 @@ def warm(problems: Iterable[Problem | str] = (), *, device: int | None = None, t
     kernels are loaded: later calls run them. False when `timeout` seconds were too few.
 
     Before a CUDA graph is captured, call what it captures once (SDPA computes), then this. `problems` are those of GPU
-    `device` of this process, the current one by default. Whether there is an answer says `attune.state`.
+    `device` of this process, the current one by default. Whether there is an answer says `attune.state`. Kernels that
+    are still to be timed against SDPA are timed now, on tensors of their problems in the current stream, which is
+    waited for.
     """
     kernels = _current_kernel_cache()
+    until = monotonic() + timeout
     for problem in problems:
         kernels.ask(Problem.of(problem), torch.cuda.current_device() if device is None else device)
-    return kernels.wait(timeout)
+    answered = kernels.wait(timeout)
+    contest.decide(itertools.takewhile(lambda _: monotonic() < until, kernels.contested()), _attend_plain)
+    return answered
+
+
+def _attend_plain(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
+    return attend(None, query, key, value, None, 0.0, is_causal, None, True)
 
 
 def state() -> State:
@@ -249,24 +262,36 @@ def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tens
         unsuitable = raised.again()
     else:
         launch, unsuitable = entry.launch, entry.unsuitable
-        if launch is not None:
-            try:
-                q, k, v = call.inputs()
-                out, lse = call.outputs()
-                more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
-                to_lse = 0 if lse is None else lse.data_ptr()
-                addresses = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse
-                launch(*addresses, current_stream(entry.device), more)
-            except (AttuneError, OutOfMemoryError) as error:
-                unsuitable = _refused(entry, error)
-            else:
-                if stats is not None:
-                    stats.launched += 1
-                return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
+        try:
+            if launch is not None:
+                return _launch_call(stats, entry, launch, call)
+            if entry.contest is not None:
+                ours, theirs = partial(_launch_call, stats, entry, call=call), partial(computed, call)
+                return contest.take_turn(stats, entry, current_stream(entry.device), ours, theirs)
+        except Unsuitable as raised:
+            unsuitable = raised.again()
     warn_once(unsuitable, call.what, call.otherwise, call.frames)
     if stats is not None:
         stats.fallbacks[unsuitable.reason.value] += 1
     return computed(call)
+
+
+def _launch_call(
+    stats: Stats | None, entry: Entry, launch: Callable[..., None], call: AttentionCall
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`call`, by `entry`'s kernel. Raises Unsuitable if the driver does not launch it."""
+    try:
+        q, k, v = call.inputs()
+        out, lse = call.outputs()
+        more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
+        to_lse = 0 if lse is None else lse.data_ptr()
+        addresses = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse
+        launch(*addresses, current_stream(entry.device), more)
+    except (AttuneError, OutOfMemoryError) as error:
+        raise _refused(entry, error) from None
+    if stats is not None:
+        stats.launched += 1
+    return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
 
 
 def check(call: AttentionCall) -> None:
@@ -369,8 +394,25 @@ def _attend_anew(
         else:
             entry = _find(problem, query.get_device(), signature, _copied if layout is None else _calls)
     launch = entry.launch
-    if launch is None:
+    if launch is not None:
+        return _launch(stats, entry, query, key, value, target, launch)
+    if entry.contest is None:
         raise entry.unsuitable.again()
+    ours = partial(_launch, stats, entry, query, key, value, target)
+    theirs = partial(sdpa, query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    return contest.take_turn(stats, entry, current_stream(entry.device), ours, theirs)
+
+
+def _launch(
+    stats: Stats | None,
+    entry: Entry,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    target: str,
+    launch: Callable[..., None],
+) -> Tensor:
+    """By `entry`'s kernel, in layout `target`. Raises Unsuitable if the driver does not launch it."""
     try:
         inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
         out = written = new_output(query)
@@ -411,7 +453,9 @@ def _never(signature: tuple | None, unsuitable: Unsuitable) -> Entry:
 
 
 def _refused(entry: Entry, error: Exception) -> Unsuitable:
-    """The driver did not launch `entry`'s kernel."""
+    """The driver did not launch `entry`'s kernel, or was not asked to."""
+    if isinstance(error, Captured):
+        return captured()
     return _current_kernel_cache().refused(entry, error).again()
 
 
@@ -434,7 +478,7 @@ def _current_kernel_cache() -> KernelCache:
     settings.settings()  # the first time it configures attune, which takes the lock
     with _lock:
         if _kernel_cache is None:
-            _kernel_cache = KernelCache(settings.settings(), gpu_of, _wake)
+            _kernel_cache = KernelCache(settings.settings(), gpu_of, _wake, contest.rival)
         return _kernel_cache
 
 

@@ -50,6 +50,8 @@ def current_stats() -> Stats | None:
     return stats[-1] if stats else None
 
 
+_SILENT = (Reason.PENDING, Reason.CONTEST)
+
 _warned: set[tuple[str, Reason]] = set()
 _lock = threading.Lock()
 
@@ -60,8 +62,8 @@ def warn_once(
     otherwise: str = "torch's SDPA",
     frames: int = 3,
 ) -> None:
-    """`what` was called, `frames` calls from here, and `otherwise` computes. Nothing is said of what is pending."""
-    if unsuitable.reason is Reason.PENDING or (what, unsuitable.reason) in _warned:
+    """`what` was called, `frames` calls from here, and `otherwise` computes. Nothing is said of what passes."""
+    if unsuitable.reason in _SILENT or (what, unsuitable.reason) in _warned:
         return
     with _lock:
         if (what, unsuitable.reason) in _warned:

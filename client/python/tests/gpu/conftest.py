@@ -65,7 +65,7 @@ def client_of_more(client: Client) -> Client:
 @pytest.fixture
 def service_of_more(client_of_more: Client) -> Iterator[Client]:
     """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems."""
-    attune.configure(client_of_more, wait=WAIT)
+    attune.configure(client_of_more, wait=WAIT, never_slower=False)
     yield client_of_more
     attune.refresh()
 
@@ -78,8 +78,8 @@ def answer(client: Client) -> Callable[[str], Answer]:
 
 @pytest.fixture
 def service(client: Client) -> Iterator[Client]:
-    """attune.attention asks this daemon."""
-    attune.configure(client, wait=WAIT)
+    """attune.attention asks this daemon, and runs its kernels however long SDPA would take."""
+    attune.configure(client, wait=WAIT, never_slower=False)
     yield client
     attune.refresh()
 

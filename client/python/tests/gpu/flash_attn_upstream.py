@@ -148,7 +148,8 @@ def main() -> int:
     tests = args.checkout / "tests/test_flash_attn.py"
     if not tests.is_file():
         parser.error(f"{tests} is not there; CHECKOUT must be one of Dao-AILab/flash-attention")
-    attune.configure(wait=args.wait, acceptable=(*ACCEPTABLE, attune.Provenance.HEURISTIC))
+    acceptable = (*ACCEPTABLE, attune.Provenance.HEURISTIC)
+    attune.configure(wait=args.wait, acceptable=acceptable, never_slower=False)
     exchange(args.checkout)
     report = Report(args.sample)
     options = ["-q", "--no-header", "-p", "no:cacheprovider", "-W", "ignore::attune.AttuneWarning"]

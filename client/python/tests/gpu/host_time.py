@@ -140,7 +140,7 @@ def main() -> None:
         "problems": {},
     }
     with attune.Client(arguments.server) as client:
-        attune.configure(client, device="cuda:0", wait=60.0)
+        attune.configure(client, device="cuda:0", wait=60.0, never_slower=False)
         for given in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
             problem, _, family = given.partition("@")
             if arguments.trials > 0:

@@ -138,7 +138,7 @@ def test_compiled_into_one_graph(tensors: Make, check: Callable, problem: str, m
 def test_a_call_that_does_not_wait_switches_over_by_itself(
     service: attune.Client, tensors: Make, check: Callable
 ) -> None:
-    attune.configure(service)
+    attune.configure(service, never_slower=False)
     problem = "b1.h8.q1.kv4096.d64.f16"
     q, k, v = tensors(problem)
     stats = Stats()
@@ -157,7 +157,7 @@ def test_a_roll_back_is_in_force_in_a_running_process(service: attune.Client, te
     first, second, *_ = {trial.variant.text: trial for trial in service.trials(problem, verdicts=["OK"])}
     for variant in (first, second):
         service.evaluate(problem, variant, device="cuda:0", pin=True, why="to roll it back").result()
-    attune.configure(service, device="cuda:0", revalidate=1.0, wait=120.0)
+    attune.configure(service, device="cuda:0", revalidate=1.0, wait=120.0, never_slower=False)
     q, k, v = tensors(problem)
 
     def launched_variant() -> str:
@@ -218,7 +218,7 @@ def test_a_guess_is_run_only_when_it_is_accepted(service: attune.Client, tensors
     q, k, v = tensors("b1.h2.q64.d256.bf16")
     with pytest.warns(attune.AttuneWarning, match="no_answer"):
         attune.attention(q, k, v)
-    attune.configure(service, acceptable=["HEURISTIC"], wait=120.0)
+    attune.configure(service, acceptable=["HEURISTIC"], wait=120.0, never_slower=False)
     with attune.replace_sdpa() as replaced:
         out = attune.attention(q, k, v)  # waits until the service has compiled the guess
     assert (replaced.stats.launched, replaced.stats.fallbacks) == (1, {})

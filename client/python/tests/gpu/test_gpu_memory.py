@@ -36,7 +36,7 @@ def split(client: attune.Client) -> Iterator[attune.Client]:
 
 @pytest.fixture(autouse=True)
 def configured(split: attune.Client) -> Iterator[None]:
-    attune.configure(split, device="cuda:0", wait=120.0)
+    attune.configure(split, device="cuda:0", wait=120.0, never_slower=False)
     with torch.no_grad():
         yield
     attune.refresh()

@@ -21,7 +21,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
-    """attention, on CPU tensors, with a service that has a kernel for every problem; calls wait for its answers."""
+    """attention, on CPU tensors, with a service that has a kernel for every problem; calls wait for its answers, and
+    are not timed."""
     pytest.importorskip("torch")
     import attune.torch
     from attune.background import kernel_cache
@@ -35,6 +36,6 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     monkeypatch.setattr(asked.Service, "_ask", lambda self, problem, device: fake.best(problem))
     monkeypatch.setattr(asked.Service, "_ask_served", lambda self: fake.served)
     monkeypatch.setattr(kernel_cache, "load", fake.load)
-    attune.torch.configure(device="cuda:0", hold=30.0, wait=60.0)
+    attune.torch.configure(device="cuda:0", hold=30.0, wait=60.0, never_slower=False)
     yield fake
     attune.torch.refresh()

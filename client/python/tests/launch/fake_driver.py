@@ -60,6 +60,12 @@ class FakeDriver:
         self.large_clusters: list[str] = []  # functions that may have them
         self.fails_with = 0
         self.refuses = ""  # to launch this function
+        self.events = 0  # that were made here
+        self.recorded: dict[int, tuple[float, int]] = {}  # the device's time in us, and the stream, by event
+        self.now = 0.0  # on the device, in us, once it has done all that it was given
+        self.behind = False  # the device has done nothing of what it was given since
+        self.reached: set[int] = set()  # events
+        self.recording_fails_with: CudaError | None = None
 
     @contextlib.contextmanager
     def on(self, device: int) -> Iterator[None]:
@@ -136,6 +142,29 @@ class FakeDriver:
         self.replaced.append(address)
         ctypes.memmove(place, struct.pack("=Q", address % (1 << 64)), 8)
         return self.replacing_fails_with
+
+    def new_event(self) -> int:
+        self.events += 1
+        return self.events
+
+    def record_event(self, event: int, stream: int) -> None:
+        if self.recording_fails_with is not None:
+            raise self.recording_fails_with
+        self.recorded[event] = self.now, stream
+        self.reached.discard(event)
+        if not self.behind:
+            self.reached.add(event)
+
+    def has_reached(self, event: int) -> bool:
+        return event in self.reached
+
+    def microseconds_between(self, start: int, end: int) -> float:
+        assert {start, end} <= self.reached
+        return self.recorded[end][0] - self.recorded[start][0]
+
+    def catch_up(self) -> None:
+        """The device does all that it was given."""
+        self.reached |= set(self.recorded)
 
     def allow_large_clusters(self, function: str) -> None:
         self.large_clusters.append(function)

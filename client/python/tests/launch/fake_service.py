@@ -8,7 +8,7 @@ from typing import Any
 
 from attune.errors import AttuneError
 from attune.problem import Problem
-from attune.values import ArtifactState
+from attune.values import ArtifactState, Baseline, Provenance, Timing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +18,10 @@ class FakeAnswer:
     recipe: str = "as always"
     artifact_state: ArtifactState = ArtifactState.READY
     artifact_reason: str = ""
+    device_id: str = "cuda:0"
+    provenance: Provenance = Provenance.EXACT
+    timing: Timing | None = None
+    baselines: tuple[Baseline, ...] = ()
 
 
 @dataclasses.dataclass

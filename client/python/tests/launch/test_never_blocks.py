@@ -68,7 +68,7 @@ def configured(launches: list) -> Iterator[Callable[..., None]]:
 
     def configure(address: str, **options: Any) -> None:
         clients.append(attune.Client(address, deadline=DEADLINE))
-        attune.configure(clients[-1], device="cuda:0", **options)
+        attune.configure(clients[-1], device="cuda:0", never_slower=False, **options)
 
     yield configure
     attune.refresh()
@@ -219,7 +219,7 @@ PROLOGUE = """
         def launch(self, *addresses): launched.append(addresses)
     kernel_cache.load = lambda answer, device: Kernel(answer)
     service.modules = EveryModule
-    attune.configure(attune.Client(sys.argv[1], deadline=600.0), device="cuda:0")
+    attune.configure(attune.Client(sys.argv[1], deadline=600.0), device="cuda:0", never_slower=False)
     q = torch.zeros(1, 1, 4, 64, dtype=torch.float16)
     attune.attention(q, q, q)
 """

@@ -120,7 +120,7 @@ def asking(address: str, **options: float) -> Iterator[None]:
     import attune
 
     with attune.Client(address) as client:
-        attune.configure(client, device="cuda:0", **options)
+        attune.configure(client, device="cuda:0", never_slower=False, **options)
         yield
         attune.refresh()
 
