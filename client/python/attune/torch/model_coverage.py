@@ -15,10 +15,12 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from attune.background import settings
+from attune.background.contest import is_contested, recorded
 from attune.background.reason import Unsuitable
 from attune.background.service import Service, check_code, unanswered
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
+from attune.torch.contest import rival
 from attune.torch.dispatch import computed, gpu_of, problem_of_call
 from attune.torch.fallback import sdpa
 from attune.torch.problem_of_tensors import check_eager, is_strided, problem_for, refusal
@@ -85,9 +87,9 @@ def coverage(model: Callable[..., object], inputs: object = (), *, device: str |
     `inputs`: a mapping of keyword arguments, a tuple or list of positional ones, or a single argument. The calls are
     those of scaled_dot_product_attention that replace_sdpa finds and those of attune's own functions, in this thread
     and outside of further blocks of replace_sdpa. torch computes them all; attune launches nothing. Then the service is
-    asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded. Gradients count as in
-    the model's own calls: use torch.no_grad() or torch.inference_mode(). Pass the model as it is before torch.compile,
-    whose code calls SDPA by no name.
+    asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded, and of SDPA
+    only times that are recorded count. Gradients count as in the model's own calls: use torch.no_grad() or
+    torch.inference_mode(). Pass the model as it is before torch.compile, whose code calls SDPA by no name.
 
     `device`: the service's name for a device or device class, such as "l4"; the model's tensors pass for that GPU's,
     wherever they are. With it no GPU is needed here. Neither is one for fake CUDA tensors (torch's FakeTensorMode) and
@@ -105,7 +107,7 @@ def coverage(model: Callable[..., object], inputs: object = (), *, device: str |
     given = settings.settings()
     service = Service(given if device is None else dataclasses.replace(given, device=device), gpu_of)
     try:
-        answers = _Answers(service)
+        answers = _Answers(service, given)
         return Coverage(tuple(answers.covered(call, count) for call, count in recorder.calls.items()))
     finally:
         service.close()
@@ -207,8 +209,9 @@ class _Recorder:
 class _Answers:
     """What the service says, asked once a problem."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, given: settings.Settings) -> None:
         self._service = service
+        self._settings = given
         self._known: dict[tuple[Problem, int], tuple[str | None, str, Provenance | None, str]] = {}
 
     def covered(self, call: _Call, count: int) -> CoveredCall:
@@ -230,6 +233,11 @@ class _Answers:
             check_code(problem, answer)
         except Unsuitable as unsuitable:
             return unsuitable.reason.value, unsuitable.detail, answer.provenance, answer.variant.text
+        if self._settings.never_slower and is_contested(problem):
+            known = recorded(answer, self._settings.policy, rival())
+            if known is not None and not known.faster:
+                slower = known.unsuitable()
+                return slower.reason.value, slower.detail, answer.provenance, answer.variant.text
         return None, answer.provenance_detail, answer.provenance, answer.variant.text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from answers import answer
 from fake_driver import recipe
+from test_contest import baseline, timing
 
 import attune
 from attune.background import service as asked
@@ -143,6 +144,16 @@ def test_an_answer_that_does_not_run_has_its_reason(
     assert found.calls[0].provenance is (None if isinstance(given, Exception) else Provenance.EXACT)
     with pytest.raises(AssertionError, match=detail):
         raise AssertionError(found.calls[0].detail)
+
+
+@pytest.mark.parametrize(("never_slower", "fallbacks"), [(True, {"slower": 1}), (False, {})])
+def test_a_recorded_sdpa_that_is_faster_is_a_reason(service: Asked, never_slower: bool, fallbacks: dict) -> None:
+    attune.configure(attune.Client("unix:/nobody"), never_slower=never_slower)
+    recorded = baseline("sdpa", 9.0, problem=attune.Problem.parse(PROBLEM))
+    service.answers[PROBLEM] = {"timing": timing(10.0), "baselines": (recorded,)}
+    with torch.no_grad():
+        found = attune.coverage(Layer(), half(2, 8, 64), device="l4")
+    assert found.fallbacks == fallbacks
 
 
 def test_attunes_own_functions_are_covered(service: Asked) -> None:
