@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 from answers import answer
+from fake_driver import FakeDriver, device
+from golden import golden
+from google.protobuf import json_format
+
 from attune import Problem, api
 from attune.cuda import Kernel
 from attune.cuda.driver import TENSOR_MAP_BYTES
 from attune.cuda.tensors import ARGUMENTS, arguments_of
 from attune.values import LaunchRecipe
-from fake_driver import FakeDriver, device
-from golden import golden
-from google.protobuf import json_format
 
 GOLDEN = golden("recipes")
 # In the order of ARGUMENTS.
