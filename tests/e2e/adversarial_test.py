@@ -1,5 +1,5 @@
-"""Kernels that hang, crash, write where they must not or are wrong: each gets its verdict, its good twin stays OK, and
-queries are answered meanwhile."""
+"""Kernels that hang, crash, write where they must not or are wrong: each gets its verdict, its good counterpart is OK,
+and queries are answered meanwhile."""
 
 import threading
 import unittest

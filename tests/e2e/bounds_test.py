@@ -25,7 +25,9 @@ class BoundsTest(DaemonTest):
         for name, rule in (("huge_opencl", ""), ("tangled_opencl", "A + B + C + D + E + F + G + H + I != 45")):
             shutil.copytree(TEST_FAMILIES / "nondeterministic_opencl", root / name)
             path = root / name / "family.textproto"
-            manifest = path.read_text().replace("nondeterministic_opencl", name).replace("values: [0, 1]", "values: [0]")
+            manifest = (
+                path.read_text().replace("nondeterministic_opencl", name).replace("values: [0, 1]", "values: [0]")
+            )
             for parameter in "ABCDEFGHI":
                 manifest += (
                     f'parameters {{ name: "{parameter}" binding: BINDING_LAUNCH_TIME '

@@ -13,6 +13,7 @@ Environment: ATTUNE_BUILD is the build directory, as for every test here. `Chaos
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -93,10 +94,8 @@ class WaitsForCores:
         delays = {}
         for pid in [self.workers.daemon.process.pid] + [pid for pid, _ in self.workers.running()]:
             for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
-                try:
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                     delays[str(task)] = int(task.read_text().split()[1]) / 1e9
-                except (FileNotFoundError, ProcessLookupError):
-                    pass
         return delays
 
 
@@ -252,7 +251,10 @@ class Chaos:
         hangs = 10 * self.recovery
         if not job.await_recovery(role, before, hangs, waits):
             self.faults.append(f"not recovered in {hangs} s after: {name}, {role} worker")
-        gone = lambda: pid not in [p for p, _ in workers.running()] + workers.zombies()
+
+        def gone():
+            return pid not in [p for p, _ in workers.running()] + workers.zombies()
+
         try:
             wait_until("the struck worker to be gone", gone, max(0.1, hangs - (time.monotonic() - begin)))
         except AssertionError:
@@ -266,7 +268,7 @@ class Chaos:
         return True
 
     def check_job(self, daemon, job):
-        state = [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == job.name][0]
+        state = next(j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == job.name)
         if state["state"] != "SUCCEEDED":
             self.faults.append(f"{state['title']}: {state['state']} {state['error']}")
         last = json.loads(job.output[-1])

@@ -24,22 +24,24 @@ class CommandLineTest(DaemonTest):
     def test_an_unreachable_server(self):
         # Nor is there a snapshot that could answer in its place.
         empty = {"XDG_CACHE_HOME": str(self.directory)}
-        result = run_attune("--server", f"unix:{self.directory}/nobody.sock", "--timeout=1s", "best", PROBLEM, env=empty)
+        result = run_attune(
+            "--server", f"unix:{self.directory}/nobody.sock", "--timeout=1s", "best", PROBLEM, env=empty
+        )
         self.one_line(result, UNREACHABLE, "nobody.sock")
 
     def test_what_only_the_server_can_know(self):
         daemon = self.daemon()
         self.one_line(
-            daemon.attune("tune", PROBLEM, "--family", "attention_fast", check=False), NOT_FOUND, "attention_fast",
+            daemon.attune("tune", PROBLEM, "--family", "attention_fast", check=False),
+            NOT_FOUND,
+            "attention_fast",
             "attention_opencl",
         )
         self.one_line(daemon.attune("tune", PROBLEM, "--device", "cuda:7", check=False), NOT_FOUND, "cuda:7")
         self.one_line(daemon.attune("explain", "trials/999999", check=False), NOT_FOUND, "trials/999999")
         self.one_line(daemon.attune("watch", "operations/none", check=False), NOT_FOUND, "operations/none")
         self.one_line(daemon.attune("explain", PROBLEM, check=False), NOT_FOUND, PROBLEM, "never tuned", "attune tune")
-        self.one_line(
-            daemon.attune("evaluate", PROBLEM, "attention_opencl:BLOCK_M=3", check=False), INVALID, "BLOCK_M"
-        )
+        self.one_line(daemon.attune("evaluate", PROBLEM, "attention_opencl:BLOCK_M=3", check=False), INVALID, "BLOCK_M")
         daemon.stop()
 
 
@@ -104,11 +106,10 @@ class DaemonErrorsTest(DaemonTest):
     def test_a_read_only_database(self):
         daemon = self.daemon()
         daemon.stop()
-        mount = subprocess.run(
-            ["mount", "--bind", str(daemon.data), str(daemon.data)], capture_output=True
-        ).returncode or subprocess.run(
-            ["mount", "-o", "remount,bind,ro", str(daemon.data)], capture_output=True
-        ).returncode
+        mount = (
+            subprocess.run(["mount", "--bind", str(daemon.data), str(daemon.data)], capture_output=True).returncode
+            or subprocess.run(["mount", "-o", "remount,bind,ro", str(daemon.data)], capture_output=True).returncode
+        )
         if mount != 0:
             self.skipTest("a read-only mount cannot be made here")
         self.addCleanup(lambda: subprocess.run(["umount", "-l", str(daemon.data)], check=True))

@@ -117,7 +117,7 @@ class AnswerTest(DaemonTest):
         daemon = self.daemon()
         for command in ("preflight", "best", "tune"):
             self.assertEqual(daemon.attune(command, "b1.h1.q64.d33.f16", check=False).returncode, 3, command)
-        variant = [line for line in daemon.json("space", PROBLEM, "--list") if line["type"] == "variant"][0]["variant"]
+        variant = next(line for line in daemon.json("space", PROBLEM, "--list") if line["type"] == "variant")["variant"]
         for command in ("evaluate", "serve"):
             refused = daemon.attune(command, "b1.h1.q64.d33.f16", variant, check=False)
             self.assertEqual(refused.returncode, 3, refused.stderr)
@@ -145,7 +145,10 @@ class QueueTest(DaemonTest):
         daemon = self.daemon()
         tuned = subprocess.run(
             [str(ATTUNE), "--server", daemon.address, "tune", "-", *SAMPLE, "--format=json"],
-            input=f"# shapes\n{PROBLEM}\n{OTHER}\n", capture_output=True, text=True, timeout=PATIENCE,
+            input=f"# shapes\n{PROBLEM}\n{OTHER}\n",
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         self.assertEqual(tuned.returncode, 0, tuned.stderr)
         self.assertEqual(tuned.stdout.count('"type":"tuning"'), 2)
@@ -181,7 +184,9 @@ class TerminalTest(DaemonTest):
         with given.open() as stdin:
             process = subprocess.Popen(
                 [str(ATTUNE), "--server", daemon.address, "--no-color", *arguments],
-                stdin=stdin, stdout=slave, stderr=slave,
+                stdin=stdin,
+                stdout=slave,
+                stderr=slave,
             )
         os.close(slave)
         text, end = b"", time.monotonic() + PATIENCE
@@ -205,11 +210,29 @@ class TerminalTest(DaemonTest):
         path.write_text(f'shapes {{ problem: ["{PROBLEM}", "{OTHER}"] }} budget {{ trials_per_problem: 2 }}')
         daemon.attune("baseline", PROBLEM, "torch-sdpa-flash-2.11", "47.0", "--note", "by\x1b[31m hand")
         for arguments in (
-            ("tune", PROBLEM, *SAMPLE), ("sweep", str(path)), ("tune", LONG, *SAMPLE), ("trials",), ("trials", PROBLEM),
-            ("trials", "trials/1"), ("jobs",), ("history", PROBLEM), ("summary",), ("space", PROBLEM),
-            ("preflight", PROBLEM), ("best", PROBLEM), ("best", "-"), ("explain", PROBLEM), ("devices",), ("families",),
-            ("families", "attention_opencl"), ("baseline",), ("sweep", str(path), "--dry-run"), ("--help",),
-            ("tune", "--help"), ("retry", "--verdict", "OK"), ("preflight", "-"),
+            ("tune", PROBLEM, *SAMPLE),
+            ("sweep", str(path)),
+            ("tune", LONG, *SAMPLE),
+            ("trials",),
+            ("trials", PROBLEM),
+            ("trials", "trials/1"),
+            ("jobs",),
+            ("history", PROBLEM),
+            ("summary",),
+            ("space", PROBLEM),
+            ("preflight", PROBLEM),
+            ("best", PROBLEM),
+            ("best", "-"),
+            ("explain", PROBLEM),
+            ("devices",),
+            ("families",),
+            ("families", "attention_opencl"),
+            ("baseline",),
+            ("sweep", str(path), "--dry-run"),
+            ("--help",),
+            ("tune", "--help"),
+            ("retry", "--verdict", "OK"),
+            ("preflight", "-"),
         ):
             lines = self.lines(daemon, *arguments, piped=f"{PROBLEM}\n{LONG}\n")
             self.assertGreater(len(lines), 2, arguments)

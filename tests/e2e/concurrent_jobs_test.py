@@ -10,7 +10,7 @@ from harness import KERNELS, PATIENCE, TEST_FAMILIES, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 
-# Each asks for something else, so that none joins another. Two run at a time on each lane, and the others wait. The first
+# Each asks for something else, so that none joins another. Two run at a time on each lane, and others wait. The first
 # two both try the two variants of one family: one of them finds what the other has tried.
 JOBS = [
     ("--family=slowable_opencl",),
@@ -51,7 +51,9 @@ class ConcurrentJobsTest(DaemonTest):
 
     def check_served(self, daemon, results):
         # In the order of the log: times of the listing are whole seconds, and two jobs may share one.
-        ended = lambda: re.findall(r" job ended job=(\S+)", daemon.log)
+        def ended():
+            return re.findall(r" job ended job=(\S+)", daemon.log)
+
         wait_until("the end of all to be logged", lambda: set(results) <= set(ended()))
         last = results[ended()[-1]]
         contestants = {t["variant"]: t for t in last["play_off"]}

@@ -81,7 +81,9 @@ class CheckTest(DaemonTest):
         daemon = self.daemon(start=False)
         result = subprocess.run([*daemon.command(), "--check"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertRegex(result.stdout, r"flags +ok\nmanifests +ok: \d+ good kernel families in .*\nstore +ok: .*to be made\n")
+        self.assertRegex(
+            result.stdout, r"flags +ok\nmanifests +ok: \d+ good kernel families in .*\nstore +ok: .*to be made\n"
+        )
         self.assertFalse(daemon.data.exists())
 
     def test_every_bad_manifest_is_named(self):
@@ -255,16 +257,21 @@ class LogTest(DaemonTest):
         daemon.attune("watch", name)
         for event in ("job queued", "job started"):
             self.assertIn(f'job={name} title="tune {PROBLEM} on opencl:0"', logged(daemon, f"info {event}"))
-        self.assertRegex(logged(daemon, "info job ended"), rf"job={name} .* state=SUCCEEDED seconds=[\d.]+ .*trials=2 reused=0 verdicts=OK:2")
         self.assertRegex(
-            logged(daemon, "info promoted"), rf"problem={PROBLEM} device=opencl:0 policy=HOT variant=.* us=[\d.]+ why=.* job={name}"
+            logged(daemon, "info job ended"),
+            rf"job={name} .* state=SUCCEEDED seconds=[\d.]+ .*trials=2 reused=0 verdicts=OK:2",
+        )
+        self.assertRegex(
+            logged(daemon, "info promoted"),
+            rf"problem={PROBLEM} device=opencl:0 policy=HOT variant=.* us=[\d.]+ why=.* job={name}",
         )
 
         workers = re.findall(r"worker started worker=\"device opencl:0\" pid=(\d+)", daemon.log)
         self.assertEqual(len(workers), 1)
         os.kill(int(workers[0]), signal.SIGKILL)
         self.assertIn(  # before anybody uses it
-            f'worker="device opencl:0" pid={workers[0]} cause="killed by SIGKILL"', logged(daemon, "warning worker lost")
+            f'worker="device opencl:0" pid={workers[0]} cause="killed by SIGKILL"',
+            logged(daemon, "warning worker lost"),
         )
         daemon.attune("tune", PROBLEM, *TWO_TRIALS, "--retry-known")
         self.assertEqual(len(re.findall(r"worker started worker=\"device opencl:0\"", daemon.log)), 2)
@@ -283,7 +290,7 @@ class LogTest(DaemonTest):
         worker = self.directory / "worker"
         worker.write_text(
             "#!/bin/sh\n"
-            "case \"$*\" in *--role=probe*)\n"
+            'case "$*" in *--role=probe*)\n'
             "  yes '2026-01-01T00:00:00.000Z info promoted problem=forged' | head -n 50000 >&2\n"
             "  head -c 3000000 /dev/zero | tr '\\0' 'x' ;;\n"
             "esac\n"
@@ -305,7 +312,9 @@ class UnitTest(DaemonTest):
         for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer"):
             text = (ROOT / "deploy/systemd" / name).read_text()
             (self.directory / name).write_text(text.replace("/usr/bin/", f"{ATTUNED.parent}/"))
-        paths = [str(self.directory / name) for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer")]
+        paths = [
+            str(self.directory / name) for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer")
+        ]
         result = subprocess.run(["systemd-analyze", "verify", *paths], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 

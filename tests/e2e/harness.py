@@ -3,6 +3,7 @@
 Environment: ATTUNE_BUILD is the build directory.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -116,8 +117,7 @@ class Daemon:
 def run_attune(*arguments, timeout=PATIENCE, env=None):
     return subprocess.run(
         [str(ATTUNE), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=timeout,
         env={**os.environ, **(env or {})},
@@ -143,10 +143,8 @@ class Writes:
 
     def forget(self):
         """Those so far are none to wait for."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._fd, 1 << 16)
-        except BlockingIOError:
-            pass
 
     def wait(self, seconds):
         """Whether there was one in time."""

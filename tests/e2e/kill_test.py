@@ -74,7 +74,10 @@ class KillTest(DaemonTest):
         self.assertEqual(len(variants), len(set(variants)))
         tried = {t["variant"] for t in daemon.trials(PROBLEM) if t["verdict"] != "LOST"}
         self.assertEqual(len(tried), total)
-        print(f"{kills} kills, {in_commits} of them in commits, {len(seen)} trials seen while alive, {total} variants", flush=True)
+        print(
+            f"{kills} kills, {in_commits} of them in commits, {len(seen)} trials seen while alive, {total} variants",
+            flush=True,
+        )
         daemon.stop()
 
     def test_workers_do_not_outlive_a_killed_daemon(self):

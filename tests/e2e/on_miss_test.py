@@ -1,4 +1,4 @@
-"""A shape that nobody tuned: asked for, listed as a miss, tuned in the background, with the daemon killed in between."""
+"""A shape that nobody tuned: asked for, listed as a miss, tuned in the background, the daemon killed in between."""
 
 import time
 import unittest
@@ -17,6 +17,7 @@ class OnMissTest(DaemonTest):
                 return value
             time.sleep(0.1)
         self.fail(f"{what} has not come; the daemon says:\n{self.running.log}")
+        return None
 
     def started(self):
         """The operations that a miss began, newest first."""

@@ -29,8 +29,14 @@ class SweepTest(DaemonTest):
         path.write_text(plan)
         report = self.directory / "report.json"
         result = daemon.attune(
-            "sweep", str(path), "--report-json", str(report), "--report-md", str(self.directory / "report.md"),
-            *arguments, check=check,
+            "sweep",
+            str(path),
+            "--report-json",
+            str(report),
+            "--report-md",
+            str(self.directory / "report.md"),
+            *arguments,
+            check=check,
         )
         return json.loads(report.read_text()), result
 

@@ -97,7 +97,10 @@ class TuneTest(DaemonTest):
         name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
         wait_until("a first trial", lambda: daemon.trials(PROBLEM))
         daemon.attune("cancel", name)
-        state = lambda: [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name][0]["state"]
+
+        def state():
+            return next(j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name)["state"]
+
         wait_until("the job to end", lambda: state() != "RUNNING")
         self.assertEqual(state(), "CANCELLED")
         self.assertTrue(daemon.trials(PROBLEM))

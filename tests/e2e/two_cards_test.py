@@ -84,7 +84,8 @@ class TwoCardsTest(DaemonTest):
         daemon = self.start("pthread pthread")
         plan = self.directory / "plan.textproto"
         plan.write_text(
-            "shapes { product { batch: 1 heads_q: [1, 2] seq_q: [16, 32] head_dim: 32 } } budget { trials_per_problem: 2 }"
+            "shapes { product { batch: 1 heads_q: [1, 2] seq_q: [16, 32] head_dim: 32 } }"
+            " budget { trials_per_problem: 2 }"
         )
         first = daemon.json("--device", "pthread", "sweep", str(plan))[-1]
         self.assertEqual(first["device"], "opencl:0,opencl:1")

@@ -18,13 +18,18 @@ class WallClockTest(DaemonTest):
 
     def test_a_clock_that_is_set_back_neither_prolongs_a_job_nor_makes_its_times_negative(self):
         (self.directory / "offset").write_bytes(struct.pack("=q", 0))
-        daemon = self.daemon(start=False).start(environment={
-            "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
-            "ATTUNE_WALL_CLOCK": str(self.directory / "offset"),
-        })
+        daemon = self.daemon(start=False).start(
+            environment={
+                "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
+                "ATTUNE_WALL_CLOCK": str(self.directory / "offset"),
+            }
+        )
         variants = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
         name = daemon.json("tune", PROBLEM, "--max-time=3s", "--detach")[0]["operation"]
-        phase = lambda: [j for j in daemon.json("jobs") if j["operation"] == name][0]["phase"]
+
+        def phase():
+            return next(j for j in daemon.json("jobs") if j["operation"] == name)["phase"]
+
         wait_until("the job to begin", lambda: phase() != "QUEUED")
         self.set_wall_clock(-HOUR)
         lines = daemon.json("watch", name)
@@ -33,7 +38,7 @@ class WallClockTest(DaemonTest):
         for line in progress:
             self.assertGreaterEqual(line["elapsed_s"], 0, line)
         self.assertLess(len(daemon.trials(PROBLEM)), variants, "the budget went on for an hour")
-        job = [j for j in daemon.json("jobs") if j["operation"] == name][0]
+        job = next(j for j in daemon.json("jobs") if j["operation"] == name)
         self.assertEqual(job["state"], "SUCCEEDED", json.dumps(job))
         # That the wall clock was set at all shows in the timestamps, which are wall time.
         self.assertLess(job["end_time"], job["create_time"])

@@ -81,9 +81,9 @@ def test_other_strides_and_addresses_are_copied(tensors: Make, check: Callable, 
     q, k, v = tensors(problem)
     cache = torch.zeros(2, 4, 512, 64, dtype=torch.float16, device="cuda")
     cache[:, :, :256] = k
-    crooked = torch.empty(v.numel() + 1, dtype=torch.float16, device="cuda")[1:].view(2, 256, 4, 64).transpose(1, 2)
-    crooked.copy_(v)
-    check(problem, q, k, v, launched(q, cache[:, :, :256], crooked))
+    misaligned = torch.empty(v.numel() + 1, dtype=torch.float16, device="cuda")[1:].view(2, 256, 4, 64).transpose(1, 2)
+    misaligned.copy_(v)
+    check(problem, q, k, v, launched(q, cache[:, :, :256], misaligned))
 
 
 def test_a_sliced_cache_is_sdpas(tensors: Make, check: Callable) -> None:

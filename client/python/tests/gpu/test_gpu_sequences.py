@@ -101,9 +101,9 @@ def test_varlen_copies_what_is_not_contiguous() -> None:
     case = VarlenCase(VARLEN_PROBLEMS[0], *MORE_QUERIES)
     q, k, v = case.tensors
     apart = torch.stack([k, v], 1)
-    crooked = torch.empty(q.numel() + 1, dtype=q.dtype, device="cuda")[1:].view(q.shape)
-    crooked.copy_(q)
-    given = (crooked, apart[:, 0], apart[:, 1], *case.bounds, 256, 256)
+    misaligned = torch.empty(q.numel() + 1, dtype=q.dtype, device="cuda")[1:].view(q.shape)
+    misaligned.copy_(q)
+    given = (misaligned, apart[:, 0], apart[:, 1], *case.bounds, 256, 256)
     case.check(*launched(attune.attention_varlen, *given, **case.options))
 
 

@@ -121,10 +121,10 @@ def test_a_query_without_layout_gives_a_contiguous_result(service: Service) -> N
 
 def test_an_address_that_kernels_cannot_load_from_is_copied_every_time(service: Service) -> None:
     memory = torch.zeros(1 * 2 * 8 * 64 + 1, dtype=torch.float16)
-    aligned, crooked = memory[:-1].view(1, 2, 8, 64), memory[1:].view(1, 2, 8, 64)
+    aligned, misaligned = memory[:-1].view(1, 2, 8, 64), memory[1:].view(1, 2, 8, 64)
     for _ in range(2):
         attention(aligned, aligned, aligned)
-        attention(aligned, crooked, aligned)
+        attention(aligned, misaligned, aligned)
         q, k, v, *_ = service.launches[-1]
         assert (q, v) == (aligned.data_ptr(), aligned.data_ptr())
         assert k % 16 == 0
