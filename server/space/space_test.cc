@@ -11,73 +11,13 @@
 #include "server/base/device_profile.h"
 #include "server/space/builtins.h"
 #include "server/space/manifest.h"
+#include "server/space/testing/tiles_family.h"
 
 namespace attune::space {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kTiles[] = R"pb(
-  name: "tiles"
-  operation: OPERATION_KIND_ATTENTION_FORWARD
-  backend: BACKEND_CUDA
-  sources: "tiles.cu"
-  parameters {
-    name: "BLOCK_M"
-    values: [ 16, 32, 64 ]
-    guess: 32
-    binding: BINDING_COMPILE_TIME
-  }
-  parameters {
-    name: "WARPS"
-    values: [ 1, 2, 4 ]
-    guess: 2
-    binding: BINDING_COMPILE_TIME
-  }
-  parameters {
-    name: "KV_SPLITS"
-    values: [ 1, 2, 4, 8 ]
-    guess: 1
-    binding: BINDING_LAUNCH_TIME
-  }
-  lets { name: "tiles" expr: "ceil_div(seq_q, BLOCK_M)" }
-  lets { name: "rows" expr: "batch * heads_q * seq_q" }
-  problem_limits { expr: "softcap == 0" reason: "no softcap" }
-  constraints { expr: "BLOCK_M >= 16 * WARPS" reason: "a warp needs 16 rows" }
-  constraints { expr: "KV_SPLITS <= ceil_div(seq_kv, 64)" reason: "splits without keys" }
-  defines { name: "HEAD_DIM" expr: "head_dim" }
-  scratch { name: "partial" bytes: "KV_SPLITS > 1 ? KV_SPLITS * rows * 4 : 0" zero: true }
-  launches {
-    entry: "combine"
-    when: "KV_SPLITS > 1"
-    grid_x: "rows"
-    args { scratch: "partial" }
-  }
-  launches {
-    entry: "attend"
-    main: true
-    grid_x: "tiles * KV_SPLITS"
-    grid_y: "batch * heads_q"
-    block_x: "WARPS * 32"
-    dynamic_shared_bytes: "BLOCK_M * head_dim * 2"
-    args { buffer: BUFFER_ROLE_Q }
-    args { i32: "seq_q" }
-    args { i64: "rows" }
-    args { f32: "1 / sqrt(head_dim)" }
-    args { scratch: "partial" }
-  }
-)pb";
-
-std::shared_ptr<const Family> Make(const std::string& manifest) {
-  auto family = std::make_shared<Family>();
-  family->manifest = *ParseManifest(manifest);
-  EXPECT_TRUE(CheckManifest(family->manifest).ok()) << CheckManifest(family->manifest);
-  family->source_hash = "0123";
-  return family;
-}
-
-const Problem kProblem = *ParseProblem("b2.h8.q512.d64.f16");
 
 int64_t TotalRemoved(const Enumeration& enumeration) {
   int64_t total = 0;
@@ -473,70 +413,6 @@ TEST(Guess, KeepsRulesThatVariantsNeedNot) {
   EXPECT_EQ(Guess(family, kProblem, *DeviceProfile("h200"))->ToText(), "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=1");
   const auto variants = Enumerate(family, kProblem, *DeviceProfile("h200"))->variants;
   EXPECT_EQ(variants.size(), Enumerate(Make(kTiles), kProblem, *DeviceProfile("h200"))->variants.size());
-}
-
-constexpr char kAdvice[] = "constraints { expr: \"KV_SPLITS <= 2\" reason: \"splits do not pay\" advice: true }";
-
-Variant Tiles(const std::shared_ptr<const Family>& family, int64_t block_m, int64_t warps, int64_t splits) {
-  return {family, {block_m, warps, splits}};
-}
-
-TEST(Advice, IsHeededByASearchUnlessItIsIgnored) {
-  const v1::Device l4 = *DeviceProfile("l4");
-  const auto plain = Make(kTiles);
-  const auto advised = Make(absl::StrCat(kTiles, kAdvice));
-  const auto heeded = Enumerate(advised, kProblem, l4);
-  const auto ignored = Enumerate(advised, kProblem, l4, nullptr, Advice::kIgnored);
-  const auto all = Enumerate(plain, kProblem, l4);
-  EXPECT_EQ(ignored->variants.size(), all->variants.size());
-  EXPECT_EQ(heeded->variants.size(), all->variants.size() / 2);
-  for (const Variant& variant : heeded->variants) EXPECT_LE(variant.values[2], 2);
-  ASSERT_EQ(heeded->removed.front().reason, "splits do not pay");
-  EXPECT_TRUE(heeded->removed.front().advice);
-  EXPECT_FALSE(heeded->removed.back().advice);
-  const int64_t half = static_cast<int64_t>(heeded->variants.size());
-  const auto sample = Sample(advised, kProblem, l4, half, 1);
-  EXPECT_EQ(sample->size(), heeded->variants.size());
-  for (const Variant& drawn : *sample) EXPECT_LE(drawn.values[2], 2);
-  EXPECT_EQ(Sample(advised, kProblem, l4, 2 * half, 1, nullptr, Advice::kIgnored)->size(), all->variants.size());
-}
-
-TEST(Advice, ForbidsNothing) {
-  const v1::Device l4 = *DeviceProfile("l4");
-  const Variant variant = Tiles(Make(absl::StrCat(kTiles, kAdvice)), 32, 2, 8);
-  EXPECT_TRUE(Feasible(variant, kProblem, l4).ok());
-  EXPECT_TRUE(RecipeFor(variant, kProblem, l4).ok());
-  EXPECT_TRUE(SpecFor(variant, kProblem, l4).ok());
-  EXPECT_FALSE(Feasible(Tiles(variant.family, 16, 2, 1), kProblem, l4).ok());
-}
-
-TEST(Advice, IsForConstraintsAlone) {
-  family::v1::KernelFamily manifest = Make(kTiles)->manifest;
-  manifest.mutable_problem_limits(0)->set_advice(true);
-  EXPECT_THAT(std::string(CheckManifest(manifest).message()), HasSubstr("problem_limits[0].advice is true"));
-}
-
-TEST(Guess, HeedsAdviceWhereItCan) {
-  const v1::Device h200 = *DeviceProfile("h200");
-  EXPECT_EQ(Guess(Make(absl::StrCat(kTiles, kAdvice)), kProblem, h200)->values[2], 2);
-  const std::string never = "constraints { expr: \"KV_SPLITS > 8\" reason: \"for the test\" advice: true }";
-  EXPECT_EQ(Guess(Make(absl::StrCat(kTiles, never)), kProblem, h200)->ToText(),
-            Guess(Make(kTiles), kProblem, h200)->ToText());
-}
-
-TEST(Refit, TakesTheFewestStepsAlongLaunchTimeParameters) {
-  const v1::Device l4 = *DeviceProfile("l4");
-  const auto family = Make(absl::StrCat(kTiles, kAdvice));
-  EXPECT_EQ(Refit(Tiles(family, 64, 4, 8), kProblem, l4)->values, Tiles(family, 64, 4, 2).values);
-  EXPECT_EQ(Refit(Tiles(family, 64, 4, 1), kProblem, l4)->values, Tiles(family, 64, 4, 1).values);
-  // What forbids is kept to as well: 64 keys are one split.
-  EXPECT_EQ(Refit(Tiles(family, 64, 4, 8), *ParseProblem("b1.h1.q64.d64.f16"), l4)->values[2], 1);
-}
-
-TEST(Refit, ChangesNoCode) {
-  const std::string rule = "constraints { expr: \"BLOCK_M < 64\" reason: \"a high tile\" advice: true }";
-  const Variant variant = Tiles(Make(absl::StrCat(kTiles, rule)), 64, 2, 1);
-  EXPECT_TRUE(absl::IsNotFound(Refit(variant, kProblem, *DeviceProfile("l4")).status()));
 }
 
 TEST(Guess, MovesToTheNearestFeasibleCompileTimeValues) {
