@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
-#include "server/store/queue_checks.h"
+#include "server/store/lease_rules.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
 

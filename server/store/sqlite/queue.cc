@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "server/store/queue_checks.h"
+#include "server/store/lease_rules.h"
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/jobs.h"
 #include "server/store/sqlite/names.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/store/queue_checks.h"
+#include "server/store/lease_rules.h"
 #include "server/store/testing/listing.h"
 
 namespace attune::store {

@@ -61,8 +61,8 @@ bool Equal(const v1::Dependencies& a, const v1::Dependencies& b) {
          a.device_fingerprint() == b.device_fingerprint();
 }
 
-bool OfSubject(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_class,
-               v1::Policy policy) {
+bool IsServed(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_class,
+              v1::Policy policy) {
   return incumbent.problem_text() == problem_text && incumbent.device_class() == device_class &&
          incumbent.policy() == policy;
 }
@@ -134,7 +134,7 @@ struct FakeStore::State {
   }
   StoredIncumbent* Served(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy) {
     for (StoredIncumbent& stored : incumbents) {
-      if (stored.served && OfSubject(stored.incumbent, problem_text, device_class, policy)) return &stored;
+      if (stored.served && IsServed(stored.incumbent, problem_text, device_class, policy)) return &stored;
     }
     return nullptr;
   }

@@ -1,6 +1,6 @@
 // What every implementation of Queue holds its callers to.
-#ifndef ATTUNE_SERVER_STORE_QUEUE_CHECKS_H_
-#define ATTUNE_SERVER_STORE_QUEUE_CHECKS_H_
+#ifndef ATTUNE_SERVER_STORE_LEASE_RULES_H_
+#define ATTUNE_SERVER_STORE_LEASE_RULES_H_
 
 #include <cstddef>
 #include <vector>
@@ -46,4 +46,4 @@ std::string NameOf(const JobFilter& filter);
 
 }  // namespace attune::store
 
-#endif  // ATTUNE_SERVER_STORE_QUEUE_CHECKS_H_
+#endif  // ATTUNE_SERVER_STORE_LEASE_RULES_H_

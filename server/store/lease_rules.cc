@@ -1,4 +1,4 @@
-#include "server/store/queue_checks.h"
+#include "server/store/lease_rules.h"
 
 #include <algorithm>
 
