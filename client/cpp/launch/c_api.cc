@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,30 @@ std::string& LastError() {
 attune_status CodeOf(const absl::Status& status) {
   if (!status.ok()) LastError() = std::string(status.message());
   return static_cast<attune_status>(status.raw_code());
+}
+
+attune_status Caught(attune_status status, const char* what) {
+  try {
+    LastError() = what;
+  } catch (const std::exception&) {
+    LastError().clear();
+  }
+  return status;
+}
+
+// What `call` returns. No exception leaves it: not of an allocation, of a thread that cannot be started, or of the
+// caller's own allocator.
+template <typename Call>
+attune_status Guarded(const Call& call) {
+  try {
+    return CodeOf(call());
+  } catch (const std::bad_alloc&) {
+    return Caught(ATTUNE_RESOURCE_EXHAUSTED, "out of memory");
+  } catch (const std::exception& error) {
+    return Caught(ATTUNE_INTERNAL, error.what());
+  } catch (...) {
+    return Caught(ATTUNE_INTERNAL, "an exception that is no std::exception");
+  }
 }
 
 absl::Status Missing(absl::string_view argument) {
@@ -85,7 +111,7 @@ absl::StatusOr<std::unique_ptr<attune_runtime>> OpenRuntime(const attune_runtime
 }  // namespace
 }  // namespace attune::launch
 
-using attune::launch::CodeOf;
+using attune::launch::Guarded;
 using attune::launch::Missing;
 using attune::launch::Shape;
 using attune::launch::Tensors;
@@ -93,91 +119,109 @@ using attune::launch::Tensors;
 const char* attune_error_message(void) { return attune::launch::LastError().c_str(); }
 
 attune_status attune_runtime_open(const attune_runtime_options* options, attune_runtime** runtime) {
-  if (options == nullptr || runtime == nullptr) return CodeOf(Missing(options == nullptr ? "options" : "runtime"));
-  attune_runtime_options given = {};
-  if (options->struct_size < sizeof given.struct_size) {
-    return CodeOf(absl::InvalidArgumentError(
-        absl::StrCat("struct_size is ", options->struct_size, "; it must be sizeof(attune_runtime_options)")));
-  }
-  std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
-  auto opened = attune::launch::OpenRuntime(given);
-  if (!opened.ok()) return CodeOf(opened.status());
-  *runtime = opened->release();
-  return ATTUNE_OK;
+  return Guarded([&]() -> absl::Status {
+    if (options == nullptr || runtime == nullptr) return Missing(options == nullptr ? "options" : "runtime");
+    attune_runtime_options given = {};
+    if (options->struct_size < sizeof given.struct_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("struct_size is ", options->struct_size, "; it must be sizeof(attune_runtime_options)"));
+    }
+    std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
+    auto opened = attune::launch::OpenRuntime(given);
+    if (!opened.ok()) return opened.status();
+    *runtime = opened->release();
+    return absl::OkStatus();
+  });
 }
 void attune_runtime_close(attune_runtime* runtime) { delete runtime; }
 
 attune_status attune_runtime_load(attune_runtime* runtime, const void* answer, size_t bytes) {
-  if (runtime == nullptr || answer == nullptr) return CodeOf(Missing(runtime == nullptr ? "runtime" : "answer"));
-  attune::v1::GetBestResponse parsed;
-  if (bytes > (size_t{1} << 30) || !parsed.ParseFromArray(answer, static_cast<int>(bytes))) {
-    return CodeOf(
-        absl::InvalidArgumentError(absl::StrCat("answer: ", bytes, " bytes that are no attune.v1.GetBestResponse")));
-  }
-  return CodeOf(runtime->runtime->Load(parsed));
+  return Guarded([&]() -> absl::Status {
+    if (runtime == nullptr || answer == nullptr) return Missing(runtime == nullptr ? "runtime" : "answer");
+    attune::v1::GetBestResponse parsed;
+    if (bytes > (size_t{1} << 30) || !parsed.ParseFromArray(answer, static_cast<int>(bytes))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("answer: ", bytes, " bytes that are no attune.v1.GetBestResponse"));
+    }
+    return runtime->runtime->Load(parsed);
+  });
 }
 
 attune_status attune_runtime_refresh(attune_runtime* runtime) {
-  if (runtime == nullptr) return CodeOf(Missing("runtime"));
-  runtime->runtime->Refresh();
-  return ATTUNE_OK;
+  return Guarded([&]() -> absl::Status {
+    if (runtime == nullptr) return Missing("runtime");
+    runtime->runtime->Refresh();
+    return absl::OkStatus();
+  });
 }
 
 attune_status attune_attention_open(attune_runtime* runtime, const char* form, attune_attention** attention) {
-  if (runtime == nullptr || form == nullptr || attention == nullptr) {
-    return CodeOf(Missing(runtime == nullptr ? "runtime" : form == nullptr ? "form" : "attention"));
-  }
-  absl::StatusOr<attune::Problem> parsed = attune::ParseProblem(form);
-  if (!parsed.ok()) return CodeOf(parsed.status());
-  // With equal lengths both causal alignments are one problem; the calls' lengths differ.
-  if (absl::StrContains(form, ".causal-br")) parsed->mask = attune::v1::MASK_CAUSAL_BOTTOM_RIGHT;
-  auto prepared = runtime->runtime->Prepare(*parsed);
-  if (!prepared.ok()) return CodeOf(prepared.status());
-  *attention = std::make_unique<attune_attention>(attune_attention{*std::move(prepared)}).release();
-  return ATTUNE_OK;
+  return Guarded([&]() -> absl::Status {
+    if (runtime == nullptr || form == nullptr || attention == nullptr) {
+      return Missing(runtime == nullptr ? "runtime" : form == nullptr ? "form" : "attention");
+    }
+    absl::StatusOr<attune::Problem> parsed = attune::ParseProblem(form);
+    if (!parsed.ok()) return parsed.status();
+    // With equal lengths both causal alignments are one problem; the calls' lengths differ.
+    if (absl::StrContains(form, ".causal-br")) parsed->mask = attune::v1::MASK_CAUSAL_BOTTOM_RIGHT;
+    auto prepared = runtime->runtime->Prepare(*parsed);
+    if (!prepared.ok()) return prepared.status();
+    *attention = std::make_unique<attune_attention>(attune_attention{*std::move(prepared)}).release();
+    return absl::OkStatus();
+  });
 }
 void attune_attention_close(attune_attention* attention) { delete attention; }
 
 attune_status attune_warm(attune_attention* attention, const attune_shape* shapes, size_t count, int64_t timeout_ms) {
-  if (attention == nullptr || (shapes == nullptr && count > 0)) {
-    return CodeOf(Missing(attention == nullptr ? "attention" : "shapes"));
-  }
-  std::vector<Shape> wanted;
-  wanted.reserve(count);
-  for (size_t i = 0; i < count; ++i) wanted.push_back(std::bit_cast<Shape>(shapes[i]));
-  return CodeOf(attention->attention->Warm(wanted, absl::Milliseconds(timeout_ms)));
+  return Guarded([&]() -> absl::Status {
+    if (attention == nullptr || (shapes == nullptr && count > 0)) {
+      return Missing(attention == nullptr ? "attention" : "shapes");
+    }
+    std::vector<Shape> wanted;
+    wanted.reserve(count);
+    for (size_t i = 0; i < count; ++i) wanted.push_back(std::bit_cast<Shape>(shapes[i]));
+    return attention->attention->Warm(wanted, absl::Milliseconds(timeout_ms));
+  });
 }
 
 attune_status attune_run(attune_attention* attention, void* stream, const attune_tensors* tensors,
                          const attune_shape* shape) {
-  if (attention == nullptr || tensors == nullptr || shape == nullptr) {
-    return CodeOf(Missing(attention == nullptr ? "attention" : tensors == nullptr ? "tensors" : "shape"));
-  }
-  return CodeOf(attention->attention->Run(stream, std::bit_cast<Tensors>(*tensors), std::bit_cast<Shape>(*shape)));
+  return Guarded([&]() -> absl::Status {
+    if (attention == nullptr || tensors == nullptr || shape == nullptr) {
+      return Missing(attention == nullptr ? "attention" : tensors == nullptr ? "tensors" : "shape");
+    }
+    return attention->attention->Run(stream, std::bit_cast<Tensors>(*tensors), std::bit_cast<Shape>(*shape));
+  });
 }
 
 attune_status attune_plan_open(attune_attention* attention, const attune_shape* shape, attune_plan** plan) {
-  if (attention == nullptr || shape == nullptr || plan == nullptr) {
-    return CodeOf(Missing(attention == nullptr ? "attention" : shape == nullptr ? "shape" : "plan"));
-  }
-  auto found = attention->attention->Find(std::bit_cast<Shape>(*shape));
-  if (!found.ok()) return CodeOf(found.status());
-  *plan = std::make_unique<attune_plan>(attune_plan{*std::move(found)}).release();
-  return ATTUNE_OK;
+  return Guarded([&]() -> absl::Status {
+    if (attention == nullptr || shape == nullptr || plan == nullptr) {
+      return Missing(attention == nullptr ? "attention" : shape == nullptr ? "shape" : "plan");
+    }
+    auto found = attention->attention->Find(std::bit_cast<Shape>(*shape));
+    if (!found.ok()) return found.status();
+    *plan = std::make_unique<attune_plan>(attune_plan{*std::move(found)}).release();
+    return absl::OkStatus();
+  });
 }
 void attune_plan_close(attune_plan* plan) { delete plan; }
 
 attune_status attune_plan_scratch(const attune_plan* plan, size_t* scratch_bytes, size_t* zeroed_bytes) {
-  if (plan == nullptr || scratch_bytes == nullptr || zeroed_bytes == nullptr) {
-    return CodeOf(Missing(plan == nullptr ? "plan" : scratch_bytes == nullptr ? "scratch_bytes" : "zeroed_bytes"));
-  }
-  *scratch_bytes = plan->plan->scratch_bytes();
-  *zeroed_bytes = plan->plan->zeroed_bytes();
-  return ATTUNE_OK;
+  return Guarded([&]() -> absl::Status {
+    if (plan == nullptr || scratch_bytes == nullptr || zeroed_bytes == nullptr) {
+      return Missing(plan == nullptr ? "plan" : scratch_bytes == nullptr ? "scratch_bytes" : "zeroed_bytes");
+    }
+    *scratch_bytes = plan->plan->scratch_bytes();
+    *zeroed_bytes = plan->plan->zeroed_bytes();
+    return absl::OkStatus();
+  });
 }
 
 attune_status attune_plan_enqueue(const attune_plan* plan, void* stream, const attune_tensors* tensors,
                                   uint64_t scratch) {
-  if (plan == nullptr || tensors == nullptr) return CodeOf(Missing(plan == nullptr ? "plan" : "tensors"));
-  return CodeOf(plan->plan->Enqueue(std::bit_cast<Tensors>(*tensors), stream, scratch));
+  return Guarded([&]() -> absl::Status {
+    if (plan == nullptr || tensors == nullptr) return Missing(plan == nullptr ? "plan" : "tensors");
+    return plan->plan->Enqueue(std::bit_cast<Tensors>(*tensors), stream, scratch);
+  });
 }

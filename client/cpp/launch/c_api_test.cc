@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -99,6 +100,21 @@ TEST_F(CApi, ScratchComesFromTheCallersAllocator) {
   Close();
   EXPECT_EQ(memory->freed, 2);
   EXPECT_EQ(fake::Calls("cuMemAlloc_v2"), 0);
+}
+
+TEST_F(CApi, AnExceptionOfTheCallersAllocatorIsAStatus) {
+  attune_runtime_options options = {};
+  for (const bool of_memory : {true, false}) {
+    options.scratch_allocator.allocate = of_memory ? [](void*, size_t, void*) -> uint64_t { throw std::bad_alloc(); }
+                                                   : [](void*, size_t, void*) -> uint64_t { throw 7; };
+    Open(options);
+    Load(testing::TwoLaunches("b1.h2.q1.kv100.d64.f16", 1000, 4));
+    const attune_status status = of_memory ? ATTUNE_RESOURCE_EXHAUSTED : ATTUNE_INTERNAL;
+    for (int i = 0; i < 2; ++i) {  // the second meets no lock of the first
+      EXPECT_EQ(attune_run(attention_, nullptr, &kTensorsInC, &kShapeInC), status);
+      EXPECT_THAT(attune_error_message(), HasSubstr(of_memory ? "out of memory" : "no std::exception"));
+    }
+  }
 }
 
 TEST_F(CApi, ACausalFormWithEqualLengthsKeepsItsAlignment) {
