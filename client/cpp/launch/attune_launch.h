@@ -43,13 +43,15 @@ typedef struct attune_runtime attune_runtime;
 typedef struct attune_attention attune_attention;
 typedef struct attune_plan attune_plan;
 
-/* Where scratch memory comes from. Called from any thread, with the GPU's context current, seldom. */
+/* Where scratch memory comes from. Called from any thread, with the GPU's context current and the runtime's locks held,
+ * seldom: it must neither call the runtime nor wait for a thread that may be in attune_run. */
 typedef struct attune_scratch_allocator {
   void* user;
   /* `bytes` of device memory at a multiple of 256, for work in the order of `stream`, in no graph that is being
    * captured; 0 when there is none. */
   uint64_t (*allocate)(void* user, size_t bytes, void* stream);
-  /* Called when the runtime is closed. */
+  /* Called when the runtime is closed, for all but the memory of graphs that are still there; the stream of the handle
+   * may be gone. Null: nothing is freed. */
   void (*free)(void* user, uint64_t address, size_t bytes, void* stream);
 } attune_scratch_allocator;
 

@@ -119,16 +119,16 @@ absl::StatusOr<Arena::Chunk> Scratch::ForGraph(size_t bytes, bool zeroed, cuda::
   if (!side.ok()) return side.status();
   const absl::StatusOr<std::shared_ptr<GraphChunk>> chunk = UnusedOrNew(bytes);
   if (!chunk.ok()) return chunk.status();
-  absl::Status status;
-  if (zeroed) {  // now, and not by the graph, which would do it at each replay
-    const auto zero = [&]() -> absl::Status {
+  const auto make_ready = [&]() -> absl::Status {
+    if (zeroed) {  // now, and not by the graph, which would do it at each replay
       ATTUNE_CUDA_CALL(gpu_->driver(), MemsetD8Async, (*chunk)->chunk.address, 0, (*chunk)->chunk.bytes, *side);
-      ATTUNE_CUDA_CALL(gpu_->driver(), StreamSynchronize, *side);
-      return absl::OkStatus();
-    };
-    status = zero();
-  }
-  status.Update(GiveToGraph(*chunk, graph));
+    }
+    // The memory was allocated in the side stream's order, and the graph is replayed on any stream.
+    ATTUNE_CUDA_CALL(gpu_->driver(), StreamSynchronize, *side);
+    return absl::OkStatus();
+  };
+  absl::Status status = make_ready();
+  if (status.ok()) status = GiveToGraph(*chunk, graph);
   if (!status.ok()) {
     (*chunk)->in_use = false;
     return status;

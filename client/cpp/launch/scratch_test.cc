@@ -134,6 +134,15 @@ TEST_F(ScratchTest, AGraphsMemoryIsZeroedAtOnceAndNotByTheGraph) {
   gpu_->driver().GraphDestroy(graph);
 }
 
+TEST_F(ScratchTest, AGraphsMemoryIsWaitedForBecauseItWasAllocatedInAnotherStreamsOrder) {
+  gpu_->driver().StreamBeginCapture(kCaptured, cuda::kCaptureThreadLocal);
+  EXPECT_EQ(scratch_->Reserve(**scratch_->OfCapture(kCaptured), 0, 1000, kCaptured), absl::OkStatus());
+  EXPECT_EQ(fake::Calls("cuStreamSynchronize"), 1);
+  cuda::GraphHandle graph = nullptr;
+  gpu_->driver().StreamEndCapture(kCaptured, &graph);
+  gpu_->driver().GraphDestroy(graph);
+}
+
 TEST_F(ScratchTest, AGraphsMemoryServesTheNextOneOnceItAndItsExecutablesAreGone) {
   Arena::Chunk first, second, third;
   const cuda::GraphHandle graph = Captured(1000, &first);
@@ -163,6 +172,21 @@ TEST_F(ScratchTest, MemoryThatNoGraphCouldOwnServesTheNextOne) {
     gpu_->driver().GraphDestroy(graph);
   }
   EXPECT_THAT(fake::Allocations(), SizeIs(1));
+}
+
+TEST_F(ScratchTest, AGraphThatGotNoMemoryTakesNoneBackWhenItEnds) {
+  Arena::Chunk second, third;
+  cuda::GraphHandle failed = nullptr;
+  gpu_->driver().StreamBeginCapture(kCaptured, cuda::kCaptureThreadLocal);
+  fake::Fail("cuStreamSynchronize", cuda::kOutOfMemory);
+  EXPECT_FALSE(scratch_->Reserve(**scratch_->OfCapture(kCaptured), 1000, 0, kCaptured).ok());
+  gpu_->driver().StreamEndCapture(kCaptured, &failed);
+  const cuda::GraphHandle graph = Captured(1000, &second);
+  gpu_->driver().GraphDestroy(failed);
+  const cuda::GraphHandle other = Captured(1000, &third);
+  EXPECT_NE(third.address, second.address);
+  gpu_->driver().GraphDestroy(graph);
+  gpu_->driver().GraphDestroy(other);
 }
 
 TEST_F(ScratchTest, FreesAllButWhatAGraphMayStillWriteTo) {
