@@ -17,6 +17,7 @@ constexpr size_t kMostQuestions = 4096;                    // at once; further s
 constexpr int kLongestHold = 8;                            // times options.hold
 constexpr absl::Duration kCompiling = absl::Seconds(1);    // before code that is being compiled is asked for again
 constexpr absl::Duration kUnreachable = absl::Seconds(5);  // before a server that nobody could reach is asked again
+constexpr absl::Duration kLongestWait = absl::Hours(24);   // that std::chrono can add to any time
 
 // Code that the server compiles.
 bool IsCompiling(const absl::Status& status) { return absl::IsAborted(status); }
@@ -81,7 +82,12 @@ void KernelCache::AskIfDue(const EntryPtr& entry) {
     if (entry->plan_ != nullptr || now < entry->due_) return;
   }
   const std::lock_guard lock(mutex_);
-  if (!entry->asked_ && !entry->is_dropped() && questions_.size() < kMostQuestions) QueueLocked(entry, now);
+  if (entry->asked_ || entry->pinned_ || entry->is_dropped() || questions_.size() >= kMostQuestions) return;
+  {
+    const std::lock_guard entry_lock(entry->mutex_);
+    if (entry->plan_ != nullptr) return;  // answered meanwhile
+  }
+  QueueLocked(entry, now);
 }
 
 void KernelCache::QueueLocked(const EntryPtr& entry, absl::Time when) {
@@ -131,9 +137,20 @@ void KernelCache::Refresh() {
 }
 
 bool KernelCache::Wait(absl::Duration timeout) {
+  return WaitUntil([this] { return being_asked_ == 0 && checks_.empty() && !checking_; }, timeout);
+}
+
+bool KernelCache::WaitFor(absl::Span<const EntryPtr> entries, absl::Duration timeout) {
+  const auto is_asked = [](const EntryPtr& entry) { return entry->asked_; };
+  return WaitUntil([&] { return std::none_of(entries.begin(), entries.end(), is_asked); }, timeout);
+}
+
+bool KernelCache::WaitUntil(absl::FunctionRef<bool()> is_so, absl::Duration timeout) {
   std::unique_lock lock(mutex_);
-  const auto is_idle = [this] { return being_asked_ == 0 && checks_.empty() && !checking_; };
-  return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_idle);
+  for (; timeout > kLongestWait; timeout -= kLongestWait) {
+    if (changed_.wait_for(lock, absl::ToChronoNanoseconds(kLongestWait), is_so)) return true;
+  }
+  return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_so);
 }
 
 void KernelCache::StartLookLocked(bool all) {
@@ -160,6 +177,10 @@ void KernelCache::Run(const std::stop_token& stop) {
     if (!questions_.empty() && questions_.begin()->first <= now) {
       const EntryPtr entry = questions_.begin()->second;
       questions_.erase(questions_.begin());
+      if (entry->pinned_) {
+        SettledLocked(entry);
+        continue;
+      }
       lock.unlock();
       Answer(entry);
       lock.lock();
@@ -178,8 +199,9 @@ void KernelCache::Run(const std::stop_token& stop) {
     }
     if (worked) continue;
     const absl::Time next = questions_.empty() ? look_at_ : std::min(look_at_, questions_.begin()->first);
+    const absl::Duration wait = std::clamp(next - now, absl::Milliseconds(1), kLongestWait);
     const size_t known = questions_.size();
-    changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(std::max(next - now, absl::Milliseconds(1))),
+    changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(wait),
                       [&] { return questions_.size() != known || !checks_.empty(); });
   }
 }
@@ -240,17 +262,22 @@ absl::StatusOr<PlanPtr> KernelCache::Load(const AnswerPtr& answer, const Problem
 }
 
 void KernelCache::Settle(const EntryPtr& entry, PlanPtr plan) {
-  if (!entry->is_dropped()) {
-    const std::lock_guard lock(entry->mutex_);
+  const std::lock_guard lock(mutex_);
+  entry->wait_ = absl::ZeroDuration();
+  if (!entry->pinned_ && !entry->is_dropped()) {
+    const std::lock_guard entry_lock(entry->mutex_);
     entry->plan_ = std::move(plan);
   }
-  Settled(entry);
+  SettledLocked(entry);
 }
 
 void KernelCache::SettleWithout(const EntryPtr& entry, const absl::Status& why) {
   const absl::Time now = absl::Now();
   const std::lock_guard lock(mutex_);
-  if (entry->pinned_) return;
+  if (entry->pinned_) {
+    SettledLocked(entry);
+    return;
+  }
   const bool compiling = IsCompiling(why);
   const absl::Duration first = compiling ? kCompiling : IsUnreachable(why) ? kUnreachable : options_.hold;
   const absl::Duration longest = compiling || IsUnreachable(why) ? options_.hold : kLongestHold * options_.hold;
@@ -265,14 +292,10 @@ void KernelCache::SettleWithout(const EntryPtr& entry, const absl::Status& why) 
     QueueLocked(entry, now + entry->wait_);
     return;
   }
-  if (entry->asked_) --being_asked_;
-  entry->asked_ = false;
-  changed_.notify_all();
+  SettledLocked(entry);
 }
 
-void KernelCache::Settled(const EntryPtr& entry) {
-  const std::lock_guard lock(mutex_);
-  entry->wait_ = absl::ZeroDuration();
+void KernelCache::SettledLocked(const EntryPtr& entry) {
   if (entry->asked_) --being_asked_;
   entry->asked_ = false;
   changed_.notify_all();

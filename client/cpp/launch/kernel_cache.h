@@ -13,9 +13,11 @@
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "client/cpp/launch/answers.h"
 #include "client/cpp/launch/code.h"
 #include "client/cpp/launch/plan.h"
@@ -72,6 +74,8 @@ class KernelCache {
   void Refresh();
   // Until nothing is being asked; false when that took longer.
   bool Wait(absl::Duration timeout);
+  // The same for `entries` alone.
+  bool WaitFor(absl::Span<const EntryPtr> entries, absl::Duration timeout);
 
  private:
   void Run(const std::stop_token& stop);
@@ -80,6 +84,7 @@ class KernelCache {
   void QueueLocked(const EntryPtr& entry, absl::Time when);
   void MakeRoomLocked();
   void StartLookLocked(bool all);
+  bool WaitUntil(absl::FunctionRef<bool()> is_so, absl::Duration timeout);
   void Answer(const EntryPtr& entry);
   void Check(const EntryPtr& entry);
   // The plan of the server's answer, `known` when it is that one still.
@@ -87,7 +92,7 @@ class KernelCache {
   absl::StatusOr<PlanPtr> Load(const AnswerPtr& answer, const Problem& problem);
   void Settle(const EntryPtr& entry, PlanPtr plan);
   void SettleWithout(const EntryPtr& entry, const absl::Status& why);
-  void Settled(const EntryPtr& entry);
+  void SettledLocked(const EntryPtr& entry);
 
   const std::unique_ptr<Answers> answers_;
   const std::shared_ptr<Code> code_;

@@ -82,6 +82,7 @@ Runtime::Runtime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Runtime::~Runtime() {
   const std::shared_ptr<const Gpu> gpu = impl_->gpu;
   const CurrentContext context(*gpu);  // memory is freed in it
+  const RelaxedCapture relaxed(*gpu);  // maybe while another thread captures
   impl_.reset();
 }
 
@@ -153,6 +154,9 @@ absl::Status Runtime::Enqueue(const Plan& plan, const Tensors& tensors, Stream s
 struct Attention::Known {
   std::shared_mutex mutex;
   absl::flat_hash_map<Shape, KernelCache::EntryPtr> entries;
+
+  // The shape's, asked for if it is due.
+  absl::StatusOr<KernelCache::EntryPtr> EntryOf(KernelCache& cache, const Problem& form, const Shape& shape);
 };
 
 Attention::Attention(Runtime* runtime, const Problem& form)
@@ -173,34 +177,40 @@ absl::StatusOr<PlanPtr> Attention::Find(const Shape& shape) {
       if (plan.ok()) return plan;
     }
   }
-  return FindAnew(shape);
+  const absl::StatusOr<KernelCache::EntryPtr> entry = known_->EntryOf(runtime_->impl_->cache, form_, shape);
+  return entry.ok() ? (*entry)->Get() : entry.status();
 }
 
-absl::StatusOr<PlanPtr> Attention::FindAnew(const Shape& shape) {
-  KernelCache& cache = runtime_->impl_->cache;
+absl::StatusOr<KernelCache::EntryPtr> Attention::Known::EntryOf(KernelCache& cache, const Problem& form,
+                                                                const Shape& shape) {
   KernelCache::EntryPtr entry;
   {
-    const std::shared_lock lock(known_->mutex);
-    const auto it = known_->entries.find(shape);
-    if (it != known_->entries.end() && !it->second->is_dropped()) entry = it->second;
+    const std::shared_lock lock(mutex);
+    const auto it = entries.find(shape);
+    if (it != entries.end() && !it->second->is_dropped()) entry = it->second;
   }
   if (entry != nullptr) {
     cache.AskIfDue(entry);
-    return entry->Get();
+    return entry;
   }
   if (absl::Status status = CheckShape(shape); !status.ok()) return status;
-  const absl::StatusOr<Problem> problem = FromProto(ToProto(ProblemOf(form_, shape)));
+  const absl::StatusOr<Problem> problem = FromProto(ToProto(ProblemOf(form, shape)));
   if (!problem.ok()) return problem.status();
   entry = cache.Find(*problem);
-  const std::lock_guard lock(known_->mutex);
-  if (known_->entries.size() > kMostShapes) known_->entries.clear();
-  known_->entries[shape] = entry;
-  return entry->Get();
+  const std::lock_guard lock(mutex);
+  if (entries.size() > kMostShapes) entries.clear();
+  entries[shape] = entry;
+  return entry;
 }
 
 absl::Status Attention::Warm(absl::Span<const Shape> shapes, absl::Duration timeout) {
-  for (const Shape& shape : shapes) (void)Find(shape);
-  if (!runtime_->WaitUntilIdle(timeout)) {
+  KernelCache& cache = runtime_->impl_->cache;
+  std::vector<KernelCache::EntryPtr> entries;
+  for (const Shape& shape : shapes) {
+    absl::StatusOr<KernelCache::EntryPtr> entry = known_->EntryOf(cache, form_, shape);
+    if (entry.ok()) entries.push_back(*std::move(entry));  // otherwise Find says why
+  }
+  if (!cache.WaitFor(entries, timeout)) {
     return absl::DeadlineExceededError(absl::StrCat("the kernels of ", shapes.size(), " shapes were not all found in ",
                                                     absl::FormatDuration(timeout)));
   }

@@ -11,11 +11,12 @@
 // returns Unavailable, so that the caller runs a kernel of its own.
 //
 // Threading: every method may be called from any thread at once, on any streams, also on one stream.
-// Ownership: a Runtime outlives its Attentions and all work that they have launched. Loaded code stays loaded as long
-// as the process. CUDA graphs: Run may be called while its stream is being captured. A captured launch reads the
-// addresses that it was given and the lengths in the memory behind them (seqused_k, block_table), so that one graph
-// serves every length up to the shape's. Its scratch memory belongs to the graph: two executables of one graph must not
-// run at once.
+// Ownership: a Runtime outlives its Attentions and all work that they have launched; destroying it waits for the call
+// of the server that the background is in (seconds). Scratch memory is kept by the stream's handle: a stream must not
+// be destroyed, and another take its handle, while its work is running. Loaded code stays loaded as long as the
+// process. CUDA graphs: Run may be called while its stream is being captured. A captured launch reads the addresses
+// that it was given and the lengths in the memory behind them (seqused_k, block_table), so that one graph serves every
+// length up to the shape's. Its scratch memory belongs to the graph: two executables of one graph must not run at once.
 #ifndef ATTUNE_CLIENT_CPP_LAUNCH_RUNTIME_H_
 #define ATTUNE_CLIENT_CPP_LAUNCH_RUNTIME_H_
 
@@ -119,14 +120,13 @@ class Attention {
   absl::StatusOr<std::shared_ptr<const Plan>> Find(const Shape& shape);
 
   // Has the kernels of `shapes` found and loaded: before a capture, or before the first request. DeadlineExceeded after
-  // `timeout`, else the first shape's error of Find, once all are answered.
+  // `timeout`, else the first shape's error of Find, once all of them are answered.
   absl::Status Warm(absl::Span<const Shape> shapes, absl::Duration timeout);
 
  private:
   friend class Runtime;
   struct Known;
   Attention(Runtime* runtime, const Problem& form);
-  absl::StatusOr<std::shared_ptr<const Plan>> FindAnew(const Shape& shape);
 
   Runtime* const runtime_;
   const Problem form_;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "client/cpp/launch/answers.h"
+#include "client/cpp/launch/gpu.h"
 #include "client/cpp/launch/testing/answers.h"
 #include "client/cpp/snapshot.h"
 #include "gmock/gmock.h"
@@ -99,6 +100,23 @@ TEST_F(RuntimeTest, WarmWaitsNoLongerThanItWasTold) {
   Block(false);
 }
 
+TEST_F(RuntimeTest, WarmWaitsForItsOwnShapesAlone) {
+  ASSERT_EQ(runtime_->Load(OneLaunch(TextAt(100))), absl::OkStatus());
+  Block(true);
+  (void)Run(200);
+  const Shape shapes[] = {ShapeAt(100)};
+  EXPECT_EQ(attention_->Warm(shapes, absl::Milliseconds(1)), absl::OkStatus());
+  Block(false);
+}
+
+TEST_F(RuntimeTest, WarmMayWaitForEver) {
+  Serve(OneLaunch(TextAt(100)));
+  Block(true);
+  const std::jthread unblocks([this] { Block(false); });
+  const Shape shapes[] = {ShapeAt(100)};
+  EXPECT_EQ(attention_->Warm(shapes, absl::InfiniteDuration()), absl::OkStatus());
+}
+
 TEST_F(RuntimeTest, AShapeWithoutAnAnswerIsAskedForAgainAfterTheHold) {
   Open({.hold = absl::Milliseconds(1)});
   const absl::Time end = absl::Now() + testing::kSoon;
@@ -180,6 +198,24 @@ TEST_F(RuntimeTest, ALoadedAnswerIsUsedWithoutAskingAnybody) {
   EXPECT_EQ(served_->questions, 0);
 }
 
+TEST_F(RuntimeTest, ALoadedAnswerStaysWhenAnEarlierQuestionIsAnswered) {
+  for (const bool served : {true, false}) {
+    Open({});
+    if (served) Serve(OneLaunch(TextAt(100), 1));
+    if (!served) served_->answers.clear();
+    const int asked = served_->questions;
+    Block(true);
+    (void)Run(100);
+    while (served_->waiting == 0) std::this_thread::yield();
+    ASSERT_EQ(runtime_->Load(OneLaunch(TextAt(100), 2)), absl::OkStatus());
+    Block(false);
+    ASSERT_TRUE(runtime_->WaitUntilIdle(testing::kSoon));
+    EXPECT_GT(served_->questions, asked);
+    ASSERT_EQ(Run(100), absl::OkStatus());
+    EXPECT_EQ(fake::TakeLaunched().back().parameters[4], std::string("\2\0\0\0", 4));
+  }
+}
+
 TEST_F(RuntimeTest, ASnapshotAnswersWithoutAServer) {
   const std::string path = ::testing::TempDir() + "/launch_runtime_test.snapshot";
   v1::ListDevicesResponse devices;
@@ -250,6 +286,20 @@ TEST_F(RuntimeTest, FreesItsScratchWhenItIsDestroyed) {
   attention_.reset();
   runtime_.reset();
   EXPECT_THAT(fake::Allocations(), IsEmpty());
+}
+
+TEST_F(RuntimeTest, FreesItsScratchWhileAnotherThreadCaptures) {
+  ASSERT_EQ(runtime_->Load(TwoLaunches(TextAt(100), 1000, 4)), absl::OkStatus());
+  ASSERT_EQ(Run(100), absl::OkStatus());
+  const std::shared_ptr<const Gpu> gpu = *Gpu::Open(0);
+  const Stream captured = reinterpret_cast<Stream>(0x90);
+  ASSERT_EQ(gpu->driver().StreamBeginCapture(captured, cuda::kCaptureThreadLocal), cuda::kSuccess);
+  attention_.reset();
+  runtime_.reset();
+  EXPECT_THAT(fake::Allocations(), IsEmpty());
+  cuda::GraphHandle graph = nullptr;
+  gpu->driver().StreamEndCapture(captured, &graph);
+  gpu->driver().GraphDestroy(graph);
 }
 
 TEST_F(RuntimeTest, ASecondDevicesKernelsAreLaunchedInItsContext) {

@@ -114,7 +114,9 @@ v1::GetBestResponse PlainPaged(const std::string& text) {
 
 absl::StatusOr<AnswerPtr> FakeAnswers::Ask(const Problem& problem, bool without_code) {
   std::unique_lock lock(served_->mutex);
+  ++served_->waiting;
   served_->changed.wait(lock, [this] { return !served_->blocked; });
+  --served_->waiting;
   ++served_->questions;
   served_->with_code += without_code ? 0 : 1;
   served_->changed.notify_all();

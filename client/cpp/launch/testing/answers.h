@@ -2,6 +2,7 @@
 #ifndef ATTUNE_CLIENT_CPP_LAUNCH_TESTING_ANSWERS_H_
 #define ATTUNE_CLIENT_CPP_LAUNCH_TESTING_ANSWERS_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -36,8 +37,9 @@ class FakeAnswers : public Answers {
     std::condition_variable changed;
     std::map<std::string, absl::StatusOr<v1::GetBestResponse>> answers;  // by the problem; none: NotFound
     std::map<std::string, v1::GetBestResponse> kept;
-    absl::Status unreachable;  // when not OK, of every question
-    bool blocked = false;      // questions wait until it is false
+    absl::Status unreachable;      // when not OK, of every question
+    bool blocked = false;          // questions wait until it is false
+    std::atomic<int> waiting = 0;  // questions, until it is false
     int questions = 0;
     int with_code = 0;  // of them
   };

@@ -278,7 +278,7 @@ Result cuMemAlloc_v2(DevicePointer* pointer, size_t bytes) {
   return kSuccess;
 }
 Result cuMemFree_v2(DevicePointer pointer) {
-  ATTUNE_ENTER(Enter, "cuMemFree_v2");
+  ATTUNE_ENTER(EnterOutsideCapture, "cuMemFree_v2");
   const std::lock_guard lock(Fake().mutex);
   if (Fake().allocations.erase(pointer) == 0) return kInvalidValue;
   std::free(reinterpret_cast<void*>(pointer));
