@@ -236,10 +236,10 @@ def flash_attn_with_kvcache(
     """Attention of q [batch, seqlen_q, nheads, headdim] to a cache, for inference.
 
     k_cache, v_cache: [batch_cache, seqlen_cache, nheads_k, headdim], row cache_batch_idx[b] (int32 [batch]; b without
-    it) sequence b's; or, with block_table (int32 [batch, width]), pages [pages, page_size, nheads_k, headdim]. All are
-    contiguous. cache_seqlens: int32 [batch], or one length for all, where the keys in the cache end; without it all are
-    there. cache_leftpad: int32 [batch], where they begin: sequence b has the keys from cache_leftpad[b] to before
-    cache_seqlens[b], which counts those in front, too; not with block_table.
+    it) sequence b's; or, with block_table (int32 [batch, width]), pages [pages, page_size, nheads_k, headdim]. A
+    cache may be a slice of a longer one. cache_seqlens: int32 [batch], or one length for all, where the keys in the
+    cache end; without it all are there. cache_leftpad: int32 [batch], where they begin: sequence b has the keys from
+    cache_leftpad[b] to before cache_seqlens[b], which counts those in front, too; not with block_table.
     k, v: [batch, seqlen_new, nheads_k, headdim], written into the cache, in place, behind the keys that are there, and
     then seen; they need cache_seqlens, which is not changed. causal, window_size and alibi_slopes are those of
     flash_attn_func, each sequence's own.
@@ -248,8 +248,8 @@ def flash_attn_with_kvcache(
     cache_seqlens. Pairs are neighbours, or with rotary_interleaved=False half of those dimensions apart.
 
     Returns [batch, seqlen_q, nheads, headdim]; with return_softmax_lse also fp32 [batch, nheads, seqlen_q]. Nothing
-    waits for the device, unless torch computes: a CUDA graph may capture the call. A contiguous cache is read as pages,
-    of up to 256 keys, of one with cache_leftpad. The lengths are not checked.
+    waits for the device, unless torch computes: a CUDA graph may capture the call. A cache is read as pages of
+    up to 256 keys, of one with cache_leftpad. The lengths are not checked.
     """
     what = "flash_attn_with_kvcache"
     for name, tensor in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):

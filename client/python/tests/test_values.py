@@ -38,6 +38,7 @@ MESSAGES = {
     values.Constraint: "KernelFamily.Constraint",
     values.Preflight: "PreflightResponse",
     values.FamilyPreflight: "PreflightResponse.Family",
+    values.StrideTerm: "TensorMap.Term",
 }
 # A message's fields that its value leaves out: the problem has its text, and an operation has one `response`.
 REDUNDANT = {"problem_text", "tune", "sweep", "evaluate"}
@@ -123,6 +124,12 @@ def test_a_recipe_keeps_its_launches_and_arguments():
     ]
 
 
+def test_an_argument_says_which_stride_it_is():
+    found = values.KernelArg.from_message(message("KernelArg", i64=64, stride={"role": 4, "dimension": 3}))
+    assert found == values.KernelArg("I64", 64, values.Stride("O", "ROW"))
+    assert values.KernelArg.from_message(message("KernelArg", i64=64)).stride is None
+
+
 def test_a_recipe_keeps_its_tensor_maps_clusters_and_overlaps():
     tensor_map = {
         "base": {"role": 2},
@@ -133,6 +140,7 @@ def test_a_recipe_keeps_its_tensor_maps_clusters_and_overlaps():
         "box": [64, 128, 1],
         "swizzle_bytes": 128,
         "l2_promotion_bytes": 256,
+        "terms": [{"index": 1, "stride": {"role": 2, "dimension": 2}, "factor": 2, "offset": 16}],
     }
     launches = [
         {"entry": "attention", "args": [{"tensor_map": tensor_map}, {"tensor_map": {}}]},
@@ -141,7 +149,15 @@ def test_a_recipe_keeps_its_tensor_maps_clusters_and_overlaps():
     main, combine = values.LaunchRecipe.from_message(message("LaunchRecipe", launches=launches)).launches
     assert main.args[0].kind == "TENSOR_MAP"
     assert main.args[0].value == values.TensorMap(
-        values.KernelArg("K"), -2048, "BF16", (128, 1000, 4), (256, 256000), (64, 128, 1), 128, 256
+        values.KernelArg("K"),
+        -2048,
+        "BF16",
+        (128, 1000, 4),
+        (256, 256000),
+        (64, 128, 1),
+        128,
+        256,
+        (values.StrideTerm(1, values.Stride("K", "HEAD"), 2, 16),),
     )
     assert main.args[1].value.base is None
     assert (main.cluster, main.overlaps_previous) == (None, False)

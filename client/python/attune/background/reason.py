@@ -16,7 +16,7 @@ class Reason(enum.Enum):
     SUBCLASS = "subclass"  # of torch.Tensor, a torch.func transform, or a dispatch mode
     DEVICE = "device"
     DTYPE = "dtype"
-    LAYOUT = "layout"  # nested and sparse tensors, and keys that would have to be copied
+    LAYOUT = "layout"  # nested and sparse tensors, and strides or addresses that a kernel cannot read
     SHAPE = "shape"
     SCALE = "scale"
     PENDING = "pending"  # the service has been asked in the background; later calls know what it says

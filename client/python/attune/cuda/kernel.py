@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, CudaError, Driver, driver
 from attune.cuda.launch import MORE_AT, PACK_TENSORS, Bound
 from attune.cuda.module import check_is_cudas
+from attune.cuda.strides import Placement, names_strides, placed, placement_of
 from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
@@ -21,6 +23,8 @@ from attune.values import Answer
 _PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
 _MOST_ACCEPTED = 4096
 _MOST_BOUND = 1024
+_MOST_PLACED = 256
+_LAST = slice(-1, None)  # dimension
 
 
 class Kernel:
@@ -40,7 +44,9 @@ class Kernel:
             self._functions = device.modules.functions(answer)
         self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
         self._arguments = arguments_of(answer.problem)
-        self._accepted: set[tuple] = set()  # signatures of torch tensors that were found right
+        # By the signatures of torch tensors that were found right: this kernel, or as it is for their strides.
+        self._accepted: dict[tuple, Kernel] = {}
+        self._placed: dict[Placement, Kernel | str] = {}  # or why it cannot be
         self._of_stream: dict[Any, Bound] = {}
         self._of_capture: dict[tuple[int, int], Bound] = {}  # by the capture's id and the stream
         self._launch_ex = self._driver.launch
@@ -66,11 +72,12 @@ class Kernel:
 
         q, out: [batch, heads_q, seq_q, head_dim]; k, v: [batch, heads_kv, seq_kv, head_dim], in both layouts, which
         differ in their strides alone: a tensor of layout bshd is `x.transpose(1, 2)` of a contiguous [batch, seq,
-        heads, head_dim]. lse: fp32 [batch, heads_q, seq_q]. Torch tensors, or arrays with __cuda_array_interface__ or
-        __dlpack__, read and written in place; they must live until the stream has done the work. `out` and `lse` are
-        made like q when it is a torch tensor, and needed when it is not. `stream` is a handle or has `cuda_stream`,
-        `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch tensor, else the stream that q's
-        __cuda_array_interface__ names, else the legacy default stream.
+        heads, head_dim]. Each may have strides of its own, as slices and views of packed tensors have: multiples of 8
+        elements, the last dimension contiguous. lse: fp32 [batch, heads_q, seq_q]. Torch tensors, or arrays with
+        __cuda_array_interface__ or __dlpack__, read and written in place; they must live until the stream has done the
+        work. `out` and `lse` are made like q when it is a torch tensor, and needed when it is not. `stream` is a
+        handle or has `cuda_stream`, `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch
+        tensor, else the stream that q's __cuda_array_interface__ names, else the legacy default stream.
 
         What problem.sinks, .varlen and .page_size add, and the shapes they change, are in docs/problems.md. Only the
         kernel reads cu_seqlens_q, cu_seqlens_k, seqused_k and block_table: their values are not checked.
@@ -149,17 +156,18 @@ class Kernel:
             )
         except (AttributeError, RuntimeError):  # not all are tensors of torch with memory of their own
             signature = None
-        if signature in self._accepted:
-            self.launch(*addresses[:5], handle(), addresses[5:])
+        accepted = self._accepted.get(signature)
+        if accepted is not None:
+            accepted.launch(*addresses[:5], handle(), addresses[5:])
             return out if lse is None else (out, lse)
         # The stream is asked for after q was found to be on a GPU.
         tensors = self._read(zip(ARGUMENTS, (q, k, v, out, lse, *more), strict=True), handle)
-        result = self._checked_launch(tensors, handle(), out, lse)
+        kernel = self._for(tensors)
         if signature is not None:
             if len(self._accepted) >= _MOST_ACCEPTED:  # sequences of ever other lengths
                 self._accepted.clear()
-            self._accepted.add(signature)
-        return result
+            self._accepted[signature] = kernel
+        return kernel._launch_on(tensors, handle(), out, lse)
 
     def _outputs(self, torch: Any, q: Any, out: Any, lse: Any, stream: Any) -> tuple[Any, Any]:
         """Those that are not given, from the memory of the stream that they are written on."""
@@ -188,15 +196,47 @@ class Kernel:
         }
 
     def _checked_launch(self, tensors: dict[str, arrays.Array], stream: int, out: Any, lse: Any) -> Any:
-        for name in tensors:
-            if name not in self._arguments:
-                raise InvalidArgument(f"{name} is given; problem {self.answer.problem} does not ask for it")
-        shapes = {name: array.shape for name, array in tensors.items()}
-        for name, wanted in expected(self.answer.problem, shapes).items():
-            wanted.check(name, tensors[name], self.device)
+        return self._for(tensors)._launch_on(tensors, stream, out, lse)
+
+    def _launch_on(self, tensors: dict[str, arrays.Array], stream: int, out: Any, lse: Any) -> Any:
         addresses = [tensors[name].address if name in tensors else 0 for name in ARGUMENTS]
         self.launch(*addresses[:5], stream, addresses[5:])
         return (out, lse) if "lse" in tensors else out
+
+    def _for(self, tensors: dict[str, arrays.Array]) -> Kernel:
+        """This kernel for `tensors`. Raises InvalidArgument for what it cannot compute."""
+        problem, recipe = self.answer.problem, self.answer.recipe
+        for name in tensors:
+            if name not in self._arguments:
+                raise InvalidArgument(f"{name} is given; problem {problem} does not ask for it")
+        shapes = {name: array.shape for name, array in tensors.items()}
+        any_strides = names_strides(recipe)
+        for name, wanted in expected(problem, shapes).items():
+            wanted.check(name, tensors[name], self.device)
+            free = any_strides and name in ("q", "k", "v", "out")
+            wanted.check_strides(name, tensors[name], _LAST if free else slice(None))
+        if not any_strides:
+            return self
+        strides = (tensors[name].strides for name in ("q", "k", "v", "out"))
+        return self.placed(placement_of(problem, *strides))
+
+    def placed(self, placement: Placement) -> Kernel:
+        """This kernel for tensors that lie so; InvalidArgument, naming tensor and stride, where it cannot read them."""
+        found = self._placed.get(placement)
+        if found is None:
+            try:
+                recipe = placed(self.answer.recipe, self.answer.problem, placement)
+            except InvalidArgument as error:
+                found = error.message
+            else:
+                same = recipe is self.answer.recipe
+                found = self if same else Kernel(dataclasses.replace(self.answer, recipe=recipe), self._home)
+            if len(self._placed) >= _MOST_PLACED:
+                self._placed.clear()
+            self._placed[placement] = found
+        if isinstance(found, str):
+            raise InvalidArgument(found)
+        return found
 
     def _bind(self, stream: int) -> Bound:
         with self._home.lock, self._driver.on(self.device):

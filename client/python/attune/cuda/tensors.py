@@ -24,20 +24,24 @@ class Expected:
     alignment: int  # of the address, in bytes
 
     def check(self, name: str, array: Array, device: int) -> None:
-        """Raises InvalidArgument when `array` is not laid out so, or lies on another device."""
+        """Raises InvalidArgument when `array` is not so, but for its strides, or lies on another device."""
         if array.dtype != self.dtype:
             raise InvalidArgument(f"{name} has dtype {array.dtype}; the problem's is {self.dtype}")
         if array.shape != self.shape:
             raise InvalidArgument(f"{name} has shape {array.shape}; the problem's is {self.shape}")
-        # The stride of a dimension of size 1 means nothing.
-        if any(a != b for a, b, size in zip(array.strides, self.strides, self.shape, strict=True) if size > 1):
-            raise InvalidArgument(f"{name} has strides {array.strides}; {self.layout} has {self.strides} (elements)")
         if array.device not in (None, device):
             raise InvalidArgument(f"{name} is on cuda:{array.device}; the kernel was loaded on cuda:{device}")
         if array.address % self.alignment:
             raise InvalidArgument(
                 f"{name} is at address {array.address:#x}; it must be a multiple of {self.alignment} bytes"
             )
+
+    def check_strides(self, name: str, array: Array, dimensions: slice = slice(None)) -> None:
+        """Raises InvalidArgument when `array`, of this shape, has other strides in these dimensions."""
+        found = zip(array.strides[dimensions], self.strides[dimensions], self.shape[dimensions], strict=True)
+        # The stride of a dimension of size 1 means nothing.
+        if any(stride != wanted for stride, wanted, size in found if size > 1):
+            raise InvalidArgument(f"{name} has strides {array.strides}; {self.layout} has {self.strides} (elements)")
 
 
 # In the order of a launch's addresses.

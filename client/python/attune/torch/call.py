@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from attune.cuda.strides import Placement
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch import problem_of_tensors
@@ -59,8 +60,9 @@ class AttentionCall(abc.ABC):
         """InvalidArgument where a problem has limits that tensors have not."""
 
     @abc.abstractmethod
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """query, key and value as a kernel reads them: copies where they are laid out otherwise."""
+    def placement(self, out: Tensor) -> Placement | None:
+        """How query, key, value and `out` lie in memory; None: as the problem has them. Raises Unsuitable for strides
+        that no kernel reads."""
 
     @abc.abstractmethod
     def outputs(self) -> tuple[Tensor, Tensor | None]:

@@ -21,19 +21,23 @@ def as_pages(
     cache_batch_idx: Tensor | None,
     cache_leftpad: Tensor | None,
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """A contiguous cache as pages, and the block table that goes with them. With cache_leftpad [batch] pages have one
-    key, so that a sequence may begin at any."""
-    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if not cache.is_contiguous():
-            raise InvalidArgument(f"{what}: {name} is non-contiguous, with strides {cache.stride()}; it is not copied")
+    """A cache [batch_cache, length, heads, headdim] as pages, and the block table that goes with them. It may be
+    a slice of a longer one. With cache_leftpad [batch] pages have one key, so that a sequence may begin at any."""
     length = k_cache.shape[1]
-    page = math.gcd(length, _LARGEST_PAGE)
-    page = page if page >= _SMALLEST_PAGE else max(1, length)
+    apart = _rows_apart(what, "k_cache", k_cache)
+    if _rows_apart(what, "v_cache", v_cache) != apart:
+        raise InvalidArgument(
+            f"{what}: k_cache has strides {k_cache.stride()} and v_cache {v_cache.stride()}; their sequences "
+            "must be as many rows apart"
+        )
+    page = math.gcd(length, apart, _LARGEST_PAGE)
+    if page < _SMALLEST_PAGE:
+        page = length if length and apart % length == 0 else 1
     if cache_leftpad is not None:
         page = 1
-    count = length // page
-    shapes = ((-1 if length else 0, page, *cache.shape[2:]) for cache in (k_cache, v_cache))
-    pages = [cache.view(shape) for cache, shape in zip((k_cache, v_cache), shapes, strict=True)]
+    count, pages_apart = length // page, apart // page
+    total = (k_cache.shape[0] - 1) * pages_apart + count if length else 0
+    pages = [_as_pages(cache, total, page) for cache in (k_cache, v_cache)]
     if cache_batch_idx is None:
         if k_cache.shape[0] < batch:
             raise InvalidArgument(f"{what}: batch is {batch}; it must be at most batch_cache, {k_cache.shape[0]}")
@@ -43,7 +47,24 @@ def as_pages(
     columns = torch.arange(count, dtype=torch.int32, device=k_cache.device).unsqueeze(0)
     if cache_leftpad is not None:
         columns = (columns + cache_leftpad.int().unsqueeze(-1)).clamp(max=max(0, count - 1))
-    return (pages[0], pages[1]), rows.unsqueeze(-1) * count + columns
+    return (pages[0], pages[1]), rows.unsqueeze(-1) * pages_apart + columns
+
+
+def _rows_apart(what: str, name: str, cache: Tensor) -> int:
+    """From one sequence of the cache to the next."""
+    batch, row, *_ = cache.stride()
+    if cache.shape[0] <= 1 or cache.shape[1] == 0:
+        return cache.shape[1]
+    if row == 0 or batch % row:
+        raise InvalidArgument(
+            f"{what}: {name} has strides {cache.stride()}; that of a sequence must be a multiple of that of a row"
+        )
+    return batch // row
+
+
+def _as_pages(cache: Tensor, count: int, page: int) -> Tensor:
+    _, row, head, one = cache.stride()
+    return cache.as_strided((max(0, count), page, *cache.shape[2:]), (page * row, row, head, one))
 
 
 def append(pages: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], block_table: Tensor, lengths: Tensor) -> Tensor:

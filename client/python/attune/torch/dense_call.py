@@ -5,12 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from attune.cuda.strides import Placement
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason, sdpa
 from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
-from attune.torch.problem_of_tensors import DTYPES, in_layout, layout_of, new_output, not_empty
+from attune.torch.problem_of_tensors import (
+    DTYPES,
+    check_strides,
+    layout_for,
+    layout_of,
+    new_output,
+    not_empty,
+    spacing,
+)
 from attune.torch.unfused import unfused_attention, visible_keys
 
 _LARGEST_MASK = 1 << 26  # elements of a mask that is made for SDPA
@@ -84,9 +93,11 @@ class DenseCall(AttentionCall):
             sinks=self.options.sinks is not None,
         )
 
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        layout = self._layout()
-        return in_layout(self.query, layout), in_layout(self.key, layout), in_layout(self.value, layout)
+    def placement(self, out: Tensor) -> Placement | None:
+        if layout_of(self.query, self.key, self.value) is not None:
+            return None
+        check_strides(self.query, self.key, self.value)
+        return spacing(self.query), spacing(self.key), spacing(self.value), spacing(out)
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
         lse = None
@@ -120,4 +131,4 @@ class DenseCall(AttentionCall):
         return self.options.mask(self.query.shape[2] == self.key.shape[2])
 
     def _layout(self) -> str:
-        return layout_of(self.query, self.key, self.value) or layout_of(self.query) or "bhsd"
+        return layout_of(self.query, self.key, self.value) or layout_for(self.query, self.key)

@@ -33,6 +33,7 @@ from attune.background.kernel_cache import Entry, KernelCache, State
 from attune.background.service import Gpu
 from attune.background.thread import Background
 from attune.cuda.device import use_memory
+from attune.cuda.strides import Placement
 from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
 from attune.torch import contest, fallback, memory
@@ -43,22 +44,22 @@ from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options, options_of
 from attune.torch.problem_of_tensors import (
     autocasts,
+    check_addresses,
     check_eager,
-    has_layout,
-    in_layout,
-    layout_for,
     layout_of,
     new_output,
     problem_for,
     refusal,
+    spacing,
 )
 
 _MOST_CALLS = 16384
 _EXIT_S = 2.0
 
-# By everything about a call that it depends on. Those in `_copied` need more than the launch: their tensors are copied.
+# By everything about a call that it depends on. Those in `_placed` need more than the launch: their tensors have
+# strides of their own.
 _calls: dict[tuple, Entry] = {}
-_copied: dict[tuple, Entry] = {}
+_placed: dict[tuple, Entry] = {}
 _kernel_cache: KernelCache | None = None
 _lock = threading.Lock()
 
@@ -82,8 +83,9 @@ def attention(
     """F.scaled_dot_product_attention, computed by the fastest kernel that the service knows for this shape.
 
     query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
-    with enable_gqa of fewer heads; or all three without the heads. Contiguous, or transposed views of contiguous
-    [batch, seq, heads, head_dim] tensors; others are copied, unless they are a cache longer than the query.
+    with enable_gqa of fewer heads; or all three without the heads. Contiguous, transposed, or views of larger tensors,
+    each with strides of its own: nothing is copied. The last dimension must be contiguous, the other strides multiples
+    of 8 and addresses of 16 bytes.
     is_causal is top-left: row i sees the keys j <= i. Returns a tensor like query, strides included.
 
     causal: "top-left" (as is_causal) or "bottom-right": row i sees the keys j <= i + seq_kv - seq_q, as FlashAttention
@@ -112,7 +114,7 @@ def refresh() -> None:
     with _lock:
         before, _kernel_cache = _kernel_cache, None
         _calls.clear()
-        _copied.clear()
+        _placed.clear()
     if before is not None:
         before.close()
 
@@ -279,14 +281,16 @@ def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tens
 def _launch_call(
     stats: Stats | None, entry: Entry, launch: Callable[..., None], call: AttentionCall
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`call`, by `entry`'s kernel. Raises Unsuitable if the driver does not launch it."""
+    """`call`, by `entry`'s kernel. Raises Unsuitable for what it cannot read, and if the driver does not launch it."""
+    addresses = check_addresses(call.query, call.key, call.value)
     try:
-        q, k, v = call.inputs()
         out, lse = call.outputs()
+        placement = call.placement(out)
+        if placement is not None:
+            launch = _launch_of(entry, placement)
         more = [0 if tensor is None else tensor.data_ptr() for tensor in call.extra]
         to_lse = 0 if lse is None else lse.data_ptr()
-        addresses = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), to_lse
-        launch(*addresses, current_stream(entry.device), more)
+        launch(*addresses, out.data_ptr(), to_lse, current_stream(entry.device), more)
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
     if stats is not None:
@@ -371,8 +375,8 @@ def _attend_anew(
     scale: float | None,
     enable_gqa: bool,
 ) -> Tensor:
-    """The way of a call of new shapes, or whose tensors must be copied; not remembered if `signature` is None."""
-    entry = None if signature is None else _calls.get(signature) or _copied.get(signature)
+    """The way of a call of new shapes, or of tensors with strides of their own; without `signature` not remembered."""
+    entry = None if signature is None else _calls.get(signature) or _placed.get(signature)
     if entry is None or entry.dropped:
         refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
         if refused is not None:
@@ -381,7 +385,6 @@ def _attend_anew(
     if query.__class__ is not Tensor or key.__class__ is not Tensor or value.__class__ is not Tensor:
         query, key, value = query.detach(), key.detach(), value.detach()  # Parameters
     layout = layout_of(query, key, value)
-    target = layout or layout_for(query, key, value)
     if entry is not None and not entry.dropped:
         _current_kernel_cache().look(entry)
         if deterministic():
@@ -392,13 +395,13 @@ def _attend_anew(
         except Unsuitable as unsuitable:
             entry = _never(signature, unsuitable.again())
         else:
-            entry = _find(problem, query.get_device(), signature, _copied if layout is None else _calls)
+            entry = _find(problem, query.get_device(), signature, _placed if layout is None else _calls)
     launch = entry.launch
     if launch is not None:
-        return _launch(stats, entry, query, key, value, target, launch)
+        return _launch(stats, entry, query, key, value, layout, launch)
     if entry.contest is None:
         raise entry.unsuitable.again()
-    ours = partial(_launch, stats, entry, query, key, value, target)
+    ours = partial(_launch, stats, entry, query, key, value, layout)
     theirs = partial(sdpa, query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     return contest.take_turn(stats, entry, current_stream(entry.device), ours, theirs)
 
@@ -409,24 +412,33 @@ def _launch(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    target: str,
+    layout: str | None,
     launch: Callable[..., None],
 ) -> Tensor:
-    """By `entry`'s kernel, in layout `target`. Raises Unsuitable if the driver does not launch it."""
+    """By `entry`'s kernel; `layout` is the tensors'. Raises Unsuitable for what it cannot read, and if the driver does
+    not launch it."""
+    addresses = check_addresses(query, key, value)
     try:
-        inputs = [in_layout(tensor, target) for tensor in (query, key, value)]
-        out = written = new_output(query)
-        if not has_layout(out, target):
-            written = empty_like(inputs[0])
-        addresses = [tensor.data_ptr() for tensor in (*inputs, written)]
-        launch(*addresses, 0, current_stream(entry.device))
-        if written is not out:
-            out.copy_(written)
+        out = new_output(query)
+        if layout is None:
+            launch = _launch_of(entry, (spacing(query), spacing(key), spacing(value), spacing(out)))
+        launch(*addresses, out.data_ptr(), 0, current_stream(entry.device))
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
     if stats is not None:
         stats.launched += 1
     return out
+
+
+def _launch_of(entry: Entry, placement: Placement) -> Callable[..., None]:
+    """Of `entry`'s kernel, for tensors that lie so. Raises Unsuitable for what it cannot read."""
+    kernel = entry.kernel
+    if kernel is None:  # taken back meanwhile
+        raise entry.unsuitable.again()
+    try:
+        return kernel.placed(placement).launch
+    except InvalidArgument as error:
+        raise Unsuitable(Reason.LAYOUT, error.message) from None
 
 
 def _find(problem: Problem, device: int, signature: tuple | None, calls: dict[tuple, Entry]) -> Entry:
@@ -511,7 +523,7 @@ def _in_forked_child() -> None:
     _of_parents.append((_kernel_cache, _background))
     _kernel_cache, _background, _lock = None, Background(_work, _may_start), threading.Lock()
     _calls.clear()
-    _copied.clear()
+    _placed.clear()
     fallback.renew_lock()
     settings.renew_locks()
 

@@ -23,7 +23,7 @@ from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.contest import rival
 from attune.torch.dispatch import computed, gpu_of, problem_of_call
 from attune.torch.fallback import sdpa
-from attune.torch.problem_of_tensors import check_eager, is_strided, problem_for, refusal
+from attune.torch.problem_of_tensors import check_eager, check_strides, is_strided, problem_for, refusal
 from attune.torch.replace import replace_sdpa, scaled_dot_product_attention
 from attune.values import Provenance
 
@@ -170,7 +170,9 @@ class _Recorder:
             there.query, there.key, there.value = (self._on_gpu(x) for x in (call.query, call.key, call.value))
             there.extra = ExtraTensors(*(x if x is None else self._on_gpu(x) for x in call.extra))
             there.options = call.options._replace(sinks=there.extra.sinks)
-            return problem_of_call(there)
+            problem = problem_of_call(there)
+            check_strides(call.query, call.key, call.value)
+            return problem
 
         self._record(call.what, judged, call.query, call.key, call.value)
         if not isinstance(call.query, FakeTensor):

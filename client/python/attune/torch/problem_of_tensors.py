@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 from torch.nn import Parameter
 
+from attune.cuda.strides import Spacing
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason, Unsuitable
@@ -120,14 +121,10 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
 
 
 def problem_for(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Problem:
-    """problem_of in the layout that they have, or are copied to. Raises Unsuitable also for a cache that they are not
-    copied from."""
-    layout = layout_of(query, key, value)
-    if layout is None:
-        layout = layout_for(query, key, value)
-        if copies_cache(query, key, value, layout):
-            raise Unsuitable(Reason.LAYOUT, "key and value are no contiguous cache; they are not copied")
-    return problem_of(query, key, is_causal, layout)
+    """problem_of in the layout that they have, or `layout_for` says. Raises Unsuitable also for strides that no kernel
+    reads."""
+    check_strides(query, key, value)
+    return problem_of(query, key, is_causal, layout_of(query, key, value) or layout_for(query, key))
 
 
 def not_empty(field: str, size: int) -> int:
@@ -149,33 +146,52 @@ def layout_of(*tensors: Tensor) -> str | None:
     return next((name for name, has in _LAYOUTS.items() if all(map(has, tensors))), None)
 
 
-def layout_for(query: Tensor, key: Tensor, value: Tensor) -> str:
-    """The layout to copy tensors to that share none: the queries', but that of keys and values that are longer."""
-    of_cache = layout_of(key, value) if key.shape[-2] > query.shape[-2] else None
+def layout_for(query: Tensor, key: Tensor) -> str:
+    """The layout to ask for of tensors that share none: the queries', but that of keys that are longer. To kernels that
+    take strides it is the same."""
+    of_cache = layout_of(key) if key.shape[-2] > query.shape[-2] else None
     return of_cache or layout_of(query) or "bhsd"
 
 
-def has_layout(tensor: Tensor, layout: str) -> bool:
-    return _LAYOUTS[layout](tensor)
-
-
-def in_layout(tensor: Tensor, layout: str) -> Tensor:
-    """`tensor`, copied unless it has that layout and an address that kernels can read from."""
-    if _LAYOUTS[layout](tensor) and tensor.data_ptr() % 16 == 0:
-        return tensor
-    if layout == "bshd":
-        return tensor.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2)
-    return tensor.clone(memory_format=torch.contiguous_format)
-
-
-def copies_cache(query: Tensor, key: Tensor, value: Tensor, layout: str) -> bool:
-    """Whether keys or values would be copied that are longer than the queries: a cache, at every step, for longer than
-    any kernel gains."""
-    return key.shape[-2] > query.shape[-2] and not (_LAYOUTS[layout](key) and _LAYOUTS[layout](value))
+def _heads_first(tensor: Tensor) -> bool:
+    return tensor.dim() == 4 and tensor.stride(1) < tensor.stride(2)
 
 
 def new_output(query: Tensor) -> Tensor:
-    """Like `query`, strides included, when it has a layout; contiguous when it has none."""
-    if layout_of(query) is None:
-        return torch.empty_like(query, memory_format=torch.contiguous_format)
-    return torch.empty_like(query)
+    """Like `query`, strides included, when it has a layout; else dense, in the order of its heads and rows."""
+    if layout_of(query) is not None:
+        return torch.empty_like(query)
+    if _heads_first(query):
+        return torch.empty_like(query.transpose(1, 2), memory_format=torch.contiguous_format).transpose(1, 2)
+    return torch.empty_like(query, memory_format=torch.contiguous_format)
+
+
+_MULTIPLE = 8  # elements: kernels load 16 bytes at once
+
+
+def check_strides(*tensors: Tensor) -> None:
+    """Raises Unsuitable for what no kernel reads, and nothing copies."""
+    for tensor in tensors:
+        *outer, last = tensor.stride()
+        if (last != 1 and tensor.shape[-1] > 1) or any(
+            stride % _MULTIPLE and size > 1 for stride, size in zip(outer, tensor.shape, strict=False)
+        ):
+            raise Unsuitable(
+                Reason.LAYOUT,
+                f"an input has strides {tensor.stride()}; the last must be 1, the others multiples of {_MULTIPLE}",
+            )
+
+
+def check_addresses(*tensors: Tensor) -> list[int]:
+    """The tensors' addresses. Raises Unsuitable for one that no kernel reads from."""
+    addresses = [tensor.data_ptr() for tensor in tensors]
+    for address in addresses:
+        if address % 16:
+            raise Unsuitable(Reason.LAYOUT, f"an input is at address {address:#x}; it must be a multiple of 16")
+    return addresses
+
+
+def spacing(tensor: Tensor) -> Spacing:
+    """Of [batch, heads, length, head_dim] or [batch, length, head_dim]."""
+    strides = tensor.stride()
+    return strides[:3] if len(strides) == 4 else (strides[0], 0, strides[1])

@@ -49,8 +49,9 @@ def attention_varlen(
 
     Gradients, other dtypes, other scales, problems without an answer and everything while the service cannot be reached
     are computed by unfused attention in torch, in fp32, with one AttuneWarning a reason: slowly, and synchronizing with
-    the device, which a graph cannot capture. A non-contiguous query, key or value is copied. Raises InvalidArgument,
-    naming the argument, its value and what is allowed. In torch.compile it is the operator attune::attention_varlen.
+    the device, which a graph cannot capture. query, key and value may have strides of their own, as for
+    attune.attention. Raises InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it
+    is the operator attune::attention_varlen.
     """
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
     call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options)
@@ -85,18 +86,19 @@ def attention_paged(
     """Attention to a paged K/V cache, by the fastest kernel that the service knows.
 
     query: [batch, seq_q, heads_q, head_dim]; key_pages, value_pages: [pages, page_size, heads_kv, head_dim],
-    contiguous. Key j of sequence b is row j % page_size of page block_table[b][j // page_size]: int32 [batch, width];
-    seqused_k: int32 [batch], how many keys each sequence has (cache_seqlens). Entries behind a sequence's last page are
-    not read; rows behind its end may hold anything. With cu_seqlens_q and max_seqlen_q (see attention_varlen) query is
-    [total_q, heads_q, head_dim]. The other arguments are those of attune.attention, "bottom-right" and windows each
-    sequence's own: decoding and chunked prefill are causal="bottom-right". Returns a contiguous tensor of query's
-    shape; with return_lse also fp32 [batch, heads_q, seq_q] or [heads_q, total_q].
+    each with strides of its own, as for attune.attention. Key j of sequence b is row j % page_size of page
+    block_table[b][j // page_size]: int32 [batch, width]; seqused_k: int32 [batch], how many keys each sequence has
+    (cache_seqlens). Entries behind a sequence's last page are not read; rows behind its end may hold anything. With
+    cu_seqlens_q and max_seqlen_q (see attention_varlen) query is [total_q, heads_q, head_dim]. The other arguments are
+    those of attune.attention, "bottom-right" and windows each sequence's own: decoding and chunked prefill are
+    causal="bottom-right". Returns a contiguous tensor of query's shape; with return_lse also fp32 [batch, heads_q,
+    seq_q] or [heads_q, total_q].
 
     The problem that the service is asked for has max_seqlen_q rounded up to three significant bits, but width *
     page_size, its seq_kv, and batch as they are: where shapes change from call to call, keep the table's width and the
     batch fixed, by padding them. seqused_k and block_table stay on the device, as attention_varlen's cu_seqlens do.
-    What falls back does so as there. Pages are never copied: InvalidArgument where they are non-contiguous or not
-    aligned to 16 bytes. In torch.compile it is the operator attune::attention_paged.
+    What falls back does so as there. Pages that are not aligned to 16 bytes are an InvalidArgument. In torch.compile
+    it is the operator attune::attention_paged.
     """
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
     call = PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options)

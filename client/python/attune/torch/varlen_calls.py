@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attune.cuda.strides import Placement, Spacing
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason
 from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options, integer, number_signature
-from attune.torch.problem_of_tensors import DTYPES, not_empty
+from attune.torch.problem_of_tensors import DTYPES, check_strides, not_empty
 from attune.torch.unfused import unfused_attention
 
 _LARGEST_PAGE = 65536
@@ -47,8 +48,11 @@ class SequenceCall(AttentionCall):
             return Reason.WINDOW, f"window is {self.options.window}, top-left; only bottom-right ones are computed"
         return self.refusal_of_values()
 
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        return _readable(self.query), _readable(self.key), _readable(self.value)
+    def placement(self, out: Tensor) -> Placement | None:
+        if self.query.is_contiguous() and self.key.is_contiguous() and self.value.is_contiguous():
+            return None
+        check_strides(self.query, self.key, self.value)
+        return _spacing(self.query), _spacing(self.key), _spacing(self.value), _spacing(out)
 
     def compute(self) -> tuple[Tensor, Tensor | None]:
         outs: list[Tensor] = []
@@ -211,9 +215,8 @@ class PagedCall(SequenceCall):
         _, cu_seqlens_q, _, seqused_k, block_table = self.extra
         query = self.query.shape if cu_seqlens_q is None else self.query.shape[1:]
         numbers = (number_signature(cu_seqlens_q), number_signature(seqused_k), number_signature(block_table))
-        pages = (self.key.is_contiguous(), self.value.is_contiguous())
         longest = None if self.max_seqlen_q is None else rounded_up(self.max_seqlen_q)
-        return self.signature_of("paged", query, self.key.shape, self.value.shape, *numbers, *pages, longest)
+        return self.signature_of("paged", query, self.key.shape, self.value.shape, *numbers, longest)
 
     def check(self) -> None:
         _, cu_seqlens_q, _, seqused_k, block_table = self.extra
@@ -225,11 +228,6 @@ class PagedCall(SequenceCall):
         page_size = self.key.shape[1]
         if not 1 <= page_size <= _LARGEST_PAGE:
             raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; it must be 1 to {_LARGEST_PAGE}")
-        for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
-            if not pages.is_contiguous():
-                raise InvalidArgument(
-                    f"{self.what}: {name} is non-contiguous, with strides {pages.stride()}; it is not copied"
-                )
         if tokens:
             self.check_numbers("cu_seqlens_q", cu_seqlens_q, "[batch + 1]", (max(1, _length(cu_seqlens_q)),))
         batch = self._batch()
@@ -254,9 +252,6 @@ class PagedCall(SequenceCall):
                 raise InvalidArgument(
                     f"{self.what}: {name} is misaligned, at address {pages.data_ptr():#x}; it must be a multiple of 16"
                 )
-
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
-        return _readable(self.query), self.key, self.value
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
         if self.extra.cu_seqlens_q is not None:
@@ -335,8 +330,7 @@ def _headed(rows: Tensor) -> Tensor:
     return rows.transpose(0, 1).unsqueeze(0)
 
 
-def _readable(tensor: Tensor) -> Tensor:
-    """`tensor`, copied unless it is contiguous at an address that kernels can read from."""
-    if tensor.is_contiguous() and tensor.data_ptr() % 16 == 0:
-        return tensor
-    return tensor.clone(memory_format=torch.contiguous_format)
+def _spacing(tensor: Tensor) -> Spacing:
+    """Of [total, heads, head_dim], of [batch, length, heads, head_dim] or of pages."""
+    *batch, row, head, _ = tensor.stride()
+    return (batch[0] if batch else 0), head, row

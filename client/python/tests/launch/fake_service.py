@@ -6,7 +6,8 @@ import copy
 import dataclasses
 from typing import Any
 
-from attune.errors import AttuneError
+from attune.cuda.strides import Placement
+from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
 from attune.values import ArtifactState, Baseline, Provenance, Timing
 
@@ -30,6 +31,14 @@ class FakeKernel:
     launches: list[tuple[int, ...]]
     device: int = -1  # what a CPU tensor's get_device() says
     fails_with: AttuneError | None = None
+    placements: list[Placement] = dataclasses.field(default_factory=list)  # that it was asked for
+    takes_strides: bool = True
+
+    def placed(self, placement: Placement) -> FakeKernel:
+        if not self.takes_strides:
+            raise InvalidArgument("q has 8 elements from one row to the next; this kernel reads 64 alone")
+        self.placements.append(placement)
+        return self
 
     def launch(self, *addresses: int) -> None:
         if self.fails_with is not None:
@@ -54,9 +63,17 @@ class Service:
         self.launching_fails_with: AttuneError | None = None  # of what is loaded from then on
         self.served = 1  # changes with what is served
         self.artifact = "first"
+        self.placements: list[Placement] = []  # of the launches of tensors with strides of their own
+        self.takes_strides = True
 
     def load(self, answer: FakeAnswer, device: int) -> FakeKernel:
-        return FakeKernel(answer, self.launches, fails_with=self.launching_fails_with)
+        return FakeKernel(
+            answer,
+            self.launches,
+            fails_with=self.launching_fails_with,
+            placements=self.placements,
+            takes_strides=self.takes_strides,
+        )
 
     def best(self, problem: Problem, **options: Any) -> FakeAnswer:
         self.problems.append(str(problem))

@@ -78,58 +78,90 @@ def test_a_single_row_has_the_layout_of_the_keys(service: Service) -> None:
     assert service.launches[0][:3] == (q.data_ptr(), cache.data_ptr(), cache.data_ptr())
 
 
-def test_what_has_no_layout_is_copied_into_the_querys(service: Service) -> None:
-    q, kv = bshd(2, 4, 16, 64), bhsd(2, 4, 64, 64)[:, :, :16]
-    out = attention(q, kv, kv)
-    assert service.problems == ["b2.h4.q16.d64.f16.bshd"]
-    assert service.launches[0][0] == q.data_ptr()
-    assert kv.data_ptr() not in service.launches[0]
+def spacing(tensor: torch.Tensor) -> tuple[int, ...]:
+    return tensor.stride()[:3]
+
+
+def fused(batch: int, heads: int, length: int, dim: int) -> list[torch.Tensor]:
+    """q, k and v of one projection."""
+    packed = torch.zeros(batch, length, 3, heads, dim, dtype=torch.float16)
+    return [packed[:, :, i].transpose(1, 2) for i in range(3)]
+
+
+def check_reads_in_place(service: Service, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        out = attention(q, k, v)
+        assert service.launches[-1][:4] == (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr())
+        assert service.placements[-1] == (spacing(q), spacing(k), spacing(v), spacing(out))
+    assert len(service.problems) == 1
+    return out
+
+
+def test_views_of_a_fused_projection_are_read_in_place(service: Service) -> None:
+    q, k, v = fused(2, 4, 16, 64)
+    out = check_reads_in_place(service, q, k, v)
+    assert service.problems == ["b2.h4.q16.d64.f16"]
+    assert out.stride() == bshd(2, 4, 16, 64).stride(), "dense, as SDPA has it"
+
+
+def test_a_sliced_cache_is_read_in_place(service: Service) -> None:
+    cache = bhsd(2, 4, 64, 64)[:, :, :48]
+    out = check_reads_in_place(service, bhsd(2, 4, 1, 64), cache, cache)
+    assert service.problems == ["b2.h4.q1.kv48.d64.f16"]
+    assert out.is_contiguous()
+
+
+@pytest.mark.parametrize(("query", "cache", "layout"), [(bshd, bhsd, ""), (bhsd, bshd, ".bshd")])
+def test_queries_and_a_longer_cache_are_each_read_in_their_layout(
+    service: Service, query: Callable, cache: Callable, layout: str
+) -> None:
+    q = query(2, 4, 16, 64)
+    out = check_reads_in_place(service, q, cache(2, 4, 48, 64), cache(2, 4, 48, 64))
     assert out.stride() == q.stride()
+    assert service.problems == [f"b2.h4.q16.kv48.d64.f16{layout}"]
 
 
-def test_a_cache_is_not_copied_at_every_step(service: Service) -> None:
-    q, cache = bhsd(2, 4, 1, 64), bhsd(2, 4, 64, 64)[:, :, :48]
+def test_inputs_without_heads_have_strides_of_their_own_too(service: Service) -> None:
+    x = bhsd(3, 16, 64)[:, ::2]
+    out = attention(x, x, x)
+    assert service.placements == [((1024, 0, 128),) * 3 + ((512, 0, 64),)]
+    assert out.is_contiguous()
+
+
+def computed_by_torch(service: Service, *inputs: torch.Tensor) -> dict[str, int]:
     stats = Stats()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AttuneWarning)
         for _ in range(2):
-            attend(stats, q, cache, cache, None, 0.0, False, None, False)
-    assert (stats.launched, stats.fallbacks, service.problems) == (0, {"layout": 2}, [])
+            attend(stats, *inputs, None, 0.0, False, None, False)
+    assert (stats.launched, service.launches) == (0, [])
+    return dict(stats.fallbacks)
 
 
-@pytest.mark.parametrize(("query", "cache", "layout"), [(bshd, bhsd, ""), (bhsd, bshd, ".bshd")])
-def test_a_longer_cache_is_read_in_its_own_layout(
-    service: Service, monkeypatch: pytest.MonkeyPatch, query: Callable, cache: Callable, layout: str
-) -> None:
-    q, kv = query(2, 4, 16, 64), cache(2, 4, 48, 64)
-    written = []
-    monkeypatch.setattr(dispatch, "empty_like", lambda like: written.append(like.clone().fill_(3)) or written[-1])
-    for _ in range(2):
-        out = attention(q, kv, kv)
-        _, k, v, to, *_ = service.launches[-1]
-        assert (k, v, to) == (kv.data_ptr(), kv.data_ptr(), written[-1].data_ptr())
-        assert written[-1].stride() == cache(2, 4, 16, 64).stride()
-        assert (out.stride(), out.unique().tolist()) == (q.stride(), [3])
-    assert service.problems == [f"b2.h4.q16.kv48.d64.f16{layout}"]
+def test_what_no_kernel_reads_is_computed_by_torch(service: Service) -> None:
+    x = bhsd(1, 2, 8, 64)
+    apart = bhsd(1, 2, 8, 128)[..., ::2]
+    odd = bhsd(1, 2, 8, 68)[..., :64]
+    for inputs in ((apart, x, x), (x, odd, x)):
+        assert computed_by_torch(service, *inputs) == {"layout": 2}
+    assert service.problems == []
 
 
-def test_a_query_without_layout_gives_a_contiguous_result(service: Service) -> None:
-    q, kv = bhsd(2, 4, 32, 64)[:, :, ::2], bhsd(2, 4, 16, 64)
-    assert attention(q, kv, kv).is_contiguous()
-    assert service.problems == ["b2.h4.q16.d64.f16"]
-
-
-def test_an_address_that_kernels_cannot_load_from_is_copied_every_time(service: Service) -> None:
+def test_an_address_that_no_kernel_reads_from_is_one_calls_matter(service: Service) -> None:
     memory = torch.zeros(1 * 2 * 8 * 64 + 1, dtype=torch.float16)
     aligned, misaligned = memory[:-1].view(1, 2, 8, 64), memory[1:].view(1, 2, 8, 64)
-    for _ in range(2):
-        attention(aligned, aligned, aligned)
-        attention(aligned, misaligned, aligned)
-        q, k, v, *_ = service.launches[-1]
-        assert (q, v) == (aligned.data_ptr(), aligned.data_ptr())
-        assert k % 16 == 0
-        assert k != q
-    assert len(service.problems) == 1
+    assert computed_by_torch(service, aligned, misaligned, aligned) == {"layout": 2}
+    attention(aligned, aligned, aligned)
+    assert len(service.launches) == 1
+
+
+def test_a_kernel_of_one_layout_alone_leaves_others_to_torch(service: Service) -> None:
+    service.takes_strides = False
+    x = bhsd(2, 4, 64, 64)[:, :, :16]
+    assert computed_by_torch(service, x, x, x) == {"layout": 2}
+    dense = bhsd(2, 4, 16, 64)
+    attention(dense, dense, dense)
+    assert len(service.launches) == 1, "the kernel stays in use"
 
 
 def test_parameters_may_be_inputs_without_gradients(service: Service) -> None:

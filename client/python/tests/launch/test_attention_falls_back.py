@@ -229,16 +229,6 @@ def test_a_kernel_that_was_launched_before_may_be_refused(service: Service) -> N
         assert torch.equal(result, sdpa(q, q, q))
 
 
-@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
-def test_copies_that_there_is_no_memory_for_are_not_made(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(tensor: torch.Tensor, layout: str) -> torch.Tensor:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(dispatch, "in_layout", no_memory)
-    q, kv = half(2, 4, 16, 64), half(2, 4, 64, 64)[:, :, :16]
-    assert fallen_back(q, kv, kv)[1] == {"not_launched": 1}
-
-
 @pytest.fixture
 def deterministic() -> Iterator[None]:
     torch.use_deterministic_algorithms(True)

@@ -136,6 +136,24 @@ def test_a_contiguous_cache(length: int, cache_seqlens: object) -> None:
 
 
 @FALLS_BACK
+@pytest.mark.parametrize("length", [5, 32])
+@pytest.mark.parametrize("heads_first", [False, True])
+def test_a_slice_of_a_longer_cache(length: int, heads_first: bool) -> None:
+    q = tensor(3, 1, 4, 8)
+    whole = [
+        tensor(3, 2, 48, 8, seed=seed).transpose(1, 2) if heads_first else tensor(3, 48, 2, 8, seed=seed)
+        for seed in (2, 3)
+    ]
+    k, v = (cache[:, :length] for cache in whole)
+    new = tensor(3, 1, 2, 8, seed=4), tensor(3, 1, 2, 8, seed=5)
+    out = flash_attn_with_kvcache(q, k, v, *new, cache_seqlens=length - 2, causal=True)
+    for b in range(3):
+        used = [torch.cat([cache[b, : length - 2], rows[b]]) for cache, rows in zip((k, v), new, strict=True)]
+        agree(out[b], reference(q[b], *used, True)[0])
+    assert torch.equal(whole[0][:, length - 2], new[0][:, 0]), "appended in place"
+
+
+@FALLS_BACK
 def test_the_rows_of_a_cache_may_be_chosen() -> None:
     q, k, v = tensor(2, 1, 4, 8), tensor(4, 32, 2, 8, seed=2), tensor(4, 32, 2, 8, seed=3)
     out = flash_attn_with_kvcache(q, k, v, cache_seqlens=ints(9, 4), cache_batch_idx=ints(3, 1))
@@ -329,8 +347,8 @@ CACHE = {"q": tensor(2, 1, 4, 8), "k_cache": tensor(2, 32, 4, 8), "v_cache": ten
         (
             flash_attn_with_kvcache,
             CACHE,
-            {"k_cache": tensor(2, 4, 32, 8).transpose(1, 2)},
-            "k_cache is non-contiguous, with strides .*; it is not copied",
+            {"k_cache": tensor(2, 64, 4, 8)[:, :32]},
+            r"k_cache has strides \(2048, .*\) and v_cache \(1024, .*\); their sequences must be as many rows apart",
         ),
         (
             flash_attn_with_kvcache,

@@ -11,7 +11,7 @@ from fake_driver import FakeDriver, kernel, launch, recipe
 
 from attune.cuda import Kernel
 from attune.errors import InvalidArgument
-from attune.values import KernelArg
+from attune.values import KernelArg, Stride
 
 ARGS = [KernelArg(kind) for kind in ("Q", "K", "V", "O", "LSE")]
 SHAPE = (1, 2, 16, 64)
@@ -151,3 +151,18 @@ def test_a_capsule_that_was_read_is_released() -> None:
     assert dlpack.tensor_of(capsule).shape == SHAPE
     del capsule
     assert ctypes.c_ssize_t.from_address(id(array)).value < held
+
+
+def test_arrays_with_strides_of_their_own_are_launched_with_those(driver: FakeDriver) -> None:
+    driver.kernels["main"] = [8] * 6
+    args = (*ARGS, KernelArg("I64", 64, Stride("K", "ROW")))
+    made = kernel(answer("b1.h2.kvh1.q16.kv32.d64.f16", recipe(launch("main", *args))), driver)
+    apart = (5120, 5120, 160, 2)
+    for strides, expected in ((None, 64), (apart, 80), (None, 64)):
+        made(**arguments(k=Exported(0x2000, KV_SHAPE, strides=strides)))
+        assert driver.launched[-1].parameters[-1] == expected
+    with pytest.raises(InvalidArgument, match="v has 80 elements from one row to the next; this kernel reads 64 alone"):
+        made(**arguments(v=Exported(0x3000, KV_SHAPE, strides=apart)))
+    backwards = (*apart[:3], 4)
+    with pytest.raises(InvalidArgument, match=r"k has strides \(.*, 2\); layout bhsd has"):
+        made(**arguments(k=Exported(0x2000, KV_SHAPE, strides=backwards)))

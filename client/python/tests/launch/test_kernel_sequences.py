@@ -86,7 +86,8 @@ def test_arrays_of_other_libraries_go_with_torchs(driver: FakeDriver, monkeypatc
     numpy = pytest.importorskip("numpy")
     read: list[str] = []
     monkeypatch.setattr(Kernel, "_read", lambda self, given, stream: read.extend(name for name, _ in given) or {})
-    monkeypatch.setattr(Kernel, "_checked_launch", lambda self, tensors, stream, out, lse: out)
+    monkeypatch.setattr(Kernel, "_for", lambda self, tensors: self)
+    monkeypatch.setattr(Kernel, "_launch_on", lambda self, tensors, stream, out, lse: out)
     made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.sinks.varlen")
     q = torch.zeros(10, 4, 64).half()
     assert made(q, q, q, q, stream=7, sinks=numpy.zeros(4, "f4"), cu_seqlens_q=numpy.zeros(4, "i4")) is q

@@ -123,20 +123,33 @@ def test_other_totals_and_lengths_that_round_alike_ask_nobody(service: Service) 
     assert (len(service.problems), len(service.launches)) == (1, 3)
 
 
+def test_tokens_of_a_fused_projection_are_read_in_place(service: Service) -> None:
+    query, both = half(20, 4, 64)[::2], half(17, 2, 2, 64)
+    key, value = both.unbind(1)
+    out = varlen(query=query, key=key, value=value)
+    assert service.launches[-1][:3] == (query.data_ptr(), key.data_ptr(), value.data_ptr())
+    assert service.placements == [((0, 64, 512), (0, 64, 256), (0, 64, 256), (0, 64, 256))]
+    assert out.is_contiguous()
+
+
+def test_pages_of_any_strides_are_read_in_place(service: Service) -> None:
+    key_pages, value_pages = half(8, 2, 16, 2, 64).unbind(1)
+    out = paged(key_pages=key_pages, value_pages=value_pages)
+    assert service.launches[-1][1:3] == (key_pages.data_ptr(), value_pages.data_ptr())
+    assert service.placements[0][1:3] == ((4096, 64, 128),) * 2
+    assert out.is_contiguous()
+
+
+@FALLS_BACK
 @pytest.mark.parametrize("call", [varlen, paged])
-def test_a_query_that_cannot_be_read_is_copied(service: Service, call: Callable) -> None:
-    for query in (half(20, 4, 64)[::2], half(10 * 4 * 64 + 1)[1:].view(10, 4, 64)):
-        query = (
-            query
-            if call is varlen
-            else query[:6].view(3, 2, 4, 64)
-            if query.is_contiguous()
-            else query[:6].unflatten(0, (3, 2))
-        )
-        out = call(query=query)
-        assert service.launches[-1][0] != query.data_ptr()
-        assert service.launches[-1][0] % 16 == 0
-        assert out.is_contiguous()
+def test_a_query_that_no_kernel_reads_is_computed_by_torch(service: Service, call: Callable) -> None:
+    misaligned = half(10 * 4 * 64 + 1)[1:].view(10, 4, 64)
+    apart = half(10, 4, 128)[..., ::2]
+    for query in (misaligned, apart):
+        with replace_sdpa() as replaced:
+            call(query=query if call is varlen else query[:6].unflatten(0, (3, 2)))
+        assert replaced.stats.fallbacks == {"layout": 1}
+    assert service.launches == []
 
 
 def test_calls_in_a_block_are_counted(service: Service) -> None:
@@ -307,7 +320,6 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
             r"block_table is non-contiguous, with strides \(4, 1\)",
         ),
         (paged, {"block_table": torch.zeros(3, 2)}, "block_table has dtype torch.float32; it must be torch.int32"),
-        (paged, {"key_pages": half(8, 16, 4, 64)[:, :, ::2]}, "key_pages is non-contiguous, with strides"),
         (paged, dict.fromkeys(PAGES, half(8, 0, 2, 64)), "key_pages has page_size 0; it must be 1 to 65536"),
         (paged, dict.fromkeys(PAGES, half(1, 65537, 2, 64)), "key_pages has page_size 65537; it must be 1 to 65536"),
         (paged, {"max_seqlen_q": 2}, "max_seqlen_q is 2; it needs cu_seqlens_q, which is not given"),
