@@ -138,7 +138,8 @@ def warm(problems: Iterable[Problem | str] = (), *, device: int | None = None, t
 
 
 def _attend_plain(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
-    return attend(None, query, key, value, None, 0.0, is_causal, None, True)
+    fewer = key.shape[1] != query.shape[1]  # with enable_gqa SDPA may choose another backend
+    return attend(None, query, key, value, None, 0.0, is_causal, None, fewer)
 
 
 def state() -> State:
