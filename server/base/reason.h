@@ -1,4 +1,4 @@
-// A finer reason for an error than its code, for programs: the service passes it on (service/errors.h).
+// What programs are told of an error beside its code: the service passes it on (service/errors.h).
 #ifndef ATTUNE_SERVER_BASE_REASON_H_
 #define ATTUNE_SERVER_BASE_REASON_H_
 
@@ -9,8 +9,10 @@
 namespace attune {
 
 inline constexpr char kReasonUrl[] = "attune.dev/reason";
+// Which other problems it is true of, too: "kv 1024..2047, batch 4..7".
+inline constexpr char kHoldsForUrl[] = "attune.dev/holds_for";
 
-// Attaches the reason, UPPER_SNAKE_CASE; OK stays OK.
+// Attaches a finer reason, UPPER_SNAKE_CASE; OK stays OK.
 inline absl::Status WithReason(absl::Status status, absl::string_view reason) {
   if (!status.ok()) status.SetPayload(kReasonUrl, absl::Cord(reason));
   return status;

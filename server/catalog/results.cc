@@ -11,13 +11,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/domain.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
+#include "server/base/reason.h"
 #include "server/catalog/answer_artifact.h"
+#include "server/catalog/answer_domains.h"
 #include "server/catalog/answers.h"
 #include "server/catalog/derived_answer.h"
 #include "server/catalog/given_answer.h"
+#include "server/catalog/nearest.h"
 #include "server/catalog/result_log.h"
 #include "server/catalog/stored_answer.h"
 #include "server/store/page_token.h"
@@ -64,11 +68,16 @@ class StoredResults : public Results {
     std::vector<std::string> tried;
     const AnswerPtr answer = Choose(request, *problem, key, cards, tried);
     if (!doubt.empty()) tried.push_back(doubt);
+    const bool ranges = request.include_domains() && doubt.empty() && !cards.empty();
+    const AnswerPtr domains = ranges ? WithDomains(request, *problem, key, *cards.front(), answer) : nullptr;
     if (answer == nullptr) {
-      return absl::NotFoundError(absl::StrCat("no answer for ", key.problem_text, " on ", Quoted(request.device_id()),
-                                              ": ", absl::StrJoin(tried, "; ")));
+      absl::Status none = absl::NotFoundError(absl::StrCat(
+          "no answer for ", key.problem_text, " on ", Quoted(request.device_id()), ": ", absl::StrJoin(tried, "; ")));
+      if (domains != nullptr) none.SetPayload(kHoldsForUrl, absl::Cord(RangesText(domains->response.domains())));
+      return none;
     }
     v1::GetBestResponse response = GiveTo(cards, *answer, host_);
+    if (domains != nullptr) *response.mutable_domains() = domains->response.domains();
     if (!doubt.empty()) {
       const std::string& detail = response.provenance_detail();
       response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", doubt));
@@ -150,6 +159,38 @@ class StoredResults : public Results {
       tried.push_back("no kernel family has a variant for it");
     }
     return nullptr;
+  }
+
+  // An answer that has the domains of `answer`, null for a miss, and nothing else.
+  AnswerPtr WithDomains(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
+                        const v1::Device& device, const AnswerPtr& answer) {
+    std::string name = "domains";
+    for (const auto provenance : {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE, v1::PROVENANCE_STALE,
+                                  v1::PROVENANCE_NEAREST, v1::PROVENANCE_HEURISTIC}) {
+      absl::StrAppend(&name, Acceptable(request, provenance) ? " 1" : " 0");
+    }
+    return answers_.Derived(key, NameOf(name), [&] {
+      DomainQuestion question{problem, answer, &device, {}, nullptr};
+      std::vector<AnswerPtr> near;
+      for (AnswerPtr& one : answers_.Of(key.device_class, key.policy)) {
+        if (!Distance(one->problem, problem).has_value()) continue;
+        question.tuned.push_back(one->problem);
+        near.push_back(std::move(one));
+      }
+      question.answer_for = [&](const Problem& other) -> AnswerPtr {
+        AnswerPtr found;
+        if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
+          found = MakeNearest(near, other, device, key.policy, host_, supply_);
+        }
+        if (found == nullptr && Acceptable(request, v1::PROVENANCE_HEURISTIC)) {
+          found = MakeHeuristic(other, device, key.policy, host_, supply_);
+        }
+        return found;
+      };
+      auto domains = std::make_shared<Answer>();
+      *domains->response.mutable_domains() = DomainsFor(question);
+      return domains;
+    });
   }
 
   // What is derived depends on which codes are useless.

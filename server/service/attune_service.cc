@@ -27,6 +27,8 @@ namespace {
 constexpr int kExecutorThreads = 4;
 // For calls that wait for a commit: a disk that takes its time keeps nobody waiting who only reads.
 constexpr int kWritingThreads = 4;
+// For answers with the ranges that they hold for, each a fraction of a second.
+constexpr int kRangingThreads = 2;
 // For calls that may compute for a second: the others do not wait behind them.
 constexpr int kHeavyThreads = 1;
 // For backups, which may take minutes: one at a time.
@@ -115,6 +117,7 @@ v1::Backup Translate(const store::Backup& backup) {
 AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
     : options_(std::move(options)),
       executor_(kExecutorThreads),
+      ranging_(kRangingThreads),
       writing_(kWritingThreads),
       heavy_(kHeavyThreads),
       copying_(kCopyingThreads) {}
@@ -183,9 +186,13 @@ void AttuneServiceImpl::Give(std::shared_ptr<Question> question) {
     return question->reactor->Finish(ToGrpc(status, "GetBest"));
   }
   question->awaited = awaited;
-  options_.supply->Await(awaited, patience, [this, question = std::move(question)]() mutable {
-    executor_.Run([this, question = std::move(question)] { Give(question); });
-  });
+  options_.supply->Await(awaited, patience,
+                         [this, question = std::move(question)]() mutable { Run(std::move(question)); });
+}
+
+void AttuneServiceImpl::Run(std::shared_ptr<Question> question) {
+  Executor& executor = question->request.include_domains() ? ranging_ : executor_;
+  executor.Run([this, question = std::move(question)] { Give(question); });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
@@ -201,7 +208,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
   if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Now(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
   }
-  if (parsed.include_artifact() || parsed.has_wait()) {
+  if (parsed.include_artifact() || parsed.has_wait() || parsed.include_domains()) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     auto question = std::make_shared<Question>();
     if (!parsed.include_artifact()) question->bytes = std::string(bytes);
@@ -210,7 +217,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
     question->context = context;
     question->reactor = reactor;
     question->response = response;
-    executor_.Run([this, question = std::move(question)] { Give(question); });
+    Run(std::move(question));
     return reactor;
   }
   std::string nobody_waits;

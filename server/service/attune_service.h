@@ -97,6 +97,8 @@ class AttuneServiceImpl final
   struct Question;
   // Answers it, or has it answered again when what it waits for is there.
   void Give(std::shared_ptr<Question> question);
+  // The same, on another thread.
+  void Run(std::shared_ptr<Question> question);
 
   // The answer to one request, which came as `bytes`; answers to plain ones are kept. No bytes: not to be kept.
   // `awaited`: as Results::GetBest has it. `again`: the call was answered, and so counted, before.
@@ -109,6 +111,7 @@ class AttuneServiceImpl final
   ServiceOptions options_;
   ResponseCache answers_;
   Executor executor_;
+  Executor ranging_;
   Executor writing_;
   Executor heavy_;
   Executor copying_;

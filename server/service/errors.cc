@@ -14,6 +14,9 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   const auto reason = status.GetPayload(kReasonUrl);
   info.set_reason(reason ? std::string(*reason) : absl::StatusCodeToString(status.code()));
   (*info.mutable_metadata())["method"] = std::string(method);
+  if (const auto holds_for = status.GetPayload(kHoldsForUrl)) {
+    (*info.mutable_metadata())["holds_for"] = std::string(*holds_for);
+  }
 
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));

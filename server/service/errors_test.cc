@@ -44,5 +44,12 @@ TEST(Errors, AFinerReasonReplacesTheCodesName) {
   EXPECT_EQ(InfoOf(ToGrpc(status, "Tune")).reason(), "UNKNOWN_FAMILY");
 }
 
+TEST(Errors, OfARangeSayWhichOne) {
+  absl::Status status = absl::NotFoundError("no answer");
+  EXPECT_FALSE(InfoOf(ToGrpc(status, "GetBest")).metadata().contains("holds_for"));
+  status.SetPayload(kHoldsForUrl, absl::Cord("kv 1024..2047"));
+  EXPECT_EQ(InfoOf(ToGrpc(status, "GetBest")).metadata().at("holds_for"), "kv 1024..2047");
+}
+
 }  // namespace
 }  // namespace attune::service

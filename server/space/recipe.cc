@@ -1,3 +1,5 @@
+#include "server/space/recipe.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -48,6 +50,34 @@ absl::StatusOr<EvaluatorPool::Lease> Assigned(const Variant& variant, const Prob
   return evaluator;
 }
 
+// With everything set in `evaluator` for the variant and the problem.
+absl::StatusOr<v1::LaunchRecipe> Recipe(const Variant& variant, const Problem& problem, const Evaluator& evaluator) {
+  const KernelFamily& manifest = variant.family->manifest;
+  const auto in_variant = [&variant](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(variant.ToText(), ": ", status.message()));
+  };
+  v1::LaunchRecipe recipe;
+  std::map<std::string, int> scratch;
+  for (const family::v1::Scratch& from : manifest.scratch()) {
+    absl::StatusOr<int64_t> bytes =
+        Whole(evaluator, absl::StrCat("scratch '", from.name(), "': bytes"), from.bytes(), 0, kMaxExact);
+    if (!bytes.ok()) return in_variant(bytes.status());
+    scratch[from.name()] = recipe.scratch_size();
+    v1::ScratchBuffer& to = *recipe.add_scratch();
+    to.set_name(from.name());
+    to.set_bytes(*bytes);
+    to.set_zero_before_first_run(from.zero());
+  }
+  for (const Launch& launch : manifest.launches()) {
+    if (!launch.when().empty() && !evaluator.Holds(launch.when())) continue;
+    if (launch.main()) recipe.set_main_launch(recipe.launches_size());
+    const bool is_first = recipe.launches().empty();
+    absl::Status status = EvaluateLaunch(evaluator, launch, problem, scratch, is_first, recipe.add_launches());
+    if (!status.ok()) return in_variant(status);
+  }
+  return recipe;
+}
+
 }  // namespace
 
 absl::StatusOr<CompileSpec> SpecFor(const Variant& variant, const Problem& problem, const v1::Device& device) {
@@ -77,32 +107,20 @@ absl::StatusOr<CompileSpec> SpecFor(const Variant& variant, const Problem& probl
 }
 
 absl::StatusOr<v1::LaunchRecipe> RecipeFor(const Variant& variant, const Problem& problem, const v1::Device& device) {
-  absl::StatusOr<EvaluatorPool::Lease> evaluator = Assigned(variant, problem, device);
+  const absl::StatusOr<EvaluatorPool::Lease> evaluator = Assigned(variant, problem, device);
   if (!evaluator.ok()) return evaluator.status();
-  const KernelFamily& manifest = variant.family->manifest;
-  const auto in_variant = [&variant](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(variant.ToText(), ": ", status.message()));
-  };
-  v1::LaunchRecipe recipe;
-  std::map<std::string, int> scratch;
-  for (const family::v1::Scratch& from : manifest.scratch()) {
-    absl::StatusOr<int64_t> bytes =
-        Whole(**evaluator, absl::StrCat("scratch '", from.name(), "': bytes"), from.bytes(), 0, kMaxExact);
-    if (!bytes.ok()) return in_variant(bytes.status());
-    scratch[from.name()] = recipe.scratch_size();
-    v1::ScratchBuffer& to = *recipe.add_scratch();
-    to.set_name(from.name());
-    to.set_bytes(*bytes);
-    to.set_zero_before_first_run(from.zero());
+  return Recipe(variant, problem, **evaluator);
+}
+
+absl::StatusOr<v1::LaunchRecipe> RecipeAndDefines(const Variant& variant, const Problem& problem,
+                                                  const v1::Device& device, std::vector<double>* defines) {
+  const absl::StatusOr<EvaluatorPool::Lease> evaluator = Assigned(variant, problem, device);
+  if (!evaluator.ok()) return evaluator.status();
+  defines->clear();
+  for (const family::v1::Named& define : variant.family->manifest.defines()) {
+    defines->push_back((*evaluator)->Value(define.expr()));
   }
-  for (const Launch& launch : manifest.launches()) {
-    if (!launch.when().empty() && !(*evaluator)->Holds(launch.when())) continue;
-    if (launch.main()) recipe.set_main_launch(recipe.launches_size());
-    const bool is_first = recipe.launches().empty();
-    absl::Status status = EvaluateLaunch(**evaluator, launch, problem, scratch, is_first, recipe.add_launches());
-    if (!status.ok()) return in_variant(status);
-  }
-  return recipe;
+  return Recipe(variant, problem, **evaluator);
 }
 
 }  // namespace attune::space
