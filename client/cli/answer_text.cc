@@ -7,6 +7,7 @@
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
+#include "proto/attune/domain.h"
 
 namespace attune::cli {
 namespace {
@@ -110,6 +111,7 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
     const bool ready = answer.artifact_state() == v1::ARTIFACT_STATE_READY;
     fields.Row({"code", {CodeText(answer), ready ? Color::kGreen : Color::kYellow}});
   }
+  if (answer.domains_size() > 0) fields.Row({"holds for", RangesText(answer.domains())});
   if (!answer.artifact_sha256().empty()) fields.Row({"artifact", absl::StrCat("SHA-256 ", answer.artifact_sha256())});
   session.Print(fields);
   if (answer.recipe().launches_size() > 0) PrintRecipe(session, answer.recipe());

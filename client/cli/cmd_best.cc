@@ -34,6 +34,7 @@ absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& a
   query.policy = session.policy();
   if (arguments.exact) query.acceptable = {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE};
   query.include_artifact = !arguments.artifact.empty();
+  query.include_domains = true;
   return query;
 }
 

@@ -71,13 +71,14 @@ TEST(TrialJson, ACompilerThatReportsNoRegistersReportsNoSpills) {
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
-              ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
-                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
-                          "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count",
-                          "ctas_per_sm", "threads_per_cta", "waves", "occupancy", "max_abs_error",
-                          "plain_max_abs_error", "artifact_sha256", "trial", "promote_time", "ties", "speedups",
-                          "recipe", "measure_time", "pinned", "artifact_state", "artifact_reason", "nearest"));
+  EXPECT_THAT(
+      Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
+      ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
+                  "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
+                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned", "artifact_state",
+                  "artifact_reason", "nearest", "holds_for"));
 }
 
 TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {

@@ -4,6 +4,7 @@
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
+#include "proto/attune/domain.h"
 #include "proto/attune/problem.h"
 
 namespace attune::cli {
@@ -195,6 +196,11 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
                        {"latency_low_ms", MillisOrNull(answer.timing().low_us())},
                        {"latency_high_ms", MillisOrNull(answer.timing().high_us())},
                        {"measure_time", TextOrNull(Iso(answer.measure_time()))}};
+  }
+  json["holds_for"] = Json::array();
+  for (const v1::Domain& domain : answer.domains()) {
+    json["holds_for"].push_back(
+        {{"axis", attune::Word(domain.axis())}, {"low", domain.low()}, {"high", domain.high()}});
   }
   return json;
 }

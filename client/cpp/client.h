@@ -53,6 +53,9 @@ struct BestQuery {
   v1::Policy policy = v1::POLICY_HOT;
   std::vector<v1::Provenance> acceptable = {};  // empty: any
   bool include_artifact = false;
+  // Asks for the ranges that the answer holds for, too (proto/attune/domain.h, RecipeAt). The cache is then not looked
+  // at.
+  bool include_domains = false;
   // How long to wait, at most, for code that the server is compiling (up to 60 s); the deadline begins after it.
   absl::Duration wait = absl::ZeroDuration();
 };

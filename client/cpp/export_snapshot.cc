@@ -38,6 +38,7 @@ absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bo
         entry.request.set_device_id(device_id);
         entry.request.set_policy(incumbent.policy());
         entry.request.set_include_artifact(include_artifacts);
+        entry.request.set_include_domains(true);
         auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
         if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
         if (!answer.ok()) return answer.status();

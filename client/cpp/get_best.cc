@@ -23,6 +23,7 @@ v1::GetBestRequest ToRequest(const BestQuery& query) {
   request.set_policy(query.policy);
   for (const v1::Provenance provenance : query.acceptable) request.add_acceptable(provenance);
   request.set_include_artifact(query.include_artifact);
+  request.set_include_domains(query.include_domains);
   if (query.wait > absl::ZeroDuration()) {
     *request.mutable_wait() =
         google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(query.wait));
@@ -65,7 +66,7 @@ absl::StatusOr<AnswerPtr> Client::Impl::Fallback(const BestQuery& query, const a
 absl::StatusOr<AnswerPtr> Client::GetBest(const BestQuery& query) {
   const absl::Time now = impl_->options.clock->Now();
   if (AnswerPtr hit = impl_->cache.Find(KeyOf(query), query.include_artifact, now);
-      hit != nullptr && Accepts(query, *hit)) {
+      hit != nullptr && Accepts(query, *hit) && !query.include_domains) {
     return hit;
   }
   absl::Status held;
