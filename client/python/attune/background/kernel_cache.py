@@ -53,6 +53,7 @@ class Entry:
         "device",
         "dropped",
         "due",
+        "for_graphs",
         "kernel",
         "key",
         "launch",
@@ -68,6 +69,7 @@ class Entry:
         self.device = -1  # the kernel's, set before `launch`
         self.kernel: Kernel | None = None
         self.contest: Contest | None = None  # decides whether there is a launch
+        self.for_graphs = True  # CUDA graphs may have the kernel; if not, `launch` sees to that
         self.unsuitable = unsuitable  # why there is no launch
         self.due = due  # when (time.monotonic) to ask again for what there is no launch for
         self.asked = False  # the background thread has the question, or is to get it
@@ -363,7 +365,7 @@ class KernelCache:
     def _take_up(self, entry: Entry, kernel: Kernel) -> None:
         """Has calls launch `kernel`, if it is known to be faster than what it replaces, or nothing is to be known of
         that. `_changed` is held, and calls read `entry` meanwhile."""
-        entry.kernel, entry.device = kernel, kernel.device
+        entry.kernel, entry.device, entry.for_graphs = kernel, kernel.device, True
         rival = None if self._rival is None or not is_contested(kernel.answer.problem) else self._rival()
         known = None if rival is None else recorded(kernel.answer, self._settings.policy, rival)
         if entry.dropped:
@@ -387,8 +389,8 @@ class KernelCache:
             if entry.contest is not contest:  # the kernel was replaced, dropped or refused meanwhile
                 return
             if verdict.faster:
-                for_graphs = verdict.of_device or (contest.known is not None and contest.known.faster)
-                entry.launch = kernel.launch if for_graphs else eager_only(kernel.launch)
+                entry.for_graphs = verdict.of_device or (contest.known is not None and contest.known.faster)
+                entry.launch = kernel.launch if entry.for_graphs else eager_only(kernel.launch)
             else:
                 entry.unsuitable, entry.due = verdict.unsuitable(), math.inf
             entry.contest = None

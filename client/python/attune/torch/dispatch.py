@@ -28,7 +28,7 @@ from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.background import settings
-from attune.background.contest import Captured, captured
+from attune.background.contest import Captured, captured, eager_only
 from attune.background.kernel_cache import Entry, KernelCache, State
 from attune.background.service import Gpu
 from attune.background.thread import Background
@@ -437,9 +437,10 @@ def _launch_of(entry: Entry, placement: Placement) -> Callable[..., None]:
     if kernel is None:  # taken back meanwhile
         raise entry.unsuitable.again()
     try:
-        return kernel.placed(placement).launch
+        launch = kernel.placed(placement).launch
     except InvalidArgument as error:
         raise Unsuitable(Reason.LAYOUT, error.message) from None
+    return launch if entry.for_graphs else eager_only(launch)
 
 
 def _find(problem: Problem, device: int, signature: tuple | None, calls: dict[tuple, Entry]) -> Entry:

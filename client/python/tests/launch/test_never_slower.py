@@ -7,6 +7,7 @@ import dataclasses
 import math
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -353,6 +354,24 @@ def test_a_graph_has_a_kernel_only_by_the_devices_verdict(device: Device, servic
     device.captures.clear()
     device.call()
     assert device.computed == ((2, {}) if behind else (1, {"undecided": 1}))
+
+
+def test_tensors_with_strides_of_their_own_are_in_no_graph_either(device: Device) -> None:
+    wide = half(1, 2, 16, 128)[..., :64]
+    stats = Stats()
+
+    def call() -> None:
+        attend(stats, wide, wide, wide, None, 0.0, False, None, False)
+
+    device.sdpa_us = 20.0
+    for _ in range(CALLS + 1):
+        call()
+    assert entry().launch is not None
+    stats.launched, stats.fallbacks = 0, Counter()
+    call()
+    device.captures[STREAM] = Capture(1, "graph")
+    call()
+    assert (stats.launched, stats.fallbacks) == (1, {"undecided": 1})
 
 
 def test_a_kernel_that_the_driver_refuses_is_out_of_the_contest(device: Device, service: Service) -> None:
