@@ -111,6 +111,24 @@ attune_status attune_warm(attune_attention* attention, const attune_shape* shape
 attune_status attune_run(attune_attention* attention, void* stream, const attune_tensors* tensors,
                          const attune_shape* shape);
 
+/* Elements from one entry of a dimension to the next; a dimension with one entry may have any. */
+typedef struct attune_spacing {
+  int64_t batch; /* sequences; of k and v with pages: pages */
+  int64_t head;
+  int64_t row;
+} attune_spacing;
+
+typedef struct attune_placement {
+  attune_spacing q;
+  attune_spacing k;
+  attune_spacing v;
+  attune_spacing o;
+} attune_placement;
+
+/* attune_run for tensors that lie otherwise than in the problem's layout, where the kernel can read them so. */
+attune_status attune_run_placed(attune_attention* attention, void* stream, const attune_tensors* tensors,
+                                const attune_shape* shape, const attune_placement* placement);
+
 /* The kernel that attune_run would launch now, to launch it in scratch memory of the caller's. */
 attune_status attune_plan_open(attune_attention* attention, const attune_shape* shape, attune_plan** plan);
 void attune_plan_close(attune_plan* plan);

@@ -194,6 +194,18 @@ attune_status attune_run(attune_attention* attention, void* stream, const attune
   });
 }
 
+attune_status attune_run_placed(attune_attention* attention, void* stream, const attune_tensors* tensors,
+                                const attune_shape* shape, const attune_placement* placement) {
+  return Guarded([&]() -> absl::Status {
+    if (placement == nullptr) return Missing("placement");
+    if (attention == nullptr || tensors == nullptr || shape == nullptr) {
+      return Missing(attention == nullptr ? "attention" : tensors == nullptr ? "tensors" : "shape");
+    }
+    return attention->attention->RunPlaced(stream, std::bit_cast<Tensors>(*tensors), std::bit_cast<Shape>(*shape),
+                                           std::bit_cast<attune::launch::Placement>(*placement));
+  });
+}
+
 attune_status attune_plan_open(attune_attention* attention, const attune_shape* shape, attune_plan** plan) {
   return Guarded([&]() -> absl::Status {
     if (attention == nullptr || shape == nullptr || plan == nullptr) {

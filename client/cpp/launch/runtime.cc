@@ -13,6 +13,7 @@
 namespace attune::launch {
 namespace {
 
+constexpr size_t kMostPlaced = 1024;
 constexpr size_t kMostShapes = 4096;  // of one Attention; the cache behind it has more
 
 class DriverMemory : public ScratchAllocator {
@@ -154,6 +155,11 @@ absl::Status Runtime::Enqueue(const Plan& plan, const Tensors& tensors, Stream s
 struct Attention::Known {
   std::shared_mutex mutex;
   absl::flat_hash_map<Shape, KernelCache::EntryPtr> entries;
+  struct Placed {
+    PlanPtr of;  // the plan that it was made from
+    PlanPtr plan;
+  };
+  absl::flat_hash_map<std::pair<Shape, Placement>, Placed> placed;
 
   // The shape's, asked for if it is due.
   absl::StatusOr<KernelCache::EntryPtr> EntryOf(KernelCache& cache, const Problem& form, const Shape& shape);
@@ -201,6 +207,34 @@ absl::StatusOr<KernelCache::EntryPtr> Attention::Known::EntryOf(KernelCache& cac
   if (entries.size() > kMostShapes) entries.clear();
   entries[shape] = entry;
   return entry;
+}
+
+absl::Status Attention::RunPlaced(Stream stream, const Tensors& tensors, const Shape& shape,
+                                  const Placement& placement) {
+  const absl::StatusOr<PlanPtr> plan = FindPlaced(shape, placement);
+  if (!plan.ok()) return plan.status();
+  return runtime_->Enqueue(**plan, tensors, stream);
+}
+
+absl::StatusOr<PlanPtr> Attention::FindPlaced(const Shape& shape, const Placement& placement) {
+  absl::StatusOr<PlanPtr> plan = Find(shape);
+  if (!plan.ok()) return plan.status();
+  const std::pair key(shape, placement);
+  {
+    const std::shared_lock lock(known_->mutex);
+    const auto it = known_->placed.find(key);
+    if (it != known_->placed.end() && it->second.of == *plan) return it->second.plan;
+  }
+  auto answer = std::make_shared<v1::GetBestResponse>((*plan)->answer());
+  absl::StatusOr<v1::LaunchRecipe> recipe = PlacedRecipe(answer->recipe(), (*plan)->problem(), placement);
+  if (!recipe.ok()) return recipe.status();
+  *answer->mutable_recipe() = *std::move(recipe);
+  absl::StatusOr<PlanPtr> placed = runtime_->impl_->code->PlanOf(answer, (*plan)->problem());
+  if (!placed.ok()) return placed.status();
+  const std::lock_guard lock(known_->mutex);
+  if (known_->placed.size() >= kMostPlaced) known_->placed.clear();
+  known_->placed[key] = {*plan, *placed};
+  return placed;
 }
 
 absl::Status Attention::Warm(absl::Span<const Shape> shapes, absl::Duration timeout) {

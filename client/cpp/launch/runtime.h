@@ -33,6 +33,7 @@
 #include "attune/v1/service.pb.h"
 #include "client/cpp/launch/allocator.h"
 #include "client/cpp/launch/plan.h"
+#include "client/cpp/launch/strides.h"
 #include "client/cpp/launch/tensors.h"
 #include "proto/attune/problem.h"
 
@@ -118,6 +119,11 @@ class Attention {
   // The kernel that Run would launch, to launch it with the caller's scratch memory (Plan::Enqueue), or often; it stays
   // as it is when the server's answer changes. Run's Unavailable and InvalidArgument.
   absl::StatusOr<std::shared_ptr<const Plan>> Find(const Shape& shape);
+
+  // The same for tensors that lie otherwise than in the problem's layout, where the kernel can read them so. The first
+  // call with a placement costs more. InvalidArgument names tensor and stride: PlacedRecipe's.
+  absl::Status RunPlaced(Stream stream, const Tensors& tensors, const Shape& shape, const Placement& placement);
+  absl::StatusOr<std::shared_ptr<const Plan>> FindPlaced(const Shape& shape, const Placement& placement);
 
   // Has the kernels of `shapes` found and loaded: before a capture, or before the first request. DeadlineExceeded after
   // `timeout`, else the first shape's error of Find, once all of them are answered.
