@@ -27,6 +27,7 @@ class Query:
     acceptable: tuple[Provenance, ...]  # empty: any
     artifact: bool
     wait: float = 0.0  # seconds, for code that is being compiled
+    domains: bool = False
 
     def to_message(self) -> Message:
         """As an attune.v1.GetBestRequest."""
@@ -39,6 +40,7 @@ class Query:
             acceptable=[provenance.value for provenance in self.acceptable],
             include_artifact=self.artifact,
             wait=wait if self.wait else None,
+            include_domains=self.domains,
         )
 
     def accepts(self, answer: Answer) -> bool:
@@ -53,18 +55,20 @@ def best(
     acceptable: Iterable[Provenance | str] = (),
     artifact: bool = False,
     wait: float = 0.0,
+    domains: bool = False,
 ) -> Query:
     """The best known variant for a problem, never starting any work.
 
     `device`: empty is the server's first. `acceptable`: only these provenances; none means any. `artifact` asks
     for the compiled code, too. Where nobody has tuned the problem, the server compiles it in the background: the
-    answer's `artifact_state` says how far that is, and `wait` is how many seconds, at most 60, to wait for it. A
-    cached answer costs a look-up in a dict. When the server cannot be reached, the answer is an expired one from the
-    cache or one from the snapshot, and its provenance_detail says so.
+    answer's `artifact_state` says how far that is, and `wait` is how many seconds, at most 60, to wait for it.
+    `domains` asks, whatever is cached, for the ranges of lengths and batches that the answer holds for, too:
+    Answer.at makes the answers there. A cached answer costs a look-up in a dict. When the server cannot be reached, the
+    answer is an expired one from the cache or one from the snapshot, and its provenance_detail says so.
     Raises NotFound when nothing fits, Unreachable when nobody answers and nothing is kept.
     """
     key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
-    return Query(key, tuple(map(Provenance.of, acceptable)), artifact, wait)
+    return Query(key, tuple(map(Provenance.of, acceptable)), artifact, wait, domains)
 
 
 class Lookup:
@@ -87,7 +91,7 @@ class Lookup:
     def find(self, query: Query) -> Answer | None:
         """A fresh answer from the cache; while the server is held to be unreachable, what is kept."""
         now = self._clock.now()
-        hit = self.cache.find(query.key, query.artifact, now)
+        hit = None if query.domains else self.cache.find(query.key, query.artifact, now)
         if hit is not None and query.accepts(hit):
             return hit
         if now < self._unreachable_until and self._unreachable is not None:

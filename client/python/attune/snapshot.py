@@ -26,8 +26,10 @@ from attune.cache import AnswerKey
 from attune.clock import utc_text
 from attune.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from attune.problem import Problem
-from attune.values import Answer, Policy
+from attune.values import Answer, Axis, Policy
+from attune.values.domain import length_along, others
 
+_AXES = (Axis.KV, Axis.Q_AND_KV, Axis.Q, Axis.BATCH)
 _MAGIC = b"ATTNSNAP"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIIq")
@@ -42,28 +44,44 @@ class Snapshot:
         self.devices = devices
         self.answers = tuple(answers)
         self._index: dict[AnswerKey, Message] = {}
+        self._ranges: dict[tuple, list[tuple[int, int, Message]]] = {}  # by _range_key: what holds from low to high
         for request, answer in self.answers:
             try:
                 problem = Problem.from_message(request.problem)
             except InvalidArgument:
                 continue  # a shape that only a later version knows: nobody can ask for it here
-            self._index[AnswerKey(problem, request.device_id, Policy(request.policy))] = answer
+            key = AnswerKey(problem, request.device_id, Policy(request.policy))
+            self._index[key] = answer
+            for domain in answer.domains:
+                if Axis(domain.axis) in _AXES:
+                    ends = (domain.low, domain.high, answer)
+                    self._ranges.setdefault(_range_key(Axis(domain.axis), key), []).append(ends)
 
     def find(self, key: AnswerKey) -> Answer | None:
         """The answer as the server gave it, its provenance_detail saying that it comes from a snapshot, and of when.
 
-        An empty device_id means the first of `devices`; a UUID or a class's alias will do as well.
+        An empty device_id means the first of `devices`; a UUID or a class's alias will do as well. A problem without an
+        answer of its own has that of the range it lies in (Answer.at).
         """
         if not key.device_id and self.devices.devices:
             key = key._replace(device_id=self.devices.devices[0].id)
-        message = self._index.get(key)
-        for device in self.devices.devices if message is None else ():
+        answer = self._answer(key)
+        for device in self.devices.devices if answer is None else ():
             if key.device_id in (device.uuid, device.class_alias):
-                message = self._index.get(key._replace(device_id=device.id))
+                answer = self._answer(key._replace(device_id=device.id))
                 break
-        if message is None:
-            return None
-        return Answer.from_message(message).with_source(f"from the snapshot of {utc_text(self.exported)}")
+        return None if answer is None else answer.with_source(f"from the snapshot of {utc_text(self.exported)}")
+
+    def _answer(self, key: AnswerKey) -> Answer | None:
+        message = self._index.get(key)
+        if message is not None:
+            return Answer.from_message(message)
+        for axis in _AXES:
+            length = length_along(axis, key.problem)
+            for low, high, near in () if length is None else self._ranges.get(_range_key(axis, key), ()):
+                if low <= length <= high:
+                    return Answer.from_message(near).at(key.problem)
+        return None
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole."""
@@ -71,6 +89,10 @@ class Snapshot:
         body = b"".join(_delimited(message.SerializeToString()) for message in messages)
         header = _HEADER.pack(_MAGIC, _VERSION, len(self.answers), self.exported)
         _replace_file(os.fspath(path), header + hashlib.sha256(header + body).digest() + body)
+
+
+def _range_key(axis: Axis, key: AnswerKey) -> tuple:
+    return axis, others(axis, key.problem), key.device_id, key.policy
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:

@@ -240,3 +240,13 @@ def test_many_threads_may_ask_at_once(server):
         for thread in threads:
             thread.join()
     assert answers == ["trials/1"] * (8 * 8 * 20)
+
+
+def test_ranges_are_asked_for_anew(connect, server):
+    server.responses["GetBest"] = answer(domains=[{"axis": 3, "low": 512, "high": 1023}])
+    client = connect(server)
+    client.best(PROBLEM)
+    found = client.best(PROBLEM, domains=True)
+    client.best(PROBLEM, domains=True)
+    assert [request.include_domains for request in server.asked("GetBest")] == [False, True, True]
+    assert found.at(attune.Problem.parse("b2.h8.q600.d64.f16")).provenance is attune.Provenance.NEAREST

@@ -50,6 +50,24 @@ def test_no_device_means_the_first(path):
     assert snapshot.load(path).find(key(device_id="")) == snapshot.load(path).find(key())
 
 
+def test_a_problem_in_a_range_has_the_answer_that_is_worked_out():
+    request, known = pair()
+    known.recipe.launches.add(entry="f").args.add(i32=512)
+    numbers = {"field": 4, "step": {"slope": 1, "divide": 1}}
+    known.domains.add(axis=3, low=512, high=1023).varying.add(**numbers)
+    known.domains.add(axis=9, low=1, high=9)  # of a later version
+    devices = message("ListDevicesResponse", devices=[{"id": "cuda:0", "uuid": "GPU-0"}])
+    served = snapshot.Snapshot(EXPORTED, devices, [(request, known)])
+    other = Problem.parse("b2.h8.q700.d64.f16")
+    for name in ("cuda:0", "GPU-0", ""):
+        found = served.find(AnswerKey(other, name, Policy.HOT))
+        assert (found.problem, found.recipe.launches[0].args[0].value) == (other, 700)
+        assert found.provenance_detail == f"from {PROBLEM}; from the snapshot of 2026-11-18 11:06 UTC"
+    for text in ("b2.h8.q1024.d64.f16", "b2.h8.q700.kv701.d64.f16", "b3.h8.q700.d64.f16"):
+        assert served.find(AnswerKey(Problem.parse(text), "cuda:0", Policy.HOT)) is None
+    assert served.find(AnswerKey(other, "cuda:0", Policy.COLD)) is None
+
+
 def test_a_device_goes_by_its_uuid_and_its_class_too():
     devices = message(
         "ListDevicesResponse", devices=[{"id": "cuda:1"}, {"id": "cuda:0", "uuid": "GPU-0", "class_alias": "l4"}]

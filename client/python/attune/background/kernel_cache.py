@@ -14,10 +14,11 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attune.background.contest import Contest, Report, Verdict, eager_only, is_contested, recorded, report
+from attune.background.ranges import Ranges
 from attune.background.reason import Reason, Unsuitable
 from attune.background.service import Gpu, Service, check_code, unanswered, waits, waits_for_answers
 from attune.background.settings import Settings
@@ -25,10 +26,12 @@ from attune.cuda import Kernel, load
 from attune.errors import AttuneError, Unreachable
 from attune.problem import Problem
 from attune.retry import Backoff
+from attune.values import Domain
 
 _log = logging.getLogger("attune")
 
 _MOST_KERNELS = 16384
+_MOST_FOLLOWERS = 2048  # of them: those that the answer to another problem made
 _MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
 _COMPILING_S = 1.0  # before code that the service compiles is asked for again; then twice as long, up to `hold`
 _CHECK_ALL_S = 900.0  # every kernel is asked for again this often, even where nothing seems to have changed
@@ -53,10 +56,12 @@ class Entry:
         "device",
         "dropped",
         "due",
+        "followers",
         "for_graphs",
         "kernel",
         "key",
         "launch",
+        "lead",
         "pinned",
         "unsuitable",
         "waits",
@@ -75,6 +80,8 @@ class Entry:
         self.asked = False  # the background thread has the question, or is to get it
         self.pinned = False  # stays as it is
         self.dropped = False  # to make room: it is looked after no longer
+        self.lead: Entry | None = None  # the entry whose answer holds for this problem, too: only it is asked for
+        self.followers: dict[Key, Entry] = {}  # those that this one is the lead of
         self.waits: Backoff | None = None
         self.compiling: Backoff | None = None  # the service compiles the code, and is asked for it from time to time
 
@@ -88,7 +95,8 @@ class State:
     contests: int = 0  # problems whose kernel is being timed against SDPA
     without_kernel: Counter[str] = field(default_factory=Counter)  # other problems, by the reason's value
     questions: int = 0  # problems that the service was asked for
-    checks: int = 0  # of them, again, to see whether the answer is still the same
+    followed: int = 0  # problems that were not, because an answer to another one holds for them
+    checks: int = 0  # of those asked for, again, to see whether the answer is still the same
     replaced: int = 0  # kernels that were replaced, or dropped, because it was not
 
 
@@ -111,6 +119,8 @@ class KernelCache:
         self._wake = wake
         self._service = Service(settings, gpu_of)
         self._entries: dict[Key, Entry] = {}
+        self._ranges: Ranges[Entry] = Ranges()
+        self._followers: dict[Key, Entry] = {}  # those with a lead, the oldest first
         self._adding = threading.Lock()  # of calls alone
         self._questions: deque[Entry] = deque()
         self._asked: dict[int, object] = {}  # by the entry's id: what is in `_questions` or being asked
@@ -228,10 +238,102 @@ class KernelCache:
                 entry = self._entries.setdefault(key, Entry(key))
         return entry
 
+    def _follow(self, entry: Entry) -> bool:
+        """Whether the answer to another problem holds for this one, too, and is now what is known of it."""
+        if entry.key is None:
+            return False
+        problem, device = entry.key
+        lead = self._ranges.find(problem, device)
+        if lead is None or lead is entry or entry.pinned or entry.dropped:
+            return False
+        try:
+            with self._changed:
+                if not self._take_from(lead, entry):
+                    return False
+                self._leave(entry)
+                self._dismiss(entry)
+                entry.lead = lead
+                lead.followers[entry.key] = self._followers[entry.key] = entry
+                self._counts["followed"] += 1
+                if len(self._followers) > _MOST_FOLLOWERS:
+                    for oldest in list(self._followers.values())[: _MOST_FOLLOWERS // 4]:
+                        self._drop(oldest)
+        except Exception as error:  # an answer that does not fit its own recipe: the problem is asked for itself
+            _log.warning("the answer to %s does not make one to %s: %s", lead.key, problem, error)
+            return False
+        return True
+
+    def _take_from(self, lead: Entry, entry: Entry) -> bool:
+        """Has what is known of `lead` be what is known of `entry`, if it holds for it. `_changed` is held."""
+        assert entry.key is not None
+        kernel = lead.kernel
+        if kernel is not None:
+            answer = kernel.answer.at(entry.key[0])
+            if answer is None:
+                return False
+            entry.kernel, entry.device = kernel.like(answer), kernel.device
+            # One contest decides for a range, and so does what is recorded.
+            entry.contest, entry.unsuitable, entry.due = lead.contest, lead.unsuitable, lead.due
+            entry.for_graphs = lead.for_graphs
+            if lead.launch is None:
+                entry.launch = None
+            else:
+                as_is = lead.launch == kernel.launch
+                entry.launch = entry.kernel.launch if as_is else eager_only(entry.kernel.launch)
+            return True
+        if lead.compiling is None and time.monotonic() >= lead.due:
+            return False
+        entry.launch = entry.kernel = entry.contest = None
+        entry.unsuitable, entry.due = lead.unsuitable, lead.due
+        return True
+
+    def _leave(self, entry: Entry) -> None:
+        """`entry` has no lead any more. `_changed` is held."""
+        if entry.lead is not None and entry.key is not None:
+            entry.lead.followers.pop(entry.key, None)
+            self._followers.pop(entry.key, None)
+            entry.lead = None
+
+    def _speak(self, lead: Entry, domains: Sequence[Domain]) -> None:
+        """`lead` was answered, and what was said holds for `domains`. `_changed` is held."""
+        assert lead.key is not None
+        self._leave(lead)
+        if lead.dropped:
+            self._dismiss(lead)
+            return
+        self._dismiss(lead)
+        self._ranges.put(lead, *lead.key, domains)
+
+    def _dismiss(self, lead: Entry) -> None:
+        """`lead` speaks for nobody else. The next call of a follower follows again, whoever it is then. `_changed` is
+        held."""
+        self._ranges.drop(lead)
+        self._detach(lead)
+
+    def _detach(self, lead: Entry) -> None:
+        for follower in list(lead.followers.values()):
+            self._leave(follower)
+            if not follower.pinned:
+                follower.launch = follower.kernel = follower.contest = None
+                follower.unsuitable, follower.due = _PENDING, -math.inf
+
+    def _drop(self, entry: Entry) -> None:
+        """Makes room. `entry` is no longer checked, and so may no longer be launched, nor may those that follow it."""
+        if entry.asked or entry.key is None:
+            return
+        entry.dropped = True
+        entry.launch = entry.kernel = entry.contest = None
+        entry.due = -math.inf
+        self._entries.pop(entry.key, None)
+        self._leave(entry)
+        self._ranges.drop(entry)
+        for follower in list(entry.followers.values()):
+            self._drop(follower)
+
     def _ask_if_due(self, entry: Entry) -> None:
         if self._closed or entry.kernel is not None or entry.asked or time.monotonic() < entry.due:
             return
-        if len(self._questions) >= _MOST_QUESTIONS:
+        if self._follow(entry) or len(self._questions) >= _MOST_QUESTIONS:
             return
         token = object()
         if self._asked.setdefault(id(entry), token) is token:  # one of several threads gets through
@@ -239,15 +341,16 @@ class KernelCache:
             self._questions.append(entry)
 
     def _make_room(self) -> None:
-        """Drops the oldest quarter: what is dropped is no longer checked, and so may no longer be launched."""
-        for entry in list(self._entries.values())[: _MOST_KERNELS // 4]:
-            if not entry.asked:
-                entry.dropped = True
-                entry.launch = entry.contest = None
-                entry.due = -math.inf
-                del self._entries[entry.key]  # type: ignore[arg-type]
+        """Drops the oldest quarter."""
+        with self._changed:
+            for entry in list(self._entries.values())[: _MOST_KERNELS // 4]:
+                self._drop(entry)
 
     def _answer(self, entry: Entry) -> None:
+        if self._follow(entry):
+            with self._changed:
+                self._settled(entry)
+            return
         self._counts["questions"] += 1
         try:
             self._settle(entry, self._load(entry, kept=True))
@@ -267,6 +370,7 @@ class KernelCache:
                 return
             if entry.launch is None:
                 entry.unsuitable, entry.due = compiling.again(), due
+                self._speak(entry, compiling.domains)
             heapq.heappush(self._compiling, (due, next(self._compiled), entry))
 
     def _ask_again(self, entry: Entry) -> None:
@@ -284,7 +388,7 @@ class KernelCache:
         while True:
             for entry in self._checks:
                 looked_after = not (entry.pinned or entry.dropped or entry.compiling)
-                if entry.kernel is not None and looked_after:
+                if entry.kernel is not None and entry.lead is None and looked_after:
                     self._check(entry, entry.kernel)
                     return True
             if not self._check_again:
@@ -353,13 +457,14 @@ class KernelCache:
         try:
             return load(answer, device)
         except Exception as error:
-            raise Unsuitable(Reason.NOT_LOADED, f"the kernel for {problem}: {error}") from error
+            raise Unsuitable(Reason.NOT_LOADED, f"the kernel for {problem}: {error}", answer.domains) from error
 
     def _settle(self, entry: Entry, kernel: Kernel) -> None:
         with self._changed:
             entry.waits = None
             if not entry.pinned:
                 self._take_up(entry, kernel)
+                self._speak(entry, kernel.answer.domains)
             self._settled(entry)
 
     def _take_up(self, entry: Entry, kernel: Kernel) -> None:
@@ -394,7 +499,9 @@ class KernelCache:
             else:
                 entry.unsuitable, entry.due = verdict.unsuitable(), math.inf
             entry.contest = None
-        told = report(kernel.answer, verdict)
+            shared = bool(entry.followers)  # times of other lengths, too, are nobody's own
+            self._detach(entry)
+        told = None if shared else report(kernel.answer, verdict)
         if told is not None and not self._closed:
             self._reports.append(told)
             self._wake()
@@ -414,8 +521,9 @@ class KernelCache:
             return
         with self._changed:
             for entry in list(self._entries.values()):
-                if entry.kernel is not None and not entry.pinned:
+                if entry.kernel is not None and entry.lead is None and not entry.pinned:
                     self._take_up(entry, entry.kernel)
+                    self._detach(entry)
 
     def _settle_without(self, entry: Entry, unsuitable: Unsuitable) -> None:
         if unsuitable.reason is Reason.UNREACHABLE:
@@ -428,6 +536,7 @@ class KernelCache:
                 entry.unsuitable = unsuitable.again()
                 entry.launch = entry.kernel = entry.contest = None
                 entry.due = due
+                self._speak(entry, unsuitable.domains)
             self._settled(entry)
 
     def _settled(self, entry: Entry) -> None:
@@ -440,5 +549,6 @@ class KernelCache:
 
 
 def _same(answer: object, known: object) -> bool:
-    """Whether both are the same code, launched in the same way."""
-    return answer.artifact_sha256 == known.artifact_sha256 and answer.recipe == known.recipe  # type: ignore[attr-defined]
+    """Whether both are the same code, launched in the same way, for the same problems."""
+    names = ("artifact_sha256", "recipe", "domains")
+    return all(getattr(answer, name) == getattr(known, name) for name in names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from attune.values import Domain
+
 
 class Reason(enum.Enum):
     """Its value is what is counted."""
@@ -31,14 +33,16 @@ class Reason(enum.Enum):
 
 
 class Unsuitable(Exception):
-    """No kernel computes this; `detail` says why with the values at hand."""
+    """No kernel computes this; `detail` says why with the values at hand. `domains` have other problems that it is
+    true of."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: Reason, detail: str, domains: tuple[Domain, ...] = ()) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+        self.domains = domains
 
     def again(self) -> Unsuitable:
         """The same to be kept, or raised in another call: one that was raised holds on to its frames, and so to
         tensors."""
-        return Unsuitable(self.reason, self.detail)
+        return Unsuitable(self.reason, self.detail, self.domains)

@@ -19,6 +19,7 @@ from attune.plans.plan import pages
 from attune.problem import Problem
 from attune.retry import Backoff, RetryPolicy
 from attune.values import Answer, ArtifactState, Backend, Device
+from attune.values.domain import parse_ranges
 
 T = TypeVar("T")
 
@@ -49,16 +50,17 @@ def unanswered(problem: Problem, error: Exception) -> Unsuitable:
     if isinstance(error, Unreachable):
         return Unsuitable(Reason.UNREACHABLE, f"{error}; it is asked again from time to time")
     if isinstance(error, NotFound):
-        return Unsuitable(Reason.NO_ANSWER, str(error))
+        return Unsuitable(Reason.NO_ANSWER, str(error), parse_ranges(error.metadata.get("holds_for", "")))
     return Unsuitable(Reason.NOT_LOADED, f"{problem}: {error}")
 
 
 def check_code(problem: Problem, answer: Answer) -> None:
     """Raises Unsuitable for an answer that comes without code."""
     if answer.artifact_state is ArtifactState.COMPILING:
-        raise Unsuitable(Reason.PENDING, f"the service is compiling the kernel for {problem}")
+        raise Unsuitable(Reason.PENDING, f"the service is compiling the kernel for {problem}", answer.domains)
     if answer.artifact_state is ArtifactState.NONE:
-        raise Unsuitable(Reason.NOT_LOADED, f"there is no code for {problem}: {answer.artifact_reason}")
+        why = f"there is no code for {problem}: {answer.artifact_reason}"
+        raise Unsuitable(Reason.NOT_LOADED, why, answer.domains)
 
 
 class Service:
@@ -162,7 +164,14 @@ class Service:
 
     def _query(self, problem: Problem, device: str, *, artifact: bool) -> Query:
         settings = self._settings
-        return best(problem, device=device, policy=settings.policy, acceptable=settings.acceptable, artifact=artifact)
+        return best(
+            problem,
+            device=device,
+            policy=settings.policy,
+            acceptable=settings.acceptable,
+            artifact=artifact,
+            domains=True,
+        )
 
     def _device(self, index: int) -> str:
         """The service's name for this process's GPU."""

@@ -35,13 +35,16 @@ class Kernel:
     destroyed, and another take its handle, while its work is running.
     """
 
-    def __init__(self, answer: Answer, device: Device) -> None:
+    def __init__(self, answer: Answer, device: Device, functions: list[Any] | None = None) -> None:
+        """`functions`: those of `answer`, where they are known."""
         self.answer = answer
         self.device = device.index
         self._home = device
         self._driver = device.driver
-        with self._driver.on(self.device):
-            self._functions = device.modules.functions(answer)
+        if functions is None:
+            with self._driver.on(self.device):
+                functions = device.modules.functions(answer)
+        self._functions = functions
         self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
         self._arguments = arguments_of(answer.problem)
         # By the signatures of torch tensors that were found right: this kernel, or as it is for their strides.
@@ -94,6 +97,13 @@ class Kernel:
         others = zip(ARGUMENTS[1:], (k, v, out, lse, *more), strict=True)
         tensors = {"q": where, **self._read(others, lambda: handle)}
         return self._checked_launch(tensors, handle, out, lse)
+
+    def like(self, answer: Answer) -> Kernel:
+        """The same code, launched as `answer` says: one that self.answer holds for (Answer.at)."""
+        pairs = zip(answer.recipe.launches, self.answer.recipe.launches, strict=True)
+        # A function is allowed as much shared memory as the largest of its launches asked for.
+        known = all(one.dynamic_shared_bytes <= other.dynamic_shared_bytes for one, other in pairs)
+        return Kernel(answer, self._home, self._functions if known else None)
 
     def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()) -> None:
         """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle.

@@ -36,6 +36,7 @@ def export_snapshot(path: str | os.PathLike[str], *, artifacts: bool = True) -> 
                 device_id=device_id,
                 policy=incumbent.policy,
                 include_artifact=artifacts,
+                include_domains=True,
             )
             try:
                 answers.append((request, (yield Call("GetBest", request))))

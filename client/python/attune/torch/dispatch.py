@@ -94,9 +94,9 @@ def attention(
     head, which takes weight and has no value. return_lse: returns (out, lse), lse the natural log-sum-exp of each row,
     fp32 [batch, heads_q, seq_q]. A row that sees no key is 0, its lse -inf or the sink.
 
-    The service is asked once a shape, by a background thread: until it has answered, SDPA computes. A kernel that SDPA
-    could stand in for must be the faster one, as recorded or as the first calls show (attune.configure). Whatever no
-    kernel computes (attn_mask, dropout, another scale, gradients, other dtypes, shapes without an answer) is computed
+    The service is asked once a shape, or a range of them, by a background thread: until then SDPA computes. A kernel
+    that SDPA could stand in for must be the faster one, as recorded or as the first calls show (attune.configure).
+    Whatever no kernel computes (attn_mask, dropout, another scale, gradients, other dtypes, no answer) is computed
     by SDPA, too, with one AttuneWarning a reason; what SDPA has no argument for, by unfused attention in torch, in
     fp32. A CUDA graph keeps what computed while it was captured: call `attune.warm` before. `attune.configure` says
     whom to ask. In torch.compile it is the operator attune::attention, or attune::attention_options.

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from attune.problem import Problem
 from attune.values.convert import Value
+from attune.values.domain import Domain, domains_of
 from attune.values.enums import ArtifactState, Policy, Provenance
 from attune.values.recipe import LaunchRecipe
 from attune.values.trial import Accuracy, Geometry, Timing, Trial, Variant
@@ -49,6 +50,28 @@ class Answer(Value):
     pinned: bool  # served because evaluate was asked to pin it
     artifact_state: ArtifactState  # whether there is code to launch it with
     artifact_reason: str  # why there is NONE
+    domains: tuple[Domain, ...] = ()  # other problems that it holds for, when asked for
+
+    def at(self, problem: Problem) -> Answer | None:
+        """The answer for another problem, or `problem`'s own, made from this one without a question: the same code,
+        launched with other numbers. None where no domain has the problem."""
+        if problem == self.problem:
+            return self
+        for domain, length in domains_of(self.problem, self.domains, problem):
+            tuned = self.provenance in (Provenance.EXACT, Provenance.TIE, Provenance.STALE)
+            return dataclasses.replace(
+                self,
+                problem=problem,
+                provenance=Provenance.NEAREST if tuned else self.provenance,
+                provenance_detail=f"from {self.problem}" if tuned else self.provenance_detail,
+                recipe=domain.recipe(self.recipe, length),
+                geometry=None,
+                ties=(),
+                baselines=(),
+                pinned=False,
+                domains=(),
+            )
+        return None
 
     def with_source(self, source: str) -> Answer:
         """The same answer, its provenance_detail saying also where this copy comes from."""

@@ -51,6 +51,29 @@ class ArtifactState(ApiEnum):
     NONE = 3  # there is none; the answer's artifact_reason says why
 
 
+class Axis(ApiEnum):
+    """What is different in the problems of a range."""
+
+    UNSPECIFIED = 0
+    KV = 1  # seq_kv
+    Q = 2  # seq_q
+    Q_AND_KV = 3  # both, of one length
+    BATCH = 4
+
+
+class Field(ApiEnum):
+    """Which number of a recipe depends on a length."""
+
+    UNSPECIFIED = 0
+    SCRATCH_BYTES = 1
+    GRID = 2
+    DYNAMIC_SHARED_BYTES = 3
+    ARG = 4  # I32 or I64
+    TENSOR_MAP_DIM = 5
+    TENSOR_MAP_STRIDE = 6
+    TENSOR_MAP_OFFSET = 7
+
+
 class Policy(ApiEnum):
     """How trials are timed."""
 

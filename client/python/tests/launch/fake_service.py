@@ -9,7 +9,8 @@ from typing import Any
 from attune.cuda.strides import Placement
 from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
-from attune.values import ArtifactState, Baseline, Provenance, Timing
+from attune.values import ArtifactState, Baseline, Domain, Provenance, Timing
+from attune.values.domain import domains_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +24,14 @@ class FakeAnswer:
     provenance: Provenance = Provenance.EXACT
     timing: Timing | None = None
     baselines: tuple[Baseline, ...] = ()
+    domains: tuple[Domain, ...] = ()
+
+    def at(self, problem: Problem) -> FakeAnswer | None:
+        if problem == self.problem:
+            return self
+        for _, length in domains_of(self.problem, self.domains, problem):
+            return dataclasses.replace(self, problem=problem, recipe=f"{self.recipe}, at {length}", domains=())
+        return None
 
 
 @dataclasses.dataclass
@@ -39,6 +48,9 @@ class FakeKernel:
             raise InvalidArgument("q has 8 elements from one row to the next; this kernel reads 64 alone")
         self.placements.append(placement)
         return self
+
+    def like(self, answer: FakeAnswer) -> FakeKernel:
+        return dataclasses.replace(self, answer=answer)
 
     def launch(self, *addresses: int) -> None:
         if self.fails_with is not None:

@@ -120,3 +120,25 @@ def test_streams_that_may_be_gone_are_forgotten() -> None:
         made.launch(1, 2, 3, 4, 0, stream)
     assert len(driver.launched) == 3000
     assert len(made._of_stream) <= 1024
+
+
+def test_another_kernel_of_the_same_code_has_numbers_of_its_own() -> None:
+    driver = FakeDriver({"main": [8, 8, 8, 8, 8, 4]})
+    made = kernel(answer(PROBLEM, recipe(launch("main", *TENSORS, KernelArg("I32", 16)))), driver)
+    loaded = list(driver.images)
+    other = made.like(answer(PROBLEM, recipe(launch("main", *TENSORS, KernelArg("I32", 17)))))
+    made.launch(1, 2, 3, 4, 0, STREAM)
+    other.launch(11, 12, 13, 14, 0, STREAM)
+    made.launch(1, 2, 3, 4, 0, STREAM)
+    assert [one.parameters[0] for one in driver.launched] == [1, 11, 1]
+    assert [one.parameters[5] for one in driver.launched] == [16, 17, 16]
+    assert driver.images == loaded
+
+
+def test_another_kernel_of_the_same_code_may_need_more_shared_memory() -> None:
+    driver = FakeDriver({"main": [8] * 5})
+    made = kernel(answer(PROBLEM, recipe(launch("main", *TENSORS, shared_bytes=1000))), driver)
+    made.like(answer(PROBLEM, recipe(launch("main", *TENSORS, shared_bytes=900))))
+    assert driver.dynamic_shared_bytes("main") == 1000
+    made.like(answer(PROBLEM, recipe(launch("main", *TENSORS, shared_bytes=60_000))))
+    assert driver.dynamic_shared_bytes("main") == 60_000

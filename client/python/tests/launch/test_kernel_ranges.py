@@ -1,0 +1,216 @@
+"""Problems that are not asked for, because the answer to another one holds for them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from fake_service import Clock, FakeAnswer, FakeKernel
+from test_kernel_cache import HOLD, REVALIDATE, Answers, artifact, work
+
+from attune.background import kernel_cache
+from attune.background.kernel_cache import KernelCache
+from attune.background.reason import Reason
+from attune.background.service import Gpu
+from attune.background.settings import ACCEPTABLE, Settings
+from attune.errors import NotFound
+from attune.problem import Problem
+from attune.values import ArtifactState, Axis, Domain, Policy
+
+
+def decode(length: int, batch: int = 1) -> Problem:
+    return Problem.parse(f"b{batch}.h2.q1.kv{length}.d64.f16")
+
+
+def octave(length: int) -> tuple[int, int]:
+    low = 1 << (length.bit_length() - 1)
+    return low, 2 * low - 1
+
+
+class RangedAnswers(Answers):
+    """Every answer holds for the octave of its problem's length, and of its batch."""
+
+    first, last = 0, 1 << 24  # no range goes beyond these lengths
+
+    def answer(self, problem: Problem, index: int, *, kept: bool) -> FakeAnswer:
+        answer = super().answer(problem, index, kept=kept)
+        return dataclasses.replace(answer, domains=self.domains(problem))
+
+    def domains(self, problem: Problem) -> tuple[Domain, ...]:
+        low, high = octave(problem.seq_kv)
+        of_kv = Domain(Axis.KV, max(low, self.first), min(high, self.last))
+        return of_kv, Domain(Axis.BATCH, *octave(problem.batch))
+
+
+@pytest.fixture
+def answers(clock: Clock) -> RangedAnswers:
+    return RangedAnswers(clock)
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, answers: RangedAnswers) -> KernelCache:
+    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
+    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
+    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
+    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
+
+
+def test_a_growing_length_is_asked_for_once_an_octave(cache: KernelCache, answers: RangedAnswers) -> None:
+    for length in range(1, 16385):
+        entry = cache.find(decode(length), 0)
+        work(cache)
+        assert entry.kernel is not None
+        assert entry.kernel.answer.problem == decode(length)
+    assert len(answers.asked) == 15
+    state = cache.state()
+    assert (state.questions, state.followed) == (15, 16384 - 15)
+    assert state.kernels <= kernel_cache._MOST_FOLLOWERS + 15
+    assert len(cache._followers) <= kernel_cache._MOST_FOLLOWERS
+
+
+def test_a_call_has_the_kernel_of_a_range_at_once(cache: KernelCache, answers: RangedAnswers) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    entry = cache.find(decode(1025), 0)
+    assert entry.launch is not None
+    assert entry.kernel.answer.recipe == "as always, at 1025"
+    assert not entry.asked
+    assert cache.find(decode(2048), 0).launch is None
+
+
+def test_only_its_own_axis_and_device_are_in_a_range(cache: KernelCache, answers: RangedAnswers) -> None:
+    cache.find(decode(1024, batch=4), 0)
+    work(cache)
+    assert cache.find(decode(1024, batch=7), 0).launch is not None
+    assert cache.find(decode(1025, batch=7), 0).launch is None, "both lengths are others"
+    assert cache.find(decode(1024, batch=5), 1).launch is None
+    assert cache.find(dataclasses.replace(decode(1025, batch=4), lse=True), 0).launch is None
+
+
+def test_questions_that_the_answer_to_an_earlier_one_settles_are_not_asked(
+    cache: KernelCache, answers: RangedAnswers
+) -> None:
+    entries = [cache.find(decode(length), 0) for length in range(1024, 1100)]
+    work(cache)
+    assert answers.asked == [str(decode(1024))]
+    assert all(entry.launch is not None for entry in entries)
+    assert cache.wait(0)
+
+
+def test_a_miss_is_one_of_its_range(cache: KernelCache, answers: RangedAnswers, clock: Clock) -> None:
+    answers.refuses_with = NotFound("none", metadata={"holds_for": "kv 1024..2047, batch 1..1"})
+    for length in (1024, 1025, 1500):
+        cache.find(decode(length), 0)
+        work(cache)
+    entry = cache.find(decode(1500), 0)
+    assert entry.unsuitable.reason is Reason.NO_ANSWER
+    assert len(answers.asked) == 1
+    clock.now += 2 * HOLD
+    answers.refuses_with = None
+    cache.find(decode(1500), 0)
+    cache.find(decode(1025), 0)
+    work(cache)
+    assert answers.asked == [str(decode(1024)), str(decode(1500))]
+    assert cache.find(decode(1025), 0).launch is not None
+
+
+def test_code_that_is_compiled_is_asked_for_by_one_problem(
+    cache: KernelCache, answers: RangedAnswers, clock: Clock
+) -> None:
+    answers.state = ArtifactState.COMPILING
+    cache.find(decode(1024), 0)
+    work(cache)
+    follower = cache.find(decode(1025), 0)
+    assert follower.unsuitable.reason is Reason.PENDING
+    clock.now += 1.5
+    cache.find(decode(1025), 0)
+    work(cache)
+    assert set(answers.asked) == {str(decode(1024))}
+    answers.state = ArtifactState.READY
+    clock.now += 10
+    work(cache)
+    assert cache.find(decode(1025), 0).launch is not None
+    assert set(answers.asked) == {str(decode(1024))}
+
+
+def test_a_replaced_kernel_replaces_those_of_its_range(
+    cache: KernelCache, answers: RangedAnswers, clock: Clock
+) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    follower = cache.find(decode(1025), 0)
+    answers.artifact, answers.is_served = "second", 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert follower.launch is None, "its next call looks anew"
+    assert artifact(cache.look(follower)) == "second"
+    assert set(answers.asked) == {str(decode(1024))}
+
+
+def test_a_length_that_left_the_range_is_asked_for(cache: KernelCache, answers: RangedAnswers, clock: Clock) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    inside, outside = cache.find(decode(1025), 0), cache.find(decode(1500), 0)
+    answers.last, answers.is_served = 1499, 2
+    clock.now += REVALIDATE
+    work(cache)
+    answers.first, answers.last = 1500, 1 << 24
+    for entry in (inside, outside):
+        cache.look(entry)
+    work(cache)
+    assert inside.launch is not None
+    assert outside.launch is not None
+    assert answers.asked[2:] == [str(decode(1500))], "1024 was asked twice"
+
+
+def test_what_is_pinned_keeps_its_kernel(cache: KernelCache, answers: RangedAnswers, clock: Clock) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    follower = cache.find(decode(1025), 0)
+    cache.pin(follower)
+    answers.artifact, answers.is_served = "second", 2
+    clock.now += REVALIDATE
+    work(cache)
+    assert artifact(follower) == "first"
+    assert follower.launch is not None
+
+
+def test_what_is_dropped_takes_its_range_along(cache: KernelCache, answers: RangedAnswers) -> None:
+    lead = cache.find(decode(1024), 0)
+    work(cache)
+    follower = cache.find(decode(1025), 0)
+    with cache._changed:
+        cache._drop(lead)
+    assert (follower.launch, follower.dropped) == (None, True)
+    assert len(cache._ranges) == 0
+    assert cache.find(decode(1025), 0).launch is None
+    work(cache)
+    assert answers.asked == [str(decode(1024)), str(decode(1025))]
+
+
+def test_a_refused_launch_is_tried_again_without_a_question(
+    cache: KernelCache, answers: RangedAnswers, clock: Clock
+) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    follower = cache.find(decode(1025), 0)
+    cache.refused(follower, RuntimeError("no memory"))
+    assert cache.look(follower).launch is None
+    clock.now += HOLD
+    assert cache.look(follower).launch is not None
+    assert len(answers.asked) == 1
+
+
+def test_an_answer_that_does_not_fit_its_recipe_speaks_for_nobody(
+    monkeypatch: pytest.MonkeyPatch, cache: KernelCache, answers: RangedAnswers
+) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+
+    def fails(self: FakeAnswer, problem: Problem) -> None:
+        raise ValueError("planned")
+
+    monkeypatch.setattr(FakeAnswer, "at", fails)
+    cache.find(decode(1025), 0)
+    work(cache)
+    assert answers.asked == [str(decode(1024)), str(decode(1025))]
