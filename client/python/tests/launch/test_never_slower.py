@@ -30,6 +30,7 @@ from attune.flash_attn import flash_attn_func  # noqa: E402
 from attune.torch import AttuneWarning, contest, dispatch, state  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
+from attune.values import Axis, Domain  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -49,6 +50,7 @@ class Device(FakeDriver):
         self.reporters: set[int] = set()
         self.reporting_fails_with: attune.AttuneError | None = None
         self.baselines: tuple = ()
+        self.domains: tuple[Domain, ...] = ()
         self.stats = Stats()
 
     def call(self, count: int = 1) -> Any:
@@ -76,7 +78,7 @@ def device(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device
         return sdpa(*arguments, **options)
 
     def answered(problem: Any, **options: Any) -> FakeAnswer:
-        return dataclasses.replace(best(problem), timing=timing(10.0), baselines=made.baselines)
+        return dataclasses.replace(best(problem), timing=timing(10.0), baselines=made.baselines, domains=made.domains)
 
     def record(self: asked.Service, told: Report) -> None:
         made.reporters.add(threading.get_ident())
@@ -372,6 +374,39 @@ def test_tensors_with_strides_of_their_own_are_in_no_graph_either(device: Device
     device.captures[STREAM] = Capture(1, "graph")
     call()
     assert (stats.launched, stats.fallbacks) == (1, {"undecided": 1})
+
+
+def decode(device: Device, lengths: range, dim: int = 64) -> None:
+    for length in lengths:
+        keys = half(1, 2, length, dim)[..., :64]
+        attend(device.stats, half(1, 2, 1, dim)[..., :64], keys, keys, None, 0.0, False, None, False)
+
+
+@pytest.mark.parametrize("sdpa_us", [9.0, 11.0])
+def test_the_lengths_of_a_range_have_one_contest(device: Device, service: Service, sdpa_us: float) -> None:
+    device.domains, device.sdpa_us = (Domain(Axis.KV, 32, 4096),), sdpa_us
+    device.behind = True
+    decode(device, range(32, 32 + CALLS))
+    device.behind = False
+    device.catch_up()
+    decode(device, range(100, 101))
+    touched, device.stats = dict(device.recorded), Stats()
+    decode(device, range(90, 120))
+    assert device.computed == ((30, {}) if sdpa_us > 10 else (0, {"slower": 30}))
+    assert device.recorded == touched
+    assert len(service.problems) == 1
+
+
+def test_a_range_that_won_by_the_hosts_time_is_in_no_graph(device: Device) -> None:
+    device.domains, device.sdpa_us = (Domain(Axis.KV, 32, 4096),), 20.0
+    decode(device, range(32, 32 + CALLS + 1))
+    device.stats = Stats()
+    for dim in (64, 128):  # with strides of their own, too
+        decode(device, range(200, 202), dim)
+        device.captures[STREAM] = Capture(1, "graph")
+        decode(device, range(200, 202), dim)
+        device.captures.clear()
+    assert device.computed == (4, {"undecided": 4})
 
 
 def test_a_kernel_that_the_driver_refuses_is_out_of_the_contest(device: Device, service: Service) -> None:
