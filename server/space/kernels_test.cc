@@ -116,6 +116,17 @@ class OneFamily : public ::testing::Test {
     return guess.ok() ? guess->ToText() : guess.status().ToString();
   }
 
+  // That a search of the problem has a variant to try, and the guess is one.
+  void ExpectAdvisedGuess(const std::string& text, const char* device_name) const {
+    const Problem problem = *ParseProblem(text);
+    const v1::Device device = *DeviceProfile(device_name);
+    const auto guess = Guess(family_, problem, device);
+    ASSERT_TRUE(guess.ok()) << text << " " << device_name;
+    const auto advised = Refit(*guess, problem, device);
+    ASSERT_TRUE(advised.ok()) << text << " " << device_name << ": " << advised.status();
+    EXPECT_EQ(advised->values, guess->values) << text << " " << device_name;
+  }
+
   const absl::string_view name_;
   std::shared_ptr<const Family> family_;
 };
@@ -134,7 +145,7 @@ TEST_F(AttentionMma, HasAVariantForEveryHeadDimAndLength) {
                                   "q100.kv30000", "q5000"}) {
         for (const char* heads : {"b1.h1", "b1.h32.kvh8", "b3.h8.kvh1", "b64.h16"}) {
           const std::string problem = absl::StrCat(heads, ".", lengths, ".", dim, ".f16.causal-br");
-          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile(device)).ok()) << problem << " " << device;
+          ExpectAdvisedGuess(problem, device);
         }
       }
     }
@@ -148,7 +159,7 @@ TEST_F(AttentionMma, HasAVariantForSinksVarlenAndPages) {
         for (const char* features :
              {".sinks", ".varlen", ".page1", ".page16.bshd", ".softcap5.sinks.varlen.page4096"}) {
           const std::string problem = absl::StrCat("b3.h8.kvh2.", lengths, ".", dim, ".bf16.window64", features);
-          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile(device)).ok()) << problem << " " << device;
+          ExpectAdvisedGuess(problem, device);
         }
       }
     }
@@ -313,7 +324,7 @@ TEST_F(AttentionHopper, HasAVariantForWhateverItAppliesTo) {
           const std::string problem = absl::StrCat(heads, ".", lengths, ".", dim, features);
           if (!Refusal(problem.c_str(), "h200").empty()) continue;
           ++applies;
-          EXPECT_TRUE(Guess(family_, *ParseProblem(problem), *DeviceProfile("h200")).ok()) << problem;
+          ExpectAdvisedGuess(problem, "h200");
         }
       }
     }
