@@ -85,5 +85,5 @@ extern "C" __global__ void __launch_bounds__(kCombineWarps * 32)
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (query.row >= item.sequence.Queries(t)) return;
   CombineRow(partial_o, partial_ml, splits, number, all_rows, o + OutputOffset(item, query, t),
-             lse == nullptr ? nullptr : lse + LogSumNumber(item, query, t), threadIdx.x % 32);
+             lse == nullptr ? nullptr : lse + LseIndex(item, query, t), threadIdx.x % 32);
 }

@@ -1,4 +1,4 @@
-// Joins the splits' partial results: with m = max m_s and w_s = 2^(m_s - m),
+// Split-KV reduction of the partial results: with m = max m_s and w_s = 2^(m_s - m),
 //
 //   O = sum w_s O_s / l     l = sum w_s l_s     LSE = ln(2) (m + log2 l)
 //

@@ -167,8 +167,8 @@ class Consumer {
   }
 
   // The range has a tile for the team. A team skips the others' tiles of K ahead of its own, and so those of V.
-  __device__ void Walk(Outputs& o, RowSums& rows, const Item& item, const TileRange& tiles, int row,
-                       const TileRange& whole) {
+  __device__ void Mainloop(Outputs& o, RowSums& rows, const Item& item, const TileRange& tiles, int row,
+                           const TileRange& whole) {
     Logits s;
     Weights p;
     WaitQuery();
@@ -238,18 +238,18 @@ class Consumer {
     if (SPLIT) own = {max(own.begin, all.begin), min(own.end, all.end)};
     if (own.begin + team_ < own.end) {
       SkipTurns(all.end - own.end);
-      Walk(o, rows, item, own, row, WholeTilesOf(first_row, item, t_));
+      Mainloop(o, rows, item, own, row, WholeTilesOf(first_row, item, t_));
       SkipTurns(own.begin - all.begin);
     } else if (all.begin < all.end) {
       SkipItem(all.end - all.begin);
     }
-    JoinQuads(rows, o);
+    ReduceQuads(rows, o);
     if (TEAMS > 1) MergeTeams(shared_.Merge(), team_, rows, o, Scale());
     if (TEAMS > 1 && team_ > 0) return;
     if (SINKS && item.split == 0) AddSinks(o, rows, item, row);
     if (!SPLIT) {
       StoreOutputs(o, rows, item, row, lane_, t_);
-      StoreLogSums(rows, item, row, lane_, Scale(), t_);
+      StoreLse(rows, item, row, lane_, Scale(), t_);
       return;
     }
     StorePartial(o, rows, item, row, lane_, Scale(), t_);

@@ -35,7 +35,7 @@ __device__ inline Query QueryOf(int head, int row, const Arguments& t) {
 }
 
 // Its number among all: [batch][query head][row], as many rows a sequence as the longest may have.
-__device__ inline long long RowNumber(const Item& item, const Query& query, const Arguments& t) {
+__device__ inline long long RowIndex(const Item& item, const Query& query, const Arguments& t) {
   return (static_cast<long long>(item.sequence.batch) * t.heads * t.Pack() + query.head) * t.seq_q + query.row;
 }
 

@@ -1,4 +1,4 @@
-// Joins what the two teams of a CTA found, each for its own keys: with m = max m_t and w_t = 2^(scale (m_t - m)),
+// Reduces what the two teams of a CTA found, each for its own keys: with m = max m_t and w_t = 2^(scale (m_t - m)),
 //
 //   O = sum w_t O_t     l = sum w_t l_t
 //

@@ -32,8 +32,8 @@ __device__ inline long long OutputOffset(const Item& item, const Query& query, c
   return first + query.head * t.o_head_stride + query.row * t.o_row_stride;
 }
 
-__device__ inline long long LogSumNumber(const Item& item, const Query& query, const Arguments& t) {
-  if (!VARLEN) return RowNumber(item, query, t);
+__device__ inline long long LseIndex(const Item& item, const Query& query, const Arguments& t) {
+  if (!VARLEN) return RowIndex(item, query, t);
   return static_cast<long long>(query.head) * t.q_bounds[t.batch] + item.sequence.first_query + query.row;
 }
 
@@ -62,14 +62,14 @@ __device__ inline void StoreOutputs(const Outputs& o, const RowSums& rows, const
   }
 }
 
-__device__ inline void StoreLogSums(const RowSums& rows, const Item& item, int row, unsigned lane, float scale,
-                                    const Arguments& t) {
+__device__ inline void StoreLse(const RowSums& rows, const Item& item, int row, unsigned lane, float scale,
+                                const Arguments& t) {
   if (t.lse == nullptr || lane % 4 != 0) return;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int to_row = row + half * 8;
     if (to_row >= item.sequence.Rows(t)) continue;
-    t.lse[LogSumNumber(item, QueryOf(item.head, to_row, t), t)] = LogSumExp(rows.maximum[half] * scale, rows.sum[half]);
+    t.lse[LseIndex(item, QueryOf(item.head, to_row, t), t)] = LogSumExp(rows.maximum[half] * scale, rows.sum[half]);
   }
 }
 
@@ -80,7 +80,7 @@ __device__ inline void StorePartial(const Outputs& o, const RowSums& rows, const
   for (int half = 0; half < 2; ++half) {
     const int to_row = row + half * 8;
     if (to_row >= item.sequence.Rows(t)) continue;
-    const long long number = item.split * t.AllRows() + RowNumber(item, QueryOf(item.head, to_row, t), t);
+    const long long number = item.split * t.AllRows() + RowIndex(item, QueryOf(item.head, to_row, t), t);
     float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < HEAD_DIM / 8; ++j) {

@@ -65,16 +65,16 @@ class Producer {
   __device__ void LoadItem(const Item& item) {
     const TileRange tiles = TilesOf(item, t_);
     if (tiles.begin == tiles.end) return;
-    LoadKeys(item, tiles.end - 1);
-    LoadQueries(item);
+    IssueKeyCopy(item, tiles.end - 1);
+    IssueQueryCopy(item);
     for (int tile = tiles.end - 1; tile > tiles.begin; --tile) {
-      LoadKeys(item, tile - 1);
-      LoadValues(item, tile);
+      IssueKeyCopy(item, tile - 1);
+      IssueValueCopy(item, tile);
     }
-    LoadValues(item, tiles.begin);
+    IssueValueCopy(item, tiles.begin);
   }
 
-  __device__ void LoadQueries(const Item& item) {
+  __device__ void IssueQueryCopy(const Item& item) {
 #pragma unroll
     for (int rows = 0; rows < kRowGroups; ++rows) {
       const Ring ring = shared_.Queries(rows);
@@ -85,25 +85,25 @@ class Producer {
                              : Box{first.row, first.head, item.sequence.batch, 0};
       if (!IsFirst()) continue;
       ArriveExpecting(ring.Full(0), kQueryBytes);
-      StartRows<PACK_GQA>(shared_.Query(rows), q_, kConsumerRows, box, ring.Full(0));
+      IssueRowsCopy<PACK_GQA>(shared_.Query(rows), q_, kConsumerRows, box, ring.Full(0));
     }
     query_parity_ ^= 1;
   }
 
-  __device__ void LoadKeys(const Item& item, int tile) {
-    LoadTile(shared_.Keys(), shared_.Key(key_.slot), key_, k_, item, tile);
+  __device__ void IssueKeyCopy(const Item& item, int tile) {
+    IssueTileCopy(shared_.Keys(), shared_.Key(key_.slot), key_, k_, item, tile);
   }
-  __device__ void LoadValues(const Item& item, int tile) {
-    LoadTile(shared_.Values(), shared_.Value(value_.slot), value_, v_, item, tile);
+  __device__ void IssueValueCopy(const Item& item, int tile) {
+    IssueTileCopy(shared_.Values(), shared_.Value(value_.slot), value_, v_, item, tile);
   }
-  __device__ void LoadTile(const Ring& ring, unsigned to, Place& place, const TensorMap& map, const Item& item,
-                           int tile) {
+  __device__ void IssueTileCopy(const Ring& ring, unsigned to, Place& place, const TensorMap& map, const Item& item,
+                                int tile) {
     const int piece = kProducers > 1 ? static_cast<int>(threadIdx.x) : 0;
     const Box box = piece < kPieces ? BoxOf(item, tile * BLOCK_N + piece * PIECE) : Box{};
     const unsigned full = ring.Full(place.slot);
     Wait(ring.Empty(place.slot), place.parity ^ 1);
     if (IsFirst()) ArriveExpecting(full, kTileBytes);
-    if (piece < kPieces) StartRows<false>(to + piece * PIECE * kPanelRowBytes, map, BLOCK_N, box, full);
+    if (piece < kPieces) IssueRowsCopy<false>(to + piece * PIECE * kPanelRowBytes, map, BLOCK_N, box, full);
     place.Advance(STAGES);
   }
 

@@ -8,7 +8,7 @@
 // PACK_GQA: an item's rows are those of all query heads that share K and V: row i of them is query row i / pack of the
 // group's head i % pack.
 //
-// SPLIT: an item is one of several splits of the keys. Its results go to scratch, where a launch of its own joins them
+// SPLIT: an item is one of several splits of the keys. Its results go to scratch, where a launch of its own reduces them
 // (combine.cuh).
 //
 // VARLEN, PAGE_SIZE: sequences of lengths of their own, one behind the other, or with their keys in pages

@@ -103,7 +103,7 @@ __device__ inline void Round(const Logits& s, Weights& p) {
 }
 
 // Makes the sums the whole rows'.
-__device__ inline void JoinQuads(RowSums& rows, const Outputs& o) {
+__device__ inline void ReduceQuads(RowSums& rows, const Outputs& o) {
 #if ONES
   rows.sum[0] = o[HEAD_DIM / 2];
   rows.sum[1] = o[HEAD_DIM / 2 + 2];

@@ -37,7 +37,8 @@ __device__ inline Box RaggedBox(const Slice& slice, int head) {
 // count towards the barrier's phase.
 // PTX ISA, "Data Movement and Conversion: cp.async.bulk.tensor".
 template <bool kHeadsFirst>
-__device__ inline void StartBox(unsigned shared, const TensorMap& map, int column, const Box& box, unsigned barrier) {
+__device__ inline void IssueBoxCopy(unsigned shared, const TensorMap& map, int column, const Box& box,
+                                    unsigned barrier) {
   asm volatile(
       "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
       "[%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(shared),
@@ -48,10 +49,10 @@ __device__ inline void StartBox(unsigned shared, const TensorMap& map, int colum
 
 // The same for all HEAD_DIM columns of rows that begin at `shared` in a tile of `tile_rows`, panel by panel.
 template <bool kHeadsFirst>
-__device__ inline void StartRows(unsigned shared, const TensorMap& map, int tile_rows, const Box& box,
-                                 unsigned barrier) {
+__device__ inline void IssueRowsCopy(unsigned shared, const TensorMap& map, int tile_rows, const Box& box,
+                                     unsigned barrier) {
 #pragma unroll
   for (int panel = 0; panel < kPanels; ++panel) {
-    StartBox<kHeadsFirst>(shared + panel * tile_rows * kPanelRowBytes, map, panel * kPanel, box, barrier);
+    IssueBoxCopy<kHeadsFirst>(shared + panel * tile_rows * kPanelRowBytes, map, panel * kPanel, box, barrier);
   }
 }
