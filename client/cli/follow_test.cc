@@ -191,6 +191,7 @@ TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {
   sweep.mutable_sweep()->mutable_rows(0)->set_outcome(v1::SweepReport::OUTCOME_FAILED);
   fake.EndsWith(sweep);
   EXPECT_EQ(Run({"sweep", ::testing::TempDir() + "/f.textproto"}), 6);
+  EXPECT_THAT(out, HasSubstr(", 1 FAILED; no regression"));
 }
 
 TEST_F(FollowTest, ASweepThatSkippedMostIsNoSuccess) {

@@ -84,6 +84,7 @@ std::string Change(const v1::SweepReport::Row& row) {
 }
 
 ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
+  const int64_t failed = CountOf(v1::SweepReport::OUTCOME_FAILED, report);
   if (session.json()) {
     session.Emit(SweepJson(report));
   } else {
@@ -113,7 +114,8 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
       }
     }
     session.Print(absl::StrCat(Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ",
-                               Counted(report.trials(), "trial"), ", ", Counted(report.compiles(), "compile"), "; ",
+                               Counted(report.trials(), "trial"), ", ", Counted(report.compiles(), "compile"),
+                               failed > 0 ? absl::StrCat(", ", failed, " FAILED; ") : "; ",
                                report.regression() ? "REGRESSION" : "no regression"));
   }
   const int64_t skipped = CountOf(v1::SweepReport::OUTCOME_SKIPPED, report);
@@ -122,7 +124,7 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
                               " SKIPPED: the sweep's total time was spent; raise budget.total_time or sweep fewer"));
   }
   if (report.regression()) return ExitCode::kRegression;
-  if (CountOf(v1::SweepReport::OUTCOME_FAILED, report) > 0) return ExitCode::kOperationFailed;
+  if (failed > 0) return ExitCode::kOperationFailed;
   return 2 * skipped > report.rows_size() ? ExitCode::kOutOfTime : ExitCode::kOk;
 }
 

@@ -173,7 +173,10 @@ absl::StatusOr<JobKind::Fill> EvaluateJob::RunRequest(const v1::EvaluateVariantR
   if (!question.ok()) return question.status();
   absl::StatusOr<v1::EvaluateResult> result = Evaluate(request, *question, options_, run);
   if (!result.ok()) return result.status();
-  return [result = *std::move(result)](v1::Operation& operation) { *operation.mutable_evaluate() = result; };
+  return [result = *std::move(result)](v1::Operation& operation) {
+    *operation.mutable_evaluate() = result;
+    return absl::OkStatus();
+  };
 }
 
 }  // namespace attune::jobs

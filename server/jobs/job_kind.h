@@ -56,8 +56,8 @@ struct JobRun {
 // Thread-safe. Requests are serialised messages, valid and normalised (the service has seen to it).
 class JobKind {
  public:
-  // Sets the response of an operation that has succeeded.
-  using Fill = std::function<void(v1::Operation&)>;
+  // Sets the response of an operation. Returns why the operation has failed though it has one, or OK.
+  using Fill = std::function<absl::Status(v1::Operation&)>;
 
   virtual ~JobKind() = default;
   // DataLoss when the request cannot be read.

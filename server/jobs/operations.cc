@@ -236,23 +236,23 @@ absl::Status Operations::Store(const std::shared_ptr<LiveOperation>& live, const
 }
 
 void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state,
-                        const absl::Status& error, const std::function<void(v1::Operation&)>& fill) {
+                        const absl::Status& error, const JobKind::Fill& fill) {
   if (live->epoch() == 0 && !Lease(live)) return;
   v1::Operation last = live->Snapshot();
   last.set_state(state);
   last.set_done(true);
   last.mutable_progress()->clear_eta();
   SetTimestamp(absl::Now(), last.mutable_end_time());
-  if (error.ok()) {
-    if (state == v1::Operation::STATE_SUCCEEDED) {
-      last.mutable_progress()->set_phase(v1::OperationProgress::PHASE_DONE);
-      last.mutable_progress()->set_message("done");
-    }
-    fill(last);
-  } else {
-    last.mutable_error()->set_code(static_cast<int>(error.code()));
-    last.mutable_error()->set_message(ErrorLine(error.message()));
+  const bool succeeded = state == v1::Operation::STATE_SUCCEEDED;
+  if (succeeded) last.mutable_progress()->set_message("done");
+  const absl::Status failed = error.ok() ? fill(last) : error;
+  if (!failed.ok()) {
+    last.set_state(v1::Operation::STATE_FAILED);
+    last.mutable_error()->set_code(static_cast<int>(failed.code()));
+    last.mutable_error()->set_message(ErrorLine(failed.message()));
     last.mutable_progress()->set_message(last.error().message());
+  } else if (succeeded) {
+    last.mutable_progress()->set_phase(v1::OperationProgress::PHASE_DONE);
   }
   const absl::Status stored = Store(live, last);
   if (store::IsStale(stored)) return Drop(live);

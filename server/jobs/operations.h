@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/jobs/changes.h"
+#include "server/jobs/job_kind.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/watchers.h"
 #include "server/store/queue.h"
@@ -93,10 +94,11 @@ class Operations {
 
   // Stores the state as it is now. Waits while the store is unavailable, until the operation is stopped or Stop.
   absl::Status Save(LiveOperation& live);
-  // Ends it, leasing it first if need be: `error`, or OK with the response that `fill` sets. The store has it before
-  // watchers do; waits while it is unavailable. Drops it when its lease is over.
+  // Ends it, leasing it first if need be: `error`, or OK with the response that `fill` sets; what `fill` returns fails
+  // it all the same. The store has it before watchers do; waits while it is unavailable. Drops it when its lease is
+  // over.
   void Finish(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state, const absl::Status& error,
-              const std::function<void(v1::Operation&)>& fill);
+              const JobKind::Fill& fill);
 
  private:
   using Live = std::map<std::string, std::shared_ptr<LiveOperation>, std::less<>>;

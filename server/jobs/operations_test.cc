@@ -49,8 +49,10 @@ class Listener {
 };
 
 void Succeed(Operations& operations, const std::shared_ptr<LiveOperation>& live) {
-  operations.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(),
-                    [](v1::Operation& operation) { operation.mutable_tune()->set_decision("so"); });
+  operations.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), [](v1::Operation& operation) {
+    operation.mutable_tune()->set_decision("so");
+    return absl::OkStatus();
+  });
 }
 
 TEST(Operations, AnIdenticalRequestInFlightIsJoined) {
@@ -345,7 +347,8 @@ TEST(Operations, AnErrorIsOneLineOfBoundedLength) {
   Operations operations(&store.queue());
   const auto started = operations.Start(Wanted("a"));
   operations.Finish(started->live, v1::Operation::STATE_FAILED,
-                    absl::InternalError("first\nsecond" + std::string(1 << 20, 'x')), [](v1::Operation&) {});
+                    absl::InternalError("first\nsecond" + std::string(1 << 20, 'x')),
+                    [](v1::Operation&) { return absl::OkStatus(); });
   const v1::Operation failed = store.queue().Get(started->operation.name())->operation;
   EXPECT_EQ(failed.error().message().substr(0, 14), "first\\nsecondx");
   EXPECT_EQ(failed.error().message().size(), kMostMessageBytes);

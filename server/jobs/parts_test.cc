@@ -42,7 +42,7 @@ class ListKind : public JobKind {
   }
   absl::StatusOr<Fill> Run(const std::string&, const JobRun& run) const override {
     if (absl::Status status = work_(run); !status.ok()) return status;
-    return [](v1::Operation&) {};
+    return [](v1::Operation&) { return absl::OkStatus(); };
   }
 
  private:

@@ -87,7 +87,10 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.subject);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();
-  return [result = std::move(outcome->result)](v1::Operation& operation) { *operation.mutable_tune() = result; };
+  return [result = std::move(outcome->result)](v1::Operation& operation) {
+    *operation.mutable_tune() = result;
+    return absl::OkStatus();
+  };
 }
 
 }  // namespace attune::jobs

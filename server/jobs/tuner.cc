@@ -354,7 +354,7 @@ class JobTuner : public Tuner {
   // Without a response.
   void End(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state,
            const absl::Status& error = absl::OkStatus()) {
-    operations_.Finish(live, state, error, [](v1::Operation&) {});
+    operations_.Finish(live, state, error, [](v1::Operation&) { return absl::OkStatus(); });
   }
 
   store::Store& store_;

@@ -290,8 +290,9 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
   if (!report.ok()) return report.status();
   return [report = *std::move(report)](v1::Operation& operation) {
     *operation.mutable_sweep() = report;
-    const std::string skipped = WordsOfSkipped(report);
-    if (!skipped.empty()) operation.mutable_progress()->set_message(skipped);
+    const std::string missed = WordsOfMissed(report);
+    if (!missed.empty()) operation.mutable_progress()->set_message(missed);
+    return absl::OkStatus();
   };
 }
 

@@ -26,18 +26,26 @@ Row FailedRow(const std::string& problem_text, absl::string_view why) {
   return row;
 }
 
+// A row, and of a failed one why its job fails.
+struct Ended {
+  Row row;
+  absl::Status failed;
+};
+
 // Cancelled when the job was asked to stop; stale when its lease is over.
-absl::StatusOr<Row> RowFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
-                           trials::DeviceSlot& slot, const trials::Job& job) {
+absl::StatusOr<Ended> EndFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
+                             trials::DeviceSlot& slot, const trials::Job& job) {
   absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, slot.device(), plan.policy(), means.host);
   absl::Status failed = subject.status();
   if (subject.ok()) {
     absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(subject)), slot, job);
-    if (row.ok() || absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row;
+    if (row.ok() && row->outcome() == v1::SweepReport::OUTCOME_FAILED) failed = absl::NotFoundError(row->detail());
+    if (row.ok()) return Ended{*std::move(row), std::move(failed)};
+    if (absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row.status();
     if (job.stop.stop_requested()) return absl::CancelledError("stopped");
     failed = row.status();
   }
-  return FailedRow(ToText(problem), failed.message());
+  return Ended{FailedRow(ToText(problem), failed.message()), failed};
 }
 
 }  // namespace
@@ -56,7 +64,7 @@ jobs::Part PartFor(const v1::SweepPlan& plan, std::string key, const std::string
 }
 
 Row RowOf(const v1::Operation& part) {
-  if (part.state() == v1::Operation::STATE_SUCCEEDED && part.sweep().rows_size() == 1) return part.sweep().rows(0);
+  if (part.sweep().rows_size() == 1) return part.sweep().rows(0);
   Row row =
       FailedRow(part.problem(), part.state() == v1::Operation::STATE_CANCELLED ? "cancelled" : part.error().message());
   row.set_device_id(part.progress().device_id());
@@ -93,16 +101,19 @@ absl::StatusOr<jobs::JobKind::Fill> SweepProblemJob::RunRequest(const v1::SweepR
   if (absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await(); !turn.ok()) {
     return turn;
   }
-  absl::StatusOr<Row> row = RowFor(*problem, plan, means_, run.slot, job);
-  if (!row.ok()) return row.status();
-  row->set_device_id(run.slot.device().id());
-  SetDuration(time.Elapsed(), row->mutable_working_time());
+  absl::StatusOr<Ended> ended = EndFor(*problem, plan, means_, run.slot, job);
+  if (!ended.ok()) return ended.status();
+  ended->row.set_device_id(run.slot.device().id());
+  SetDuration(time.Elapsed(), ended->row.mutable_working_time());
   v1::SweepReport report;
   report.set_title(plan.title());
   report.set_device_id(run.slot.device().id());
-  *report.add_rows() = *std::move(row);
+  *report.add_rows() = std::move(ended->row);
   Complete(report);
-  return [report = std::move(report)](v1::Operation& operation) { *operation.mutable_sweep() = report; };
+  return [report = std::move(report), failed = std::move(ended->failed)](v1::Operation& operation) {
+    *operation.mutable_sweep() = report;
+    return failed;
+  };
 }
 
 }  // namespace attune::sweep

@@ -21,10 +21,11 @@ std::string PartKey(size_t problem, const v1::Device& card);
 jobs::Part PartFor(const v1::SweepPlan& plan, std::string key, const std::string& problem_text,
                    std::vector<std::string> cards);
 
-// The row that a part has ended with. Its failure is its row's.
+// The row that a part has ended with. A failed one has its row too, unless it failed before it came to its problem.
 v1::SweepReport::Row RowOf(const v1::Operation& part);
 
-// Its request is the plan with one problem, its result a report of one row. What it is given outlives it.
+// Its request is the plan with one problem, its result a report of one row; it fails when that is FAILED. What it is
+// given outlives it.
 class SweepProblemJob final : public jobs::JobKindOf<v1::SweepRequest> {
  public:
   SweepProblemJob(const SweepMeans& means, Clock clock)

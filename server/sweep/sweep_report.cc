@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,12 +32,18 @@ std::string Counted(int64_t count, absl::string_view noun) {
 
 }  // namespace
 
-std::string WordsOfSkipped(const v1::SweepReport& report) {
-  const auto skipped = std::count_if(report.rows().begin(), report.rows().end(),
-                                     [](const auto& row) { return row.outcome() == v1::SweepReport::OUTCOME_SKIPPED; });
-  if (skipped == 0) return "";
-  return absl::StrCat(skipped, " of ", report.rows_size(), report.rows_size() == 1 ? " problem" : " problems",
-                      " SKIPPED: the sweep's total time was spent; raise budget.total_time or sweep fewer problems");
+std::string WordsOfMissed(const v1::SweepReport& report) {
+  std::vector<std::string> words;
+  const auto add = [&](v1::SweepReport::Outcome outcome, absl::string_view why) {
+    const auto count = std::count_if(report.rows().begin(), report.rows().end(),
+                                     [outcome](const auto& row) { return row.outcome() == outcome; });
+    if (count == 0) return;
+    words.push_back(absl::StrCat(count, " of ", Counted(report.rows_size(), "problem"), " ", Word(outcome), why));
+  };
+  add(v1::SweepReport::OUTCOME_FAILED, "");
+  add(v1::SweepReport::OUTCOME_SKIPPED,
+      ": the sweep's total time was spent; raise budget.total_time or sweep fewer problems");
+  return absl::StrJoin(words, "; ");
 }
 
 absl::string_view Word(v1::SweepReport::Outcome outcome) {
@@ -82,12 +89,12 @@ void Complete(v1::SweepReport& report) {
       absl::StrJoin(counts, ", ", [](std::string* out, const std::pair<const v1::SweepReport::Outcome, int>& count) {
         absl::StrAppend(out, count.second, " ", Word(count.first));
       });
-  const std::string skipped = WordsOfSkipped(report);
+  const std::string missed = WordsOfMissed(report);
   report.set_markdown(
       absl::StrCat("# ", report.title().empty() ? "Sweep" : Printable(report.title()), "\n\n",
                    Counted(report.rows_size(), "problem"), " on ", report.device_id(), ": ",
                    summary.empty() ? "none done" : summary, ". ", Counted(trials, "trial"), ", ",
-                   Counted(compiles, "compile"), ".\n\n", skipped.empty() ? "" : absl::StrCat("**", skipped, ".**\n\n"),
+                   Counted(compiles, "compile"), ".\n\n", missed.empty() ? "" : absl::StrCat("**", missed, ".**\n\n"),
                    "| problem | outcome | before, us | after, us | change | variant | trials | compiles | ",
                    several_cards ? "device | " : "", "detail |\n|---|---|---:|---:|---:|---|---:|---:|",
                    several_cards ? "---|" : "", "---|\n", table));

@@ -11,8 +11,9 @@ namespace attune::sweep {
 
 absl::string_view Word(v1::SweepReport::Outcome outcome);
 
-// How many problems the total time did not reach, and what to do about it; empty when it reached all.
-std::string WordsOfSkipped(const v1::SweepReport& report);
+// How many problems have failed, how many the total time did not reach, and what to do about those; empty when there
+// are none of either.
+std::string WordsOfMissed(const v1::SweepReport& report);
 
 // Fills everything that follows from the rows: totals, `regression`, `markdown`.
 void Complete(v1::SweepReport& report);

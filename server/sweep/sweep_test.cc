@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 
@@ -186,9 +187,48 @@ TEST_F(SweepTest, OneProblemThatFailsLeavesTheOthersUnharmed) {
   Start();
   v1::SweepRequest request = Request();
   request.mutable_plan()->mutable_shapes(0)->set_problem(0, "b1.h1.q4096.d64.f16");
-  const v1::SweepReport report = Sweep(request);
+  const v1::Operation sweep = AwaitStarted(tuner_->Sweep(request));
+  const v1::SweepReport& report = sweep.sweep();
   EXPECT_THAT(Outcomes(report), ::testing::ElementsAre(v1::SweepReport::OUTCOME_FAILED, v1::SweepReport::OUTCOME_NEW));
   EXPECT_THAT(report.rows(0).detail(), HasSubstr("no kernel family applies"));
+  EXPECT_EQ(report.rows(0).device_id(), "cuda:0");
+  EXPECT_EQ(sweep.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(sweep.progress().message(), "1 of 2 problems FAILED");
+}
+
+TEST_F(SweepTest, ThePartOfAProblemThatFailsFails) {
+  Scale(1);
+  Start();
+  v1::SweepRequest request = Request();
+  request.mutable_plan()->mutable_shapes(0)->set_problem(0, "b1.h1.q4096.d64.f16");
+  const v1::Operation sweep = AwaitStarted(tuner_->Sweep(request));
+  const std::vector<v1::Operation> parts = store_.queue().List({.parent = sweep.name()}, 10, "")->items;
+  ASSERT_THAT(parts, SizeIs(2));
+  const auto failed = std::find_if(parts.begin(), parts.end(), [](const auto& part) { return part.has_error(); });
+  ASSERT_NE(failed, parts.end());
+  EXPECT_EQ(failed->problem(), "b1.h1.q4096.d64.f16");
+  EXPECT_EQ(failed->state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(failed->error().message(), HasSubstr("no kernel family applies"));
+  EXPECT_EQ(failed->progress().message(), failed->error().message());
+  EXPECT_EQ(std::count_if(parts.begin(), parts.end(), [](const auto& part) { return part.has_error(); }), 1);
+}
+
+TEST_F(SweepTest, AProblemWithoutARightVariantFails) {
+  device_.ScriptTrial([](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response;
+    response.set_verdict(v1::VERDICT_WRONG_RESULT);
+    return response;
+  });
+  Start();
+  const v1::Operation sweep = AwaitStarted(tuner_->Sweep(Request()));
+  EXPECT_EQ(sweep.sweep().trials(), 12);
+  const std::vector<v1::Operation> parts = store_.queue().List({.parent = sweep.name()}, 10, "")->items;
+  ASSERT_THAT(parts, SizeIs(2));
+  for (const v1::Operation& part : parts) {
+    EXPECT_EQ(part.state(), v1::Operation::STATE_FAILED);
+    EXPECT_EQ(part.sweep().rows_size(), 1) << "what was tried counts";
+    EXPECT_THAT(part.error().message(), HasSubstr("no variant is right"));
+  }
 }
 
 TEST_F(SweepTest, WhatTheTimeDoesNotReachIsSkipped) {
