@@ -16,9 +16,8 @@ namespace {
 
 constexpr size_t kMostSeeds = 4;  // of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws
 
-void BeginTrials(const search::CandidateSet& candidates, const search::Strategy& strategy, size_t first,
-                 trials::Progress& progress) {
-  const int64_t total = static_cast<int64_t>(std::min(strategy.Total() + first, candidates.all.size()));
+void BeginTrials(const search::CandidateSet& candidates, const search::Strategy& strategy, trials::Progress& progress) {
+  const auto total = static_cast<int64_t>(strategy.Total());
   std::set<std::string> keys;
   for (const search::Candidate& candidate : candidates.all) {
     if (!candidate.known.has_value()) keys.insert(candidate.spec.key);
@@ -55,7 +54,7 @@ std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::Subject& subje
 }
 
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
-                                               const trials::Job& job) const {
+                                               const trials::Job& job, const promotion::ContestRules& rules) const {
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::Subject& subject = spec.subject;
@@ -75,12 +74,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   plan.candidates = &*candidates;
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
-  if (incumbent->has_value()) {
-    // First, whatever the strategy asks: it takes part in the play-off, and a good leader makes racing short.
-    const std::optional<size_t> index = candidates->Find((*incumbent)->trial().variant().text());
-    if (index.has_value()) plan.first.push_back(*index);
-  }
-  BeginTrials(*candidates, *strategy, plan.first.size(), job.progress);
+  BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, std::move(plan));
   const auto use = trials::TakeDevice(slot, subject, options_.families, means.code, job);
   if (!use.ok()) return use.status();
@@ -90,8 +84,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   if (absl::Status status = phase.Run(**use); !status.ok()) return status;
   EndTrials(job.progress);
 
-  absl::StatusOr<promotion::ContestResult> contest =
-      options_.contests.Hold(subject, promotion::ContestRules(), job, **use);
+  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(subject, rules, job, **use);
   if (!contest.ok()) return contest.status();
   TuneOutcome outcome;
   outcome.trials = phase.run();

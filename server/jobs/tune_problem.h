@@ -34,9 +34,9 @@ class ProblemTuner {
   };
   explicit ProblemTuner(const Options& options) : options_(options) {}
 
-  // Cancelled when the job was asked to stop.
-  absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
-                                   const trials::Job& job) const;
+  // Cancelled when the job was asked to stop. `rules`: of the contest that decides.
+  absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot, const trials::Job& job,
+                                   const promotion::ContestRules& rules = {}) const;
   // Where a small search begins: what near problems are served now.
   std::vector<space::Variant> SeedsFor(const catalog::Subject& subject) const;
 

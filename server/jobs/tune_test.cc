@@ -114,7 +114,40 @@ TEST_F(TuneTest, AnIncumbentKeepsItsPlaceInATie) {
   EXPECT_EQ(done.tune().play_off_size(), 2);
 }
 
-TEST_F(TuneTest, ARandomBudgetTriesSoManyAndTheIncumbent) {
+TEST_F(TuneTest, ARetainedIncumbentIsServedWithTheTimeOfTheLastPlayOff) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  const v1::Incumbent first = Tune().tune().incumbent();
+  SetTimes({{"32/8", 20}});
+  const v1::Operation done = Tune();
+  EXPECT_FALSE(done.tune().promoted());
+  EXPECT_THAT(done.tune().decision(), HasSubstr("retained at 20 us"));
+  const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
+  EXPECT_EQ(served->trial().variant().text(), first.trial().variant().text());
+  EXPECT_EQ(served->timing().median_us(), 20);
+  EXPECT_EQ(served->previous(), first.name()) << "the history keeps the former time";
+  EXPECT_EQ(served->why(), done.tune().decision());
+  EXPECT_EQ(done.tune().incumbent().name(), served->name());
+  // A slower time of the same variant replaces the faster one too: it is newer, and nobody else is served for it.
+  SetTimes({{"32/8", 30}});
+  Tune();
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing().median_us(), 30);
+}
+
+TEST_F(TuneTest, AContendedPlayOffLeavesTheIncumbentsTime) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  const v1::Incumbent first = Tune().tune().incumbent();
+  device_.ScriptPlayOff([&](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+    for (auto& result : *response.mutable_results()) result.mutable_timing()->set_contended(true);
+    return response;
+  });
+  Tune();
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->name(), first.name());
+}
+
+TEST_F(TuneTest, ARandomBudgetTriesSoManyTheIncumbentIncluded) {
   SetTimes({{"64/4", 40}});
   Start();
   v1::TuneRequest request = TuneRequest();
@@ -124,6 +157,13 @@ TEST_F(TuneTest, ARandomBudgetTriesSoManyAndTheIncumbent) {
   const v1::Operation done = Tune(request);
   EXPECT_THAT(Tries(), SizeIs(3));
   EXPECT_EQ(done.progress().trials_total(), 3);
+  // The incumbent is among the draws of the same seed, and is none of these: reused, it counts once.
+  for (const uint64_t seed : {5, 6, 7}) {
+    request.mutable_strategy()->set_seed(seed);
+    const v1::Operation again = Tune(request);
+    EXPECT_EQ(again.progress().trials_total(), 3) << seed;
+    EXPECT_GE(again.progress().trials_reused(), 1) << seed;
+  }
 }
 
 TEST_F(TuneTest, NothingIsCompiledForADeviceThatAnotherProcessHolds) {

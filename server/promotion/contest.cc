@@ -50,13 +50,24 @@ class Contest {
     if (!field.ok()) return field.status();
     if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
     const Decision decision = Settle(*standing, *field, result);
-    if (!decision.promote) return StillServed(result.before);
+    if (!decision.promote && !IsRetimed(result)) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
     if (absl::IsAborted(promoted.status()) && !store::IsStale(promoted.status())) return false;
     if (!promoted.ok()) return promoted.status();
-    result.promoted = true;
+    result.promoted = decision.promote;
     result.served = *std::move(promoted);
     return true;
+  }
+
+  // Whether the winner is the incumbent, timed again where and as it was timed before.
+  bool IsRetimed(const ContestResult& result) const {
+    if (!rules_.keep_time || rules_.pin) return false;  // a pin that was refused leaves all as it was
+    if (!result.before.has_value() || !result.winner.has_value()) return false;
+    const v1::Trial& before = result.before->trial();
+    const v1::Trial& now = *result.winner;
+    return now.variant().text() == before.variant().text() && !now.timing().contended() &&
+           catalog::SameDependencies(before.dependencies(), now.dependencies()) &&
+           catalog::IsOf(catalog::InstanceOf(before), subject_.device);
   }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served() const {

@@ -28,13 +28,15 @@ struct ContestRules {
   std::string challenger;      // a variant: nobody else challenges. Empty: every good trial does
   bool pin = false;            // serve the challenger, if it comes through: promotion.h, Pin
   std::string why;             // said of the pin
+  // An incumbent of this card that is retained is served with this play-off's time from then on.
+  bool keep_time = true;
 };
 
 struct ContestResult {
   std::optional<v1::Incumbent> before;  // that the play-off was held against
   std::optional<v1::Incumbent> served;  // afterwards
   std::optional<v1::Trial> winner;      // with this play-off's timing
-  bool promoted = false;
+  bool promoted = false;                // not when the incumbent before was retained with a new time
   std::string why;
   std::vector<v1::Trial> play_off;  // all that were timed in it, best first; with recipes
 };

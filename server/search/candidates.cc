@@ -90,7 +90,7 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
 }
 
 Likely CandidateSet::LikelyOnes() const {
-  Likely likely = {priors, guesses};
+  Likely likely = {incumbent, priors, guesses};
   std::map<std::string, size_t> sizes;
   for (const Candidate& candidate : all) ++sizes[candidate.variant.family->name()];
   std::map<std::string, size_t> numbers;

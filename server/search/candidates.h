@@ -31,6 +31,7 @@ struct CandidateSet {
   std::vector<v1::RemovedByConstraint> removed;
   int64_t compile_keys = 0;
 
+  std::optional<size_t> incumbent;  // that is served, when it is feasible today
   // What other cards of the device's class found fastest, fastest first. Their times are not this card's: they say
   // where to begin.
   std::vector<size_t> priors;

@@ -32,6 +32,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   extra.insert(extra.end(), seeds.begin(), seeds.end());
   absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.subject, choice, stopped);
   if (!set.ok()) return set.status();
+  if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());
   std::vector<size_t> first;
   for (const space::Variant& seed : seeds) first.push_back(*set->Find(seed.ToText()));
   set->guesses.insert(set->guesses.begin(), first.begin(), first.end());

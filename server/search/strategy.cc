@@ -12,13 +12,15 @@ namespace attune::search {
 std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, const Likely& likely,
                                        uint64_t default_seed, Clock clock) {
   std::unique_ptr<Strategy> strategy;
+  std::vector<size_t> first;
+  if (likely.incumbent.has_value()) first.push_back(*likely.incumbent);
+  first.insert(first.end(), likely.priors.begin(), likely.priors.end());
   if (description.kind() == v1::Strategy::KIND_RANDOM) {
     const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
-    std::vector<size_t> first = likely.priors;
     first.insert(first.end(), likely.guesses.begin(), likely.guesses.end());
     strategy = std::make_unique<RandomStrategy>(candidates, first, likely.families, seed);
   } else {
-    strategy = std::make_unique<ExhaustiveStrategy>(candidates, likely.priors);
+    strategy = std::make_unique<ExhaustiveStrategy>(candidates, first);
   }
   Budget budget;
   budget.max_trials = description.max_trials();

@@ -30,7 +30,10 @@ class Strategy {
 
 // Candidates that are likely to be good, best first.
 struct Likely {
-  std::vector<size_t> priors;   // timed on other cards: every strategy begins with them
+  // Served now: every strategy begins with it, and its budget counts it. It takes part in the play-off, and a good
+  // leader makes racing short.
+  std::optional<size_t> incumbent = {};
+  std::vector<size_t> priors;   // timed on other cards: every strategy goes on with them
   std::vector<size_t> guesses;  // never timed: RANDOM goes on with them
 
   // The number of each candidate's family, 0..n-1: RANDOM then draws from the families in turn, so that none is lost

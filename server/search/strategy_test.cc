@@ -77,7 +77,8 @@ TEST(Strategy, NothingToTryIsNoTrial) {
 }
 
 TEST(Strategy, RandomBeginsWithWhatIsGuessed) {
-  const std::vector<size_t> asked = AskAll(*MakeStrategy(Random(7, 0), 100, {{}, {40, 0, 41}}, 1, StandingStill));
+  const std::vector<size_t> asked =
+      AskAll(*MakeStrategy(Random(7, 0), 100, {.priors = {}, .guesses = {40, 0, 41}}, 1, StandingStill));
   EXPECT_EQ(std::vector<size_t>(asked.begin(), asked.begin() + 3), (std::vector<size_t>{40, 0, 41}));
   EXPECT_EQ(std::set<size_t>(asked.begin(), asked.end()).size(), 100);
 }
@@ -105,6 +106,16 @@ TEST(Strategy, BothBeginWithPriorsAndAskForEachOnce) {
 TEST(Strategy, PriorsCostTheBudget) {
   EXPECT_EQ(AskAll(*MakeStrategy(Random(7, 10), 100, {.priors = {1, 2, 3}, .guesses = {}}, 1, StandingStill)).size(),
             10);
+}
+
+TEST(Strategy, TheIncumbentComesFirstAndCostsTheBudget) {
+  const Likely likely{.incumbent = 60, .priors = {50, 60}, .guesses = {}};
+  const std::vector<size_t> random = AskAll(*MakeStrategy(Random(7, 4), 100, likely, 1, StandingStill));
+  EXPECT_EQ(std::set<size_t>(random.begin(), random.end()).size(), 4);
+  EXPECT_EQ(std::vector<size_t>(random.begin(), random.begin() + 2), (std::vector<size_t>{60, 50}));
+  v1::Strategy exhaustive;
+  exhaustive.set_max_trials(3);
+  EXPECT_EQ(AskAll(*MakeStrategy(exhaustive, 100, likely, 1, StandingStill)), (std::vector<size_t>{60, 50, 0}));
 }
 
 TEST(Strategy, RandomDrawsTheSameWhateverItBeginsWith) {

@@ -186,6 +186,17 @@ TEST_P(IncumbentContract, ARollBackNeedsNoReason) {
   EXPECT_EQ(history->items[0].why(), "fastest; rolled back");
 }
 
+TEST_P(IncumbentContract, RollsBackPastNewTimesOfTheSameVariant) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string second = MustPromote(SampleTrial(128), first);
+  const std::string retimed = MustPromote(SampleTrial(128), second);
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "wrong", "")->name(), first);
+  EXPECT_EQ(store().GetIncumbent(kProblem, kClass, v1::POLICY_HOT)->name(), first);
+  EXPECT_TRUE(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", second).status().message().find("rolled back") !=
+              std::string::npos)
+      << retimed;
+}
+
 TEST_P(IncumbentContract, CannotRollBackTheFirst) {
   EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);

@@ -47,7 +47,6 @@ TrialPhase::TrialPhase(const Means& means, const Job& job, Plan plan)
     : means_(means),
       job_(job),
       plan_(std::move(plan)),
-      first_(plan_.first.begin(), plan_.first.end()),
       known_(CountKnown(plan_)),
       recorder_(&means.code.store(), job, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
@@ -83,7 +82,7 @@ std::optional<CompileAhead::Item> TrialPhase::Next() {
     std::optional<size_t> index;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      index = AskLocked();
+      index = plan_.strategy->Ask();
     }
     if (!index.has_value()) return std::nullopt;
     if (std::optional<v1::Trial> known = Known(*index); known.has_value()) {
@@ -95,19 +94,6 @@ std::optional<CompileAhead::Item> TrialPhase::Next() {
                                 return MakeCompileRequest(*candidate.variant.family, candidate.spec,
                                                           plan_.subject->device);
                               }};
-  }
-}
-
-std::optional<size_t> TrialPhase::AskLocked() {
-  while (true) {
-    std::optional<size_t> index;
-    if (!first_.empty()) {
-      index = first_.front();
-      first_.pop_front();
-    } else {
-      index = plan_.strategy->Ask();
-    }
-    if (!index.has_value() || asked_.insert(*index).second) return index;
   }
 }
 

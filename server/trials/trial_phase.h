@@ -6,12 +6,10 @@
 #define ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 
 #include <cstddef>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -38,8 +36,7 @@ class TrialPhase {
     const catalog::Subject* subject = nullptr;
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
-    std::vector<size_t> first;  // tried before the strategy is asked, outside its budget
-    bool retry_known = false;   // tries again what another job has tried
+    bool retry_known = false;  // tries again what another job has tried
   };
 
   // What the phases of all jobs share.
@@ -65,7 +62,6 @@ class TrialPhase {
  private:
   // On the compile-ahead thread.
   std::optional<CompileAhead::Item> Next();
-  std::optional<size_t> AskLocked();
   std::optional<v1::Trial> Known(size_t index);
   void Reuse(size_t index, v1::Trial trial);
   void Compiled();
@@ -96,9 +92,7 @@ class TrialPhase {
   const Job& job_;
   const Plan plan_;
   std::mutex mutex_;
-  std::deque<size_t> first_;
   const int64_t known_;  // of those to be asked for
-  std::set<size_t> asked_;
   std::map<size_t, v1::Trial> outcomes_;
   std::map<std::string, std::vector<size_t>> by_artifact_;  // sha256 to those that ran
   std::optional<size_t> leader_;                            // fastest outcome

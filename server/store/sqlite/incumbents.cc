@@ -169,6 +169,14 @@ absl::StatusOr<std::vector<int64_t>> AllBefore(Connection& connection, int64_t i
   }
 }
 
+// Whether both serve the same: of times alone nobody goes back.
+bool ServeTheSame(Connection& connection, int64_t a, int64_t b) {
+  const absl::StatusOr<v1::Incumbent> one = ById(connection, a);
+  const absl::StatusOr<v1::Incumbent> other = ById(connection, b);
+  return one.ok() && other.ok() && one->trial().variant().text() == other->trial().variant().text() &&
+         one->pinned() == other->pinned();
+}
+
 // Why nothing goes back to `to`, which is none of `before`, the ones before `served`.
 absl::Status NoWayBackTo(Connection& connection, absl::string_view to, int64_t served,
                          const std::vector<int64_t>& before, absl::string_view whose) {
@@ -198,10 +206,13 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
   const absl::StatusOr<std::vector<int64_t>> before = AllBefore(connection, **served, whose);
   if (!before.ok()) return before.status();
   if (to.empty() && before->empty()) return PreviousOf(connection, **served, whose).status();
-  const auto is_meant = [to](int64_t id) { return to.empty() || NameOf(id) == to; };
-  const auto target = std::find_if(before->begin(), before->end(), is_meant);
+  const auto is_meant = [&](int64_t id) {
+    return to.empty() ? !ServeTheSame(connection, id, **served) : NameOf(id) == to;
+  };
+  auto target = std::find_if(before->begin(), before->end(), is_meant);
+  if (to.empty() && target == before->end()) target = before->begin();
   if (target == before->end()) return NoWayBackTo(connection, to, **served, *before, whose);
-  std::vector<int64_t> passed(before->begin(), target);
+  std::vector<int64_t> passed(before->cbegin(), std::vector<int64_t>::const_iterator(target));
   passed.push_back(**served);
   for (const int64_t id : passed) {
     absl::Status status =

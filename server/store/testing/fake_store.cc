@@ -334,13 +334,21 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   std::vector<StoredIncumbent*> taken_out = {served};
   std::vector<std::string> before;
   StoredIncumbent* at = nullptr;
+  const auto other = [&](const StoredIncumbent& one) {
+    return one.incumbent.trial().variant().text() != served->incumbent.trial().variant().text() ||
+           one.incumbent.pinned() != served->incumbent.pinned();
+  };
   for (StoredIncumbent* one = state_->Named(served->incumbent.previous()); one != nullptr;
        one = state_->Named(one->incumbent.previous())) {
     before.push_back(NameOf(*one));
-    if (at == nullptr && (to.empty() || before.back() == to)) at = one;
+    if (at == nullptr && (to.empty() ? other(*one) : before.back() == to)) at = one;
     if (at == nullptr) taken_out.push_back(one);
   }
   if (to.empty() && before.empty()) return absl::FailedPreconditionError("there is none before the first");
+  if (at == nullptr && to.empty()) {
+    at = state_->Named(served->incumbent.previous());
+    taken_out = {served};
+  }
   if (at == nullptr) {
     const StoredIncumbent* const named = state_->Named(to);
     return NoWayBack(to, NameOf(*served), before, named == nullptr ? std::nullopt : std::optional(named->incumbent),
