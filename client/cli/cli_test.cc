@@ -150,6 +150,48 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   }
 }
 
+TEST_F(CliTest, ListsShowThePolicyThatIsNamed) {
+  for (const std::vector<std::string>& list :
+       {std::vector<std::string>{"history", problem}, {"summary"}, {"misses"}, {"baseline"}}) {
+    for (const auto& [policy, listed] : {std::pair("hot", true), std::pair("cold", false)}) {
+      std::vector<std::string> line = list;
+      for (const char* word : {"--policy", policy, "--format=json"}) line.emplace_back(word);
+      EXPECT_EQ(Run(line), 0) << list.front();
+      EXPECT_EQ(!out.empty(), listed) << list.front() << " " << policy;
+    }
+  }
+  EXPECT_EQ(Run({"history", problem, "--policy", "cold"}), 0);
+  EXPECT_EQ(err, absl::StrCat(problem, " was never tuned here, policy cold. To tune it: attune tune ", problem,
+                              " --policy cold\n"));
+}
+
+TEST_F(CliTest, ListsOfADeviceThatIsNotThereNameThoseThatAre) {
+  for (const std::vector<std::string>& list : {std::vector<std::string>{"history", problem},
+                                               {"summary"},
+                                               {"jobs"},
+                                               {"trials"},
+                                               {"retry", "--verdict", "TIMEOUT"}}) {
+    std::vector<std::string> line = list;
+    for (const char* word : {"--device", "cuda:9"}) line.emplace_back(word);
+    EXPECT_EQ(Run(line), 3) << list.front();
+    EXPECT_EQ(err, "attune: --device is 'cuda:9'; available devices: cuda:0 (l4)\n") << list.front();
+  }
+}
+
+TEST_F(CliTest, JobsOfADeviceAreThoseOfItsCards) {
+  v1::Operation waiting;
+  waiting.set_name("operations/8");
+  waiting.set_title("evaluate b2.h8.q512.d64.f16 on opencl:0: attention_simt:VEC=4");
+  fake.HasOperation(waiting);
+  EXPECT_EQ(Run({"jobs"}), 0);
+  EXPECT_THAT(out, HasSubstr("operations/8"));
+  for (const char* device : {"cuda:0", "l4"}) {
+    EXPECT_EQ(Run({"jobs", "--device", device, "--limit", "1"}), 0);
+    EXPECT_THAT(out, HasSubstr("operations/7"));
+    EXPECT_THAT(out, Not(HasSubstr("operations/8")));
+  }
+}
+
 TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(Run({"tune", problem, "--max-trials", "-5"}), 2);
   EXPECT_EQ(err, "attune: --max-trials is -5; allowed: integers >= 0 (see attune tune --help)\n");

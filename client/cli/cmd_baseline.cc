@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
@@ -56,9 +57,12 @@ absl::StatusOr<ExitCode> List(Session& session, const std::string& problem) {
                {"time us", kNumber},
                {"recorded", kText, 3},
                {"note", kFlexible, 4}});
+  int64_t count = 0;
   const absl::Status status =
       ForEach(**client, &Client::ListBaselines, &v1::ListBaselinesResponse::baselines, request, kAll,
               [&](const v1::Baseline& baseline) {
+                if (!session.Lists(baseline.policy())) return;
+                ++count;
                 if (session.json()) {
                   session.Emit(BaselineJson(baseline));
                   return;
@@ -68,6 +72,9 @@ absl::StatusOr<ExitCode> List(Session& session, const std::string& problem) {
                            baseline.note()});
               });
   if (!status.ok()) return status;
+  if (count == 0) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
+  }
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
     session.Note("No baselines. To record one: attune baseline PROBLEM NAME MEDIAN_US");

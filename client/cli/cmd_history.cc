@@ -1,10 +1,13 @@
 // attune history: who was served for a problem, since when and why.
+#include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
@@ -22,6 +25,34 @@ Cell StateOf(const v1::Incumbent& incumbent, std::set<std::pair<std::string, v1:
   return {incumbent.pinned() ? "pinned" : "served", Color::kGreen};
 }
 
+void Print(Session& session, const std::vector<v1::Incumbent>& incumbents) {
+  const bool both_policies = std::any_of(incumbents.begin(), incumbents.end(), [&](const v1::Incumbent& incumbent) {
+    return incumbent.policy() != incumbents.front().policy();
+  });
+  Table table({{"incumbent"},
+               {"since", kText, 1},
+               {"device", kText, 3},
+               {"policy", kText, both_policies ? 0 : 2},
+               {"time us", kNumber},
+               {"state"},
+               {"variant", kVariant},
+               {"why", kWrapped}});
+  std::set<std::pair<std::string, v1::Policy>> served;  // device classes and policies whose incumbent was seen
+  for (const v1::Incumbent& incumbent : incumbents) {
+    table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
+               std::string(attune::Word(incumbent.policy())), Micros(ServedTiming(incumbent).median_us()),
+               StateOf(incumbent, served), VariantText(incumbent.trial().variant()), incumbent.why()});
+  }
+  session.Print(table);
+}
+
+// The command that would tune what was asked about.
+std::string TuneCommand(const Session& session, const std::string& problem) {
+  const CommonOptions& options = session.options();
+  return absl::StrCat("attune tune ", problem, options.device.empty() ? "" : " --device ", options.device,
+                      options.policy.empty() ? "" : " --policy ", options.policy);
+}
+
 absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
   const auto problem = ParseProblem(text);
   if (!problem.ok()) return problem.status();
@@ -31,32 +62,23 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
   request.set_problem(ToText(*problem));
   request.set_device_id(session.options().device);
   request.set_history(true);
-  Table table({{"incumbent"},
-               {"since", kText, 1},
-               {"device", kText, 3},
-               {"policy", kText, 2},
-               {"time us", kNumber},
-               {"state"},
-               {"variant", kVariant},
-               {"why", kWrapped}});
-  std::set<std::pair<std::string, v1::Policy>> served;  // device classes and policies whose incumbent was seen
-  const absl::Status status =
-      ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
-              [&](const v1::Incumbent& incumbent) {
-                if (session.json()) {
-                  session.Emit(IncumbentJson(incumbent));
-                  return;
-                }
-                table.Row({incumbent.name(), LocalTime(incumbent.promote_time()), incumbent.device_id(),
-                           std::string(attune::Word(incumbent.policy())), Micros(ServedTiming(incumbent).median_us()),
-                           StateOf(incumbent, served), VariantText(incumbent.trial().variant()), incumbent.why()});
-              });
+  std::vector<v1::Incumbent> incumbents;
+  const absl::Status status = ForEach(**client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents,
+                                      request, kAll, [&](const v1::Incumbent& incumbent) {
+                                        if (session.Lists(incumbent.policy())) incumbents.push_back(incumbent);
+                                      });
   if (!status.ok()) return status;
-  if (session.json()) return ExitCode::kOk;
-  if (table.empty()) {
-    session.Note(absl::StrCat(ToText(*problem), " was never tuned here. To tune it: attune tune ", ToText(*problem)));
+  if (incumbents.empty()) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
+  }
+  if (session.json()) {
+    for (const v1::Incumbent& incumbent : incumbents) session.Emit(IncumbentJson(incumbent));
+  } else if (incumbents.empty()) {
+    const std::string& policy = session.options().policy;
+    session.Note(absl::StrCat(ToText(*problem), " was never tuned here", policy.empty() ? "" : ", policy ", policy,
+                              ". To tune it: ", TuneCommand(session, ToText(*problem))));
   } else {
-    session.Print(table);
+    Print(session, incumbents);
   }
   return ExitCode::kOk;
 }

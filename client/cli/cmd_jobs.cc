@@ -1,5 +1,10 @@
 // attune jobs: operations, newest first.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/existence.h"
@@ -62,6 +67,34 @@ std::string What(const v1::Operation& operation) {
   return absl::StrCat(operation.title(), where, operation.done() || waits.empty() ? "" : absl::StrCat(": ", waits));
 }
 
+// The cards that work or worked on an operation; of one that none has begun, those that its title ends with: "tune
+// b2.h8.q512.d64.f16 on cuda:0". Empty when the server does not say.
+std::vector<std::string> CardsOf(const v1::Operation& operation) {
+  std::string cards = operation.progress().device_id();
+  if (cards.empty()) cards = operation.sweep().device_id();
+  constexpr absl::string_view kOn = " on ";
+  const absl::string_view title = operation.title();
+  if (const size_t on = title.rfind(kOn); cards.empty() && on != title.npos) {
+    const absl::string_view rest = title.substr(on + kOn.size());
+    cards = std::string(rest.substr(0, rest.find(": ")));
+  }
+  return absl::StrSplit(cards, ',', absl::SkipEmpty());
+}
+
+// What nothing here is called may be a card of the past.
+absl::StatusOr<std::vector<std::string>> CardsAskedFor(Client& client, const std::string& device) {
+  if (device.empty()) return std::vector<std::string>();
+  absl::StatusOr<std::vector<std::string>> cards = CardsNamed(client, device);
+  if (absl::IsNotFound(cards.status())) return std::vector<std::string>{device};
+  return cards;
+}
+
+// Empty `cards` are all.
+bool IsOn(const v1::Operation& operation, const std::vector<std::string>& cards) {
+  const std::vector<std::string> its = CardsOf(operation);
+  return cards.empty() || std::find_first_of(its.begin(), its.end(), cards.begin(), cards.end()) != its.end();
+}
+
 void AddRow(const v1::Operation& operation, Table* table) {
   const v1::OperationProgress& progress = operation.progress();
   table->Row({operation.name(),
@@ -81,20 +114,25 @@ absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& argument
   if (!problem.ok()) return problem.status();
   request.set_problem(*problem);
   if (!arguments.sweep.empty()) request.set_parent(ResourceName("operations", arguments.sweep));
+  const auto cards = CardsAskedFor(**client, session.options().device);
+  if (!cards.ok()) return cards.status();
   int count = 0;
   Table table(
       {{"operation"}, {"state"}, {"progress"}, {"best us", kNumber, 1}, {"created", kText, 2}, {"what", kFlexible}});
   const absl::Status status = ForEach(**client, &Client::ListOperations, &v1::ListOperationsResponse::operations,
                                       request, arguments.limit, [&](const v1::Operation& operation) {
+                                        if (!IsOn(operation, *cards)) return false;
                                         ++count;
                                         if (session.json()) {
                                           session.Emit(OperationJson(operation));
                                         } else {
                                           AddRow(operation, &table);
                                         }
+                                        return true;
                                       });
   if (!status.ok()) return status;
   if (count == 0) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
     if (absl::Status known = CheckOperation(**client, request.parent()); !known.ok()) return known;
   }
   if (session.json()) return ExitCode::kOk;

@@ -2,10 +2,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
-#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -38,19 +38,27 @@ absl::StatusOr<ExitCode> RunMisses(Session& session, int64_t limit) {
   int64_t count = 0;
   const absl::Status status = ForEach(**client, &Client::ListMisses, &v1::ListMissesResponse::misses, request, limit,
                                       [&](const v1::Miss& miss) {
+                                        if (!session.Lists(miss.policy())) return false;
                                         ++count;
                                         if (session.json()) {
                                           session.Emit(MissJson(miss));
                                         } else {
                                           AddRow(miss, &table);
                                         }
+                                        return true;
                                       });
   if (!status.ok()) return status;
+  if (count == 0) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
+  }
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
-    const std::string& device = session.options().device;
-    session.Note(device.empty() ? "No misses: since the server's start, everything that was asked for had been tuned."
-                                : absl::StrCat("No misses of ", Quoted(device), " since the server's start."));
+    const CommonOptions& options = session.options();
+    const bool any = options.device.empty() && options.policy.empty();
+    session.Note(any ? "No misses: since the server's start, everything that was asked for had been tuned."
+                     : absl::StrCat("No misses", options.device.empty() ? "" : " on ", options.device,
+                                    options.policy.empty() ? "" : " with policy ", options.policy,
+                                    " since the server's start."));
     return ExitCode::kOk;
   }
   session.Print(table);

@@ -52,6 +52,7 @@ absl::StatusOr<ExitCode> RunRetry(Session& session, const RetryArguments& argume
   const auto retried = (*client)->RetryTrials(request);
   if (!retried.ok()) return retried.status();
   if (retried->trials() == 0) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
     if (absl::Status known = CheckFamily(**client, arguments.family); !known.ok()) return known;
   }
   if (session.json()) {

@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
-#include "proto/attune/quote.h"
 
 namespace attune::cli {
 namespace {
@@ -64,9 +64,12 @@ absl::StatusOr<ExitCode> RunSummary(Session& session) {
                {"time us", kNumber},
                {"against baselines", kFlexible},
                {"variant", kVariant}});
+  int64_t count = 0;
   const absl::Status status = ForEach(
       **client, &Client::ListIncumbents, &v1::ListIncumbentsResponse::incumbents, request, kAll,
       [&](const v1::Incumbent& incumbent) {
+        if (!session.Lists(incumbent.policy())) return;
+        ++count;
         const auto found = baselines->find({incumbent.problem_text(), incumbent.device_id(), incumbent.policy()});
         const bool timed = ServedTiming(incumbent).median_us() > 0;
         const auto times = timed && found != baselines->end() ? found->second : std::map<std::string, double>();
@@ -79,12 +82,15 @@ absl::StatusOr<ExitCode> RunSummary(Session& session) {
                    VariantText(incumbent.trial().variant())});
       });
   if (!status.ok()) return status;
+  const CommonOptions& options = session.options();
+  if (count == 0) {
+    if (absl::Status known = CheckDevice(**client, options.device); !known.ok()) return known;
+  }
   if (session.json()) return ExitCode::kOk;
   if (table.empty()) {
-    const std::string& device = session.options().device;
-    session.Note(device.empty()
-                     ? "Nothing is tuned yet. To start: attune tune b2.h8.q512.d64.f16"
-                     : absl::StrCat("Nothing is tuned on ", Quoted(device), "; `attune devices` lists what there is."));
+    session.Note(absl::StrCat("Nothing is tuned", options.device.empty() ? "" : " on ", options.device,
+                              options.policy.empty() ? "" : " with policy ", options.policy,
+                              " yet. To start: attune tune b2.h8.q512.d64.f16"));
   } else {
     session.Print(table);
   }

@@ -83,6 +83,7 @@ absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& argu
                                       });
   if (!status.ok()) return status;
   if (count == 0) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
     if (absl::Status known = CheckFamily(**client, arguments.family); !known.ok()) return known;
     if (absl::Status known = CheckOperation(**client, request->filter().job()); !known.ok()) return known;
   }

@@ -32,6 +32,8 @@ class Session {
   const CommonOptions& options() const { return options_; }
   Environment& env() { return env_; }
   v1::Policy policy() const;
+  // Of a list without --policy: of both.
+  bool Lists(v1::Policy policy) const { return options_.policy.empty() || policy == this->policy(); }
   bool json() const { return options_.format == "json"; }
   bool colored_out() const;
   bool colored_err() const;

@@ -251,6 +251,7 @@ grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRe
     return grpc::Status::OK;
   }
   if (!filter.job().empty() && filter.job() != "operations/7") return grpc::Status::OK;
+  if (!filter.device_id().empty() && filter.device_id() != "cuda:0") return grpc::Status::OK;
   *response->add_trials() = CannedTrial(request->page_token().empty() ? 1 : 2);
   if (request->page_token().empty()) response->set_next_page_token("2");
   return grpc::Status::OK;
@@ -370,6 +371,7 @@ grpc::Status FakeAttune::ListDevices(grpc::ServerContext*, const v1::ListDevices
   if (grpc::Status status = Enter("ListDevices"); !status.ok()) return status;
   auto* device = response->add_devices();
   device->set_id("cuda:0");
+  device->set_class_alias("l4");
   device->set_backend(v1::BACKEND_CUDA);
   device->set_model("NVIDIA L4");
   device->set_compute_units(58);

@@ -231,15 +231,19 @@ absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& h
                                                    "; allowed: positive microseconds up to ", kMostMicros));
   }
   DefaultDevice(baseline.mutable_device_id(), host);
+  // A server without a device has the results of others.
+  if (!host.devices.empty()) {
+    if (absl::Status status = PresentDevice(baseline.mutable_device_id(), host); !status.ok()) return status;
+  }
   if (absl::Status status = FirstError(OneCard(baseline.mutable_device_id(), host), ProblemAndPolicy(baseline));
       !status.ok()) {
     return status;
   }
   baseline.set_problem_text(ToText(*FromProto(baseline.problem())));
-  if (baseline.low_us() == 0) baseline.set_low_us(baseline.median_us());
-  if (baseline.high_us() == 0) baseline.set_high_us(baseline.median_us());
-  if (baseline.low_us() < 0 || baseline.low_us() > baseline.median_us() || baseline.high_us() < baseline.median_us() ||
-      baseline.high_us() > kMostMicros) {
+  // 0: no interval.
+  const bool ordered = (baseline.low_us() == 0 || baseline.low_us() <= baseline.median_us()) &&
+                       (baseline.high_us() == 0 || baseline.high_us() >= baseline.median_us());
+  if (baseline.low_us() < 0 || baseline.high_us() < 0 || !ordered || baseline.high_us() > kMostMicros) {
     return absl::InvalidArgumentError(absl::StrCat("baseline.low_us is ", baseline.low_us(), " and baseline.high_us ",
                                                    baseline.high_us(), "; allowed is a range around median_us, ",
                                                    baseline.median_us(), ", up to ", kMostMicros));

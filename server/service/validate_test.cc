@@ -106,7 +106,7 @@ TEST(Validate, ABaselinesTimesAreInOrder) {
   EXPECT_EQ(error(5, 4, 6), "");
   EXPECT_THAT(error(1e300, 0, 0), HasSubstr("median_us is 1e+300; allowed: positive microseconds up to 1e+12"));
   EXPECT_THAT(error(5, -1, 0),
-              HasSubstr("low_us is -1 and baseline.high_us 5; allowed is a range around median_us, 5"));
+              HasSubstr("low_us is -1 and baseline.high_us 0; allowed is a range around median_us, 5"));
   EXPECT_THAT(error(5, 6, 7), HasSubstr("low_us is 6"));
   EXPECT_THAT(error(5, 4, 4.5), HasSubstr("high_us 4.5"));
   EXPECT_THAT(error(5, 4, 1e13), HasSubstr("up to 1e+12"));
@@ -179,7 +179,20 @@ TEST(Validate, TimesBelongToOneCard) {
   EXPECT_EQ(baseline.device_id(), "cuda:1");
   baseline.set_device_id("l4");
   EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("allowed: cuda:0, cuda:1"));
-  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok()) << "of a device that is not here";
+  baseline.set_device_id("cuda:9");
+  EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("available devices: cuda:0 (l4), cuda:1 (l4)"));
+  EXPECT_TRUE(Validate(request, catalog::Host()).ok()) << "a server without a device has the results of others";
+}
+
+TEST(Validate, ABaselineWithoutAnIntervalGetsNone) {
+  v1::RecordBaselineRequest request;
+  v1::Baseline& baseline = *request.mutable_baseline();
+  *baseline.mutable_problem() = GoodTune().problem();
+  baseline.set_contender("sdpa");
+  baseline.set_median_us(5);
+  ASSERT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  EXPECT_EQ(baseline.low_us(), 0);
+  EXPECT_EQ(baseline.high_us(), 0);
 }
 
 TEST(Validate, AFilterOfTrialsMayNameAClassOrAUuid) {
