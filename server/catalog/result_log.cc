@@ -13,7 +13,7 @@ namespace attune::catalog {
 namespace {
 
 std::string Microseconds(const v1::Incumbent& incumbent) {
-  return absl::StrFormat("%.4g", ServedTiming(incumbent).median_us());
+  return absl::StrFormat("%.2f", ServedTiming(incumbent).median_us());
 }
 
 std::string PolicyOf(const v1::Incumbent& incumbent) {

@@ -32,14 +32,14 @@ std::string Logged(Act act) {
 TEST(ResultLog, APromotionHasBeforeAndAfter) {
   const v1::Incumbent now = IncumbentOf("a:B=1", 106.25);
   EXPECT_THAT(Logged([&] { LogPromotion(IncumbentOf("a:B=2", 224), now); }),
-              HasSubstr(" promoted problem=P device=cuda:0 policy=HOT variant=\"a:B=1\" us=106.2 before=\"a:B=2\" "
-                        "before_us=224 why=faster "));
+              HasSubstr(" promoted problem=P device=cuda:0 policy=HOT variant=\"a:B=1\" us=106.25 before=\"a:B=2\" "
+                        "before_us=224.00 why=faster "));
   EXPECT_THAT(Logged([&] { LogPromotion(std::nullopt, now); }), Not(HasSubstr("before")));
 }
 
 TEST(ResultLog, ARollBackSaysWhatIsServedAgain) {
   EXPECT_THAT(Logged([&] { LogRollBack(IncumbentOf("a:B=2", 224), "a wrong result"); }),
-              HasSubstr(" rolled back problem=P device=cuda:0 policy=HOT variant=\"a:B=2\" us=224 "
+              HasSubstr(" rolled back problem=P device=cuda:0 policy=HOT variant=\"a:B=2\" us=224.00 "
                         "why=\"a wrong result\"\n"));
 }
 

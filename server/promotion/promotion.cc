@@ -16,7 +16,7 @@ bool SameCode(const v1::Trial& a, const v1::Trial& b) {
 }
 
 std::string Figures(const v1::Timing& timing) {
-  return absl::StrFormat("%.4g us [%.4g, %.4g]", timing.median_us(), timing.low_us(), timing.high_us());
+  return absl::StrFormat("%.2f us [%.2f, %.2f]", timing.median_us(), timing.low_us(), timing.high_us());
 }
 
 std::string TieWords(size_t ties) {
@@ -111,7 +111,11 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& s
       if (measure::Compare(contestants[i].timing(), incumbent) == measure::Comparison::kFaster) faster.push_back(i);
     }
     const std::optional<size_t> best = Fastest(contestants, faster);
-    if (!best.has_value()) return KeepIncumbent(contestants, standing, "no challenger's interval lies below its own");
+    if (!best.has_value()) {
+      return KeepIncumbent(
+          contestants, standing,
+          eligible.empty() ? "there was no challenger" : "no challenger's interval lies below its own");
+    }
     const v1::Timing& challenger = contestants[*best].timing();
     const double speedup = incumbent.median_us() / challenger.median_us();
     if (standing.pinned) {

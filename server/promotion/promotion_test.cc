@@ -68,13 +68,18 @@ TEST(Promotion, APinnedIncumbentThatIsWrongTodayIsReplaced) {
   EXPECT_EQ(decision.best, 0u);
 }
 
+TEST(Promotion, AnIncumbentAloneHadNoChallenger) {
+  EXPECT_EQ(Decide({Trial(97000, 97364.97, 98000)}, IncumbentAt(0), 1).why,
+            "the incumbent is retained at 97364.97 us [97000.00, 98000.00]: there was no challenger");
+}
+
 TEST(Promotion, APinSaysWhetherItIsSlower) {
   const std::vector<v1::Trial> contestants = {Trial(9, 10, 11), Trial(19, 20, 21)};
   EXPECT_EQ(Pin(contestants, IncumbentAt(0), 1).why,
-            "pinned at 20 us [19, 21], slower than the incumbent before it at 10 us [9, 11]");
+            "pinned at 20.00 us [19.00, 21.00], slower than the incumbent before it at 10.00 us [9.00, 11.00]");
   EXPECT_EQ(Pin(contestants, IncumbentAt(1), 0).why,
-            "pinned at 10 us [9, 11], in the place of the incumbent before it at 20 us [19, 21]");
-  EXPECT_EQ(Pin(contestants, IncumbentState(), 0).why, "pinned at 10 us [9, 11]");
+            "pinned at 10.00 us [9.00, 11.00], in the place of the incumbent before it at 20.00 us [19.00, 21.00]");
+  EXPECT_EQ(Pin(contestants, IncumbentState(), 0).why, "pinned at 10.00 us [9.00, 11.00]");
 }
 
 TEST(Promotion, KeepsTheIncumbentInsideATie) {

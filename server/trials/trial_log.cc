@@ -13,7 +13,7 @@ void LogTrial(const v1::Trial& trial) {
                      {"problem", trial.problem_text()},
                      {"variant", trial.variant().text()},
                      {"verdict", absl::StripPrefix(v1::Verdict_Name(trial.verdict()), "VERDICT_")},
-                     {"us", absl::StrFormat("%.4g", trial.timing().median_us())},
+                     {"us", absl::StrFormat("%.2f", trial.timing().median_us())},
                      {"detail", absl::string_view(trial.detail()).substr(0, 200)}});
 }
 
