@@ -1,5 +1,7 @@
 #include "client/cli/answer_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +13,8 @@
 
 namespace attune::cli {
 namespace {
+
+constexpr int kMostTies = 5;  // that are listed
 
 Color ColorOf(v1::Provenance provenance) {
   return provenance == v1::PROVENANCE_EXACT || provenance == v1::PROVENANCE_TIE ? Color::kGreen : Color::kYellow;
@@ -104,7 +108,12 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
     fields.Row({"against", absl::StrCat(Speedup(baseline.median_us() / answer.timing().median_us()), " ",
                                         baseline.contender(), " (", Micros(baseline.median_us()), " us)")});
   }
-  for (const v1::Variant& tie : answer.ties()) fields.Row({"tied with", VariantText(tie)});
+  for (int i = 0; i < std::min(answer.ties_size(), kMostTies); ++i) {
+    fields.Row({"tied with", VariantText(answer.ties(i))});
+  }
+  if (answer.ties_size() > kMostTies) {
+    fields.Row({"", absl::StrCat("and ", answer.ties_size() - kMostTies, " more; --format=json has all")});
+  }
   if (!answer.trial().empty()) fields.Row({"trial", answer.trial()});
   if (answer.has_promote_time()) fields.Row({"since", LocalTime(answer.promote_time())});
   if (answer.artifact_state() != v1::ARTIFACT_STATE_UNSPECIFIED) {

@@ -13,19 +13,24 @@
 
 namespace attune::cli {
 
+inline constexpr char kProblemHelp[] =
+    "The problem, as b2.h8.q512.d64.f16: batch, query heads, query length, head dimension, and f16 or bf16. Where they "
+    "differ, .kvh<heads> follows .h and .kv<length> follows .q. Options come last, in this order: .causal, .causal-br "
+    "or .window<keys>, .softcap<x>, .sinks, .varlen or .bshd, .page<size>, .lse";
+inline constexpr char kStandardInputHelp[] = ". With - problems are read from standard input, one per line";
+
 inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {
-  return app.add_option("problem", *problem,
-                        "The problem, as b2.h8.q512.d64.f16: batch, query heads, query length, head dimension, and f16 "
-                        "or bf16. Where they differ, .kvh<heads> follows .h and .kv<length> follows .q. Options come "
-                        "last, in this order: .causal, .causal-br or .window<keys>, .softcap<x>, .sinks, .varlen or "
-                        ".bshd, .page<size>, .lse");
+  return app.add_option("problem", *problem, kProblemHelp);
 }
 
 // As AddProblemArgument, for commands that take several.
 inline CLI::Option* AddProblemsArgument(CLI::App& app, std::string* problem) {
-  CLI::Option* option = AddProblemArgument(app, problem);
-  return option->description(option->get_description() +
-                             ". With - problems are read from standard input, one per line");
+  return app.add_option("problem", *problem, std::string(kProblemHelp) + kStandardInputHelp);
+}
+
+// As AddProblemsArgument, and each may be an argument of its own.
+inline CLI::Option* AddSeveralProblemsArgument(CLI::App& app, std::vector<std::string>* problems) {
+  return app.add_option("problem", *problems, std::string(kProblemHelp) + kStandardInputHelp);
 }
 
 // Of tune, space and sweep.

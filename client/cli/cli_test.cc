@@ -178,6 +178,37 @@ TEST_F(CliTest, ListsOfADeviceThatIsNotThereNameThoseThatAre) {
   }
 }
 
+TEST_F(CliTest, WhatIsMissingOrOfAnotherKindIsSaidWithAWayOut) {
+  EXPECT_EQ(Run({"evaluate", problem, ""}), 2);
+  EXPECT_THAT(err, HasSubstr("variant is empty; `attune space --list`"));
+  EXPECT_EQ(Run({"sweep", ::testing::TempDir()}), 2);
+  EXPECT_THAT(err, HasSubstr("is a directory"));
+  EXPECT_EQ(Run({"best", problem, "--offline"}), 3);
+  EXPECT_THAT(err, HasSubstr("`attune import FILE`"));
+}
+
+TEST_F(CliTest, ATuningWhoseFastestTrialLostThePlayOffSaysSo) {
+  v1::Operation done = testing::SucceededTuning();
+  v1::Trial& best = *done.mutable_progress()->mutable_best();
+  best.set_name("trials/3");
+  best.mutable_variant()->set_text("attention_wmma:BLOCK_M=32,KV_SPLITS=4");
+  best.mutable_timing()->set_median_us(39.5);
+  fake.EndsWith(done);
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(out,
+              HasSubstr("in the play-off the winner took 41.20 us; attention_wmma:BLOCK_M=32,KV_SPLITS=4, at 39.50 "
+                        "us the fastest trial, was not in it\n"));
+  EXPECT_THAT(out, HasSubstr("play-off time "));
+  *done.mutable_tune()->add_play_off() = best;
+  done.mutable_tune()->mutable_play_off(1)->mutable_timing()->set_median_us(47);
+  fake.EndsWith(done);
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(out, HasSubstr("us the fastest trial, took 47.00 us there\n"));
+  fake.EndsWith(testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("the fastest trial")));
+}
+
 TEST_F(CliTest, JobsOfADeviceAreThoseOfItsCards) {
   v1::Operation waiting;
   waiting.set_name("operations/8");

@@ -38,9 +38,14 @@ absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& a
   return query;
 }
 
-absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, const BestQuery& query) {
+absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, bool is_default, const BestQuery& query) {
   if (path.empty()) return absl::NotFoundError("there is no default snapshot without HOME; give --snapshot FILE");
   const auto snapshot = Snapshot::Load(path);
+  if (absl::IsNotFound(snapshot.status()) && is_default) {
+    return absl::NotFoundError(
+        absl::StrCat(snapshot.status().message(),
+                     "; `attune export FILE` beside the server makes one, `attune import FILE` keeps it here"));
+  }
   if (!snapshot.ok()) return snapshot.status();
   AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy});
   const bool accepted =
@@ -56,8 +61,8 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, 
   const absl::StatusOr<BestQuery> valid = ToQuery(session, arguments, problem);
   if (!valid.ok()) return valid.status();
   const BestQuery& query = *valid;
-  if (!arguments.snapshot.empty()) return FromSnapshot(arguments.snapshot, query);
-  if (arguments.offline) return FromSnapshot(session.snapshot_path(), query);
+  if (!arguments.snapshot.empty()) return FromSnapshot(arguments.snapshot, /*is_default=*/false, query);
+  if (arguments.offline) return FromSnapshot(session.snapshot_path(), /*is_default=*/true, query);
   const auto client = session.client();
   if (!client.ok()) return client.status();
   return (*client)->GetBest(query);

@@ -1,4 +1,5 @@
 // attune evaluate: one given variant against the incumbent.
+#include "absl/status/status.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
@@ -15,6 +16,9 @@ struct EvaluateArguments {
 absl::StatusOr<ExitCode> RunEvaluate(Session& session, const EvaluateArguments& arguments) {
   const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
+  if (arguments.variant.empty()) {
+    return absl::InvalidArgumentError("variant is empty; `attune space --list` lists what is allowed");
+  }
   const auto client = session.client();
   if (!client.ok()) return client.status();
   v1::EvaluateVariantRequest request;

@@ -1,5 +1,7 @@
 // attune tune: starts tuning a problem and follows it.
 #include <map>
+#include <string>
+#include <vector>
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
@@ -11,7 +13,7 @@ namespace attune::cli {
 namespace {
 
 struct TuneArguments {
-  std::string problem;
+  std::vector<std::string> problems;
   std::vector<std::string> families;
   std::string strategy = "exhaustive";
   int64_t max_trials = 0;
@@ -47,7 +49,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
 }
 
 absl::StatusOr<ExitCode> RunTune(Session& session, const TuneArguments& arguments) {
-  const auto problems = ReadProblems(session, arguments.problem);
+  const auto problems = ReadProblems(session, arguments.problems);
   if (!problems.ok()) return problems.status();
   if (problems->size() > 1 && !arguments.request_id.empty()) {
     return absl::InvalidArgumentError("--request-id names one operation; it cannot go with several problems");
@@ -81,7 +83,7 @@ absl::StatusOr<ExitCode> RunTune(Session& session, const TuneArguments& argument
 
 Action AddTune(CLI::App& app) {
   auto arguments = std::make_shared<TuneArguments>();
-  AddProblemsArgument(app, &arguments->problem)->required();
+  AddSeveralProblemsArgument(app, &arguments->problems)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
       ->check(OneOf({"exhaustive", "random"}));

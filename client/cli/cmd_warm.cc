@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
@@ -135,8 +136,9 @@ absl::StatusOr<ExitCode> Report(Session& session, const std::vector<Wanted>& wan
     }
   }
   if (!table.empty()) session.Print(table);
-  session.Note(absl::StrCat(ready, " of ", Counted(static_cast<int64_t>(wanted.size()), "problem"),
-                            " can be launched, after ", DurationText(took)));
+  session.Note(absl::StrCat(
+      ready, " of ", Counted(static_cast<int64_t>(wanted.size()), "problem"), " can be launched, after ",
+      took < absl::Seconds(1) ? absl::StrFormat("%.2f s", absl::ToDoubleSeconds(took)) : DurationText(took)));
   return code;
 }
 

@@ -17,7 +17,7 @@ const std::vector<Command>& Commands() {
       {"tune", "Find the fastest variant of a problem",
        "attune tune b2.h8.q512.d64.f16\n"
        "attune tune b1.h32.kvh8.q1.kv8192.d128.bf16 --strategy random --max-trials 200 --max-time 5m\n"
-       "attune tune b2.h8.q512.d64.f16 --detach\n"
+       "attune tune b2.h8.q512.d64.f16 b2.h8.q1024.d64.f16 --detach\n"
        "attune tune - < shapes.txt",
        AddTune},
       {"best", "Show the best known variant of a problem, and how to launch it",

@@ -67,6 +67,8 @@ TEST_F(FollowTest, TunesEveryProblemOfStandardInput) {
   EXPECT_EQ(fake.calls("Tune"), 2);
   EXPECT_EQ(attune::ToText(*attune::FromProto(fake.last_tune().problem())), "b1.h1.q1.d64.f16");
   EXPECT_EQ(fake.calls("WatchOperation"), 2);
+  EXPECT_EQ(Run({"tune", problem, "b1.h1.q1.d64.f16", "--detach"}), 0);
+  EXPECT_EQ(fake.calls("Tune"), 4);
   EXPECT_EQ(Run({"tune", "-", "--detach"}), 0);
   EXPECT_EQ(out, "operations/7\noperations/7\n");
   EXPECT_EQ(Run({"tune", "-", "--request-id", "mine"}), 2);

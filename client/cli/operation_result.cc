@@ -12,6 +12,23 @@
 namespace attune::cli {
 namespace {
 
+// Why the best of the trials is not the winner: another one was faster, or better founded, when they were timed in
+// turn. Empty where it is.
+std::string WhyNotTheBest(const v1::Trial& best, const v1::TuneResult& result) {
+  if (!result.has_winner() || best.name().empty() || best.variant().text() == result.winner().variant().text()) {
+    return "";
+  }
+  const auto again = std::find_if(result.play_off().begin(), result.play_off().end(), [&](const v1::Trial& trial) {
+    return trial.variant().text() == best.variant().text();
+  });
+  const std::string its =
+      absl::StrCat(VariantText(best.variant()), ", at ", Micros(best.timing().median_us()), " us the fastest trial, ");
+  return absl::StrCat("in the play-off the winner took ", Micros(result.winner().timing().median_us()), " us; ", its,
+                      again == result.play_off().end()
+                          ? "was not in it"
+                          : absl::StrCat("took ", Micros(again->timing().median_us()), " us there"));
+}
+
 ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   const v1::TuneResult& result = operation.tune();
   const bool served = result.has_incumbent();
@@ -27,7 +44,8 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
     session.Print(table);
     session.Print("");
   }
-  if (result.has_winner()) session.Print(TrialFields(result.winner(), operation.end_time()));  // the play-off's
+  if (result.has_winner()) session.Print(TrialFields(result.winner(), operation.end_time(), "play-off "));
+  if (const std::string why = WhyNotTheBest(operation.progress().best(), result); !why.empty()) session.Print(why);
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));

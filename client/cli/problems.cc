@@ -32,6 +32,16 @@ absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::s
   return problems;
 }
 
+absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  for (const std::string& argument : arguments) {
+    const absl::StatusOr<std::vector<Problem>> read = ReadProblems(session, argument);
+    if (!read.ok()) return read.status();
+    problems.insert(problems.end(), read->begin(), read->end());
+  }
+  return problems;
+}
+
 absl::StatusOr<std::string> CanonicalText(const std::string& problem) {
   if (problem.empty()) return "";
   const absl::StatusOr<Problem> parsed = ParseProblem(problem);

@@ -18,6 +18,9 @@ inline constexpr char kStandardInput[] = "-";
 // the first line that is wrong.
 absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument);
 
+// Of several arguments, in their order.
+absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::vector<std::string>& arguments);
+
 // A problem option's canonical text, as filters take it; empty when it is not given.
 absl::StatusOr<std::string> CanonicalText(const std::string& problem);
 

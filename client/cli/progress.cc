@@ -85,9 +85,8 @@ double TrialsPerSecond(const v1::OperationProgress& progress) {
 
 std::string WaitText(const v1::OperationProgress& progress) {
   if (progress.queue_position() == 0) return "";
-  return absl::StrCat("waiting for ", progress.waits_for(),
-                      progress.waits_for_title().empty() ? "" : absl::StrCat(" (", progress.waits_for_title(), ")"),
-                      ", ", Counted(progress.queue_position(), "job"), " ahead");
+  return absl::StrCat(Counted(progress.queue_position(), "job"), " ahead: waiting for ", progress.waits_for(),
+                      progress.waits_for_title().empty() ? "" : absl::StrCat(" (", progress.waits_for_title(), ")"));
 }
 
 std::vector<std::string> RenderProgress(const v1::Operation& operation, size_t width, bool colored) {

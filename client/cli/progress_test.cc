@@ -103,7 +103,7 @@ TEST(RenderProgress, SaysWhomItWaitsFor) {
   progress.set_queue_position(1);
   EXPECT_THAT(RenderProgress(operation, 0, false),
               ElementsAre("tune b1.h1.q64.d32.f16 on cuda:0  reference",
-                          "waiting for operations/6 (tune b2.h8.q512.d64.f16 on cuda:0), 1 job ahead"));
+                          "1 job ahead: waiting for operations/6 (tune b2.h8.q512.d64.f16 on cuda:0)"));
 }
 
 TEST(RenderProgress, ASweepsBarAndEtaAreOfItsProblems) {

@@ -75,6 +75,14 @@ std::string Clip(absl::string_view text, size_t width) {
   return absl::StrCat(FirstColumns(text, width - kEllipsis.size()), kEllipsis);
 }
 
+std::string ClipMiddle(absl::string_view text, size_t width) {
+  const size_t columns = DisplayWidth(text);
+  if (columns <= width || width <= kEllipsis.size()) return Clip(text, width);
+  const size_t head = (width - kEllipsis.size()) / 3;
+  const size_t tail = width - kEllipsis.size() - head;
+  return absl::StrCat(FirstColumns(text, head), kEllipsis, text.substr(FirstColumns(text, columns - tail).size()));
+}
+
 std::vector<absl::string_view> Wrap(absl::string_view text, size_t width, size_t indent) {
   std::vector<absl::string_view> lines;
   while (width > 0 && DisplayWidth(text) > width) {

@@ -17,6 +17,8 @@ enum class Color { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 size_t DisplayWidth(absl::string_view text);
 // The first `width` columns, the last of them "..." when something was left out.
 std::string Clip(absl::string_view text, size_t width);
+// As Clip, but what is left out is in the middle: a problem ends with what tells it from others.
+std::string ClipMiddle(absl::string_view text, size_t width);
 // Lines of at most `width` columns, those behind the first `indent` narrower, as views into `text`. Broken at spaces,
 // which go; a word that has no room is broken after a comma, else it stays whole. 0: no limit.
 std::vector<absl::string_view> Wrap(absl::string_view text, size_t width, size_t indent = 0);

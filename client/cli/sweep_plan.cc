@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -113,6 +115,10 @@ absl::StatusOr<v1::SweepPlan> ParseSweepPlan(absl::string_view file, const std::
 }
 
 absl::StatusOr<v1::SweepPlan> ReadSweepPlan(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a directory, not a plan"));
+  }
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   return ParseSweepPlan(path, *text);

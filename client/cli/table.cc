@@ -16,7 +16,7 @@ constexpr size_t kLeastName = 24;
 constexpr size_t kGoodFlexible = 40;
 
 std::string Padded(const Cell& cell, const Column& column, size_t width, bool colored, bool last) {
-  const std::string text = Clip(cell.text, width);
+  const std::string text = column.kind == kName ? ClipMiddle(cell.text, width) : Clip(cell.text, width);
   const std::string space(width - DisplayWidth(text), ' ');
   const std::string painted = Paint(text, cell.color, colored);
   if (column.kind == kNumber) return absl::StrCat(space, painted);

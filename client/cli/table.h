@@ -23,8 +23,8 @@ struct Cell {
 
 struct Column {
   // Where a line would be too long, kFlexible is clipped and kWrapped, the last column, goes on in further lines.
-  // kName, which tells rows apart, is clipped only where that is not enough. kVariant is kFlexible, but what all rows
-  // have in common goes before anything is clipped.
+  // kName, which tells rows apart, is clipped in its middle, and only where that is not enough. kVariant is kFlexible,
+  // but what all rows have in common goes before anything is clipped.
   enum class Kind { kText, kNumber, kFlexible, kWrapped, kName, kVariant };
 
   std::string header;

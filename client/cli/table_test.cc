@@ -41,10 +41,10 @@ TEST(Table, ClipsNamesLast) {
             "b1.h32.kvh8.q1.kv8192.d128.bf16.page16  1.50  attenti...\n");
   EXPECT_EQ(table.Render(52, false),
             "problem                               us  variant\n"
-            "b1.h32.kvh8.q1.kv8192.d128.bf16...  1.50  attenti...\n");
+            "b1.h32.kvh...8192.d128.bf16.page16  1.50  attenti...\n");
   EXPECT_EQ(table.Render(20, false),
             "problem                     us  variant\n"
-            "b1.h32.kvh8.q1.kv8192...  1.50  attenti...\n");
+            "b1.h32....28.bf16.page16  1.50  attenti...\n");
 }
 
 TEST(Table, LeavesOutWhatCanBeSparedWhereThereIsNoRoom) {
@@ -152,6 +152,13 @@ TEST(Clip, MarksWhatItLeftOut) {
   EXPECT_EQ(Clip("abcdef", 6), "abcdef");
   EXPECT_EQ(Clip("abcdef", 5), "ab...");
   EXPECT_EQ(Clip("abcdef", 2), "ab");
+}
+
+TEST(Table, ProblemsThatEndDifferentlyCanBeToldApart) {
+  const std::string shape = "b1.h32.kvh8.q1.kv1024.d128.";
+  EXPECT_EQ(ClipMiddle(shape + "f16", 24), "b1.h32....v1024.d128.f16");
+  EXPECT_NE(ClipMiddle(shape + "f16", 24), ClipMiddle(shape + "bf16", 24));
+  EXPECT_EQ(ClipMiddle(shape, 80), shape);
 }
 
 TEST(StyledLine, ClipsAcrossItsPieces) {

@@ -45,12 +45,13 @@ const v1::Timing& ServedTiming(const v1::Incumbent& incumbent) {
 
 Table FieldTable() { return Table({{""}, {"", kWrapped}}); }
 
-void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields) {
+void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields,
+               const std::string& of) {
   const std::string when = LocalTime(measured);
   fields->Row(
-      {"time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %s%s%s%s", timing.median_us(), timing.low_us(),
-                               timing.high_us(), Counted(timing.samples(), "sample"), when.empty() ? "" : ", ", when,
-                               timing.contended() ? ", another process was on the device" : "")});
+      {of + "time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %s%s%s%s", timing.median_us(), timing.low_us(),
+                                    timing.high_us(), Counted(timing.samples(), "sample"), when.empty() ? "" : ", ",
+                                    when, timing.contended() ? ", another process was on the device" : "")});
   // The stopping rule of server/measure.
   if (!timing.settled()) fields->Row({"", "not settled: interval wider than 1 %"});
   if (timing.sm_clock_mhz() > 0) {
@@ -66,10 +67,10 @@ void AddGeometry(const v1::Geometry& geometry, Table* fields) {
                                geometry.waves(), Counted(geometry.ctas_per_sm(), "CTA"), Share(geometry.occupancy()))});
 }
 
-void AddAccuracy(const v1::Accuracy& accuracy, Table* fields) {
-  fields->Row(
-      {"max error", absl::StrFormat("%.2e (naive at the same precision: %.2e), worst of %s", accuracy.max_abs_error(),
-                                    accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
+void AddAccuracy(const v1::Accuracy& accuracy, Table* fields, const std::string& of) {
+  fields->Row({of + "max error",
+               absl::StrFormat("%.2e (naive at the same precision: %.2e), worst of %s", accuracy.max_abs_error(),
+                               accuracy.plain_max_abs_error(), Counted(accuracy.cases(), "case"))});
 }
 
 bool RegistersKnown(const v1::Resources& resources) { return resources.registers() > 0; }
@@ -84,7 +85,7 @@ std::string NearestProblem(const v1::GetBestResponse& answer) {
   return problem.ok() ? ToText(*problem) : "";
 }
 
-Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured) {
+Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured, const std::string& of) {
   Table fields = FieldTable();
   fields.Row({"trial", trial.name()});
   fields.Row(
@@ -92,7 +93,7 @@ Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& mea
   fields.Row({"variant", VariantText(trial.variant())});
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
   if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
-  if (trial.has_timing()) AddTiming(trial.timing(), measured, &fields);
+  if (trial.has_timing()) AddTiming(trial.timing(), measured, &fields, of);
   if (trial.has_geometry()) AddGeometry(trial.geometry(), &fields);
   if (trial.has_resources()) {
     const v1::Resources& resources = trial.resources();
@@ -102,7 +103,7 @@ Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& mea
                                                    resources.spill_bytes(), shared)
                                  : shared});
   }
-  if (trial.has_accuracy()) AddAccuracy(trial.accuracy(), &fields);
+  if (trial.has_accuracy()) AddAccuracy(trial.accuracy(), &fields, of);
   if (!trial.identical_to().empty()) fields.Row({"identical to", trial.identical_to()});
   if (!trial.dependencies().toolchain().empty()) {
     fields.Row(

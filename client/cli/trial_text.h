@@ -2,6 +2,8 @@
 #ifndef ATTUNE_CLIENT_CLI_TRIAL_TEXT_H_
 #define ATTUNE_CLIENT_CLI_TRIAL_TEXT_H_
 
+#include <string>
+
 #include "attune/v1/service.pb.h"
 #include "client/cli/table.h"
 
@@ -13,7 +15,8 @@ Table TrialTable(TrialsOf whose);
 void AddTrial(const v1::Trial& trial, TrialsOf whose, Table* table);
 
 // One trial, a line for each of its figures. `measured` is when its time was taken: in a play-off after the trial.
-Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured);
+// `of` is before the names of what was measured: "play-off ", or "".
+Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& measured, const std::string& of = "");
 
 // Whether the compiler reported on the kernel (OpenCL's reports shared memory alone): every kernel has registers.
 bool RegistersKnown(const v1::Resources& resources);
@@ -28,9 +31,10 @@ const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);
 
 // Two columns without headers: what, and its value.
 Table FieldTable();
-void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields);
+void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields,
+               const std::string& of = "");
 void AddGeometry(const v1::Geometry& geometry, Table* fields);
-void AddAccuracy(const v1::Accuracy& accuracy, Table* fields);
+void AddAccuracy(const v1::Accuracy& accuracy, Table* fields, const std::string& of = "");
 
 }  // namespace attune::cli
 
