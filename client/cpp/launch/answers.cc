@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cpp/launch/ranges.h"
 
 namespace attune::launch {
 namespace {
@@ -44,7 +45,8 @@ class ServerAndSnapshot : public Answers {
                              .device_id = device_,
                              .policy = options_.policy,
                              .acceptable = options_.acceptable,
-                             .include_artifact = !without_code});
+                             .include_artifact = !without_code,
+                             .include_domains = true});
   }
 
   absl::StatusOr<AnswerPtr> Kept(const Problem& problem) override {
@@ -55,16 +57,35 @@ class ServerAndSnapshot : public Answers {
       if (!same.ok()) return same.status();
       device = *std::move(same);
     }
-    AnswerPtr answer = snapshot_->Find({problem, device, options_.policy});
-    if (answer == nullptr || std::find(options_.acceptable.begin(), options_.acceptable.end(), answer->provenance()) ==
-                                 options_.acceptable.end()) {
-      return absl::NotFoundError(
-          absl::StrCat("the snapshot '", options_.snapshot, "' has no answer for ", ToText(problem), " on ", device));
+    if (AnswerPtr answer = snapshot_->Find({problem, device, options_.policy}); answer != nullptr && Accepts(*answer)) {
+      return answer;
     }
-    return answer;
+    return KeptInARange(problem, device);
   }
 
  private:
+  bool Accepts(const v1::GetBestResponse& answer) const {
+    return std::find(options_.acceptable.begin(), options_.acceptable.end(), answer.provenance()) !=
+           options_.acceptable.end();
+  }
+
+  absl::StatusOr<AnswerPtr> KeptInARange(const Problem& problem, const std::string& device) const {
+    for (const SnapshotAnswer& entry : snapshot_->answers()) {
+      if (entry.request.device_id() != device || entry.request.policy() != options_.policy || !Accepts(*entry.answer)) {
+        continue;
+      }
+      const absl::StatusOr<Problem> answered = FromProto(entry.request.problem());
+      if (!answered.ok()) continue;
+      absl::StatusOr<AnswerPtr> answer = AnswerAt(*entry.answer, *answered, problem);
+      if (!answer.ok()) continue;
+      auto with_code = std::make_shared<v1::GetBestResponse>(**answer);
+      with_code->set_artifact(entry.answer->artifact());
+      return with_code;
+    }
+    return absl::NotFoundError(
+        absl::StrCat("the snapshot '", options_.snapshot, "' has no answer for ", ToText(problem), " on ", device));
+  }
+
   absl::StatusOr<std::string> FindDevice() {
     if (!options_.device.empty()) return options_.device;
     const absl::StatusOr<v1::ListDevicesResponse> known = client_->ListDevices();

@@ -24,7 +24,10 @@ bool IsCompiling(const absl::Status& status) { return absl::IsAborted(status); }
 
 bool IsSame(const v1::GetBestResponse& a, const v1::GetBestResponse& b) {
   return a.artifact_sha256() == b.artifact_sha256() && a.variant().text() == b.variant().text() &&
-         a.recipe().SerializeAsString() == b.recipe().SerializeAsString();
+         a.recipe().SerializeAsString() == b.recipe().SerializeAsString() &&
+         std::equal(
+             a.domains().begin(), a.domains().end(), b.domains().begin(), b.domains().end(),
+             [](const v1::Domain& x, const v1::Domain& y) { return x.SerializeAsString() == y.SerializeAsString(); });
 }
 
 absl::Status Unavailable(const Problem& problem, const absl::Status& why) {
@@ -65,6 +68,49 @@ KernelCache::EntryPtr KernelCache::Find(const Problem& problem) {
   return entry;
 }
 
+bool KernelCache::Derive(const EntryPtr& entry, const EntryPtr& source) {
+  PlanPtr of_source;
+  {
+    const std::lock_guard lock(source->mutex_);
+    of_source = source->plan_;
+  }
+  if (of_source == nullptr) return false;
+  const absl::StatusOr<AnswerPtr> answer = AnswerAt(of_source->answer(), source->problem(), entry->problem());
+  if (!answer.ok()) return false;
+  absl::StatusOr<PlanPtr> plan = Load(*answer, entry->problem());
+  if (!plan.ok()) return false;
+  const std::lock_guard lock(mutex_);
+  if (entry->is_dropped() || ranges_.Find(entry->problem()) != source) return false;  // replaced meanwhile
+  const std::lock_guard source_lock(source->mutex_);
+  if (source->plan_ != of_source) return false;
+  const std::lock_guard entry_lock(entry->mutex_);
+  if (entry->plan_ != nullptr) return false;
+  entry->source_ = source;
+  entry->plan_ = *std::move(plan);
+  return true;
+}
+
+void KernelCache::RemoveRangesLocked(absl::FunctionRef<bool(const EntryPtr&)> is_gone) {
+  if (!ranges_.Remove(is_gone)) return;
+  absl::erase_if(entries_, [&](const auto& known) {
+    const EntryPtr& entry = known.second;
+    if (entry->source_ == nullptr || !is_gone(entry->source_)) return false;
+    Drop(entry);
+    return true;
+  });
+}
+
+void KernelCache::Drop(const EntryPtr& entry) {
+  entry->dropped_ = true;
+  const std::lock_guard lock(entry->mutex_);
+  entry->plan_ = nullptr;
+}
+
+void KernelCache::ReplaceRangesLocked(const EntryPtr& source, const PlanPtr& plan) {
+  RemoveRangesLocked([&](const EntryPtr& known) { return known == source; });
+  if (plan != nullptr) ranges_.Add(plan->answer(), source->problem(), source);
+}
+
 KernelCache::EntryPtr KernelCache::FindLocked(const Problem& problem) {
   std::string text = ToText(problem);
   if (const auto it = entries_.find(text); it != entries_.end()) return it->second;
@@ -77,10 +123,19 @@ KernelCache::EntryPtr KernelCache::FindLocked(const Problem& problem) {
 
 void KernelCache::AskIfDue(const EntryPtr& entry) {
   const absl::Time now = absl::Now();
+  bool is_due = false;
   {
     const std::lock_guard lock(entry->mutex_);
-    if (entry->plan_ != nullptr || now < entry->due_) return;
+    if (entry->plan_ != nullptr) return;
+    is_due = now >= entry->due_;
   }
+  EntryPtr source;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!entry->asked_ && !entry->is_dropped()) source = ranges_.Find(entry->problem());
+  }
+  if (source != nullptr && Derive(entry, source)) return;
+  if (!is_due) return;
   const std::lock_guard lock(mutex_);
   if (entry->asked_ || entry->pinned_ || entry->is_dropped() || questions_.size() >= kMostQuestions) return;
   {
@@ -110,11 +165,10 @@ void KernelCache::MakeRoomLocked() {
   std::nth_element(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count), idle.end(),
                    [](const EntryPtr& a, const EntryPtr& b) { return a->last_used_ < b->last_used_; });
   for (size_t i = 0; i < count; ++i) {
-    idle[i]->dropped_ = true;
-    const std::lock_guard lock(idle[i]->mutex_);
-    idle[i]->plan_ = nullptr;
+    Drop(idle[i]);
     entries_.erase(ToText(idle[i]->problem()));
   }
+  RemoveRangesLocked([](const EntryPtr& source) { return source->is_dropped(); });
 }
 
 absl::Status KernelCache::Pin(AnswerPtr answer) {
@@ -125,8 +179,12 @@ absl::Status KernelCache::Pin(AnswerPtr answer) {
   const std::lock_guard lock(mutex_);
   const EntryPtr entry = FindLocked(*problem);
   entry->pinned_ = true;
-  const std::lock_guard entry_lock(entry->mutex_);
-  entry->plan_ = *std::move(plan);
+  entry->source_ = nullptr;
+  {
+    const std::lock_guard entry_lock(entry->mutex_);
+    entry->plan_ = *plan;
+  }
+  ReplaceRangesLocked(entry, *plan);
   return absl::OkStatus();
 }
 
@@ -158,6 +216,12 @@ void KernelCache::StartLookLocked(bool all) {
   look_at_ = absl::Now() + options_.revalidate;
   checks_.clear();
   for (const auto& [text, entry] : entries_) {
+    if (entry->source_ == nullptr || !entry->used_.exchange(false)) continue;
+    entry->last_used_ = looks_;
+    entry->source_->used_ = true;
+  }
+  for (const auto& [text, entry] : entries_) {
+    if (entry->source_ != nullptr) continue;
     const bool used = entry->used_.exchange(false);
     if (used) entry->last_used_ = looks_;
     if (entry->pinned_ || entry->asked_) continue;
@@ -265,8 +329,12 @@ void KernelCache::Settle(const EntryPtr& entry, PlanPtr plan) {
   const std::lock_guard lock(mutex_);
   entry->wait_ = absl::ZeroDuration();
   if (!entry->pinned_ && !entry->is_dropped()) {
-    const std::lock_guard entry_lock(entry->mutex_);
-    entry->plan_ = std::move(plan);
+    {
+      const std::lock_guard entry_lock(entry->mutex_);
+      entry->plan_ = plan;
+    }
+    entry->source_ = nullptr;
+    ReplaceRangesLocked(entry, plan);
   }
   SettledLocked(entry);
 }
@@ -288,6 +356,7 @@ void KernelCache::SettleWithout(const EntryPtr& entry, const absl::Status& why) 
     entry->why_ = Unavailable(entry->problem(), why);
     entry->due_ = now + entry->wait_;
   }
+  ReplaceRangesLocked(entry, nullptr);
   if (compiling) {  // goes on being asked
     QueueLocked(entry, now + entry->wait_);
     return;

@@ -21,6 +21,7 @@
 #include "client/cpp/launch/answers.h"
 #include "client/cpp/launch/code.h"
 #include "client/cpp/launch/plan.h"
+#include "client/cpp/launch/ranges.h"
 
 namespace attune::launch {
 
@@ -56,6 +57,8 @@ class KernelCache {
     // Guarded by the cache's mutex.
     bool asked_ = false;   // the thread has it to ask, or asks it
     bool pinned_ = false;  // given, not asked for
+    // Whose answer's ranges this problem is in: there was no need to ask for it, and it changes with the source.
+    std::shared_ptr<Entry> source_;
     int64_t last_used_ = 0;
     absl::Duration wait_;  // before it is asked for again, when there is no answer
   };
@@ -64,9 +67,9 @@ class KernelCache {
   KernelCache(std::unique_ptr<Answers> answers, std::shared_ptr<Code> code, KernelCacheOptions options);
   ~KernelCache();
 
-  // Never waits for an answer: asks for what is not known.
+  // Never waits for an answer: asks for what is not known, and what no known answer holds for.
   EntryPtr Find(const Problem& problem);
-  // Asks for it, if there is no plan and it is due.
+  // Asks for it, if there is no plan, none in the ranges of a known answer, and it is due.
   void AskIfDue(const EntryPtr& entry);
   // Uses `answer` for its problem from now on, whatever the server says. The errors of Code::PlanOf.
   absl::Status Pin(AnswerPtr answer);
@@ -85,6 +88,13 @@ class KernelCache {
   void MakeRoomLocked();
   void StartLookLocked(bool all);
   bool WaitUntil(absl::FunctionRef<bool()> is_so, absl::Duration timeout);
+  // Makes `entry`'s plan from the answer of `source`, whose ranges it is in; false when that is no more, or fails.
+  bool Derive(const EntryPtr& entry, const EntryPtr& source);
+  static void Drop(const EntryPtr& entry);
+  // Forgets the ranges of each source that `is_gone`, and drops what was derived from it.
+  void RemoveRangesLocked(absl::FunctionRef<bool(const EntryPtr&)> is_gone);
+  // Drops what was derived from it, and remembers the ranges of its answer now; null: none.
+  void ReplaceRangesLocked(const EntryPtr& source, const PlanPtr& plan);
   void Answer(const EntryPtr& entry);
   void Check(const EntryPtr& entry);
   // The plan of the server's answer, `known` when it is that one still.
@@ -101,7 +111,8 @@ class KernelCache {
   std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;
   absl::flat_hash_map<std::string, EntryPtr> entries_;  // by the problem's text
-  std::multimap<absl::Time, EntryPtr> questions_;       // by when to ask
+  Ranges<EntryPtr> ranges_;
+  std::multimap<absl::Time, EntryPtr> questions_;  // by when to ask
   std::deque<EntryPtr> checks_;
   absl::Time look_at_;
   int64_t looks_ = 0;
