@@ -67,7 +67,7 @@ void JobLanes::TellPlacesLocked() {
   for (auto& [key, lane] : lanes_) {
     std::erase_if(lane.queue, [](const auto& entry) { return entry->job.gone(); });
     for (const auto& entry : lane.running) {
-      if (entry->turn.position > 0) TellTurn(*entry);
+      if (entry->turn.position > 0) entry->at_turn ? TellTurn(*entry) : TellBegun(*entry);
     }
   }
   TellQueuesLocked();
@@ -81,6 +81,26 @@ void JobLanes::TellTurn(const Entry& entry) {
     for (const Lane* before : entry.lanes.front()->before) urgent += before->running.size() + before->queue.size();
     place.position += std::max<int64_t>(0, static_cast<int64_t>(urgent) - place.urgent);
   }
+  entry.job.waiter.moved(place);
+}
+
+void JobLanes::TellBegun(Entry& entry) {
+  const Lane& lane = *entry.lanes.front();
+  trials::QueuePlace place;
+  const auto pass = [&](const Entry& ahead) {
+    if (ahead.job.over() || place.position++ > 0) return;
+    place.first = ahead.job.waiter.name;
+    place.first_title = ahead.job.waiter.title;
+  };
+  for (const Lane* before : lane.before) {
+    for (const auto& ahead : before->running) pass(*ahead);
+    for (const auto& ahead : before->queue) pass(*ahead);
+  }
+  for (const auto& ahead : lane.running) {
+    if (ahead.get() == &entry || !lane.takes_device) break;
+    pass(*ahead);
+  }
+  entry.turn = place;
   entry.job.waiter.moved(place);
 }
 
@@ -186,9 +206,10 @@ void JobLanes::Run(Lane& lane) {
     ++running_;
     trials::Waiter on_device = entry->job.waiter;
     if (on_device.moved) {
-      on_device.moved({});
+      TellBegun(*entry);
       on_device.moved = [this, entry](const trials::QueuePlace& turn) {
         const std::lock_guard<std::mutex> told(mutex_);
+        entry->at_turn = true;
         entry->turn = turn;
         TellTurn(*entry);
         TellQueuesLocked();

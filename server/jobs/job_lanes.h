@@ -64,7 +64,8 @@ class JobLanes {
     std::vector<Lane*> lanes;                      // that it waits in; that it runs in
     std::optional<trials::QueuePlace> place = {};  // in their queues
     trials::QueuePlace told = {};                  // of that
-    trials::QueuePlace turn = {};                  // on the device, as its turn told it
+    trials::QueuePlace turn = {};                  // on the device: as its turn told it, or until it has come to that
+    bool at_turn = false;                          // the device's turn tells it its place
   };
   struct Lane {
     std::string device;
@@ -89,6 +90,8 @@ class JobLanes {
   void TellQueuesLocked();
   // One that waits for the device.
   static void TellTurn(const Entry& entry);
+  // One that has begun and has not come to the device's turn: those before it will be there first, by all likelihood.
+  static void TellBegun(Entry& entry);
   // Sets the places of those in the lane's queue that are better off there than in the lanes before.
   static void PlaceQueue(const Lane& lane);
 

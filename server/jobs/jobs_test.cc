@@ -180,9 +180,10 @@ TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
   int64_t ahead = 0;
   for (const char* problem : {"b1.h1.q256.d64.f16", "b1.h1.q512.d64.f16", "b1.h1.q64.d64.f16"}) {
     names.push_back(tuner_->Tune(TuneRequest(problem))->name());
-    const v1::OperationProgress waiting = Await(names.back(), [](const v1::Operation& operation) {
-                                            return operation.progress().queue_position() > 0;
-                                          }).progress();
+    const v1::Operation operation =
+        Await(names.back(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; });
+    EXPECT_EQ(operation.state(), v1::Operation::STATE_QUEUED) << "it has never had the device";
+    const v1::OperationProgress& waiting = operation.progress();
     EXPECT_EQ(waiting.queue_position(), ++ahead);
     EXPECT_EQ(waiting.waits_for(), first.name());
     EXPECT_EQ(waiting.waits_for_title(), first.title());
@@ -195,6 +196,27 @@ TEST_F(JobsTest, AJobThatWaitsSaysForWhomAndHowManyAreAhead) {
     EXPECT_EQ(done.progress().queue_position(), 0);
     EXPECT_EQ(done.progress().waits_for(), "");
   }
+}
+
+TEST_F(JobsTest, AJobThatHasBegunSaysAtOnceWhomItWaitsFor) {
+  GateTrials();
+  Start();
+  const v1::Operation first = *tuner_->Tune(TuneRequest());
+  gate_.AwaitArrival(1);
+  pool_.Hold();  // the second does not come to the device: the kernel of its reference is being compiled
+  const std::string second = tuner_->Tune(TuneRequest("b1.h1.q256.d64.f16"))->name();
+  const v1::Operation waiting = Await(second, [](const v1::Operation& operation) {
+    return operation.progress().phase() == v1::OperationProgress::PHASE_REFERENCE;
+  });
+  EXPECT_EQ(waiting.state(), v1::Operation::STATE_QUEUED);
+  EXPECT_EQ(waiting.progress().waits_for(), first.name());
+  EXPECT_EQ(waiting.progress().queue_position(), 1);
+  pool_.Go();
+  gate_.Open();
+  const v1::Operation running =
+      Await(second, [](const v1::Operation& operation) { return operation.state() == v1::Operation::STATE_RUNNING; });
+  EXPECT_EQ(running.progress().queue_position(), 0);
+  EXPECT_EQ(Await(second).state(), v1::Operation::STATE_SUCCEEDED);
 }
 
 TEST_F(JobsTest, InteractiveJobsAreAheadOfBackgroundOnesAndThoseOfMissesWhetherTheyHaveBegunOrNot) {

@@ -41,7 +41,7 @@ bool LiveOperation::Begin(const std::string& device) {
     if (std::exchange(taken_, true)) return false;
     begun_ = clock_();
     device_ = device;
-    operation_.set_state(v1::Operation::STATE_RUNNING);
+    SetStateLocked();
     ++version_;
   }
   changed_();
@@ -63,12 +63,19 @@ trials::Waiter LiveOperation::waiter() {
 }
 
 void LiveOperation::SetPlace(const trials::QueuePlace& place) {
-  Update([&place](v1::Operation& operation) {
+  Update([&](v1::Operation& operation) {
     v1::OperationProgress& progress = *operation.mutable_progress();
     progress.set_waits_for(place.first);
     progress.set_waits_for_title(place.first_title);
     progress.set_queue_position(place.position);
+    had_turn_ = had_turn_ || place.on_device;
+    if (begun_.has_value()) SetStateLocked();
   });
+}
+
+void LiveOperation::SetStateLocked() {
+  const bool waits = operation_.progress().queue_position() > 0 && !had_turn_;
+  operation_.set_state(waits ? v1::Operation::STATE_QUEUED : v1::Operation::STATE_RUNNING);
 }
 
 void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
@@ -145,6 +152,7 @@ void LiveOperation::Reopen(const v1::Operation& operation) {
     epoch_ = 0;
     begun_.reset();
     device_.clear();
+    had_turn_ = false;
     stop_ = std::stop_source();
     abort_ = std::stop_source();
   }

@@ -43,8 +43,8 @@ class LiveOperation : public trials::Progress {
   // Queued again, as `operation`, after it was lost.
   void Reopen(const v1::Operation& operation);
 
-  // RUNNING from now on, on `device` if it takes one. Only the first of Begin and Withdraw is true: a job runs, or was
-  // cancelled in the queue.
+  // RUNNING from now on, on `device` if it takes one; while it waits for its first turn on that it stays QUEUED. Only
+  // the first of Begin and Withdraw is true: a job runs, or was cancelled in the queue.
   bool Begin(const std::string& device = "");
   bool Withdraw();
   bool taken() const;
@@ -65,6 +65,7 @@ class LiveOperation : public trials::Progress {
 
  private:
   void SetPlace(const trials::QueuePlace& place);
+  void SetStateLocked();  // of one that has begun
 
   const std::string name_;
   const std::string parent_;
@@ -80,6 +81,7 @@ class LiveOperation : public trials::Progress {
   int64_t epoch_ = 0;
   std::optional<absl::Duration> begun_;  // by the clock
   std::string device_;                   // empty before it has begun, or without one
+  bool had_turn_ = false;                // on the device
   std::stop_source stop_;
   std::stop_source abort_;
 };

@@ -23,7 +23,11 @@ void BeginTrials(const search::CandidateSet& candidates, const search::Strategy&
     if (!candidate.known.has_value()) keys.insert(candidate.spec.key);
   }
   progress.Change([&](v1::OperationProgress& now) {
-    now.Clear();
+    v1::OperationProgress fresh;
+    fresh.set_waits_for(now.waits_for());
+    fresh.set_waits_for_title(now.waits_for_title());
+    fresh.set_queue_position(now.queue_position());
+    now = std::move(fresh);
     now.set_phase(v1::OperationProgress::PHASE_REFERENCE);
     now.set_trials_total(total);
     now.set_compiles_total(std::min(static_cast<int64_t>(keys.size()), total));

@@ -20,11 +20,11 @@ DeviceTurn::Ticket::~Ticket() {
 
 bool DeviceTurn::Ticket::Begin(const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(turn_.mutex_);
-  QueuePlace told;
   turn_.changed_.wait(lock, stop, [&] {
-    const QueuePlace place = PlaceLocked();
-    if (waiter_.moved && place != told) waiter_.moved(place);
-    told = place;
+    QueuePlace place = PlaceLocked();
+    place.on_device = place.position == 0;
+    if (waiter_.moved && place != told_) waiter_.moved(place);
+    told_ = place;
     return !turn_.busy_ && place.position == 0;
   });
   if (stop.stop_requested()) return false;

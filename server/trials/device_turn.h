@@ -31,7 +31,7 @@ class DeviceTurn {
   // Must not outlive its DeviceTurn. Begin and End come from one thread.
   class Ticket {
    public:
-    // `waiter` is told of its place while Begin blocks.
+    // `waiter` is told of its place while Begin blocks, and when the device is its own.
     Ticket(DeviceTurn& turn, Priority priority, Waiter waiter = {});
     ~Ticket();
     Ticket(const Ticket&) = delete;
@@ -50,6 +50,7 @@ class DeviceTurn {
 
     DeviceTurn& turn_;
     const Waiter waiter_;
+    QueuePlace told_;  // the waiter
     Rank rank_;
   };
 

@@ -14,6 +14,7 @@ struct QueuePlace {
   int64_t position = 0;     // how many jobs are ahead, the first included; 0: the wait is over
   int64_t urgent = 0;       // those of them that have a higher priority
   int64_t overtaken = 0;    // those that have a lower one: a call of theirs is on the device, and ends first
+  bool on_device = false;   // the wait is over because the device is its own
 
   bool operator==(const QueuePlace&) const = default;
 };
