@@ -72,6 +72,7 @@ class SweepRun {
   size_t size() const { return classes_.size() * problems_.size(); }
   size_t ClassOf(size_t number) const { return number / problems_.size(); }
   const Problem& ProblemOf(size_t number) const { return problems_[number % problems_.size()]; }
+  double WorkOf(size_t number) const { return Flops(ProblemOf(number)); }
 
   std::string KeyOf(size_t number) const {
     return PartKey(number % problems_.size(), *classes_[ClassOf(number)].front());
@@ -120,9 +121,8 @@ class SweepRun {
     if (!row.device_id().empty()) {
       absl::Duration& spent = spent_[row.device_id()];
       spent += DurationOf(row.working_time());
-      if (row.has_working_time()) {
-        ++pace_.timed;
-        pace_.spent += DurationOf(row.working_time());
+      if (row.has_working_time() && row.outcome() != v1::SweepReport::OUTCOME_FAILED) {
+        pace_.Add(WorkOf(number), DurationOf(row.working_time()));
       }
       if (spent >= TotalTime(plan_)) shares_.Retire(row.device_id());
     }
@@ -168,6 +168,7 @@ class SweepRun {
       if (run_.job.stop.stop_requested()) return absl::CancelledError("stopped");
       if (rows_.contains(number) || at_hand_.contains(number)) continue;
       shares_.Add(number, ClassOf(number), CardFor(ProblemOf(number), classes_[ClassOf(number)]));
+      ++pace_.left[WorkOf(number)];
     }
     return absl::OkStatus();
   }
@@ -198,8 +199,15 @@ class SweepRun {
     return absl::OkStatus();
   }
 
+  // `number` waits in no share any more.
+  void Begin(size_t number) {
+    const auto it = pace_.left.find(WorkOf(number));
+    if (--it->second == 0) pace_.left.erase(it);
+  }
+
   absl::Status HandOut() {
     while (const std::optional<size_t> number = shares_.TakeHopeless()) {
+      Begin(*number);
       Row row;
       row.set_problem(ToText(ProblemOf(*number)));
       row.set_outcome(v1::SweepReport::OUTCOME_SKIPPED);
@@ -211,6 +219,7 @@ class SweepRun {
       const absl::StatusOr<jobs::MadePart> part =
           run_.parts.Make(PartFor(plan_, KeyOf(next->problem), ToText(ProblemOf(next->problem)), next->cards));
       if (!part.ok()) return part.status();
+      Begin(next->problem);
       at_hand_[next->problem] = AtHandAs(*part);
     }
     return absl::OkStatus();
@@ -238,11 +247,11 @@ class SweepRun {
 
   void ShowProgress() {
     SweepPace pace = pace_;
-    pace.left = static_cast<int64_t>(size() - rows_.size());
     pace.cards = static_cast<int64_t>(run_.cards.size());
     std::vector<v1::Operation> parts;
     for (const auto& [number, at_hand] : at_hand_) parts.push_back(at_hand.part);
-    const v1::OperationProgress now = ProgressOf(parts, static_cast<int64_t>(size()), std::move(pace));
+    const v1::OperationProgress now =
+        ProgressOf(parts, static_cast<int64_t>(rows_.size()), static_cast<int64_t>(size()), std::move(pace));
     run_.job.progress.Change([&now](v1::OperationProgress& progress) { progress = now; });
   }
 
@@ -256,7 +265,7 @@ class SweepRun {
   std::map<size_t, Row> rows_;             // by number; so are those at hand
   std::map<size_t, AtHand> at_hand_;
   std::map<std::string, absl::Duration> spent_;  // by each card
-  SweepPace pace_;                               // of the rows
+  SweepPace pace_;                               // of the rows, and of what waits
   bool changed_ = false;                         // the rows, since they were kept
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 
 namespace attune::sweep {
@@ -39,12 +40,25 @@ void AddCounts(const v1::OperationProgress& part, v1::OperationProgress& sum) {
   }
 }
 
+SweepPace::AtHand PaceOf(const v1::Operation& operation) {
+  SweepPace::AtHand pace;
+  if (const absl::StatusOr<Problem> problem = ParseProblem(operation.problem()); problem.ok()) {
+    pace.work = Flops(*problem);
+  }
+  if (Waits(operation)) return pace;
+  pace.since = DurationOf(operation.progress().elapsed());
+  if (operation.progress().has_eta()) pace.eta = DurationOf(operation.progress().eta());
+  return pace;
+}
+
 }  // namespace
 
-v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int64_t problems, SweepPace pace) {
+v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int64_t done, int64_t problems,
+                                 SweepPace pace) {
   std::vector<const v1::Operation*> working;
   for (const v1::Operation& operation : at_hand) {
     if (!Waits(operation)) working.push_back(&operation);
+    pace.at_hand.push_back(PaceOf(operation));
   }
   v1::OperationProgress progress;
   if (!working.empty()) progress = working.front()->progress();
@@ -53,14 +67,13 @@ v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int6
   for (size_t i = 0; i < working.size(); ++i) {
     messages.push_back(MessageOf(*working[i], working.size() > 1));
     if (i > 0) AddCounts(working[i]->progress(), progress);
-    pace.at_hand.push_back(DurationOf(working[i]->progress().elapsed()));
   }
   progress.set_message(absl::StrJoin(messages, "; "));
   if (working.size() > 1) progress.clear_best();  // of which problem?
   progress.clear_device_id();
   progress.clear_elapsed();
   progress.clear_eta();
-  progress.set_problems_done(problems - pace.left);
+  progress.set_problems_done(done);
   progress.set_problems_total(problems);
   if (const std::optional<absl::Duration> left = pace.TimeLeft(); left.has_value()) {
     SetDuration(*left, progress.mutable_eta());

@@ -11,8 +11,9 @@
 namespace attune::sweep {
 
 // `at_hand`: the operations of the problems that are worked on, or wait; first come, first. Their trials and compiles
-// are added up. The sweep waits while all of them do.
-v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int64_t problems, SweepPace pace);
+// are added up. The sweep waits while all of them do. `pace` knows nothing yet of those at hand.
+v1::OperationProgress ProgressOf(const std::vector<v1::Operation>& at_hand, int64_t done, int64_t problems,
+                                 SweepPace pace);
 
 }  // namespace attune::sweep
 

@@ -310,6 +310,7 @@ TEST_F(SweepTest, ItsProgressCountsProblems) {
   std::promise<void> seen;
   std::shared_future<void> released = seen.get_future().share();
   std::atomic<int> trials = 0;
+  clock_ = [&] { return absl::Seconds(trials.load()); };
   device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
     if (++trials > 6) released.wait();
     return device_.Good(request.candidate());
