@@ -127,7 +127,7 @@ TEST_F(DeviceClassesTest, TheIncumbentOfASisterIsTimedBeforeItIsReplaced) {
   again.set_retry_known(true);
   done = Tune(again);
   EXPECT_TRUE(done.tune().promoted()) << done.tune().decision();
-  EXPECT_THAT(done.tune().decision(), HasSubstr("1.333 times as fast as the incumbent's 40 us"));
+  EXPECT_THAT(done.tune().decision(), HasSubstr("1.333 times as fast as the incumbent's 40.00 us"));
   EXPECT_EQ(done.tune().incumbent().device_id(), "cuda:1");
   EXPECT_EQ(Best("cuda:0")->variant().text(), "tiles:BLOCK=64,SPLITS=2");
   EXPECT_EQ(Best("cuda:0")->provenance_detail(), "timed on cuda:1, another NVIDIA L4");

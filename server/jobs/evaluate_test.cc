@@ -107,8 +107,8 @@ TEST_F(EvaluateTest, APinServesASlowerVariantAndSaysSo) {
   Evaluate("tiles:BLOCK=16,SPLITS=1");
   const v1::EvaluateResult result = Pin("tiles:BLOCK=32,SPLITS=2");
   EXPECT_EQ(result.decision(), v1::EvaluateResult::DECISION_PINNED);
-  EXPECT_THAT(result.reason(), HasSubstr("pinned at 400 us"));
-  EXPECT_THAT(result.reason(), HasSubstr("slower than the incumbent before it at 100 us"));
+  EXPECT_THAT(result.reason(), HasSubstr("pinned at 400.00 us"));
+  EXPECT_THAT(result.reason(), HasSubstr("slower than the incumbent before it at 100.00 us"));
   EXPECT_THAT(result.reason(), HasSubstr(": as last month"));
   EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
   EXPECT_TRUE(Served().pinned());
@@ -121,7 +121,7 @@ TEST_F(EvaluateTest, APinnedIncumbentStaysUntilItIsUnpinned) {
   Pin("tiles:BLOCK=32,SPLITS=2");
   const v1::Operation tuned = Tune();
   EXPECT_FALSE(tuned.tune().promoted());
-  EXPECT_THAT(tuned.tune().decision(), HasSubstr("it is pinned, though the challenger at 100 us"));
+  EXPECT_THAT(tuned.tune().decision(), HasSubstr("it is pinned, though the challenger at 100.00 us"));
   EXPECT_EQ(Evaluate("tiles:BLOCK=16,SPLITS=1").decision(), v1::EvaluateResult::DECISION_REVERT);
   EXPECT_TRUE(Served().pinned());
   ASSERT_TRUE(store_.Unpin(kProblem, "an L4", v1::POLICY_HOT).ok());
@@ -177,7 +177,7 @@ TEST_F(EvaluateTest, TheIncumbentHasThePlayOffsTimeThatTheDecisionNames) {
   });
   Start();
   const v1::Operation tuned = Tune();
-  EXPECT_THAT(tuned.tune().decision(), HasSubstr("100 us"));
+  EXPECT_THAT(tuned.tune().decision(), HasSubstr("100.00 us"));
   EXPECT_EQ(tuned.tune().incumbent().timing().median_us(), 100);
   EXPECT_EQ(Served().timing().median_us(), 100);
   EXPECT_EQ(Served().trial().timing().median_us(), 120);

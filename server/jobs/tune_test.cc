@@ -121,7 +121,7 @@ TEST_F(TuneTest, ARetainedIncumbentIsServedWithTheTimeOfTheLastPlayOff) {
   SetTimes({{"32/8", 20}});
   const v1::Operation done = Tune();
   EXPECT_FALSE(done.tune().promoted());
-  EXPECT_THAT(done.tune().decision(), HasSubstr("retained at 20 us"));
+  EXPECT_THAT(done.tune().decision(), HasSubstr("retained at 20.00 us"));
   const absl::StatusOr<v1::Incumbent> served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
   EXPECT_EQ(served->trial().variant().text(), first.trial().variant().text());
   EXPECT_EQ(served->timing().median_us(), 20);

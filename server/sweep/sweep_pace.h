@@ -19,8 +19,8 @@ struct SweepPace {
   };
   struct AtHand {
     double work = 1;
-    absl::Duration since;               // how long it has been worked on
-    std::optional<absl::Duration> eta;  // its own
+    absl::Duration since = {};               // how long it has been worked on
+    std::optional<absl::Duration> eta = {};  // its own
   };
 
   int64_t cards = 1;               // that work on them side by side

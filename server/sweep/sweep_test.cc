@@ -141,7 +141,7 @@ TEST_F(SweepTest, WhatCyclesDoNotSettleHasTheTimeOfTheDecision) {
   const v1::SweepReport report = Sweep(Request());
   EXPECT_THAT(Outcomes(report), Each(v1::SweepReport::OUTCOME_AMBIGUOUS));
   EXPECT_EQ(report.rows(0).after_us(), 90);
-  EXPECT_THAT(report.rows(0).detail(), HasSubstr("retained at 90 us"));
+  EXPECT_THAT(report.rows(0).detail(), HasSubstr("retained at 90.00 us"));
   EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing().median_us(), 100);
 }
 

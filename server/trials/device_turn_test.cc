@@ -107,23 +107,25 @@ TEST(DeviceTurn, WhoWaitsIsToldWhoGoesFirstAndHowManyAreAhead) {
   Journal journal;
   const auto waiter = [&journal](const std::string& name) {
     return Waiter{name, "the " + name, [&journal](const QueuePlace& place) {
-                    journal.Add(place.first + ", " + place.first_title + ", " + std::to_string(place.position));
+                    const std::string ahead = place.first + ", " + place.first_title + ", ";
+                    journal.Add(place.on_device ? "on the device" : ahead + std::to_string(place.position));
                   }};
   };
   Ticket first(turn, Priority::kBackground, waiter("first"));
   auto second = std::make_unique<Ticket>(turn, Priority::kInteractive, waiter("second"));
   Ticket third(turn, Priority::kBackground, waiter("third"));
   ASSERT_TRUE(second->Begin(kNever));
-  EXPECT_TRUE(journal.entries().empty()) << "it did not wait";
+  EXPECT_EQ(journal.entries(), std::vector<std::string>{"on the device"}) << "it did not wait";
   std::stop_source stop;
   auto waiting = std::async(std::launch::async, [&] { return third.Begin(stop.get_token()); });
-  while (journal.entries().empty()) std::this_thread::yield();
+  while (journal.entries().size() < 2) std::this_thread::yield();
   second->End();
   second.reset();
-  while (journal.entries().size() < 2) std::this_thread::yield();
+  while (journal.entries().size() < 3) std::this_thread::yield();
   stop.request_stop();
   EXPECT_FALSE(waiting.get());
-  EXPECT_EQ(journal.entries(), (std::vector<std::string>{"second, the second, 2", "first, the first, 1"}));
+  EXPECT_EQ(journal.entries(),
+            (std::vector<std::string>{"on the device", "second, the second, 2", "first, the first, 1"}));
 }
 
 TEST(DeviceTurn, AStopEndsTheWait) {
