@@ -115,7 +115,7 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
   plan.subject = &question.subject;
   plan.candidates = &*candidates;
   plan.strategy = &strategy;
-  trials::TrialPhase phase(options.means, job, std::move(plan));
+  trials::TrialPhase phase(options.means, job, plan);
   const auto use = trials::TakeDevice(run.slot, question.subject, options.host.families, options.means.code, job);
   if (!use.ok()) return use.status();
   const std::string text = question.variant.ToText();

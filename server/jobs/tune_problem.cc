@@ -79,7 +79,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
   BeginTrials(*candidates, *strategy, job.progress);
-  trials::TrialPhase phase(means, job, std::move(plan));
+  trials::TrialPhase phase(means, job, plan);
   const auto use = trials::TakeDevice(slot, subject, options_.families, means.code, job);
   if (!use.ok()) return use.status();
   const absl::StatusOr<double> floor = trials::MeasureFloor(subject, options_.families, means.code, job, **use);

@@ -150,7 +150,7 @@ class Contest {
     plan.subject = &subject_;
     plan.candidates = &*alone;
     plan.strategy = &strategy;
-    trials::TrialPhase phase(options_.means, job_, std::move(plan));
+    trials::TrialPhase phase(options_.means, job_, plan);
     if (absl::Status status = phase.Run(use_); !status.ok()) return status;
     const v1::Trial& trial = phase.trials().at(0);
     if (trial.verdict() == v1::VERDICT_LOST) return Lost(trial);

@@ -284,6 +284,18 @@ TEST_P(IncumbentContract, KeepsThePlayOffsTimingAndThePin) {
   EXPECT_EQ(store().Unpin("b1.h1.q128.d64.f16", kClass, v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(IncumbentContract, RollsBackPastAPinThatWasLifted) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  v1::Incumbent pin;
+  pin.mutable_trial()->set_name(Append(SampleTrial(128)));
+  pin.set_pinned(true);
+  const absl::StatusOr<v1::Incumbent> pinned = store().Promote(pin, first, {});
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  ASSERT_TRUE(store().Promote(pin, pinned->name(), {}).ok()) << "with a new time";
+  ASSERT_TRUE(store().Unpin(kProblem, kClass, v1::POLICY_HOT).ok());
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "wrong", "")->name(), first);
+}
+
 TEST_P(IncumbentContract, HasNoPlayOffsTimingWhereNoneWasGiven) {
   MustPromote(SampleTrial(), "");
   EXPECT_FALSE(Served()->has_timing());

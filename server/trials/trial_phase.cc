@@ -43,10 +43,10 @@ int64_t CountKnown(const TrialPhase::Plan& plan) {
 
 }  // namespace
 
-TrialPhase::TrialPhase(const Means& means, const Job& job, Plan plan)
+TrialPhase::TrialPhase(const Means& means, const Job& job, const Plan& plan)
     : means_(means),
       job_(job),
-      plan_(std::move(plan)),
+      plan_(plan),
       known_(CountKnown(plan_)),
       recorder_(&means.code.store(), job, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(

@@ -48,7 +48,7 @@ class TrialPhase {
   };
 
   // Compiling begins at once. All but the plan itself outlive the phase.
-  TrialPhase(const Means& means, const Job& job, Plan plan);
+  TrialPhase(const Means& means, const Job& job, const Plan& plan);
   ~TrialPhase();
 
   // Runs all on the device. Cancelled when the operation was asked to stop; what was tried by then is recorded.

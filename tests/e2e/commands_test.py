@@ -50,7 +50,7 @@ class ServeTest(DaemonTest):
         self.assertEqual(best["latency_ms"], history["latency_ms"])
         self.assertEqual(best["latency_ms"], tuned["incumbent"]["latency_ms"])
         self.assertEqual(best["measure_time"], history["promote_time"])
-        self.assertTrue(tuned["decision"].startswith(f"{best['latency_ms'] * 1000:.4g} us"), tuned["decision"])
+        self.assertTrue(tuned["decision"].startswith(f"{best['latency_ms'] * 1000:.2f} us"), tuned["decision"])
         daemon.stop()
 
     def test_rollback_to_a_named_incumbent(self):

@@ -162,7 +162,7 @@ class Server {
     status.Update(Put(cache_.values, tensors.v));
     status.Update(Put(std::vector<uint16_t>(QElements()), tensors.q));
     status.Update(Put(std::vector<uint16_t>(QElements()), tensors.o));
-    status.Update(Put(std::vector<int32_t>(static_cast<size_t>(problem_.batch), 1), tensors.seqused_k));
+    status.Update(Put(std::vector<int32_t>(BatchSize(), 1), tensors.seqused_k));
     for (const Shape& shape : shapes) {
       Bucket bucket = {.shape = shape, .tensors = tensors, .graph = {}, .plan = nullptr};
       status.Update(Put(cache_.Table(shape.seq_kv), bucket.tensors.block_table));
@@ -175,14 +175,14 @@ class Server {
 
   // Decodes a token of every sequence; the first is `length` long, each other one a little shorter.
   absl::Status Step(int64_t length) {
-    std::vector<int32_t> lengths(static_cast<size_t>(problem_.batch));
+    std::vector<int32_t> lengths(BatchSize());
     for (size_t b = 0; b < lengths.size(); ++b) {
       lengths[b] = static_cast<int32_t>(std::max<int64_t>(1, length - 7 * static_cast<int64_t>(b)));
     }
     Bucket& bucket = length <= buckets_[0].shape.seq_kv ? buckets_[0] : buckets_[1];
     const std::vector<uint16_t> q = RandomBf16(QElements(), static_cast<unsigned>(length));
     absl::Status status = gpu_.Upload(bucket.tensors.q, q.data(), 2 * q.size());
-    status.Update(gpu_.Upload(bucket.tensors.seqused_k, lengths.data(), 4 * lengths.size()));
+    status.Update(SetLengths(lengths));
     if (!status.ok()) return status;
     for (const Way& way : Ways(bucket)) {
       const absl::StatusOr<std::vector<uint16_t>> o = Output(bucket, way.launch);
@@ -201,6 +201,11 @@ class Server {
     std::string text = absl::StrFormat("{\"problem\": \"%s\", \"steps\": %d, \"max_abs_error\": %.3g, \"shapes\": [",
                                        ToText(problem_), steps_, worst_error_);
     for (Bucket& bucket : buckets_) {
+      // The longest that its pages are for: those of the last step may need more.
+      if (absl::Status status = SetLengths(std::vector(BatchSize(), static_cast<int32_t>(bucket.shape.seq_kv)));
+          !status.ok()) {
+        return status;
+      }
       absl::StrAppendFormat(&text, "%s{\"seq_kv\": %d, \"variant\": \"%s\", \"launches\": %d, \"scratch_bytes\": %d",
                             &bucket == buckets_.data() ? "" : ", ", bucket.shape.seq_kv,
                             bucket.plan->answer().variant().text(), bucket.plan->launches(),
@@ -222,6 +227,7 @@ class Server {
     std::function<absl::Status()> launch;
   };
 
+  size_t BatchSize() const { return static_cast<size_t>(problem_.batch); }
   size_t QElements() const { return static_cast<size_t>(problem_.batch * problem_.heads_q * problem_.head_dim); }
 
   template <typename T>
@@ -230,6 +236,11 @@ class Server {
     if (!allocated.ok()) return allocated.status();
     address = *allocated;
     return gpu_.Upload(address, values.data(), values.size() * sizeof(T));
+  }
+
+  // Of all buckets, which share the address.
+  absl::Status SetLengths(const std::vector<int32_t>& lengths) {
+    return gpu_.Upload(buckets_[0].tensors.seqused_k, lengths.data(), 4 * lengths.size());
   }
 
   absl::Status Record(Bucket& bucket) {

@@ -169,12 +169,12 @@ absl::StatusOr<std::vector<int64_t>> AllBefore(Connection& connection, int64_t i
   }
 }
 
-// Whether both serve the same: of times alone nobody goes back.
-bool ServeTheSame(Connection& connection, int64_t a, int64_t b) {
-  const absl::StatusOr<v1::Incumbent> one = ById(connection, a);
-  const absl::StatusOr<v1::Incumbent> other = ById(connection, b);
+// Whether going back from `served` to `before` would change no more than a time, or bring back a pin that was lifted.
+bool ServesTheSame(Connection& connection, int64_t before, int64_t served) {
+  const absl::StatusOr<v1::Incumbent> one = ById(connection, before);
+  const absl::StatusOr<v1::Incumbent> other = ById(connection, served);
   return one.ok() && other.ok() && one->trial().variant().text() == other->trial().variant().text() &&
-         one->pinned() == other->pinned();
+         (one->pinned() || !other->pinned());
 }
 
 // Why nothing goes back to `to`, which is none of `before`, the ones before `served`.
@@ -207,7 +207,7 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
   if (!before.ok()) return before.status();
   if (to.empty() && before->empty()) return PreviousOf(connection, **served, whose).status();
   const auto is_meant = [&](int64_t id) {
-    return to.empty() ? !ServeTheSame(connection, id, **served) : NameOf(id) == to;
+    return to.empty() ? !ServesTheSame(connection, id, **served) : NameOf(id) == to;
   };
   auto target = std::find_if(before->begin(), before->end(), is_meant);
   if (to.empty() && target == before->end()) target = before->begin();

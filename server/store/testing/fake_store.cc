@@ -336,7 +336,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   StoredIncumbent* at = nullptr;
   const auto other = [&](const StoredIncumbent& one) {
     return one.incumbent.trial().variant().text() != served->incumbent.trial().variant().text() ||
-           one.incumbent.pinned() != served->incumbent.pinned();
+           (served->incumbent.pinned() && !one.incumbent.pinned());
   };
   for (StoredIncumbent* one = state_->Named(served->incumbent.previous()); one != nullptr;
        one = state_->Named(one->incumbent.previous())) {
