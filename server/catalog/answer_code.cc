@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
-#include "server/catalog/feasibility.h"
+#include "server/catalog/code_rejection.h"
 #include "server/space/space.h"
 
 namespace attune::catalog {

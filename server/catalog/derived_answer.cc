@@ -10,8 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/catalog/feasibility.h"
-#include "server/catalog/nearest.h"
+#include "server/catalog/code_rejection.h"
+#include "server/catalog/families.h"
+#include "server/catalog/problem_distance.h"
 
 namespace attune::catalog {
 
@@ -134,6 +135,21 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
     }
   }
   return unadvised;
+}
+
+absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                const Problem& problem, const v1::Device& device,
+                                                const space::Accepted& accepted) {
+  auto some = FamiliesFor(families, device.backend(), family::v1::ROLE_SEARCH);
+  std::stable_sort(some.begin(), some.end(), [](const auto& a, const auto& b) {
+    return a->manifest.guess_precedence() > b->manifest.guess_precedence();
+  });
+  for (const std::shared_ptr<const space::Family>& family : some) {
+    if (!space::Applies(*family, problem, device).ok()) continue;
+    absl::StatusOr<space::Variant> guess = space::Guess(family, problem, device, accepted);
+    if (guess.ok()) return guess;
+  }
+  return absl::NotFoundError(absl::StrCat("no kernel family has a variant for ", ToText(problem), " on ", device.id()));
 }
 
 AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,

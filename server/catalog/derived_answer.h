@@ -3,13 +3,16 @@
 #define ATTUNE_SERVER_CATALOG_DERIVED_ANSWER_H_
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "attune/v1/device.pb.h"
 #include "proto/attune/problem.h"
 #include "server/catalog/answer.h"
 #include "server/catalog/code_supply.h"
 #include "server/catalog/host.h"
+#include "server/space/space.h"
 
 namespace attune::catalog {
 
@@ -24,8 +27,14 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
 std::vector<space::Variant> VariantsNearby(std::vector<AnswerPtr> known, const Problem& problem,
                                            const v1::Device& device, size_t most);
 
-// A variant never timed; null when no family has a feasible one. One whose code is known to be useless only where there
-// is no other.
+// A variant never timed, from the family with the highest guess_precedence; one that is `accepted` (null: any is).
+// NotFound when no family has a feasible one.
+absl::StatusOr<space::Variant> HeuristicVariant(const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                const Problem& problem, const v1::Device& device,
+                                                const space::Accepted& accepted = nullptr);
+
+// The HEURISTIC answer; null when no family has a feasible variant. One whose code is known to be useless only where
+// there is no other.
 AnswerPtr MakeHeuristic(const Problem& problem, const v1::Device& device, v1::Policy policy, const Host& host,
                         const CodeSupply* supply);
 

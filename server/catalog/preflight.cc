@@ -14,8 +14,8 @@
 #include "server/base/device_profile.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/families.h"
-#include "server/catalog/subject.h"
 #include "server/catalog/trial_time.h"
+#include "server/catalog/tuning_key.h"
 #include "server/space/space.h"
 
 namespace attune::catalog {
@@ -126,8 +126,8 @@ absl::StatusOr<std::set<std::string>> KnownVariants(const Problem& problem, cons
   std::set<std::string> known;
   const absl::StatusOr<std::string> toolchain = Toolchain(host, device.backend());
   if (!toolchain.ok()) return known;  // nothing was compiled here
-  const Subject subject{problem, ToText(problem), device, kDefaultPolicy, *toolchain};
-  const absl::StatusOr<std::vector<v1::Trial>> trials = KnownToday(store, subject);
+  const TuningKey tuning_key{problem, ToText(problem), device, kDefaultPolicy, *toolchain};
+  const absl::StatusOr<std::vector<v1::Trial>> trials = KnownToday(store, tuning_key);
   if (!trials.ok()) return trials.status();
   for (const v1::Trial& trial : *trials) {
     known.insert(absl::StrCat(trial.dependencies().source_hash(), " ", trial.variant().text()));

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/host.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 
 namespace attune::catalog {
 
@@ -19,8 +19,8 @@ struct ResultKey {
   v1::Policy policy = kDefaultPolicy;
 };
 
-inline ResultKey KeyOf(const Subject& subject) {
-  return {subject.problem_text, subject.device.fingerprint(), subject.policy};
+inline ResultKey KeyOf(const TuningKey& tuning_key) {
+  return {tuning_key.problem_text, tuning_key.device.fingerprint(), tuning_key.policy};
 }
 
 inline ResultKey KeyOf(const v1::Miss& miss) { return {miss.problem_text(), miss.device_class(), miss.policy()}; }

@@ -21,7 +21,7 @@
 #include "server/catalog/answers.h"
 #include "server/catalog/derived_answer.h"
 #include "server/catalog/given_answer.h"
-#include "server/catalog/nearest.h"
+#include "server/catalog/problem_distance.h"
 #include "server/catalog/result_log.h"
 #include "server/catalog/stored_answer.h"
 #include "server/store/page_token.h"

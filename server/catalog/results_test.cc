@@ -3,50 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <list>
 #include <thread>
 
-#include "proto/attune/domain.h"
-#include "server/base/reason.h"
-#include "server/base/sha256.h"
-#include "server/catalog/nearest.h"
-#include "server/catalog/testing/fake_host.h"
-#include "server/jobs/testing/tuner_fixture.h"
+#include "server/catalog/testing/results_fixture.h"
 
 namespace attune::catalog {
 namespace {
 
 using ::testing::HasSubstr;
-
-class ResultsTest : public jobs::TunerTest {
- protected:
-  Host Today() {
-    Host host = FakeHost();
-    host.devices = {device_.device()};
-    return host;
-  }
-  std::unique_ptr<Results> Open(Host host) {
-    absl::StatusOr<std::unique_ptr<Results>> results = Results::Load(store_, hosts_.emplace_back(std::move(host)));
-    EXPECT_TRUE(results.ok()) << results.status();
-    return *std::move(results);
-  }
-  static v1::GetBestRequest Ask(const std::string& problem) {
-    v1::GetBestRequest request;
-    *request.mutable_problem() = ToProto(*ParseProblem(problem));
-    request.set_device_id("cuda:0");
-    request.set_policy(v1::POLICY_HOT);
-    return request;
-  }
-  void TuneOne(std::map<std::string, double> times = {{"32/8", 40}}) {
-    SetTimes(std::move(times));
-    Start();
-    Tune();
-  }
-
-  static ResultKey Key() { return {kProblem, "an L4", v1::POLICY_HOT}; }
-
-  std::list<Host> hosts_;  // of Open
-};
 
 TEST_F(ResultsTest, WhatWasTunedIsExact) {
   TuneOne();
@@ -264,48 +228,6 @@ TEST_F(ResultsTest, AnAnswerForADeviceThatIsNotHereIsStillGiven) {
   EXPECT_EQ(best->provenance(), v1::PROVENANCE_STALE);
 }
 
-TEST_F(ResultsTest, ALostArtifactIsSaidToBeGoneUntilItIsCompiledAgainWhateverItsBytes) {
-  TuneOne();
-  const auto results = Open(Today());
-  v1::GetBestRequest request = Ask(kProblem);
-  request.set_include_artifact(true);
-  const std::string lost = results->GetBest(request)->artifact_sha256();
-  store_.LoseArtifact(lost);
-  const absl::Status status = results->GetBest(request).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("tune ") + kProblem + " again"));
-
-  pool_.Script([](const worker::v1::CompileRequest& request) {
-    absl::StatusOr<worker::v1::CompileResponse> response = supervisor::FakeCompilePool::Plain(request);
-    response->mutable_artifact()->append(" compiled again");
-    return response;
-  });
-  Tune();
-  const auto best = results->GetBest(request);
-  ASSERT_TRUE(best.ok()) << best.status();
-  EXPECT_EQ(best->artifact(), "code -DBLOCK=32 compiled again");
-  EXPECT_EQ(best->artifact_sha256(), Sha256(best->artifact()));
-  EXPECT_NE(best->artifact_sha256(), lost);
-}
-
-TEST_F(ResultsTest, CodeOfOtherSourcesDoesNotStandInForALostArtifact) {
-  TuneOne();
-  v1::GetBestRequest request = Ask(kProblem);
-  request.set_include_artifact(true);
-  const std::string lost = Open(Today())->GetBest(request)->artifact_sha256();
-  Host host = Today();
-  host.families = Families(SearchFamily("source two"));
-  pool_.Script([](const worker::v1::CompileRequest& request) {
-    absl::StatusOr<worker::v1::CompileResponse> response = supervisor::FakeCompilePool::Plain(request);
-    response->mutable_artifact()->append(" of source two");
-    return response;
-  });
-  Start(host.families);
-  Tune(TuneRequest("b1.h1.q512.d64.f16"));  // compiles the same variant
-  store_.LoseArtifact(lost);
-  EXPECT_EQ(Open(host)->GetBest(request).status().code(), absl::StatusCode::kDataLoss);
-}
-
 TEST_F(ResultsTest, ANearProblemLendsItsVariantWithARecipeOfItsOwn) {
   TuneOne();
   SetTimes({{"64/8", 30}});
@@ -347,30 +269,6 @@ TEST_F(ResultsTest, OnlyAcceptableAnswersAreGivenAndTheRefusalSaysWhatWasTried) 
 
 TEST_F(ResultsTest, NoFamilyThatAppliesIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(Open(Today())->GetBest(Ask("b1.h1.q4096.d64.f16")).status()));
-}
-
-TEST_F(ResultsTest, TheArtifactComesWhenAskedFor) {
-  TuneOne();
-  const auto results = Open(Today());
-  v1::GetBestRequest request = Ask(kProblem);
-  request.set_include_artifact(true);
-  EXPECT_EQ(results->GetBest(request)->artifact(), "code -DBLOCK=32");
-  // The near problem's code is the same; the guess is in the cache from tuning.
-  v1::GetBestRequest near = Ask("b1.h1.q160.d64.f16");
-  near.set_include_artifact(true);
-  EXPECT_EQ(results->GetBest(near)->artifact(), "code -DBLOCK=32");
-  v1::GetBestRequest guess = Ask("b1.h1.q128.d128.f16");
-  guess.set_include_artifact(true);
-  EXPECT_EQ(results->GetBest(guess)->artifact(), "code -DBLOCK=32");
-}
-
-TEST_F(ResultsTest, AGuessThatWasNeverCompiledHasNoArtifact) {
-  v1::GetBestRequest request = Ask(kProblem);
-  request.set_include_artifact(true);
-  const auto best = Open(Today())->GetBest(request);
-  ASSERT_TRUE(best.ok());
-  EXPECT_TRUE(best->artifact().empty());
-  EXPECT_TRUE(best->artifact_sha256().empty());
 }
 
 TEST_F(ResultsTest, WhatIsPromotedRolledBackAndRecordedIsServedAtOnce) {
@@ -511,196 +409,6 @@ TEST_F(ResultsTest, CodeThatDependsOnTheLayoutIsNoAnswerForTheOther) {
   const auto results = Open(host);
   EXPECT_EQ(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST);
   EXPECT_EQ(results->GetBest(Ask(absl::StrCat(kProblem, ".bshd")))->provenance(), v1::PROVENANCE_HEURISTIC);
-}
-
-TEST(Nearness, CountsOctavesOfWorkAndLengths) {
-  const Problem a = *ParseProblem("b2.h8.q512.d64.f16");
-  EXPECT_EQ(Distance(a, a), 0);
-  EXPECT_EQ(Distance(a, *ParseProblem("b4.h4.q512.d64.f16")), 0);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h16.q1024.kv512.d64.f16")), 2);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d128.f16")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.bf16")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.causal")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.bshd")), 0);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.sinks")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.softcap30")), std::nullopt);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.lse")), 0);
-  EXPECT_EQ(Distance(a, *ParseProblem("b2.h8.q512.d64.f16.page16")), std::nullopt);
-  const Problem paged = *ParseProblem("b2.h8.q512.d64.f16.varlen.page16");
-  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q1024.d64.f16.varlen.page16")), 2);
-  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen")), std::nullopt);
-  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.bshd.page16")), std::nullopt) << "one is varlen";
-  EXPECT_EQ(Distance(paged, *ParseProblem("b2.h8.q512.d64.f16.varlen.page32")), std::nullopt);
-}
-
-TEST_F(ResultsTest, TheFamilyOfHighestPrecedenceIsGuessed) {
-  auto families = Families(SearchFamily());
-  families.push_back(MakeFamily(R"(
-    name: "zz_fast" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
-    guess_precedence: 1
-    launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
-                                "fast"));
-  const auto guess = HeuristicVariant(families, *ParseProblem(kProblem), FakeDevice());
-  ASSERT_TRUE(guess.ok());
-  EXPECT_EQ(guess->family->name(), "zz_fast");
-}
-
-// The family of these tests with one more constraint.
-std::vector<std::shared_ptr<const space::Family>> FamiliesWith(const std::string& constraint) {
-  auto family = std::make_shared<space::Family>();
-  family->manifest = SearchFamily()->manifest;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(constraint, family->manifest.add_constraints()));
-  family->sources = SearchFamily()->sources;
-  family->source_hash = SearchFamily()->source_hash;
-  return Families(family);
-}
-
-TEST_F(ResultsTest, TheNearestIsLaunchedAsThisShapeIsAdvisedToBe) {
-  TuneOne();
-  Host host = Today();
-  host.families =
-      FamiliesWith(R"(expr: "SPLITS == 1 || seq_q > 100" reason: "short sequences gain nothing" advice: true)");
-  const auto best = Open(host)->GetBest(Ask("b1.h1.q64.d64.f16"));
-  ASSERT_TRUE(best.ok()) << best.status();
-  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
-  EXPECT_EQ(best->variant().text(), "tiles:BLOCK=32,SPLITS=1");
-  EXPECT_EQ(best->provenance_detail(), absl::StrCat("from ", kProblem, "; for this shape SPLITS 2 to 1"));
-  EXPECT_EQ(best->recipe().launches(0).grid().x(), 2);
-  EXPECT_FALSE(best->artifact_sha256().empty()) << "the code is the same";
-}
-
-TEST_F(ResultsTest, NearProblemsOfferWhatTheyAreServedNearestFirstAndEachOnce) {
-  SetTimes({{"32/8", 40}, {"64/16", 40}, {"16/4", 40}});
-  Start();
-  Tune();
-  Tune(TuneRequest("b1.h1.q512.d64.f16"));
-  Tune(TuneRequest("b1.h1.q64.d64.f16"));
-  const auto nearby = [this](const Host& host, size_t most) {
-    std::vector<std::string> texts;
-    const auto results = Open(host);
-    for (const space::Variant& variant :
-         results->Nearby(*ParseProblem("b1.h1.q400.d64.f16"), host.devices[0], v1::POLICY_HOT, most)) {
-      texts.push_back(variant.ToText());
-    }
-    return texts;
-  };
-  EXPECT_THAT(nearby(Today(), 9),
-              ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2", "tiles:BLOCK=32,SPLITS=2", "tiles:BLOCK=16,SPLITS=1"));
-  EXPECT_THAT(nearby(Today(), 1), ::testing::ElementsAre("tiles:BLOCK=64,SPLITS=2"));
-  // Re-fitted, the two nearest may be the same.
-  Host host = Today();
-  host.families = FamiliesWith(R"(expr: "SPLITS == 1 && BLOCK < 64" reason: "short" advice: true)");
-  const std::vector<std::string> advised = nearby(host, 9);
-  EXPECT_EQ(std::set<std::string>(advised.begin(), advised.end()).size(), advised.size());
-  EXPECT_THAT(advised, ::testing::Contains("tiles:BLOCK=32,SPLITS=1"));
-}
-
-TEST_F(ResultsTest, AdviceUnseatsNobody) {
-  TuneOne();
-  Host host = Today();
-  host.families = FamiliesWith(R"(expr: "BLOCK != 32" reason: "another device's" advice: true)");
-  const auto results = Open(host);
-  EXPECT_EQ(results->GetBest(Ask(kProblem))->variant().text(), "tiles:BLOCK=32,SPLITS=2");
-  const auto near = results->GetBest(Ask("b1.h1.q64.d64.f16"));
-  EXPECT_EQ(near->provenance(), v1::PROVENANCE_NEAREST) << "where nobody is advised, the nearest";
-  EXPECT_EQ(near->variant().text(), "tiles:BLOCK=32,SPLITS=2");
-}
-
-TEST_F(ResultsTest, AdviceIsWorthAnOctaveOfDistance) {
-  SetTimes({{"32/4", 40}});
-  Start();
-  Tune();
-  SetTimes({{"16/16", 40}});
-  Tune(TuneRequest("b1.h1.q256.d64.f16"));
-  Host host = Today();
-  host.families = FamiliesWith(R"(expr: "BLOCK != 32" reason: "another device's" advice: true)");
-  const auto results = Open(host);
-  EXPECT_THAT(results->GetBest(Ask("b1.h1.q160.d64.f16"))->provenance_detail(), HasSubstr("from b1.h1.q256.d64.f16"));
-  EXPECT_THAT(results->GetBest(Ask("b1.h1.q64.d64.f16"))->provenance_detail(),
-              ::testing::StartsWith(absl::StrCat("from ", kProblem)))
-      << "the other is two octaves farther";
-}
-
-class ResultRanges : public ResultsTest {
- protected:
-  static v1::GetBestRequest AskRanges(const std::string& problem) {
-    v1::GetBestRequest request = Ask(problem);
-    request.set_include_domains(true);
-    return request;
-  }
-  static std::string RangesOf(Results& results, const v1::GetBestRequest& request) {
-    const auto best = results.GetBest(request);
-    if (best.ok()) return RangesText(best->domains());
-    return std::string(best.status().GetPayload(kHoldsForUrl).value_or(absl::Cord("no payload")));
-  }
-};
-
-TEST_F(ResultRanges, AreGivenToThoseWhoAsk) {
-  TuneOne();
-  const auto results = Open(Today());
-  EXPECT_EQ(results->GetBest(Ask(kProblem))->domains_size(), 0);
-  EXPECT_EQ(RangesOf(*results, AskRanges(kProblem)), "q=kv 128..255");
-  EXPECT_EQ(RangesOf(*results, AskRanges("b1.h1.q100.d64.f16")), "q=kv 64..127");
-  EXPECT_EQ(RangesOf(*results, AskRanges("b1.h1.q200.d64.f16")), "q=kv 129..255") << "128 has an answer of its own";
-}
-
-TEST_F(ResultRanges, WhatHasTheAnswersProblemAloneHasNone) {
-  TuneOne();
-  const auto results = Open(Today());
-  v1::GetBestRequest exact = AskRanges(kProblem);
-  exact.add_acceptable(v1::PROVENANCE_EXACT);
-  EXPECT_EQ(RangesOf(*results, exact), "") << "the others' answers are not acceptable";
-}
-
-TEST_F(ResultRanges, AnswersInThemAreWhatTheyComeTo) {
-  TuneOne();
-  const auto results = Open(Today());
-  const auto best = results->GetBest(AskRanges(kProblem));
-  ASSERT_TRUE(best.ok());
-  for (const v1::Domain& domain : best->domains()) {
-    for (int64_t length = domain.low(); length <= domain.high(); ++length) {
-      const auto there = results->GetBest(Ask(absl::StrCat("b1.h1.q", length, ".d64.f16")));
-      EXPECT_EQ(there->variant().text(), best->variant().text());
-      EXPECT_EQ(there->artifact_sha256(), best->artifact_sha256());
-      EXPECT_EQ(there->recipe().SerializeAsString(), RecipeAt(best->recipe(), domain, length)->SerializeAsString());
-    }
-  }
-}
-
-TEST_F(ResultRanges, AMissHasThemToo) {
-  TuneOne();
-  const auto results = Open(Today());
-  v1::GetBestRequest tuned = AskRanges("b1.h1.q100.d128.f16");
-  tuned.add_acceptable(v1::PROVENANCE_NEAREST);
-  EXPECT_EQ(RangesOf(*results, tuned), "q=kv 64..127");
-  tuned.set_include_domains(false);
-  EXPECT_EQ(RangesOf(*results, tuned), "no payload");
-  EXPECT_EQ(RangesOf(*results, AskRanges("b1.h1.q100.d128.f16")), "q=kv 64..127") << "HEURISTIC";
-}
-
-TEST_F(ResultRanges, AnotherIncumbentChangesThem) {
-  TuneOne();
-  const auto results = Open(Today());
-  EXPECT_EQ(RangesOf(*results, AskRanges("b1.h1.q200.d64.f16")), "q=kv 129..255");
-  v1::Trial trial = store_.trials().front();
-  trial.set_problem_text("b1.h1.q180.d64.f16");
-  *trial.mutable_problem() = ToProto(*ParseProblem(trial.problem_text()));
-  v1::Incumbent next;
-  next.set_problem_text(trial.problem_text());
-  *next.mutable_problem() = trial.problem();
-  next.set_policy(v1::POLICY_HOT);
-  next.mutable_trial()->set_name(*store_.AppendTrial(trial, {}));
-  const auto promoted = results->Promote(next, std::nullopt, {});
-  ASSERT_TRUE(promoted.ok()) << promoted.status();
-  EXPECT_EQ(RangesOf(*results, AskRanges("b1.h1.q200.d64.f16")), "q=kv 181..255");
-}
-
-TEST_F(ResultsTest, AProblemThatDiffersInLseAloneIsNearest) {
-  TuneOne();
-  const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));
-  ASSERT_TRUE(best.ok());
-  EXPECT_EQ(best->provenance(), v1::PROVENANCE_NEAREST);
-  EXPECT_FALSE(best->artifact_sha256().empty());
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "server/search/todays_variant.h"
 #include "server/trials/reference.h"
 #include "server/trials/store_wait.h"
-#include "server/trials/subject.h"
 #include "server/trials/trial.h"
+#include "server/trials/tuning_key.h"
 
 namespace attune::jobs {
 namespace {
@@ -53,10 +53,10 @@ void Conclude(const std::string& text, const v1::Trial& tried, const promotion::
                                                          : contest.why);
 }
 
-// What is evaluated: a variant that is feasible for the subject. NotFound, InvalidArgument and FailedPrecondition say
-// what is wrong with the one that a request names.
+// What is evaluated: a variant that is feasible for the tuning_key. NotFound, InvalidArgument and FailedPrecondition
+// say what is wrong with the one that a request names.
 struct Question {
-  catalog::Subject subject;
+  catalog::TuningKey tuning_key;
   space::Variant variant;
 };
 
@@ -64,29 +64,29 @@ absl::StatusOr<Question> QuestionOf(const v1::EvaluateVariantRequest& request, c
                                     const catalog::Host& host) {
   const absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(*problem, device, request.policy(), host);
-  if (!subject.ok()) return subject.status();
+  absl::StatusOr<catalog::TuningKey> tuning_key = trials::MakeTuningKey(*problem, device, request.policy(), host);
+  if (!tuning_key.ok()) return tuning_key.status();
   absl::StatusOr<space::Variant> variant = space::ParseVariant(
       request.variant().text(), catalog::FamiliesFor(host.families, device.backend(), family::v1::ROLE_SEARCH));
   if (!variant.ok()) return variant.status();
   if (absl::Status status = space::Feasible(*variant, *problem, device); !status.ok()) {
     return WithReason(status, "INFEASIBLE");
   }
-  return Question{*std::move(subject), *std::move(variant)};
+  return Question{*std::move(tuning_key), *std::move(variant)};
 }
 
 // The variant and, where it can run today, the incumbent.
 absl::StatusOr<search::CandidateSet> CandidatesOf(const Question& question, const EvaluateJob::Options& options) {
   std::vector<space::Variant> variants = {question.variant};
   const absl::StatusOr<std::optional<v1::Incumbent>> incumbent =
-      options.results.Served(catalog::KeyOf(question.subject));
+      options.results.Served(catalog::KeyOf(question.tuning_key));
   if (!incumbent.ok()) return incumbent.status();
   if (incumbent->has_value()) {
     absl::StatusOr<space::Variant> today =
-        search::TodaysVariant((*incumbent)->trial(), question.subject, options.host.families);
+        search::TodaysVariant((*incumbent)->trial(), question.tuning_key, options.host.families);
     if (today.ok()) variants.push_back(*std::move(today));
   }
-  return search::GatherCandidates(options.means.code.store(), {}, variants, question.subject);
+  return search::GatherCandidates(options.means.code.store(), {}, variants, question.tuning_key);
 }
 
 promotion::ContestRules RulesOf(const v1::EvaluateVariantRequest& request, const std::string& variant) {
@@ -112,11 +112,11 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
     progress.set_compiles_total(candidates->compile_keys);
   });
   trials::TrialPhase::Plan plan;
-  plan.subject = &question.subject;
+  plan.tuning_key = &question.tuning_key;
   plan.candidates = &*candidates;
   plan.strategy = &strategy;
   trials::TrialPhase phase(options.means, job, plan);
-  const auto use = trials::TakeDevice(run.slot, question.subject, options.host.families, options.means.code, job);
+  const auto use = trials::TakeDevice(run.slot, question.tuning_key, options.host.families, options.means.code, job);
   if (!use.ok()) return use.status();
   const std::string text = question.variant.ToText();
   job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, absl::StrCat("checking and timing ", text));
@@ -137,7 +137,7 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
     return result;
   }
   const absl::StatusOr<promotion::ContestResult> contest =
-      options.contests.Hold(question.subject, RulesOf(request, text), job, **use);
+      options.contests.Hold(question.tuning_key, RulesOf(request, text), job, **use);
   if (!contest.ok()) return contest.status();
   Conclude(text, tried, *contest, request.pin(), result);
   return result;
@@ -163,8 +163,8 @@ absl::StatusOr<JobTitle> EvaluateJob::AdmitRequest(const v1::EvaluateVariantRequ
   if (!question.ok()) return question.status();
   const absl::string_view what = request.on_miss() ? "check on a miss " : request.pin() ? "serve " : "evaluate ";
   return JobTitle{
-      absl::StrCat(what, question->subject.problem_text, " on ", device.id(), ": ", question->variant.ToText()),
-      question->subject.problem_text};
+      absl::StrCat(what, question->tuning_key.problem_text, " on ", device.id(), ": ", question->variant.ToText()),
+      question->tuning_key.problem_text};
 }
 
 absl::StatusOr<JobKind::Fill> EvaluateJob::RunRequest(const v1::EvaluateVariantRequest& request,

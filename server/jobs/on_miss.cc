@@ -10,10 +10,10 @@
 #include "server/base/log.h"
 #include "server/base/pause.h"
 #include "server/base/proto_time.h"
+#include "server/catalog/code_rejection.h"
 #include "server/catalog/families.h"
-#include "server/catalog/feasibility.h"
 #include "server/space/space.h"
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 
 namespace attune::jobs {
 namespace {
@@ -131,10 +131,10 @@ void OnMiss::Conclude(const v1::Device& device, Work& work, const v1::Operation&
 v1::Verdict OnMiss::Judge(const v1::Device& device, const Case& about) {
   const absl::StatusOr<space::Variant> variant = space::ParseVariant(
       about.variant, catalog::FamiliesFor(means_.host.families, device.backend(), family::v1::ROLE_SEARCH));
-  const absl::StatusOr<catalog::Subject> subject =
-      trials::MakeSubject(about.problem, device, about.key.policy, means_.host);
-  if (!variant.ok() || !subject.ok()) return v1::VERDICT_UNSPECIFIED;
-  const absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(means_.store, *subject);
+  const absl::StatusOr<catalog::TuningKey> tuning_key =
+      trials::MakeTuningKey(about.problem, device, about.key.policy, means_.host);
+  if (!variant.ok() || !tuning_key.ok()) return v1::VERDICT_UNSPECIFIED;
+  const absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(means_.store, *tuning_key);
   if (!known.ok()) return v1::VERDICT_UNSPECIFIED;
   const auto trial = std::find_if(known->begin(), known->end(), [&](const v1::Trial& one) {
     return one.variant().text() == about.variant && one.dependencies().source_hash() == variant->family->source_hash;

@@ -24,7 +24,7 @@
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
 #include "server/catalog/result_key.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/jobs/tuner.h"
 #include "server/store/store.h"
 

@@ -13,7 +13,7 @@
 #include "server/base/seed.h"
 #include "server/catalog/families.h"
 #include "server/space/space.h"
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 #include "server/verify/footprint.h"
 
 namespace attune::jobs {
@@ -75,16 +75,17 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
 absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request, const JobRun& run) const {
   const absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(*problem, run.slot.device(), request.policy(), host_);
-  if (!subject.ok()) return subject.status();
+  absl::StatusOr<catalog::TuningKey> tuning_key =
+      trials::MakeTuningKey(*problem, run.slot.device(), request.policy(), host_);
+  if (!tuning_key.ok()) return tuning_key.status();
   search::SearchSpec spec;
-  spec.subject = *std::move(subject);
+  spec.tuning_key = *std::move(tuning_key);
   spec.families = {request.families().begin(), request.families().end()};
   spec.strategy = request.strategy();
   spec.seed = SeedFrom(request.request_id().empty() ? run.job.name : request.request_id());
   spec.retry_known = request.retry_known();
   spec.ignore_advice = request.ignore_advice();
-  if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.subject);
+  if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.tuning_key);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) {

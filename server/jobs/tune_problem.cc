@@ -53,18 +53,18 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 
 }  // namespace
 
-std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::Subject& subject) const {
-  return options_.results.Nearby(subject.problem, subject.device, subject.policy, kMostSeeds);
+std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key) const {
+  return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, kMostSeeds);
 }
 
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
                                                const trials::Job& job, const promotion::ContestRules& rules) const {
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
-  const catalog::Subject& subject = spec.subject;
-  job.progress.SetPhase(v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", subject.problem_text));
+  const catalog::TuningKey& tuning_key = spec.tuning_key;
+  job.progress.SetPhase(v1::OperationProgress::PHASE_ENUMERATE, absl::StrCat("variants of ", tuning_key.problem_text));
   const absl::StatusOr<std::optional<v1::Incumbent>> incumbent =
-      trials::ReadFor(job, [&] { return options_.results.Served(catalog::KeyOf(subject)); });
+      trials::ReadFor(job, [&] { return options_.results.Served(catalog::KeyOf(tuning_key)); });
   if (!incumbent.ok()) return incumbent.status();
   const absl::StatusOr<search::CandidateSet> candidates = trials::ReadFor(job, [&] {
     return search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
@@ -74,21 +74,21 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
       search::MakeStrategy(spec.strategy, candidates->all.size(), candidates->LikelyOnes(), spec.seed, means.clock);
 
   trials::TrialPhase::Plan plan;
-  plan.subject = &subject;
+  plan.tuning_key = &tuning_key;
   plan.candidates = &*candidates;
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
   BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, plan);
-  const auto use = trials::TakeDevice(slot, subject, options_.families, means.code, job);
+  const auto use = trials::TakeDevice(slot, tuning_key, options_.families, means.code, job);
   if (!use.ok()) return use.status();
-  const absl::StatusOr<double> floor = trials::MeasureFloor(subject, options_.families, means.code, job, **use);
+  const absl::StatusOr<double> floor = trials::MeasureFloor(tuning_key, options_.families, means.code, job, **use);
   if (!floor.ok()) return floor.status();
   job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, "compiling ahead, checking, timing");
   if (absl::Status status = phase.Run(**use); !status.ok()) return status;
   EndTrials(job.progress);
 
-  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(subject, rules, job, **use);
+  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, rules, job, **use);
   if (!contest.ok()) return contest.status();
   TuneOutcome outcome;
   outcome.trials = phase.run();

@@ -38,7 +38,7 @@ class ProblemTuner {
   absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot, const trials::Job& job,
                                    const promotion::ContestRules& rules = {}) const;
   // Where a small search begins: what near problems are served now.
-  std::vector<space::Variant> SeedsFor(const catalog::Subject& subject) const;
+  std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;
 
  private:
   const Options options_;

@@ -23,9 +23,9 @@ namespace {
 // One job's way from what is known of a problem to a decision.
 class Contest {
  public:
-  Contest(const Contests::Options& options, const catalog::Subject& subject, const ContestRules& rules,
+  Contest(const Contests::Options& options, const catalog::TuningKey& tuning_key, const ContestRules& rules,
           const trials::Job& job, trials::DeviceUse& use)
-      : options_(options), subject_(subject), rules_(rules), job_(job), use_(use) {}
+      : options_(options), tuning_key_(tuning_key), rules_(rules), job_(job), use_(use) {}
 
   absl::StatusOr<ContestResult> Hold() {
     // Each further round is owed to a promotion of another job.
@@ -67,11 +67,11 @@ class Contest {
     const v1::Trial& now = *result.winner;
     return now.variant().text() == before.variant().text() && !now.timing().contended() &&
            catalog::SameDependencies(before.dependencies(), now.dependencies()) &&
-           catalog::IsOf(catalog::InstanceOf(before), subject_.device);
+           catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
   }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served() const {
-    return trials::ReadFor(job_, [this] { return options_.results.Served(catalog::KeyOf(subject_)); });
+    return trials::ReadFor(job_, [this] { return options_.results.Served(catalog::KeyOf(tuning_key_)); });
   }
 
   absl::StatusOr<bool> StillServed(const std::optional<v1::Incumbent>& incumbent) const {
@@ -92,7 +92,7 @@ class Contest {
       trials_[trials_.size()] = **std::move(own);
     }
     absl::StatusOr<std::vector<v1::Trial>> known =
-        trials::ReadFor(job_, [this] { return catalog::KnownToday(store(), subject_); });
+        trials::ReadFor(job_, [this] { return catalog::KnownToday(store(), tuning_key_); });
     if (!known.ok()) return known.status();
     for (v1::Trial& trial : *known) {
       const std::string& text = trial.variant().text();
@@ -100,7 +100,7 @@ class Contest {
         continue;
       if (standing.contestant.has_value() && trials_.at(*standing.contestant).variant().text() == text) continue;
       // Constraints may have changed since, which no source hash tells.
-      if (!search::TodaysVariant(trial, subject_, options_.families).ok()) continue;
+      if (!search::TodaysVariant(trial, tuning_key_, options_.families).ok()) continue;
       trials_[trials_.size()] = std::move(trial);
     }
     return standing;
@@ -114,16 +114,16 @@ class Contest {
     standing.exists = true;
     standing.pinned = incumbent->pinned();
     const std::string& text = incumbent->trial().variant().text();
-    absl::StatusOr<space::Variant> variant = search::TodaysVariant(incumbent->trial(), subject_, options_.families);
+    absl::StatusOr<space::Variant> variant = search::TodaysVariant(incumbent->trial(), tuning_key_, options_.families);
     if (!variant.ok()) {
       standing.absence = absl::StrCat("(", text, ") is no longer among the variants");
       return std::nullopt;
     }
-    const v1::Dependencies today = catalog::DependenciesOf(*variant->family, subject_);
+    const v1::Dependencies today = catalog::DependenciesOf(*variant->family, tuning_key_);
     standing.stale = !catalog::SameDependencies(incumbent->trial().dependencies(), today);
     absl::StatusOr<v1::Trial> trial = trials::ReadFor(job_, [&] {
       return store().FindTrial(
-          {subject_.problem_text, catalog::InstanceOf(subject_.device), text, subject_.policy, today});
+          {tuning_key_.problem_text, catalog::InstanceOf(tuning_key_.device), text, tuning_key_.policy, today});
     });
     if (absl::IsNotFound(trial.status())) trial = TryNow(*variant);
     if (!trial.ok()) return trial.status();
@@ -143,11 +143,11 @@ class Contest {
     job_.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS,
                            "the incumbent, never measured with today's sources and driver");
     absl::StatusOr<search::CandidateSet> alone =
-        trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, {variant}, subject_); });
+        trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, {variant}, tuning_key_); });
     if (!alone.ok()) return alone.status();
     search::ExhaustiveStrategy strategy(alone->all.size());
     trials::TrialPhase::Plan plan;
-    plan.subject = &subject_;
+    plan.tuning_key = &tuning_key_;
     plan.candidates = &*alone;
     plan.strategy = &strategy;
     trials::TrialPhase phase(options_.means, job_, plan);
@@ -186,7 +186,7 @@ class Contest {
                              absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
                                           ", checked on fresh data and timed in turn"));
       absl::StatusOr<std::vector<v1::Trial>> results =
-          PlayOff(subject_, *contestants, SeedFrom(absl::StrCat(job_.name, " ", subject_.problem_text)),
+          PlayOff(tuning_key_, *contestants, SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)),
                   options_.means.code, job_, use_);
       if (!results.ok()) return results.status();
       bool whole = true;
@@ -207,7 +207,7 @@ class Contest {
       const v1::Trial& trial = trials_.at(index);
       absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), options_.families);
       if (!variant.ok()) return variant.status();
-      absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), subject_);
+      absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), tuning_key_);
       if (!candidate.ok()) return candidate.status();
       contestants.push_back({*std::move(candidate), trial});
     }
@@ -277,10 +277,10 @@ class Contest {
   absl::StatusOr<v1::Incumbent> Promote(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
                                         const Decision& decision) {
     v1::Incumbent incumbent;
-    *incumbent.mutable_problem() = ToProto(subject_.problem);
-    incumbent.set_problem_text(subject_.problem_text);
-    incumbent.set_device_class(subject_.device.fingerprint());
-    incumbent.set_policy(subject_.policy);
+    *incumbent.mutable_problem() = ToProto(tuning_key_.problem);
+    incumbent.set_problem_text(tuning_key_.problem_text);
+    incumbent.set_device_class(tuning_key_.device.fingerprint());
+    incumbent.set_policy(tuning_key_.policy);
     *incumbent.mutable_trial() = winner;
     *incumbent.mutable_timing() = winner.timing();
     const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
@@ -296,7 +296,7 @@ class Contest {
   store::Store& store() const { return options_.means.code.store(); }
 
   const Contests::Options& options_;
-  const catalog::Subject& subject_;
+  const catalog::TuningKey& tuning_key_;
   const ContestRules& rules_;
   const trials::Job& job_;
   trials::DeviceUse& use_;
@@ -306,12 +306,12 @@ class Contest {
 
 }  // namespace
 
-absl::StatusOr<ContestResult> Contests::Hold(const catalog::Subject& subject, const ContestRules& rules,
+absl::StatusOr<ContestResult> Contests::Hold(const catalog::TuningKey& tuning_key, const ContestRules& rules,
                                              const trials::Job& job, trials::DeviceUse& use) const {
-  absl::StatusOr<ContestResult> result = Contest(options_, subject, rules, job, use).Hold();
+  absl::StatusOr<ContestResult> result = Contest(options_, tuning_key, rules, job, use).Hold();
   // Ties may have changed even where the incumbent has not.
   if (result.ok() && !result->promoted && result->served.has_value())
-    options_.results.TrialsAdded(catalog::KeyOf(subject));
+    options_.results.TrialsAdded(catalog::KeyOf(tuning_key));
   return result;
 }
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/catalog/results.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/promotion/promotion.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/job.h"
@@ -55,8 +55,8 @@ class Contests {
   // Plays off the best and the incumbent, checked on fresh data; who fails there is recorded as a trial and out. An
   // incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h.
   // Unavailable when the infrastructure lost the incumbent's trial.
-  absl::StatusOr<ContestResult> Hold(const catalog::Subject& subject, const ContestRules& rules, const trials::Job& job,
-                                     trials::DeviceUse& use) const;
+  absl::StatusOr<ContestResult> Hold(const catalog::TuningKey& tuning_key, const ContestRules& rules,
+                                     const trials::Job& job, trials::DeviceUse& use) const;
 
  private:
   const Options options_;

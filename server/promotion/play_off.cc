@@ -10,11 +10,11 @@
 namespace attune::promotion {
 namespace {
 
-absl::StatusOr<worker::v1::Candidate> Ready(const search::Candidate& candidate, const catalog::Subject& subject,
+absl::StatusOr<worker::v1::Candidate> Ready(const search::Candidate& candidate, const catalog::TuningKey& tuning_key,
                                             const trials::CodeSource& source, const trials::Job& job) {
-  absl::StatusOr<trials::CodePtr> code = source.Get(*candidate.variant.family, candidate.spec, subject, job);
+  absl::StatusOr<trials::CodePtr> code = source.Get(*candidate.variant.family, candidate.spec, tuning_key, job);
   if (!code.ok()) return code.status();
-  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
   if (!recipe.ok()) return recipe.status();
   worker::v1::Candidate contestant;
   contestant.set_artifact((*code)->artifact);
@@ -42,20 +42,21 @@ void Take(worker::v1::TrialResponse& result, v1::Trial& trial) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::Subject& subject,
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::TuningKey& tuning_key,
                                                const std::vector<Contestant>& contestants, uint64_t fresh_seed,
                                                const trials::CodeSource& code, const trials::Job& job,
                                                trials::DeviceUse& use) {
   std::vector<v1::Trial> results;
   worker::v1::PlayOffRequest request;
-  request.set_policy(subject.policy);
+  request.set_policy(tuning_key.policy);
   request.set_fresh_seed(fresh_seed);
   for (const Contestant& contestant : contestants) {
-    absl::StatusOr<worker::v1::Candidate> ready = Ready(contestant.candidate, subject, code, job);
+    absl::StatusOr<worker::v1::Candidate> ready = Ready(contestant.candidate, tuning_key, code, job);
     if (!ready.ok()) return ready.status();
     v1::Trial& trial = results.emplace_back(contestant.trial);
-    trial.set_device_id(subject.device.id());  // another card of the class may have run what the contestant is known by
-    trial.set_device_uuid(subject.device.uuid());
+    trial.set_device_id(
+        tuning_key.device.id());  // another card of the class may have run what the contestant is known by
+    trial.set_device_uuid(tuning_key.device.uuid());
     *trial.mutable_recipe() = ready->recipe();
     *request.add_candidates() = *std::move(ready);
   }

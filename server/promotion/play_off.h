@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/search/candidates.h"
 #include "server/trials/code.h"
 #include "server/trials/device_slot.h"
@@ -22,7 +22,7 @@ struct Contestant {
 // One play-off. Returns the contestants' trials in the same order with this play-off's verdict, detail, accuracy and
 // timing; with recipes. One whose check failed has the verdict that says how, as has one that takes the device's worker
 // down (supervisor/device_worker.h); one whose answer is lost otherwise is LOST. `fresh_seed` 0 leaves the check out.
-absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::Subject& subject,
+absl::StatusOr<std::vector<v1::Trial>> PlayOff(const catalog::TuningKey& tuning_key,
                                                const std::vector<Contestant>& contestants, uint64_t fresh_seed,
                                                const trials::CodeSource& code, const trials::Job& job,
                                                trials::DeviceUse& use);

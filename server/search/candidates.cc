@@ -11,29 +11,30 @@
 namespace attune::search {
 namespace {
 
-absl::Status TooLarge(const space::Family& family, const space::Enumeration& space, const catalog::Subject& subject) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat(family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ",
-                   subject.problem_text, " on ", subject.device.id(), "; a tuning tries at most ", space::kMostVariants,
-                   " one by one: draw from them with --strategy random, name other families with --family, or give the "
-                   "parameters in its manifest fewer values"));
+absl::Status TooLarge(const space::Family& family, const space::Enumeration& space,
+                      const catalog::TuningKey& tuning_key) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ", tuning_key.problem_text,
+      " on ", tuning_key.device.id(), "; a tuning tries at most ", space::kMostVariants,
+      " one by one: draw from them with --strategy random, name other families with --family, or give the "
+      "parameters in its manifest fewer values"));
 }
 
 // The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.
 absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const space::Family>& family,
-                                                 space::Enumeration& space, const catalog::Subject& subject,
+                                                 space::Enumeration& space, const catalog::TuningKey& tuning_key,
                                                  int64_t room, const Choice& choice, const space::Stopped& stopped) {
   if (space.listed && space.count <= room) return std::move(space.variants);
-  if (!choice.random) return TooLarge(*family, space, subject);
+  if (!choice.random) return TooLarge(*family, space, tuning_key);
   const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
-  return space::Sample(family, subject.problem, subject.device, wanted, choice.seed, stopped, choice.advice);
+  return space::Sample(family, tuning_key.problem, tuning_key.device, wanted, choice.seed, stopped, choice.advice);
 }
 
-absl::Status Add(std::vector<space::Variant> variants, const catalog::Subject& subject, const space::Stopped& stopped,
-                 CandidateSet& set) {
+absl::Status Add(std::vector<space::Variant> variants, const catalog::TuningKey& tuning_key,
+                 const space::Stopped& stopped, CandidateSet& set) {
   for (space::Variant& variant : variants) {
     if (stopped && stopped()) return absl::CancelledError("stopped");
-    absl::StatusOr<Candidate> candidate = MakeCandidate(std::move(variant), subject);
+    absl::StatusOr<Candidate> candidate = MakeCandidate(std::move(variant), tuning_key);
     if (!candidate.ok()) return candidate.status();
     set.all.push_back(*std::move(candidate));
   }
@@ -51,7 +52,7 @@ std::optional<size_t> CandidateOf(const v1::Trial& trial, const CandidateSet& se
 }
 
 // Puts candidates of one compile key next to each other, in the order of their first, and finds what is known of each.
-absl::Status Complete(store::Store& store, const catalog::Subject& subject, CandidateSet& set) {
+absl::Status Complete(store::Store& store, const catalog::TuningKey& tuning_key, CandidateSet& set) {
   std::map<std::string, size_t> first;
   for (size_t i = 0; i < set.all.size(); ++i) first.try_emplace(set.all[i].spec.key, i);
   set.compile_keys = static_cast<int64_t>(first.size());
@@ -59,13 +60,13 @@ absl::Status Complete(store::Store& store, const catalog::Subject& subject, Cand
                    [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
   for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
 
-  absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, subject);
+  absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, tuning_key);
   if (!known.ok()) return known.status();
   for (v1::Trial& trial : *known) {
     const std::optional<size_t> index = CandidateOf(trial, set);
     if (index.has_value()) set.all[*index].known = std::move(trial);
   }
-  const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, subject, kMostPriors);
+  const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, tuning_key, kMostPriors);
   if (!priors.ok()) return priors.status();
   for (const v1::Trial& trial : *priors) {
     const std::optional<size_t> index = CandidateOf(trial, set);
@@ -76,8 +77,8 @@ absl::Status Complete(store::Store& store, const catalog::Subject& subject, Cand
 
 }  // namespace
 
-absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::Subject& subject) {
-  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, subject.problem, subject.device);
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::TuningKey& tuning_key) {
+  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, tuning_key.problem, tuning_key.device);
   if (!spec.ok()) return spec.status();
   std::string text = variant.ToText();
   return Candidate{std::move(variant), std::move(text), *std::move(spec), std::nullopt};
@@ -104,20 +105,22 @@ Likely CandidateSet::LikelyOnes() const {
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const catalog::Subject& subject,
-                                              const Choice& choice, const space::Stopped& stopped) {
+                                              const std::vector<space::Variant>& extra,
+                                              const catalog::TuningKey& tuning_key, const Choice& choice,
+                                              const space::Stopped& stopped) {
   CandidateSet set;
   std::vector<std::string> reasons;
   for (const std::shared_ptr<const space::Family>& family : families) {
-    if (absl::Status applies = space::Applies(*family, subject.problem, subject.device); !applies.ok()) {
+    if (absl::Status applies = space::Applies(*family, tuning_key.problem, tuning_key.device); !applies.ok()) {
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
       continue;
     }
     absl::StatusOr<space::Enumeration> enumeration =
-        space::Enumerate(family, subject.problem, subject.device, stopped, choice.advice);
+        space::Enumerate(family, tuning_key.problem, tuning_key.device, stopped, choice.advice);
     if (!enumeration.ok()) return enumeration.status();
     const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
-    absl::StatusOr<std::vector<space::Variant>> variants = List(family, *enumeration, subject, room, choice, stopped);
+    absl::StatusOr<std::vector<space::Variant>> variants =
+        List(family, *enumeration, tuning_key, room, choice, stopped);
     if (!variants.ok()) return variants.status();
     for (const space::Removed& removed : enumeration->removed) {
       v1::RemovedByConstraint& row = set.removed.emplace_back();
@@ -127,11 +130,11 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       row.set_removed(removed.count);
       row.set_advice(removed.advice);
     }
-    if (absl::Status status = Add(*std::move(variants), subject, stopped, set); !status.ok()) return status;
+    if (absl::Status status = Add(*std::move(variants), tuning_key, stopped, set); !status.ok()) return status;
   }
   std::vector<space::Variant> guesses;
   for (const std::shared_ptr<const space::Family>& family : families) {
-    absl::StatusOr<space::Variant> guess = space::Guess(family, subject.problem, subject.device);
+    absl::StatusOr<space::Variant> guess = space::Guess(family, tuning_key.problem, tuning_key.device);
     if (guess.ok()) guesses.push_back(*std::move(guess));  // else nothing of it is feasible
   }
   std::set<std::string> texts;
@@ -139,15 +142,15 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
   for (const std::vector<space::Variant>* more : {&extra, &std::as_const(guesses)}) {
     for (const space::Variant& variant : *more) {
       if (!texts.insert(variant.ToText()).second) continue;
-      if (absl::Status status = Add({variant}, subject, stopped, set); !status.ok()) return status;
+      if (absl::Status status = Add({variant}, tuning_key, stopped, set); !status.ok()) return status;
     }
   }
   if (reasons.size() == families.size() && set.all.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("no kernel family applies to ", subject.problem_text, " on ", subject.device.id(), ": ",
+        absl::StrCat("no kernel family applies to ", tuning_key.problem_text, " on ", tuning_key.device.id(), ": ",
                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; ")));
   }
-  if (absl::Status status = Complete(store, subject, set); !status.ok()) return status;
+  if (absl::Status status = Complete(store, tuning_key, set); !status.ok()) return status;
   for (const space::Variant& guess : guesses) set.guesses.push_back(*set.Find(guess.ToText()));
   return set;
 }

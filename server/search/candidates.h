@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/search/strategy.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
@@ -45,7 +45,7 @@ struct CandidateSet {
 };
 
 // `variant` as a candidate; what is known of it is not looked up.
-absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::Subject& subject);
+absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::TuningKey& tuning_key);
 
 // How a strategy chooses, as far as it decides what must be listed.
 struct Choice {
@@ -61,8 +61,9 @@ struct Choice {
 // not random. Cancelled when `stopped`.
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
-                                              const std::vector<space::Variant>& extra, const catalog::Subject& subject,
-                                              const Choice& choice = Choice(), const space::Stopped& stopped = nullptr);
+                                              const std::vector<space::Variant>& extra,
+                                              const catalog::TuningKey& tuning_key, const Choice& choice = Choice(),
+                                              const space::Stopped& stopped = nullptr);
 
 }  // namespace attune::search
 

@@ -15,7 +15,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
                                            store::Store& store, const space::Stopped& stopped) {
   std::vector<space::Variant> extra;
   if (served.has_value()) {
-    absl::StatusOr<space::Variant> variant = TodaysVariant(served->trial(), spec.subject, families);
+    absl::StatusOr<space::Variant> variant = TodaysVariant(served->trial(), spec.tuning_key, families);
     if (variant.ok()) extra.push_back(*std::move(variant));
   }
   Choice choice;
@@ -24,13 +24,13 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
   choice.advice = space::AdviceOf(spec.ignore_advice);
   const auto searched =
-      catalog::FamiliesFor(families, spec.subject.device.backend(), family::v1::ROLE_SEARCH, spec.families);
+      catalog::FamiliesFor(families, spec.tuning_key.device.backend(), family::v1::ROLE_SEARCH, spec.families);
   std::vector<space::Variant> seeds;
   for (const space::Variant& seed : spec.seeds) {
     if (std::find(searched.begin(), searched.end(), seed.family) != searched.end()) seeds.push_back(seed);
   }
   extra.insert(extra.end(), seeds.begin(), seeds.end());
-  absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.subject, choice, stopped);
+  absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, choice, stopped);
   if (!set.ok()) return set.status();
   if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());
   std::vector<size_t> first;

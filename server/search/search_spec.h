@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/search/candidates.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
@@ -18,7 +18,7 @@
 namespace attune::search {
 
 struct SearchSpec {
-  catalog::Subject subject;
+  catalog::TuningKey tuning_key;
   std::vector<std::string> families;  // empty: all that apply
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none

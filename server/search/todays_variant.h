@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "attune/v1/trial.pb.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/space/space.h"
 
 namespace attune::search {
 
-// As today's families have it, feasible for the subject; otherwise why not.
-absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const catalog::Subject& subject,
+// As today's families have it, feasible for the tuning_key; otherwise why not.
+absl::StatusOr<space::Variant> TodaysVariant(const v1::Trial& trial, const catalog::TuningKey& tuning_key,
                                              const std::vector<std::shared_ptr<const space::Family>>& families);
 
 }  // namespace attune::search

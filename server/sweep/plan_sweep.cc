@@ -18,7 +18,7 @@
 #include "server/sweep/card_class.h"
 #include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_problem.h"
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 
 namespace attune::sweep {
 namespace {
@@ -39,16 +39,16 @@ absl::StatusOr<PlanRow> PlanProblem(const Problem& problem, const v1::SweepPlan&
                                     const space::Stopped& stopped) {
   PlanRow row;
   row.set_problem(ToText(problem));
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, *cards.front(), plan.policy(), host);
-  if (!subject.ok()) return Untunable(std::move(row), subject.status());
-  const absl::StatusOr<std::optional<v1::Incumbent>> served = results.Served(catalog::KeyOf(*subject));
+  absl::StatusOr<catalog::TuningKey> tuning_key = trials::MakeTuningKey(problem, *cards.front(), plan.policy(), host);
+  if (!tuning_key.ok()) return Untunable(std::move(row), tuning_key.status());
+  const absl::StatusOr<std::optional<v1::Incumbent>> served = results.Served(catalog::KeyOf(*tuning_key));
   if (!served.ok()) return served.status();
   const v1::Device* const timed_by = TimedBy(*served, cards);
   row.set_device_id(timed_by == nullptr ? catalog::ListOf(cards) : timed_by->id());
-  if (timed_by != nullptr) subject = trials::MakeSubject(problem, *timed_by, plan.policy(), host);
-  if (!subject.ok()) return Untunable(std::move(row), subject.status());
+  if (timed_by != nullptr) tuning_key = trials::MakeTuningKey(problem, *timed_by, plan.policy(), host);
+  if (!tuning_key.ok()) return Untunable(std::move(row), tuning_key.status());
   row.set_tuned(served->has_value());
-  const search::SearchSpec spec = SweepSpec(plan, *std::move(subject));
+  const search::SearchSpec spec = SweepSpec(plan, *std::move(tuning_key));
   const absl::StatusOr<search::CandidateSet> candidates =
       search::CandidatesNow(spec, *served, host.families, store, stopped);
   if (!candidates.ok()) return Untunable(std::move(row), candidates.status());

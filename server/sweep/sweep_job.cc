@@ -23,7 +23,7 @@
 #include "server/sweep/sweep_progress.h"
 #include "server/sweep/sweep_report.h"
 #include "server/trials/store_wait.h"
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 
 namespace attune::sweep {
 namespace {
@@ -176,9 +176,9 @@ class SweepRun {
   // Empty: any of them.
   std::string CardFor(const Problem& problem, const CardClass& cards) const {
     if (cards.size() == 1) return cards.front()->id();
-    const auto subject = trials::MakeSubject(problem, *cards.front(), plan_.policy(), means_.host);
-    if (!subject.ok()) return "";
-    const auto served = trials::ReadFor(run_.job, [&] { return means_.results.Served(catalog::KeyOf(*subject)); });
+    const auto tuning_key = trials::MakeTuningKey(problem, *cards.front(), plan_.policy(), means_.host);
+    if (!tuning_key.ok()) return "";
+    const auto served = trials::ReadFor(run_.job, [&] { return means_.results.Served(catalog::KeyOf(*tuning_key)); });
     const v1::Device* const card = served.ok() ? TimedBy(*served, cards) : nullptr;
     return card == nullptr ? "" : card->id();
   }

@@ -32,12 +32,12 @@ class SweepProblem {
   SweepProblem(const SweepMeans& means, const v1::SweepPlan& plan, search::SearchSpec spec, trials::DeviceSlot& slot,
                const trials::Job& job)
       : means_(means), plan_(plan), spec_(std::move(spec)), slot_(slot), job_(job) {
-    row_.set_problem(spec_.subject.problem_text);
+    row_.set_problem(spec_.tuning_key.problem_text);
   }
 
   absl::StatusOr<Row> Run() {
     absl::StatusOr<std::optional<v1::Incumbent>> before =
-        trials::ReadFor(job_, [this] { return means_.results.Served(catalog::KeyOf(spec_.subject)); });
+        trials::ReadFor(job_, [this] { return means_.results.Served(catalog::KeyOf(spec_.tuning_key)); });
     if (!before.ok()) return before.status();
     if (!before->has_value()) return TuneNew();
     before_ = **before;
@@ -49,7 +49,7 @@ class SweepProblem {
     const bool changed =
         !index.has_value() ||
         !catalog::SameDependencies(before_.trial().dependencies(),
-                                   catalog::DependenciesOf(*candidates->all[*index].variant.family, spec_.subject));
+                                   catalog::DependenciesOf(*candidates->all[*index].variant.family, spec_.tuning_key));
     before_here_ = TimedHere(index.has_value() ? candidates->all[*index].known : std::nullopt);
     if (!before_here_.has_value()) return TuneNew("first tuned on this card");
     row_.set_before_us(before_here_->median_us());
@@ -72,7 +72,7 @@ class SweepProblem {
     return std::nullopt;
   }
   bool TimedByThisCard(const v1::Incumbent& served) const {
-    return catalog::IsOf(catalog::InstanceOf(served.trial()), spec_.subject.device);
+    return catalog::IsOf(catalog::InstanceOf(served.trial()), spec_.tuning_key.device);
   }
 
   absl::StatusOr<Row> TuneNew(absl::string_view reason = "") {
@@ -101,7 +101,7 @@ class SweepProblem {
     }
     absl::StatusOr<space::Variant> variant = space::ParseVariant(winner.variant().text(), means_.host.families);
     if (!variant.ok()) return variant.status();
-    absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), spec_.subject);
+    absl::StatusOr<search::Candidate> candidate = search::MakeCandidate(*std::move(variant), spec_.tuning_key);
     if (!candidate.ok()) return candidate.status();
     absl::Status status = Judge({*std::move(candidate), winner}, winner.timing());
     if (!status.ok()) return status;
@@ -142,14 +142,14 @@ class SweepProblem {
       }
     }
     if (absl::Status open = trials::OpenDevice(slot_, job_); !open.ok()) return open;
-    const auto use = trials::TakeDevice(slot_, spec_.subject, means_.host.families, means_.code, job_);
+    const auto use = trials::TakeDevice(slot_, spec_.tuning_key, means_.host.families, means_.code, job_);
     if (!use.ok()) return use.status();
-    uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.subject.problem_text));
+    uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.tuning_key.problem_text));
     while (true) {
       job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
                              absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
       absl::StatusOr<std::vector<v1::Trial>> timed =
-          promotion::PlayOff(spec_.subject, {contestant}, fresh_seed, means_.code, job_, **use);
+          promotion::PlayOff(spec_.tuning_key, {contestant}, fresh_seed, means_.code, job_, **use);
       if (!timed.ok()) return timed.status();
       latest_ = std::move(timed->front());
       row_.set_variant(latest_.variant().text());
@@ -219,11 +219,11 @@ class SweepProblem {
 
 }  // namespace
 
-search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::Subject subject) {
+search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::TuningKey tuning_key) {
   search::SearchSpec spec;
   // The same from night to night: a budget then draws the variants that have their trials already.
-  spec.seed = SeedFrom(subject.problem_text);
-  spec.subject = std::move(subject);
+  spec.seed = SeedFrom(tuning_key.problem_text);
+  spec.tuning_key = std::move(tuning_key);
   spec.families = {plan.families().begin(), plan.families().end()};
   if (plan.budget().trials_per_problem() > 0) {
     spec.strategy.set_kind(v1::Strategy::KIND_RANDOM);

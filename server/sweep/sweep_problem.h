@@ -33,7 +33,7 @@ struct SweepMeans {
 };
 
 // How the sweep tunes one of its problems.
-search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::Subject subject);
+search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::TuningKey tuning_key);
 
 // Cancelled when the job was asked to stop; another error is the problem's own.
 absl::StatusOr<v1::SweepReport::Row> SweepOne(const SweepMeans& means, const v1::SweepPlan& plan,

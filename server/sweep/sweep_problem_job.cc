@@ -11,7 +11,7 @@
 #include "server/sweep/sweep_plan.h"
 #include "server/sweep/sweep_report.h"
 #include "server/sweep/working_time.h"
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 
 namespace attune::sweep {
 namespace {
@@ -35,10 +35,11 @@ struct Ended {
 // Cancelled when the job was asked to stop; stale when its lease is over.
 absl::StatusOr<Ended> EndFor(const Problem& problem, const v1::SweepPlan& plan, const SweepMeans& means,
                              trials::DeviceSlot& slot, const trials::Job& job) {
-  absl::StatusOr<catalog::Subject> subject = trials::MakeSubject(problem, slot.device(), plan.policy(), means.host);
-  absl::Status failed = subject.status();
-  if (subject.ok()) {
-    absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(subject)), slot, job);
+  absl::StatusOr<catalog::TuningKey> tuning_key =
+      trials::MakeTuningKey(problem, slot.device(), plan.policy(), means.host);
+  absl::Status failed = tuning_key.status();
+  if (tuning_key.ok()) {
+    absl::StatusOr<Row> row = SweepOne(means, plan, SweepSpec(plan, *std::move(tuning_key)), slot, job);
     if (row.ok() && row->outcome() == v1::SweepReport::OUTCOME_FAILED) failed = absl::NotFoundError(row->detail());
     if (row.ok()) return Ended{*std::move(row), std::move(failed)};
     if (absl::IsCancelled(row.status()) || store::IsStale(row.status())) return row.status();

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
 #include "server/base/sha256.h"
-#include "server/catalog/feasibility.h"
+#include "server/catalog/code_rejection.h"
 #include "server/trials/store_wait.h"
 
 namespace attune::trials {
@@ -92,13 +92,13 @@ struct Waiting {
 }  // namespace
 
 absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space::CompileSpec& spec,
-                                        const catalog::Subject& subject, const Job& job) const {
-  absl::StatusOr<CodePtr> code = ReadFor(job, [&] { return FindCode(store_, spec.key, subject.toolchain); });
+                                        const catalog::TuningKey& tuning_key, const Job& job) const {
+  absl::StatusOr<CodePtr> code = ReadFor(job, [&] { return FindCode(store_, spec.key, tuning_key.toolchain); });
   if (!code.ok() && !absl::IsNotFound(code.status())) return code.status();
   // What everything else depends on is worth a second compile: a time-out on a busy host must not bar it for good.
   if (!code.ok() || (*code)->report.verdict != v1::VERDICT_OK) {
     auto waiting = std::make_shared<Waiting>();
-    pool_.Submit(MakeCompileRequest(family, spec, subject.device), CompilePriority(job.priority, /*awaited=*/true),
+    pool_.Submit(MakeCompileRequest(family, spec, tuning_key.device), CompilePriority(job.priority, /*awaited=*/true),
                  [waiting](absl::StatusOr<worker::v1::CompileResponse> response) {
                    std::lock_guard<std::mutex> lock(waiting->mutex);
                    waiting->response = std::move(response);
@@ -109,12 +109,12 @@ absl::StatusOr<CodePtr> CodeSource::Get(const space::Family& family, const space
       return absl::CancelledError("stopped while compiling");
     }
     if (!waiting->response->ok()) return waiting->response->status();
-    code = KeepCode(store_, spec.key, subject.toolchain, **std::move(waiting->response), job);
+    code = KeepCode(store_, spec.key, tuning_key.toolchain, **std::move(waiting->response), job);
     if (!code.ok()) return code.status();
   }
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     return absl::FailedPreconditionError(absl::StrCat("kernel family ", family.name(), " does not compile for ",
-                                                      subject.device.id(), ": ", Word((*code)->report.verdict), ": ",
+                                                      tuning_key.device.id(), ": ", Word((*code)->report.verdict), ": ",
                                                       catalog::GistOf((*code)->report.log)));
   }
   return code;

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
 #include "server/supervisor/compile_pool.h"
@@ -56,7 +56,7 @@ class CodeSource {
   // Found or compiled now; blocks. The verdict must be OK: FailedPrecondition has the compiler's first error otherwise.
   // Cancelled when the job was stopped first.
   absl::StatusOr<CodePtr> Get(const space::Family& family, const space::CompileSpec& spec,
-                              const catalog::Subject& subject, const Job& job) const;
+                              const catalog::TuningKey& tuning_key, const Job& job) const;
 
  private:
   store::Store& store_;

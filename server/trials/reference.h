@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/space/family.h"
 #include "server/trials/code.h"
 #include "server/trials/device_slot.h"
@@ -20,15 +20,15 @@ using Families = std::vector<std::shared_ptr<const space::Family>>;
 // anything for the device. OK while another job uses it.
 absl::Status OpenDevice(DeviceSlot& slot, const Job& job);
 
-// Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the subject;
+// Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the tuning_key;
 // the inputs' seed follows from the problem. FailedPrecondition when the backend has no reference family or it does
 // not apply.
-absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::Subject& subject,
+absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::TuningKey& tuning_key,
                                                       const Families& families, const CodeSource& code, const Job& job);
 
 // The median of an empty launch, us; 0 when the backend has no floor family.
-absl::StatusOr<double> MeasureFloor(const catalog::Subject& subject, const Families& families, const CodeSource& code,
-                                    const Job& job, DeviceUse& device);
+absl::StatusOr<double> MeasureFloor(const catalog::TuningKey& tuning_key, const Families& families,
+                                    const CodeSource& code, const Job& job, DeviceUse& device);
 
 }  // namespace attune::trials
 

@@ -6,21 +6,21 @@
 
 #include "absl/strings/string_view.h"
 #include "attune/v1/trial.pb.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/space/space.h"
 
 namespace attune::trials {
 
 // Everything that is known before it runs.
-inline v1::Trial NewTrial(const catalog::Subject& subject, const space::Variant& variant, absl::string_view job) {
+inline v1::Trial NewTrial(const catalog::TuningKey& tuning_key, const space::Variant& variant, absl::string_view job) {
   v1::Trial trial;
-  *trial.mutable_problem() = ToProto(subject.problem);
-  trial.set_problem_text(subject.problem_text);
-  trial.set_device_id(subject.device.id());
-  trial.set_device_uuid(subject.device.uuid());
+  *trial.mutable_problem() = ToProto(tuning_key.problem);
+  trial.set_problem_text(tuning_key.problem_text);
+  trial.set_device_id(tuning_key.device.id());
+  trial.set_device_uuid(tuning_key.device.uuid());
   *trial.mutable_variant() = variant.ToProto();
-  trial.set_policy(subject.policy);
-  *trial.mutable_dependencies() = catalog::DependenciesOf(*variant.family, subject);
+  trial.set_policy(tuning_key.policy);
+  *trial.mutable_dependencies() = catalog::DependenciesOf(*variant.family, tuning_key);
   trial.set_job(std::string(job));
   return trial;
 }

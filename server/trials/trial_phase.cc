@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "proto/attune/quote.h"
 #include "server/base/proto_time.h"
-#include "server/catalog/feasibility.h"
+#include "server/catalog/code_rejection.h"
 #include "server/catalog/host.h"
 #include "server/trials/pace.h"
 #include "server/trials/store_wait.h"
@@ -21,14 +21,18 @@ constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
 constexpr size_t kMostDetail = 4000;
 
 CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& job, const TrialPhase::Plan& plan) {
-  return {&means.code.store(),     &means.code.pool(),  &job,
-          plan.subject->toolchain, means.compile_ahead, CompilePriority(job.priority, /*awaited=*/false),
+  return {&means.code.store(),
+          &means.code.pool(),
+          &job,
+          plan.tuning_key->toolchain,
+          means.compile_ahead,
+          CompilePriority(job.priority, /*awaited=*/false),
           plan.retry_known};
 }
 
-store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::Subject& subject) {
-  return {subject.problem_text, catalog::InstanceOf(subject.device), candidate.text, subject.policy,
-          catalog::DependenciesOf(*candidate.variant.family, subject)};
+store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::TuningKey& tuning_key) {
+  return {tuning_key.problem_text, catalog::InstanceOf(tuning_key.device), candidate.text, tuning_key.policy,
+          catalog::DependenciesOf(*candidate.variant.family, tuning_key)};
 }
 
 // How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
@@ -92,7 +96,7 @@ std::optional<CompileAhead::Item> TrialPhase::Next() {
     const search::Candidate& candidate = plan_.candidates->all[*index];
     return CompileAhead::Item{*index, candidate.spec.key, [this, &candidate] {
                                 return MakeCompileRequest(*candidate.variant.family, candidate.spec,
-                                                          plan_.subject->device);
+                                                          plan_.tuning_key->device);
                               }};
   }
 }
@@ -105,7 +109,7 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   if (plan_.retry_known) return std::nullopt;
   // Another job may have tried it since this one began.
   absl::StatusOr<v1::Trial> trial =
-      ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.subject)); });
+      ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.tuning_key)); });
   if (!trial.ok()) return std::nullopt;
   return *std::move(trial);
 }
@@ -130,9 +134,9 @@ void TrialPhase::Compiled() {
 
 absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use) {
   if (absl::Status status = recorder_.status(); !status.ok()) return status;
-  const catalog::Subject& subject = *plan_.subject;
+  const catalog::TuningKey& tuning_key = *plan_.tuning_key;
   const search::Candidate& candidate = plan_.candidates->all[index];
-  v1::Trial trial = NewTrial(subject, candidate.variant, job_.name);
+  v1::Trial trial = NewTrial(tuning_key, candidate.variant, job_.name);
   if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
   if (!code.ok()) {
     trial.set_verdict(v1::VERDICT_LOST);
@@ -151,7 +155,7 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
     trial.set_detail(Cleaned((*code)->report.log, kMostDetail));
     return FinishUnrun(index, std::move(trial));
   }
-  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, subject.problem, subject.device);
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
   if (!recipe.ok()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
@@ -169,7 +173,7 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
 }
 
 absl::Status TrialPhase::TakeClaim(size_t index, TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
-  auto taken = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.subject), job_.stop);
+  auto taken = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.tuning_key), job_.stop);
   if (!taken.has_value()) return absl::CancelledError("stopped while another job tried the variant");
   claim = *std::move(taken);
   known = Known(index);
@@ -186,7 +190,7 @@ absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optiona
 }
 
 bool TrialPhase::ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate) {
-  const v1::Device& device = plan_.subject->device;
+  const v1::Device& device = plan_.tuning_key->device;
   *trial.mutable_resources() = catalog::ResourcesOf(code.report, trial.recipe());
   *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
   const std::string impediment =
@@ -214,9 +218,9 @@ std::optional<size_t> TrialPhase::FindDuplicate(const v1::Trial& trial) {
   const auto it = by_artifact_.find(trial.artifact_sha256());
   if (it == by_artifact_.end()) return std::nullopt;
   for (size_t other : it->second) {
-    const catalog::Subject& subject = *plan_.subject;
+    const catalog::TuningKey& tuning_key = *plan_.tuning_key;
     absl::StatusOr<v1::LaunchRecipe> same =
-        space::RecipeFor(plan_.candidates->all[other].variant, subject.problem, subject.device);
+        space::RecipeFor(plan_.candidates->all[other].variant, tuning_key.problem, tuning_key.device);
     if (same.ok() && same->SerializeAsString() == recipe) return other;
   }
   return std::nullopt;
@@ -228,7 +232,7 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   request.mutable_candidate()->set_artifact(code.artifact);
   *request.mutable_candidate()->mutable_recipe() = trial.recipe();
   request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());
-  request.set_policy(plan_.subject->policy);
+  request.set_policy(plan_.tuning_key->policy);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (leader_.has_value()) request.set_leader_us(outcomes_.at(*leader_).timing().high_us());

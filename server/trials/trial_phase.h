@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/catalog/subject.h"
+#include "server/catalog/tuning_key.h"
 #include "server/search/candidates.h"
 #include "server/search/strategy.h"
 #include "server/trials/code.h"
@@ -33,7 +33,7 @@ namespace attune::trials {
 class TrialPhase {
  public:
   struct Plan {
-    const catalog::Subject* subject = nullptr;
+    const catalog::TuningKey* tuning_key = nullptr;
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
     bool retry_known = false;  // tries again what another job has tried

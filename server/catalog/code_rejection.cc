@@ -1,4 +1,4 @@
-#include "server/catalog/feasibility.h"
+#include "server/catalog/code_rejection.h"
 
 #include <algorithm>
 

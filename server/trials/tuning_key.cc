@@ -1,4 +1,4 @@
-#include "server/trials/subject.h"
+#include "server/trials/tuning_key.h"
 
 #include <string>
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace attune::trials {
 
-absl::StatusOr<catalog::Subject> MakeSubject(const Problem& problem, const v1::Device& device, v1::Policy policy,
-                                             const catalog::Host& host) {
+absl::StatusOr<catalog::TuningKey> MakeTuningKey(const Problem& problem, const v1::Device& device, v1::Policy policy,
+                                                 const catalog::Host& host) {
   if (absl::Status fits = verify::CheckFits(problem, device, verify::HostBytes()); !fits.ok()) return fits;
   absl::StatusOr<std::string> toolchain = catalog::Toolchain(host, device.backend());
   if (!toolchain.ok()) return toolchain.status();
-  return catalog::Subject{problem, ToText(problem), device, policy, *std::move(toolchain)};
+  return catalog::TuningKey{problem, ToText(problem), device, policy, *std::move(toolchain)};
 }
 
 }  // namespace attune::trials

@@ -1,7 +1,7 @@
 // What a compiled variant needs of the device, and why one is rejected (spills, serialized wgmma, limits) before it
 // runs.
-#ifndef ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
-#define ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
+#ifndef ATTUNE_SERVER_CATALOG_CODE_REJECTION_H_
+#define ATTUNE_SERVER_CATALOG_CODE_REJECTION_H_
 
 #include <string>
 
@@ -26,4 +26,4 @@ std::string GistOf(absl::string_view log);
 
 }  // namespace attune::catalog
 
-#endif  // ATTUNE_SERVER_CATALOG_FEASIBILITY_H_
+#endif  // ATTUNE_SERVER_CATALOG_CODE_REJECTION_H_

@@ -1,6 +1,6 @@
-// A problem on a device of this host, as trials are made of it today.
-#ifndef ATTUNE_SERVER_CATALOG_SUBJECT_H_
-#define ATTUNE_SERVER_CATALOG_SUBJECT_H_
+// What a tuning is of: a problem on a device of this host, as trials are made of it today.
+#ifndef ATTUNE_SERVER_CATALOG_TUNING_KEY_H_
+#define ATTUNE_SERVER_CATALOG_TUNING_KEY_H_
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@
 
 namespace attune::catalog {
 
-struct Subject {
+struct TuningKey {
   Problem problem;
   std::string problem_text;
   v1::Device device;
@@ -24,15 +24,15 @@ struct Subject {
 };
 
 // What a trial of `family` depends on today.
-v1::Dependencies DependenciesOf(const space::Family& family, const Subject& subject);
+v1::Dependencies DependenciesOf(const space::Family& family, const TuningKey& tuning_key);
 bool SameDependencies(const v1::Dependencies& a, const v1::Dependencies& b);
 
 // What the store knows of a problem on the device under today's toolchain and driver, verdicts of the device's class
 // included; source hashes are the caller's to compare. Without LOST trials and recipes.
-absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const Subject& subject);
+absl::StatusOr<std::vector<v1::Trial>> KnownToday(store::Store& store, const TuningKey& tuning_key);
 // What other cards of the device's class have timed, fastest first, at most `most`; source hashes are the caller's too.
-absl::StatusOr<std::vector<v1::Trial>> PriorsToday(store::Store& store, const Subject& subject, int most);
+absl::StatusOr<std::vector<v1::Trial>> PriorsToday(store::Store& store, const TuningKey& tuning_key, int most);
 
 }  // namespace attune::catalog
 
-#endif  // ATTUNE_SERVER_CATALOG_SUBJECT_H_
+#endif  // ATTUNE_SERVER_CATALOG_TUNING_KEY_H_
