@@ -34,7 +34,9 @@ void LogPromotion(const std::optional<v1::Incumbent>& before, const v1::Incumben
   }
   fields.emplace_back("why", now.why());
   fields.emplace_back("job", now.job());
-  Log(LogLevel::kInfo, "promoted", fields);
+  const bool same = before.has_value() && before->trial().variant().text() == now.trial().variant().text() &&
+                    before->pinned() == now.pinned();
+  Log(LogLevel::kInfo, same ? "incumbent timed again" : "promoted", fields);
 }
 
 void LogRollBack(const v1::Incumbent& now, absl::string_view why) {

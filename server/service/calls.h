@@ -1,0 +1,33 @@
+// What the methods of a call have in common, whatever they answer.
+#ifndef ATTUNE_SERVER_SERVICE_CALLS_H_
+#define ATTUNE_SERVER_SERVICE_CALLS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "proto/attune/problem.h"
+#include "server/catalog/host.h"
+#include "server/catalog/result_key.h"
+
+namespace attune::service {
+
+// Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
+grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, const char* method, const absl::Status& status);
+
+// What `work` gives, unless the call was cancelled or the request is beyond its limits. A request that asks for more
+// memory than there is must not cost the others their server.
+absl::Status Work(grpc::CallbackServerContext* context, const google::protobuf::Message& request,
+                  const std::function<absl::Status()>& work);
+
+// Of a request that is valid and normalised.
+template <typename Request>
+catalog::ResultKey KeyOf(const Request& request, const catalog::Host& host) {
+  return {ToText(*FromProto(request.problem())), catalog::ClassNamed(request.device_id(), host), request.policy()};
+}
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_CALLS_H_
