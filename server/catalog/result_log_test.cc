@@ -37,6 +37,14 @@ TEST(ResultLog, APromotionHasBeforeAndAfter) {
   EXPECT_THAT(Logged([&] { LogPromotion(std::nullopt, now); }), Not(HasSubstr("before")));
 }
 
+TEST(ResultLog, AVariantThatStaysIsNotPromoted) {
+  v1::Incumbent now = IncumbentOf("a:B=1", 106.25);
+  EXPECT_THAT(Logged([&] { LogPromotion(IncumbentOf("a:B=1", 224), now); }),
+              HasSubstr(" incumbent timed again problem=P "));
+  now.set_pinned(true);
+  EXPECT_THAT(Logged([&] { LogPromotion(IncumbentOf("a:B=1", 224), now); }), HasSubstr(" promoted problem=P "));
+}
+
 TEST(ResultLog, ARollBackSaysWhatIsServedAgain) {
   EXPECT_THAT(Logged([&] { LogRollBack(IncumbentOf("a:B=2", 224), "a wrong result"); }),
               HasSubstr(" rolled back problem=P device=cuda:0 policy=HOT variant=\"a:B=2\" us=224.00 "
