@@ -39,7 +39,7 @@
 #include "server/store/backups.h"
 #include "server/store/files.h"
 #include "server/store/retention_keeper.h"
-#include "server/store/sqlite/restore.h"
+#include "server/store/sqlite/maintenance/restore.h"
 #include "server/store/store.h"
 #include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"

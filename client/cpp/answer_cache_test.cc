@@ -43,7 +43,7 @@ TEST_F(AnswerCacheTest, FindsWhatWasPutUnderTheSameProblemDeviceAndPolicy) {
 
 TEST_F(AnswerCacheTest, EveryFieldOfAProblemTellsItFromOthers) {
   AnswerCache large(100);
-  std::vector<Problem> problems(15, problem_);
+  std::vector<Problem> problems(16, problem_);
   problems[0].batch = 3;
   problems[1].heads_q = 16;
   problems[2].heads_kv = 4;
@@ -59,6 +59,7 @@ TEST_F(AnswerCacheTest, EveryFieldOfAProblemTellsItFromOthers) {
   problems[12].sinks = true;
   problems[13].varlen = true;
   problems[14].page_size = 16;
+  problems[15].kv_dtype = v1::DTYPE_E4M3;
   for (size_t i = 0; i < problems.size(); ++i) {
     large.Put({problems[i], "", v1::POLICY_HOT}, Entry(std::to_string(i)));
   }

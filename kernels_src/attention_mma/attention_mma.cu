@@ -1,4 +1,5 @@
-// Attention forward on tensor cores by mma.sync, with instructions that every GPU from sm_80 on has.
+// Attention forward on tensor cores by mma.sync, with instructions that every GPU from sm_80 on has, for K and V of 8
+// bits (e4m3) from sm_89 on.
 //
 //   for each work item (tile of BLOCK_M queries, split of the keys, head, batch):
 //     O = 0, m = -inf, l = 0                        a row each, in registers
@@ -15,9 +16,10 @@
 //
 //   shape.cuh         warps, teams, tiles            mainloop.cuh   the loop over keys and its copies
 //   items.cuh         work items, which keys         gemm.cuh       Q K^T and P V
-//   sequence.cuh      where a sequence's rows lie
+//   sequence.cuh      where a sequence's rows lie    operands.cuh   Q, K and V as mma wants them, from 8 bits too
 //   shared_tile.cuh   tiles in shared memory         softmax.cuh    the rows' arithmetic between the two
-//   instructions.cuh  PTX                            merge.cuh, output.cuh, combine.cuh   the way out
+//   instructions.cuh  PTX                            scale.cuh      what logits are multiplied by
+//                                                    merge.cuh, output.cuh, combine.cuh   the way out
 //
 // Shared memory, dynamic; merging and combining use it again from its begin on:
 //
@@ -26,7 +28,7 @@
 #include "combine.cuh"
 #include "mainloop.cuh"
 
-constexpr int kQueryBytes = BLOCK_M * kRowBytes;
+constexpr int kQueryBytes = BLOCK_M * QueryTile::kRowBytes;
 constexpr int kKeyStages = Q_REGISTERS ? 0 : kQueryBytes;
 constexpr int kValueStages = kKeyStages + K_STAGES * kBufferBytes;
 constexpr int kQueryTile = Q_REGISTERS ? kValueStages + (V_STAGES - 1) * kBufferBytes : 0;
@@ -34,10 +36,11 @@ constexpr int kQueryTile = Q_REGISTERS ? kValueStages + (V_STAGES - 1) * kBuffer
 // Queries of the item's tile by the whole CTA.
 __device__ inline void IssueQueryCopy(unsigned tile, unsigned thread, const Item& item, const Arguments& t) {
   const int first_row = item.tile * BLOCK_M;
-  using Copy = TileCopy<BLOCK_M, kThreads>;
+  using Copy = TileCopy<QueryTile, BLOCK_M, kThreads>;
   const Element* q = t.q + Copy::Chunk(thread) * kChunk;
   Copy::Start(
-      tile, thread, [&](int row) { return q + RowOffset(item.sequence, QueryOf(item.head, first_row + row, t), t.of_q); },
+      tile, thread,
+      [&](int row) { return q + RowOffset(item.sequence, QueryOf(item.head, first_row + row, t), t.of_q); },
       [&](int row) { return first_row + row < item.sequence.Rows(t); });
 }
 
@@ -77,11 +80,13 @@ struct WarpCoord {
       : lane(thread % 32), team(Uniform(thread / kTeamThreads)), team_warp(Uniform(thread % kTeamThreads / 32)) {}
 
   __device__ int FirstRow(const Item& item) const { return item.tile * BLOCK_M + team_warp * kWarpRows; }
-  __device__ int OwnBytes() const { return team_warp * kWarpRows * kRowBytes; }  // from a tile of queries to its rows
+  __device__ int OwnBytes() const {
+    return team_warp * kWarpRows * QueryTile::kRowBytes;
+  }  // from a tile of queries to its rows
 };
 
 // The mainloop and what it needs; on return shared memory is free, and team 0 has the item's result.
-__device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, KeyBegins* kept,
+__device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Outputs& o, Scale& scale, KeyBegins* kept,
                                   const Arguments& t) {
   const Item item = ItemOf(index, t);
   const TileRange tiles = TilesOf(item, t);
@@ -92,12 +97,17 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
     Mainloop mainloop(shared + kKeyStages, shared + kValueStages, item, tiles, coord.team, thread % kTeamThreads, kept,
                       t);
     mainloop.Start();
+    const float key_scale = KeyScale(item, t);
     Queries queries(shared + kQueryTile + coord.OwnBytes(), coord.lane);
     WaitCopies<kPendingAtFirst>();
     __syncthreads();  // Q is here for all teams
+#if KV_DTYPE
+    queries.Keep(scale, key_scale, coord.team);
+#else
     queries.Keep();
+#endif
     if (Q_REGISTERS) __syncthreads();  // its memory is V's
-    mainloop.Run(queries, rows, o, coord.FirstRow(item), coord.lane);
+    mainloop.Run(queries, scale, rows, o, coord.FirstRow(item), coord.lane);
   }
   ReduceQuads(rows);
   if (Q_REGISTERS || WARPS_N > 1) __syncthreads();
@@ -108,37 +118,39 @@ __device__ inline void AttendItem(unsigned shared, int index, const Arguments& t
   RowSums rows;
   Outputs o;
   Clear(rows, o);
-  AttendKeys(shared, index, rows, o, kept, t);
+  Scale scale(t);
+  AttendKeys(shared, index, rows, o, scale, kept, t);
 
   // The item and the warp's coordinates are not kept in registers during the mainloop.
   const Item item = ItemOf(Opaque(index), t);
   const WarpCoord coord(Opaque(threadIdx.x));
   const int first_row = coord.FirstRow(item);
-  if (WARPS_N > 1) {
-    MergeTeams(shared, rows, o, coord.team, coord.team_warp, coord.lane, SOFTCAP ? 1.0f : t.scale);
-  }
-  if (SINKS && coord.team == 0 && item.split == 0) AddSinks(rows, o, item, first_row, coord.lane, t);
+  const float value_scale = ValueScale(item, t);
+  if (WARPS_N > 1) MergeTeams(shared, rows, o, coord.team, coord.team_warp, coord.lane, scale);
+  if (SINKS && coord.team == 0 && item.split == 0) AddSinks(rows, o, scale, item, first_row, coord.lane, t);
   if (t.splits == 1) {
     if (coord.team == 0) {
-      StoreOutputs(shared + coord.OwnBytes(), rows, o, item, first_row, coord.lane, t);
-      StoreLse(rows, item, first_row, coord.lane, t);
+      StoreOutputs(shared + coord.OwnBytes(), rows, o, value_scale, item, first_row, coord.lane, t);
+      StoreLse(rows, scale, item, first_row, coord.lane, t);
     }
     return;
   }
-  if (coord.team == 0) StorePartial(rows, o, item, first_row, coord.lane, t);
+  if (coord.team == 0) StorePartial(rows, o, scale, value_scale, item, first_row, coord.lane, t);
   if (t.tickets != nullptr && IsLastSplit(item, t, slot)) CombineTile(shared, item, t);
 }
 
 // clang-format off
 extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
-    attention_mma(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
+    attention_mma(const Element* q, const KvElement* k, const KvElement* v, Element* o, float* lse, float* partial_o,
                   float2* partial_ml, unsigned* counter, unsigned* tickets, int items, int tiles, int section,
                   int splits, int batch, int heads, int pack, int group, int seq_q, int seq_kv, int causal_offset,
                   int window, float scale, float cap_in, float cap, long long q_batch_stride, long long q_head_stride,
                   long long q_row_stride, long long k_batch_stride, long long k_head_stride, long long k_row_stride,
                   long long v_batch_stride, long long v_head_stride, long long v_row_stride, long long o_batch_stride,
                   long long o_head_stride, long long o_row_stride, const float* sinks, const int* q_bounds,
-                  const int* kv_bounds, const int* kv_lengths, const int* page_table, int bottom_right) {
+                  const int* kv_bounds, const int* kv_lengths, const int* page_table, int bottom_right,
+                  const float* k_scale, const float* v_scale, long long k_scale_batch_stride,
+                  long long k_scale_head_stride, long long v_scale_batch_stride, long long v_scale_head_stride) {
   const Strides of_q = StridesOf(q_batch_stride, q_head_stride, q_row_stride);
   const Strides of_k = StridesOf(k_batch_stride, k_head_stride, k_row_stride);
   const Strides of_v = StridesOf(v_batch_stride, v_head_stride, v_row_stride);
@@ -146,7 +158,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, MIN_CTAS)
   const Arguments t = {
       q, k, v, o, lse, partial_o, partial_ml, counter, tickets, items, tiles, section, splits, batch, heads, pack,
       group, seq_q, seq_kv, causal_offset, window, scale, cap_in, cap, of_q, of_k, of_v, of_o, sinks, q_bounds, kv_bounds,
-      kv_lengths, page_table, bottom_right};
+      kv_lengths, page_table, bottom_right, k_scale, v_scale, {k_scale_batch_stride, k_scale_head_stride},
+      {v_scale_batch_stride, v_scale_head_stride}};
   // clang-format on
   extern __shared__ __align__(128) unsigned char dynamic[];
   __shared__ int last_slot, item_slot;

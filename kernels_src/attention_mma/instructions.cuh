@@ -1,7 +1,8 @@
-// The PTX instructions of this family, one wrapper each; all exist from sm_80 on. Shared addresses are 32-bit.
+// The PTX instructions of this family, one wrapper each; all but the conversion of e4m3 exist from sm_80 on. Shared
+// addresses are 32-bit.
 #pragma once
 
-#include "common/element.cuh"
+#include "shape.cuh"
 
 // Four 8 x 8 matrices of 16-bit elements. Lanes 8 i .. 8 i + 7 give the addresses of matrix i's rows, 16 bytes each.
 // Lane l gets of every matrix row l / 4, elements 2 (l % 4) and the next.
@@ -31,7 +32,7 @@ __device__ inline void LoadMatricesTransposed(unsigned (&to)[4], unsigned shared
 // PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".
 __device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high,
                                 const float (&from)[4]) {
-#if IS_BF16
+#if IS_BF16 && !KV_DTYPE
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -46,6 +47,34 @@ __device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsign
 __device__ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
   Multiply(sums, a, low, high, sums);
 }
+
+#if KV_DTYPE
+// (low, high) in fp16. PTX ISA, "Data Movement and Conversion: cvt", .f16x2.f32.
+__device__ inline unsigned Halves(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// Four e4m3 in fp16, which has all of their values: bytes 0 and 1, bytes 2 and 3. NaN is NaN.
+// PTX ISA, "Data Movement and Conversion: cvt", .f16x2.e4m3x2; from sm_89 on.
+__device__ inline void HalvesOfE4m3(unsigned bytes, unsigned& low, unsigned& high) {
+  asm("{\n\t.reg .b16 lower, upper;\n\tmov.b32 {lower, upper}, %2;\n\t"
+      "cvt.rn.f16x2.e4m3x2 %0, lower;\n\tcvt.rn.f16x2.e4m3x2 %1, upper;\n\t}"
+      : "=r"(low), "=r"(high)
+      : "r"(bytes));
+}
+
+__device__ inline uint2 LoadShared8(unsigned shared) {
+  uint2 to;
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(to.x), "=r"(to.y) : "r"(shared) : "memory");
+  return to;
+}
+
+__device__ inline void StoreShared8(unsigned shared, unsigned first, unsigned second) {
+  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(shared), "r"(first), "r"(second) : "memory");
+}
+#endif
 
 // Starts copying 16 bytes to shared memory, past L1. PTX ISA, "Data Movement and Conversion: cp.async".
 __device__ inline void StartCopy16(unsigned shared, const void* from) {

@@ -33,6 +33,11 @@ __device__ inline bool IsPastEnd(const Item& item, const Arguments& t) {
   return item.tile * BLOCK_M >= item.sequence.Rows(t);
 }
 
+// With 8-bit K and V: where an item's scale is.
+__device__ inline long long ScaleIndex(const Item& item, const HeadStrides& strides, const Arguments& t) {
+  return item.sequence.batch * strides.batch + item.head / t.group * strides.head;
+}
+
 // Row `row` of an item's head: with packed heads, which query head and which of its rows.
 struct Query {
   int head, row;

@@ -29,7 +29,7 @@ constexpr int kPendingAtBegin = kOneBarrier && kAfterValue < kAfterKey ? kAfterV
 constexpr int kStepsAhead = kKeyPrefetch > kValuePrefetch ? kKeyPrefetch : kValuePrefetch;
 constexpr int kPendingAtFirst = 2 * kStepsAhead;
 constexpr bool kFirstValueApart = V_STAGES > 1;
-constexpr int kBufferBytes = BLOCK_N * kRowBytes;
+constexpr int kBufferBytes = BLOCK_N * KeyTile::kRowBytes;
 
 // Barrier among the warps of a team.
 __device__ inline void SyncTeam(unsigned team) {
@@ -42,16 +42,16 @@ __device__ inline void SyncTeam(unsigned team) {
   }
 }
 
-// Registers are O's and S's. Where these leave a thread few others, it keeps nothing of its copies' addresses: where K and
-// V begin is in shared memory, the rest is computed anew for each tile.
+// Registers are O's and S's. Where these leave a thread few others, it keeps nothing of its copies' addresses: where K
+// and V begin is in shared memory, the rest is computed anew for each tile.
 constexpr int kTileRegisters = kRowBlocks * (kDim / 2 + kTeamKeys / 2 + (Q_REGISTERS ? kDim / 4 : 0));
 constexpr int kMostRegisters = 65536 / (MIN_CTAS * kThreads) < 255 ? 65536 / (MIN_CTAS * kThreads) : 255;
 constexpr bool kComputesAnew = kTileRegisters + 90 > kMostRegisters;
 
 // Where an item's keys begin in K and V, of its head; with pages, where they would in page 0.
 struct KeyBegins {
-  const Element* k;
-  const Element* v;
+  const KvElement* k;
+  const KvElement* v;
 };
 
 class Mainloop {
@@ -62,8 +62,8 @@ class Mainloop {
       : t_(t),
         sequence_(item.sequence),
         tiles_(tiles),
-        k_stages_(k_stages + team * kTeamKeys * kRowBytes),
-        v_stages_(v_stages + team * kTeamKeys * kRowBytes),
+        k_stages_(k_stages + team * kTeamKeys * KeyTile::kRowBytes),
+        v_stages_(v_stages + team * kTeamKeys * KeyTile::kRowBytes),
         team_(team),
         thread_(team_thread),
         begins_{Begin(t.k, t.of_k, item.head / t.group, item.sequence),
@@ -87,9 +87,10 @@ class Mainloop {
   }
 
   // Once Q and K(0) are there for all. `first_row` is the warp's.
-  __device__ void Run(const Queries& queries, RowSums& rows, Outputs& o, int first_row, unsigned lane) {
-    const LaneAddress keys = ColumnsFirst(k_stages_, lane);
-    const LaneAddress values = RowsFirst(v_stages_, lane);
+  __device__ void Run(const Queries& queries, const Scale& scale, RowSums& rows, Outputs& o, int first_row,
+                      unsigned lane) {
+    const LaneAddress<KeyTile> keys = KeyAddress(k_stages_, lane);
+    const LaneAddress<KeyTile> values = RowsFirst<KeyTile>(v_stages_, lane);
     int k_buffer = 0;
     int other_buffer = 0;
 #pragma unroll 1
@@ -115,11 +116,10 @@ class Mainloop {
         IssueKeyCopy(tile - 1, 0);
         CommitCopies();
       }
-      if (SOFTCAP) Cap(s, t_);
+      if (SOFTCAP) Cap(s, scale, t_);
       if (tile >= tiles_.whole_end || (MASK == 2 && tile < tiles_.whole_begin)) {
         Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, sequence_, t_);
       }
-      const float scale = SOFTCAP ? 1.0f : t_.scale;
       RaiseMaxima(s, rows, o, scale);
       WeightValue(o, s, rows, values.Plus(v_buffer * kBufferBytes), scale);
       k_buffer = After(k_buffer, K_STAGES);
@@ -128,7 +128,7 @@ class Mainloop {
   }
 
  private:
-  using Copy = TileCopy<kTeamKeys, kTeamThreads>;
+  using Copy = TileCopy<KeyTile, kTeamKeys, kTeamThreads>;
   static constexpr bool kLookUpRows = PAGE_SIZE % kTeamKeys != 0;  // a team's keys may lie in several pages
 
   __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
@@ -142,24 +142,24 @@ class Mainloop {
   }
 
   // Another thread may write the same before, and none anything else before all have passed a barrier.
-  __device__ const Element* KeysBegin() const { return kComputesAnew ? Kept(&kept_->k) : begins_.k; }
-  __device__ const Element* ValuesBegin() const { return kComputesAnew ? Kept(&kept_->v) : begins_.v; }
-  __device__ static const Element* Kept(const Element* const* shared) {
-    return *const_cast<const Element* const volatile*>(shared);
+  __device__ const KvElement* KeysBegin() const { return kComputesAnew ? Kept(&kept_->k) : begins_.k; }
+  __device__ const KvElement* ValuesBegin() const { return kComputesAnew ? Kept(&kept_->v) : begins_.v; }
+  __device__ static const KvElement* Kept(const KvElement* const* shared) {
+    return *const_cast<const KvElement* const volatile*>(shared);
   }
 
-  __device__ static const Element* Begin(const Element* tensor, const Strides& strides, int head,
-                                         const Sequence& sequence) {
-    const Element* begin = tensor + static_cast<long long>(head) * strides.head;
+  __device__ static const KvElement* Begin(const KvElement* tensor, const Strides& strides, int head,
+                                           const Sequence& sequence) {
+    const KvElement* begin = tensor + static_cast<long long>(head) * strides.head;
     if (PAGE_SIZE) return begin;
     if (VARLEN) return begin + static_cast<long long>(sequence.first_key) * strides.row;
     return begin + sequence.batch * strides.batch;
   }
 
-  __device__ void IssueTileCopy(unsigned buffer, const Element* begin, const Strides& strides, int tile) {
+  __device__ void IssueTileCopy(unsigned buffer, const KvElement* begin, const Strides& strides, int tile) {
     const int first = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
     const int valid = sequence_.seq_kv - first;
-    const Element* from = begin + Copy::Chunk(thread_) * kChunk;
+    const KvElement* from = begin + Copy::Chunk(thread_) * KeyTile::kChunkElements;
     const int row_stride = Opaque(strides.row);
     if (kLookUpRows) {  // none behind the last key
       Copy::Start(

@@ -18,7 +18,7 @@ constexpr int kPartBytes = kPartLines * 512;
 // All threads call it; team 0 has the result. `shared` is room for kPartBytes of every warp of half the teams, and no
 // longer in use by anybody; on return likewise.
 __device__ inline void MergeTeams(unsigned shared, RowSums& rows, Outputs& o, unsigned team, unsigned team_warp,
-                                  unsigned lane, float scale) {
+                                  unsigned lane, const Scale& scale) {
 #pragma unroll
   for (int left = WARPS_N / 2; left > 0; left /= 2) {
     const unsigned part = shared + (team % left * WARPS_M + team_warp) * kPartBytes + lane * 16;
@@ -43,8 +43,8 @@ __device__ inline void MergeTeams(unsigned shared, RowSums& rows, Outputs& o, un
         for (int half = 0; half < 2; ++half) {
           const float maximum = fmaxf(rows.maximum[i][half], maxima[half]);
           const float base = ExponentBase(maximum);
-          mine[half] = Exp2((rows.maximum[i][half] - base) * scale);
-          theirs[half] = Exp2((maxima[half] - base) * scale);
+          mine[half] = Exp2((rows.maximum[i][half] - base) * scale.OfLogits(i, half));
+          theirs[half] = Exp2((maxima[half] - base) * scale.OfLogits(i, half));
           rows.maximum[i][half] = maximum;
           rows.sum[i][2 * half] = rows.sum[i][2 * half] * mine[half] + sums[half] * theirs[half];
         }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "common/element.cuh"
+#include "common/kv_element.cuh"
 
 constexpr int kWarps = WARPS_M * WARPS_N;
 constexpr int kThreads = kWarps * 32;
@@ -22,10 +23,19 @@ constexpr int kRowBlocks = BLOCK_M / 16 / WARPS_M;  // blocks of 16 rows, of a w
 constexpr int kWarpRows = kRowBlocks * 16;
 constexpr int kTeamKeys = BLOCK_N / WARPS_N;
 constexpr int kKeyBlocks = kTeamKeys / 16;
-constexpr int kDim = (HEAD_DIM + 15) / 16 * 16;  // columns of the tiles; those past HEAD_DIM are zeros
+
+// K and V: 0 as Q, 1 e4m3, 2 e5m2. 8-bit elements are converted on their way to mma, whose operands are then fp16 for
+// Q in bf16, too.
+constexpr bool kByteKeys = KV_DTYPE > 0;
+constexpr bool kHalfOperands = kByteKeys || !IS_BF16;
+constexpr bool kScalesQueries = kByteKeys && IS_BF16;  // rows of Q are divided by a power of two, to fit fp16
+
+constexpr int kDimStep = kByteKeys ? 32 : 16;                          // columns that one ldmatrix reads of K and V
+constexpr int kDim = (HEAD_DIM + kDimStep - 1) / kDimStep * kDimStep;  // of the tiles; those past HEAD_DIM are zeros
 constexpr int kDimBlocks = kDim / 16;
 
-static_assert(HEAD_DIM % kChunk == 0 && HEAD_DIM <= 256, "rows are whole chunks of 16 bytes");
+static_assert(KV_DTYPE >= 0 && KV_DTYPE <= 2, "K and V are as Q, e4m3 or e5m2");
+static_assert(HEAD_DIM % (16 / sizeof(KvElement)) == 0 && HEAD_DIM <= 256, "rows are whole chunks of 16 bytes");
 static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
 static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");
 static_assert(kThreads <= 512, "16 warps at most");
@@ -35,10 +45,15 @@ static_assert(K_STAGES >= 1 && K_STAGES <= 3 && V_STAGES >= 1 && V_STAGES <= 3, 
 using Logits = float[kRowBlocks][2 * kKeyBlocks][4];
 using Outputs = float[kRowBlocks][2 * kDimBlocks][4];
 
-// Of a tensor, in elements, from one sequence, head and row to the next. Its pages, where it has some, are `batch` apart.
+// Of a tensor, in elements, from one sequence, head and row to the next. Its pages, where it has some, are `batch`
+// apart.
 struct Strides {
   long long batch;
   int head, row;
+};
+
+struct HeadStrides {
+  long long batch, head;
 };
 
 // As launches pass them; those of heads and rows fit 32 bits.
@@ -50,8 +65,8 @@ __device__ inline Strides StridesOf(long long batch, long long head, long long r
 // head of seq_q * pack rows. Without, pack is 1.
 struct Arguments {
   const Element* q;
-  const Element* k;
-  const Element* v;
+  const KvElement* k;
+  const KvElement* v;
   Element* o;
   float* lse;        // [batch][query head][row], with VARLEN [query head][row of all sequences]; or null
   float* partial_o;  // scratch; null without splits
@@ -73,6 +88,9 @@ struct Arguments {
   const int* kv_lengths;  // PAGE_SIZE: [batch]
   const int* page_table;  // PAGE_SIZE: [batch][ceil(seq_kv / PAGE_SIZE)]
   int bottom_right;       // VARLEN, PAGE_SIZE: causal_offset is a sequence's own seq_kv - seq_q; otherwise it is 0
+  const float* k_scale;   // KV_DTYPE: [batch][head of K]; a value is its element times this
+  const float* v_scale;
+  HeadStrides of_k_scale, of_v_scale;
 
   __device__ int Pack() const { return PACK_GQA ? pack : 1; }
   __device__ int Rows() const { return seq_q * Pack(); }  // of a head of the longest sequence

@@ -17,7 +17,9 @@
 // A work item is (query tile, split, head): one a work-group, or, persistent, popped from a counter. The last tiles
 // come first: under a causal mask they are the longest.
 //
-// Compile-time switches: WINDOW, SOFTCAP, SINKS (0 or 1) and those of sequence.h. Sequences of their own lengths are
+// The scales of 8-bit K and V are one a head: K's goes into Q, V's into O.
+//
+// Compile-time switches: WINDOW, SOFTCAP, SINKS (0 or 1) and those of elements.h and sequence.h. Sequences of their own lengths are
 // tiled as the longest; what lies behind a sequence's end has no keys to walk over and no rows to write.
 #include "opencl/elements.h"
 #include "opencl/sequence.h"
@@ -133,12 +135,13 @@ int next_item(global int* counter, int items, int taken, local int* popped) {
 // heads_q. q_scale and cap make logits of dot products: q_scale * dot or, with SOFTCAP, cap * tanh(q_scale * dot), both
 // in base 2.
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
-    const global ushort* q, const global ushort* k, const global ushort* v, global ushort* o, global float* lse,
+    const global ushort* q, const global kv_element* k, const global kv_element* v, global ushort* o, global float* lse,
     const global float* sinks, const global int* q_bounds, const global int* kv_bounds, const global int* kv_lengths,
     const global int* page_table, global float* partial_o, global float* partial_ml, global int* counter, int heads_q,
     int group, int seq_q, int seq_kv, int kv_splits, int items, int mask, int window, long q_batch_stride,
     long q_head_stride, long q_row_stride, long kv_batch_stride, long kv_head_stride, long kv_row_stride, float q_scale,
-    float cap) {
+    float cap, const global float* k_scales, const global float* v_scales, long k_scale_batch_stride,
+    long k_scale_head_stride, long v_scale_batch_stride, long v_scale_head_stride) {
   local float q_tile[BLOCK_M * HEAD_DIM];
   local float p_tile[BLOCK_M * BLOCK_N];
 #if LOCAL_KV
@@ -170,6 +173,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     const Keys keys = keys_of(batch, seq_kv, kv_bounds, kv_lengths, page_table);
     const long q_start = q_start_of(queries, head, q_batch_stride, q_head_stride, q_row_stride);
     const long kv_start = kv_start_of(keys, head / group, kv_batch_stride, kv_head_stride, kv_row_stride);
+    const float k_scale = scale_of(k_scales, batch, head / group, k_scale_batch_stride, k_scale_head_stride);
+    const float v_scale = scale_of(v_scales, batch, head / group, v_scale_batch_stride, v_scale_head_stride);
     const int first_visible = visible_begin(q_row0, queries, keys, window) / BLOCK_N * BLOCK_N;
     const int key_begin = max(split * split_keys, first_visible);
     const int last_visible = q_row0 < queries.length ? visible_end(q_row0 + BLOCK_M - 1, queries, keys, mask) : 0;
@@ -180,7 +185,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
       const int column = i % (HEAD_DIM / VEC) * VEC;
       const vec loaded =
           q_row0 + row < queries.length ? load_elements(q + q_start + (q_row0 + row) * q_row_stride + column) : (vec)0.0f;
-      STORE_VEC(loaded * q_scale, q_tile + row * HEAD_DIM + column);
+      STORE_VEC(loaded * (q_scale * k_scale), q_tile + row * HEAD_DIM + column);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -204,8 +209,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
         const int column = i % (HEAD_DIM / VEC) * VEC;
         const int inside = key < keys_here;
         const long offset = kv_start + (inside ? key_row(keys, key0 + key) : 0) * kv_row_stride + column;
-        const vec k_loaded = inside ? load_elements(k + offset) : (vec)0.0f;
-        STORE_VEC(inside ? load_elements(v + offset) : (vec)0.0f, v_tile + key * HEAD_DIM + column);
+        const vec k_loaded = inside ? load_kv(k + offset) : (vec)0.0f;
+        STORE_VEC(inside ? load_kv(v + offset) : (vec)0.0f, v_tile + key * HEAD_DIM + column);
         float parts[VEC];
         STORE_VEC(k_loaded, parts);
         for (int e = 0; e < VEC; ++e) k_tile[(column + e) * BLOCK_N + key] = parts[e];
@@ -234,10 +239,10 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
         vec dots[ROWS];
         for (int r = 0; r < ROWS; ++r) dots[r] = (vec)0.0f;
         if (key < keys_here) {
-          const global ushort* k_row = k + kv_start + key_row(keys, key0 + key) * kv_row_stride;
+          const global kv_element* k_row = k + kv_start + key_row(keys, key0 + key) * kv_row_stride;
 #pragma unroll UNROLL
           for (int d = 0; d < HEAD_DIM; d += VEC) {
-            const vec columns = load_elements(k_row + d);
+            const vec columns = load_kv(k_row + d);
             for (int r = 0; r < ROWS; ++r) {
               dots[r] = fma(LOAD_VEC(q_tile + (first_row + r) * HEAD_DIM + d), columns, dots[r]);
             }
@@ -298,13 +303,13 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
 #pragma unroll UNROLL
       for (int j = 0; j < keys_here; ++j) {
 #if !LOCAL_KV
-        const global ushort* v_row = v + kv_start + key_row(keys, key0 + j) * kv_row_stride;
+        const global kv_element* v_row = v + kv_start + key_row(keys, key0 + j) * kv_row_stride;
 #endif
         for (int c = 0; c < CHUNKS; ++c) {
 #if LOCAL_KV
           const vec columns = LOAD_VEC(v_tile + j * HEAD_DIM + (c * LANES + lane) * VEC);
 #else
-          const vec columns = load_elements(v_row + (c * LANES + lane) * VEC);
+          const vec columns = load_kv(v_row + (c * LANES + lane) * VEC);
 #endif
           for (int r = 0; r < ROWS; ++r) {
             acc[r * CHUNKS + c] = fma((vec)p_tile[(first_row + r) * BLOCK_N + j], columns, acc[r * CHUNKS + c]);
@@ -331,7 +336,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention(
     // Each work-item's part of O takes the place of Q, for loops that are not unrolled to read it from.
     for (int r = 0; r < ROWS; ++r) {
       for (int c = 0; c < CHUNKS; ++c) {
-        STORE_VEC(acc[r * CHUNKS + c], q_tile + (first_row + r) * HEAD_DIM + (c * LANES + lane) * VEC);
+        STORE_VEC(acc[r * CHUNKS + c] * v_scale, q_tile + (first_row + r) * HEAD_DIM + (c * LANES + lane) * VEC);
       }
     }
     ROLLED for (int r = 0; r < ROWS; ++r) {

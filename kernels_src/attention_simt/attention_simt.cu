@@ -23,6 +23,7 @@
 #include "common/combine.cuh"
 
 static_assert(MMA == 0, "this kernel has no tensor cores");
+static_assert(ACC == 32 || !KV_DTYPE, "8-bit elements have their scale in the logits: sums of them overflow fp16");
 static_assert(ACC == 32 || (ACC == 16 && !IS_BF16), "fp16 accumulation is for fp16");
 
 constexpr int kThreadCount = WARPS * 32;
@@ -247,6 +248,9 @@ class SimtCompute {
   __device__ void Finish(const Output& output) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
+#if KV_DTYPE
+      sums_.Scale(i, output.value_scale);
+#endif
 #pragma unroll
       for (int j = 0; j < kPairs; ++j) {
         const float2 out = sums_.Out(i, j);
@@ -270,19 +274,25 @@ class SimtCompute {
 
 // Shared memory: Q, K's buffers, V's buffers, P.
 extern "C" __global__ void __launch_bounds__(kThreadCount, MIN_CTAS)
-    attention_simt(const Element* q, const Element* k, const Element* v, Element* o, float* lse, float* partial_o,
+    attention_simt(const Element* q, const KvElement* k, const KvElement* v, Element* o, float* lse, float* partial_o,
                    float2* partial_ml, unsigned* counter, int items, int tiles, int splits, int batch, int heads,
                    int group, int seq_q, int seq_kv, int causal_offset, float scale, long long q_batch_stride,
                    long long q_head_stride, long long q_row_stride, long long k_batch_stride, long long k_head_stride,
                    long long k_row_stride, long long v_batch_stride, long long v_head_stride, long long v_row_stride,
-                   long long o_batch_stride, long long o_head_stride, long long o_row_stride) {
+                   long long o_batch_stride, long long o_head_stride, long long o_row_stride, const float* k_scales,
+                   const float* v_scales, long long k_scale_batch_stride, long long k_scale_head_stride,
+                   long long v_scale_batch_stride, long long v_scale_head_stride) {
   extern __shared__ __align__(128) unsigned char shared[];
   // clang-format off
   const Tensors tensors = {
       q, k, v, o, lse, partial_o, partial_ml, counter, items, tiles, splits, batch, heads, group, seq_q, seq_kv,
       causal_offset, scale,
       {q_batch_stride, q_head_stride, q_row_stride}, {k_batch_stride, k_head_stride, k_row_stride},
-      {v_batch_stride, v_head_stride, v_row_stride}, {o_batch_stride, o_head_stride, o_row_stride}};
+      {v_batch_stride, v_head_stride, v_row_stride}, {o_batch_stride, o_head_stride, o_row_stride}
+#if KV_DTYPE
+      , k_scales, v_scales, {k_scale_batch_stride, k_scale_head_stride, 0}, {v_scale_batch_stride, v_scale_head_stride, 0}
+#endif
+      };
   // clang-format on
   using Layout = SimtCompute::Layout;
   Element* elements = reinterpret_cast<Element*>(shared);

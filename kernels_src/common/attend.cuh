@@ -18,6 +18,7 @@
 
 #include "common/cp_async.cuh"
 #include "common/element.cuh"
+#include "common/kv_element.cuh"
 #include "common/output.cuh"
 #include "common/tile.cuh"
 #include "common/work.cuh"
@@ -31,8 +32,8 @@ struct Strides {
 // The kernel's arguments.
 struct Tensors {
   const Element* q;
-  const Element* k;
-  const Element* v;
+  const KvElement* k;
+  const KvElement* v;
   Element* o;
   float* lse;        // [batch][head][row], or null
   float* partial_o;  // scratch; null without splits
@@ -42,6 +43,10 @@ struct Tensors {
   int causal_offset;  // row i sees keys <= i + causal_offset
   float scale;        // log2(e) / sqrt(HEAD_DIM)
   Strides of_q, of_k, of_v, of_o;
+#if KV_DTYPE
+  const float *k_scales, *v_scales;
+  Strides of_k_scales, of_v_scales;
+#endif
 };
 
 // One past the last key that a query row sees; 0 when it sees none.
@@ -59,7 +64,8 @@ class Mainloop {
   using Layout = typename Compute::Layout;
   static constexpr int kTileElements = Layout::Elements(BLOCK_N);
 
-  __device__ Mainloop(Element* k_tiles, Element* v_tiles, const Element* k, const Element* v, const Tensors& tensors)
+  __device__ Mainloop(Element* k_tiles, Element* v_tiles, const KvElement* k, const KvElement* v,
+                      const Tensors& tensors)
       : k_tiles_(k_tiles),
         v_tiles_(v_tiles),
         k_(k),
@@ -116,7 +122,7 @@ class Mainloop {
  private:
   __device__ void LoadKeys(Element* tile, int n) { Load(tile, k_, of_k_, n); }
   __device__ void LoadValues(Element* tile, int n) { Load(tile, v_, of_v_, n); }
-  __device__ void Load(Element* tile, const Element* from, long long row_stride, int n) {
+  __device__ void Load(Element* tile, const KvElement* from, long long row_stride, int n) {
     const int first = n * BLOCK_N;
     LoadTile<Layout, BLOCK_N, Compute::kThreads>(tile, from + first * row_stride, row_stride, seq_kv_ - first);
   }
@@ -133,11 +139,19 @@ class Mainloop {
 
   Element* k_tiles_;
   Element* v_tiles_;
-  const Element* k_;
-  const Element* v_;
+  const KvElement* k_;
+  const KvElement* v_;
   long long of_k_, of_v_;  // strides of rows
   int seq_kv_;
 };
+
+// `t` with the scale of K's head in that of the logits.
+__device__ inline Tensors WithKeyScale(Tensors t, const WorkItem& work) {
+#if KV_DTYPE
+  t.scale *= t.k_scales[t.of_k_scales.Head(work.batch, work.head / t.group)];
+#endif
+  return t;
+}
 
 __device__ inline Output OutputOf(const Tensors& t, const WorkItem& work) {
   const int first_row = work.tile * BLOCK_M;
@@ -153,6 +167,9 @@ __device__ inline Output OutputOf(const Tensors& t, const WorkItem& work) {
     output.row_stride = t.of_o.row;
     if (t.lse != nullptr) output.lse = t.lse + batch_head * t.seq_q + first_row;
   }
+#if KV_DTYPE
+  output.value_scale = t.v_scales[t.of_v_scales.Head(work.batch, work.head / t.group)];
+#endif
   return output;
 }
 
@@ -174,12 +191,11 @@ __device__ inline void Attend(Compute& compute, Element* tiles, const Tensors& t
     compute.Begin();
     if (keys.begin < keys.end) {
       const Element* q = t.q + t.of_q.Head(work.batch, work.head);
-      const Element* k = t.k + t.of_k.Head(work.batch, work.head / t.group);
-      const Element* v = t.v + t.of_v.Head(work.batch, work.head / t.group);
+      const KvElement* k = t.k + t.of_k.Head(work.batch, work.head / t.group);
+      const KvElement* v = t.v + t.of_v.Head(work.batch, work.head / t.group);
       // Part of the first group of copies: it has arrived when the first K tile has.
-      LoadTile<Layout, BLOCK_M, Compute::kThreads>(q_tile, q + first_row * t.of_q.row, t.of_q.row,
-                                                   t.seq_q - first_row);
-      Mainloop<Compute>(k_tiles, v_tiles, k, v, t).Run(compute, q_tile, keys, first_row, t);
+      LoadTile<Layout, BLOCK_M, Compute::kThreads>(q_tile, q + first_row * t.of_q.row, t.of_q.row, t.seq_q - first_row);
+      Mainloop<Compute>(k_tiles, v_tiles, k, v, t).Run(compute, q_tile, keys, first_row, WithKeyScale(t, work));
     }
     __syncthreads();
     compute.Finish(OutputOf(t, work));

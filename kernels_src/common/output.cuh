@@ -12,6 +12,9 @@ struct Output {
   float* partial_o;      // [row][HEAD_DIM], not yet divided by the sum
   float2* partial_ml;    // [row] (maximum in base 2, sum)
   int rows;              // valid rows of the tile
+#if KV_DTYPE
+  float value_scale;  // of V's head: what a Compute multiplies its sums by
+#endif
 
   // `kCount` (2 or 8) neighbouring columns of a row from `column` on; `sum` is the row's.
   template <int kCount>

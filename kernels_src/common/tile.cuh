@@ -6,6 +6,7 @@
 
 #include "common/cp_async.cuh"
 #include "common/element.cuh"
+#include "common/kv_element.cuh"
 
 constexpr int kRowChunks = HEAD_DIM / kChunk;
 
@@ -99,3 +100,25 @@ __device__ inline void LoadTile(Element* tile, const Element* from, long long ro
   }
 #endif
 }
+
+#if KV_DTYPE
+// The same of 8-bit K and V, which become Elements without their scale.
+template <class Layout, int kRows, int kThreads>
+__device__ inline void LoadTile(Element* tile, const KvElement* from, long long row_stride, int valid_rows) {
+  static_assert(CP_ASYNC_STAGES == 0, "an asynchronous copy converts nothing");
+#pragma unroll 4
+  for (int index = threadIdx.x; index < kRows * kRowChunks; index += kThreads) {
+    const int row = Layout::Row(index);
+    const int chunk = Layout::Column(index);
+    uint2 bytes = make_uint2(0, 0);
+    if (row < valid_rows) bytes = *reinterpret_cast<const uint2*>(from + row * row_stride + chunk * kChunk);
+    alignas(16) Element2 pairs[kChunk / 2];
+#pragma unroll
+    for (int i = 0; i < kChunk / 2; ++i) {
+      const float2 pair = KvToFloat2((i < 2 ? bytes.x : bytes.y) >> i % 2 * 16);
+      pairs[i] = ToElement2(pair.x, pair.y);
+    }
+    *reinterpret_cast<uint4*>(tile + Layout::Offset(row, chunk)) = *reinterpret_cast<const uint4*>(pairs);
+  }
+}
+#endif

@@ -9,11 +9,13 @@
 // capped ones, P, O.
 //
 // 256 threads as 16 x 16 (y, x). A thread has rows y + 16 i and, in S, keys x + 16 j; in O, columns x + 16 j.
-// Q, K and V pass through shared memory as fp32, rows an odd number of words apart.
+// Q, K and V pass through shared memory as fp32, rows an odd number of words apart. Of 8-bit K and V that is
+// element * scale, with PLAIN 1 rounded to the dtype.
 //
-// Compile-time switches: MASK (0 none, 1 causal top-left, 2 bottom-right, 3 window), SOFTCAP, SINKS, VARLEN (0 or 1)
-// and PAGE_SIZE (0: K and V are not paged).
+// Compile-time switches: MASK (0 none, 1 causal top-left, 2 bottom-right, 3 window), SOFTCAP, SINKS, VARLEN (0 or 1),
+// PAGE_SIZE (0: K and V are not paged) and KV_DTYPE (common/kv_element.cuh).
 #include "common/element.cuh"
+#include "common/kv_element.cuh"
 #include "common/math.cuh"
 
 static_assert(HEAD_DIM % 8 == 0, "the manifest's limit");
@@ -32,12 +34,21 @@ constexpr int kPageSize = PAGE_SIZE > 0 ? PAGE_SIZE : 1;
 __device__ inline float Rounded(float x) { return PLAIN ? ToFloat(ToElement(x)) : x; }
 
 // Rows of a tensor, `stride` elements apart or, with pages, where the sequence's part of the page table says.
+template <typename T>
 struct Rows {
-  const Element* first;
+  const T* first;
   long long stride;
   const int* pages;
+  float scale;  // of 8-bit elements
 
-  __device__ const Element* Row(int row) const {
+  __device__ float At(int row, int column) const { return Value(Row(row)[column]); }
+
+ private:
+  __device__ float Value(Element x) const { return ToFloat(x); }
+#if KV_DTYPE
+  __device__ float Value(KvElement x) const { return Rounded(KvToFloat(x) * scale); }
+#endif
+  __device__ const T* Row(int row) const {
     long long at = row;
     if (PAGE_SIZE > 0 && pages != nullptr) {
       at = static_cast<long long>(pages[row / kPageSize]) * kPageSize + row % kPageSize;
@@ -48,19 +59,20 @@ struct Rows {
 
 // kRows x kWidth of `from`, from (first_row, first_column) on, as fp32; what lies behind `end` and HEAD_DIM is zeros
 // and not read.
-template <int kRows, int kWidth>
-__device__ inline void Load(float* to, int to_stride, const Rows& from, int first_row, int first_column, int end) {
+template <int kRows, int kWidth, typename T>
+__device__ inline void Load(float* to, int to_stride, const Rows<T>& from, int first_row, int first_column, int end) {
   for (int i = threadIdx.x; i < kRows * kWidth; i += blockDim.x) {
     const int row = first_row + i / kWidth;
     const int column = first_column + i % kWidth;
     const bool inside = row < end && (HEAD_DIM % kWidth == 0 || column < HEAD_DIM);
-    to[i / kWidth * to_stride + i % kWidth] = inside ? ToFloat(from.Row(row)[column]) : 0.0f;
+    to[i / kWidth * to_stride + i % kWidth] = inside ? from.At(row, column) : 0.0f;
   }
 }
 
 // One head of one sequence.
 struct Head {
-  Rows q, k, v;
+  Rows<Element> q;
+  Rows<KvElement> k, v;
   int seq_q, seq_kv;
   int causal_offset;  // row i sees keys <= i + causal_offset
   int window;         // and of those the last `window`
@@ -113,13 +125,15 @@ __device__ inline void Logits(const Head& head, float* shared, int first_row, in
 
 // q_bounds, kv_bounds, kv_lengths and page_table: v1::BufferRole; null unless VARLEN or PAGE_SIZE asks for them. seq_q
 // and seq_kv are then the longest sequence's. Strides are in elements; with pages a page's rows are kv_row_stride
-// apart.
+// apart. The scales are null unless KV_DTYPE asks for them.
 extern "C" __global__ void __launch_bounds__(256)
-    attention_reference(const Element* q, const Element* k, const Element* v, float* o, float* lse, const float* sinks,
-                        const int* q_bounds, const int* kv_bounds, const int* kv_lengths, const int* page_table,
-                        int heads, int group, int seq_q, int seq_kv, int window, float softcap, float scale,
-                        long long q_batch_stride, long long q_head_stride, long long q_row_stride,
-                        long long kv_batch_stride, long long kv_head_stride, long long kv_row_stride) {
+    attention_reference(const Element* q, const KvElement* k, const KvElement* v, float* o, float* lse,
+                        const float* sinks, const int* q_bounds, const int* kv_bounds, const int* kv_lengths,
+                        const int* page_table, int heads, int group, int seq_q, int seq_kv, int window, float softcap,
+                        float scale, long long q_batch_stride, long long q_head_stride, long long q_row_stride,
+                        long long kv_batch_stride, long long kv_head_stride, long long kv_row_stride,
+                        const float* k_scales, const float* v_scales, long long k_scale_batch_stride,
+                        long long k_scale_head_stride, long long v_scale_batch_stride, long long v_scale_head_stride) {
   __shared__ float inputs[kInputFloats];
   __shared__ float weights[kTile][kTile + 1];
   const int y = threadIdx.x / 16;
@@ -149,9 +163,14 @@ extern "C" __global__ void __launch_bounds__(256)
     seq_q = q_bounds[sequence + 1] - q_bounds[sequence];
     if (first_row >= seq_q) return;
   }
-  const Head head = {{q + q_offset, q_row_stride, nullptr},
-                     {k + kv_offset, kv_row_stride, pages},
-                     {v + kv_offset, kv_row_stride, pages},
+  float k_scale = 1.0f, v_scale = 1.0f;
+  if (KV_DTYPE) {
+    k_scale = k_scales[sequence * k_scale_batch_stride + head_q / group * k_scale_head_stride];
+    v_scale = v_scales[sequence * v_scale_batch_stride + head_q / group * v_scale_head_stride];
+  }
+  const Head head = {{q + q_offset, q_row_stride, nullptr, 1.0f},
+                     {k + kv_offset, kv_row_stride, pages, k_scale},
+                     {v + kv_offset, kv_row_stride, pages, v_scale},
                      seq_q,
                      seq_kv,
                      MASK == 1 ? 0 : seq_kv - seq_q,

@@ -56,6 +56,19 @@ int64_t PagedKeys(const Problem& problem) {
   return (problem.seq_kv + page - 1) / page * page;
 }
 
+absl::Status CheckDTypes(const Problem& problem) {
+  if (problem.dtype != v1::DTYPE_F16 && problem.dtype != v1::DTYPE_BF16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("problem: dtype is ", Word(problem.dtype), "; allowed: f16, bf16; K and V alone are of kv_dtype"));
+  }
+  if (problem.kv_dtype != v1::DTYPE_UNSPECIFIED && !HasScales(problem)) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: kv_dtype is ", Word(problem.kv_dtype),
+                                                   "; allowed: e4m3, e5m2 and the dtype, which is ",
+                                                   Word(problem.dtype)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSequences(const Problem& problem) {
   if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
     return absl::InvalidArgumentError(
@@ -108,6 +121,8 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
     return absl::InternalError(absl::StrCat("problem: softcap ", problem.softcap, " does not read back"));
   }
   if (absl::Status sequences = CheckSequences(problem); !sequences.ok()) return sequences;
+  if (problem.kv_dtype == problem.dtype) problem.kv_dtype = v1::DTYPE_UNSPECIFIED;
+  if (absl::Status dtypes = CheckDTypes(problem); !dtypes.ok()) return dtypes;
   if (problem.mask == v1::MASK_CAUSAL_BOTTOM_RIGHT && problem.seq_q == problem.seq_kv && !HasOwnLengths(problem)) {
     problem.mask = v1::MASK_CAUSAL_TOP_LEFT;
   }
@@ -190,6 +205,10 @@ class TextReader {
       problem_.dtype = part == "f16" ? v1::DTYPE_F16 : v1::DTYPE_BF16;
       return Once("dtype");
     }
+    if (part == "kve4m3" || part == "kve5m2") {
+      problem_.kv_dtype = part == "kve4m3" ? v1::DTYPE_E4M3 : v1::DTYPE_E5M2;
+      return Once("kv_dtype");
+    }
     if (part == "causal" || part == "causal-br") {
       problem_.mask = part == "causal" ? v1::MASK_CAUSAL_TOP_LEFT : v1::MASK_CAUSAL_BOTTOM_RIGHT;
       return Once("mask");
@@ -236,8 +255,8 @@ class TextReader {
       return ReadNumber(part, number, known.max, known.value);
     }
     return Error(absl::StrCat(Quoted(part),
-                              " is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
-                              "window<N> softcap<X> sinks varlen bshd page<N> lse"));
+                              " is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 kve4m3 kve5m2 "
+                              "causal causal-br window<N> softcap<X> sinks varlen bshd page<N> lse"));
   }
 
   absl::Status ReadNumber(absl::string_view part, absl::string_view number, int64_t max, int64_t* value) const {
@@ -263,6 +282,7 @@ std::string ToText(const Problem& problem) {
   absl::StrAppend(&text, ".q", problem.seq_q);
   if (problem.seq_kv != problem.seq_q) absl::StrAppend(&text, ".kv", problem.seq_kv);
   absl::StrAppend(&text, ".d", problem.head_dim, ".", Word(problem.dtype));
+  if (HasScales(problem)) absl::StrAppend(&text, ".kv", Word(problem.kv_dtype));
   if (problem.mask == v1::MASK_WINDOW) {
     absl::StrAppend(&text, ".window", problem.window);
   } else if (problem.mask != v1::MASK_NONE) {
@@ -286,9 +306,11 @@ absl::StatusOr<Problem> FromProto(const v1::Problem& proto) {
     return absl::InvalidArgumentError(
         absl::StrCat("problem: operation is ", proto.operation(), "; allowed is OPERATION_KIND_ATTENTION_FORWARD"));
   }
-  if (!v1::DType_IsValid(proto.dtype()) || !v1::Mask_IsValid(proto.mask()) || !v1::Layout_IsValid(proto.layout())) {
-    return absl::InvalidArgumentError(absl::StrCat("problem: dtype ", proto.dtype(), ", mask ", proto.mask(),
-                                                   " or layout ", proto.layout(), " is not known to this server"));
+  if (!v1::DType_IsValid(proto.dtype()) || !v1::DType_IsValid(proto.kv_dtype()) || !v1::Mask_IsValid(proto.mask()) ||
+      !v1::Layout_IsValid(proto.layout())) {
+    return absl::InvalidArgumentError(absl::StrCat("problem: dtype ", proto.dtype(), ", kv_dtype ", proto.kv_dtype(),
+                                                   ", mask ", proto.mask(), " or layout ", proto.layout(),
+                                                   " is not known to this server"));
   }
   Problem problem;
   problem.batch = proto.batch();
@@ -307,6 +329,7 @@ absl::StatusOr<Problem> FromProto(const v1::Problem& proto) {
   problem.sinks = proto.sinks();
   problem.varlen = proto.varlen();
   problem.page_size = proto.page_size();
+  problem.kv_dtype = proto.kv_dtype();
   return Normalise(problem);
 }
 
@@ -328,13 +351,17 @@ v1::Problem ToProto(const Problem& problem) {
   proto.set_sinks(problem.sinks);
   proto.set_varlen(problem.varlen);
   proto.set_page_size(problem.page_size);
+  proto.set_kv_dtype(problem.kv_dtype);
   return proto;
 }
 
-int64_t DTypeBytes(v1::DType dtype) {
-  (void)dtype;  // f16 and bf16
-  return 2;
+int64_t DTypeBytes(v1::DType dtype) { return dtype == v1::DTYPE_E4M3 || dtype == v1::DTYPE_E5M2 ? 1 : 2; }
+
+v1::DType KvDType(const Problem& problem) {
+  return problem.kv_dtype == v1::DTYPE_UNSPECIFIED ? problem.dtype : problem.kv_dtype;
 }
+
+bool HasScales(const Problem& problem) { return DTypeBytes(KvDType(problem)) == 1; }
 
 int64_t CausalOffset(v1::Mask mask, int64_t q_length, int64_t kv_length) {
   return mask == v1::MASK_CAUSAL_TOP_LEFT ? 0 : kv_length - q_length;
@@ -367,8 +394,10 @@ double Bytes(const Problem& problem) {
   const Lengths lengths = SequenceLengths(problem);
   const double rows_q = static_cast<double>(problem.heads_q) * static_cast<double>(lengths.total_q());
   const double rows_kv = static_cast<double>(problem.heads_kv) * static_cast<double>(lengths.total_kv());
-  const double element = static_cast<double>(problem.head_dim * DTypeBytes(problem.dtype));
-  return 2 * rows_q * element + 2 * rows_kv * element + (problem.lse ? 4 * rows_q : 0);
+  const double row_q = static_cast<double>(problem.head_dim * DTypeBytes(problem.dtype));
+  const double row_kv = static_cast<double>(problem.head_dim * DTypeBytes(KvDType(problem)));
+  const double scales = HasScales(problem) ? 2.0 * 4.0 * static_cast<double>(problem.batch * problem.heads_kv) : 0.0;
+  return 2 * rows_q * row_q + 2 * rows_kv * row_kv + scales + (problem.lse ? 4 * rows_q : 0);
 }
 
 absl::string_view Word(v1::Verdict verdict) {
@@ -407,7 +436,18 @@ absl::string_view Word(v1::Policy policy) {
   }
 }
 
-absl::string_view Word(v1::DType dtype) { return dtype == v1::DTYPE_BF16 ? "bf16" : "f16"; }
+absl::string_view Word(v1::DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_BF16:
+      return "bf16";
+    case v1::DTYPE_E4M3:
+      return "e4m3";
+    case v1::DTYPE_E5M2:
+      return "e5m2";
+    default:
+      return "f16";
+  }
+}
 
 absl::string_view Word(v1::Mask mask) {
   switch (mask) {

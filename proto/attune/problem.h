@@ -32,14 +32,15 @@ struct Problem {
   v1::Layout layout = v1::LAYOUT_BHSD;
   bool lse = false;
   bool sinks = false;
-  bool varlen = false;    // layout is then BSHD
-  int64_t page_size = 0;  // of K and V; 0: not paged
+  bool varlen = false;                         // layout is then BSHD
+  int64_t page_size = 0;                       // of K and V; 0: not paged
+  v1::DType kv_dtype = v1::DTYPE_UNSPECIFIED;  // of K and V, when they are 8-bit: E4M3 or E5M2
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
 // Reads canonical text, and every other spelling that means one problem:
-//   b<N>.h<N>[.kvh<N>].q<N>[.kv<N>].d<N>.<f16|bf16>[.causal|.causal-br|.window<N>]
+//   b<N>.h<N>[.kvh<N>].q<N>[.kv<N>].d<N>.<f16|bf16>[.kve4m3|.kve5m2][.causal|.causal-br|.window<N>]
 //   [.softcap<X>][.sinks][.varlen|.bshd][.page<N>][.lse]
 // kvh defaults to h, kv to q. With equal lengths both causal alignments are the same problem, written ".causal", unless
 // sequences have lengths of their own.
@@ -55,6 +56,10 @@ absl::StatusOr<Problem> FromProto(const v1::Problem& proto);
 v1::Problem ToProto(const Problem& problem);
 
 int64_t DTypeBytes(v1::DType dtype);
+// Of the elements of K and V.
+v1::DType KvDType(const Problem& problem);
+// Whether K and V are 8-bit elements, which have scales beside them.
+bool HasScales(const Problem& problem);
 
 // Last key column that query row `row` sees is row + CausalOffset; only for causal and window masks. The second form is
 // for a sequence of its own lengths.
@@ -74,7 +79,8 @@ Lengths SequenceLengths(const Problem& problem);
 
 // Floating-point operations the problem needs on SequenceLengths: 4 * head_dim for every (query, visible key) pair.
 double Flops(const Problem& problem);
-// Fewest bytes of tensors it moves on SequenceLengths: every input read once, every output written once.
+// Fewest bytes of tensors it moves on SequenceLengths: every input read once, every output written once. Scales are
+// counted by batch and KV head.
 double Bytes(const Problem& problem);
 
 // The enum values' words as DESIGN and the command line use them: "OK", "hot", "f16", "causal-br".

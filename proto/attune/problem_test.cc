@@ -44,7 +44,8 @@ TEST(ProblemProto, AWindowAndASoftcapHaveBounds) {
 
 TEST(ProblemProto, ConvertsThereAndBack) {
   for (absl::string_view text :
-       {"b1.h4.kvh2.q7.kv9.d32.bf16.causal-br.lse", "b3.h4.q7.d32.f16.window3.softcap2.sinks.varlen.page16.lse"}) {
+       {"b1.h4.kvh2.q7.kv9.d32.bf16.causal-br.lse", "b3.h4.q7.d32.f16.window3.softcap2.sinks.varlen.page16.lse",
+        "b1.h4.q7.d32.bf16.kve5m2"}) {
     const Problem problem = *ParseProblem(text);
     EXPECT_EQ(*FromProto(ToProto(problem)), problem);
   }
@@ -56,6 +57,28 @@ TEST(ProblemProto, VarlenIsBshdUnlessItIsToldOtherwise) {
   EXPECT_EQ(FromProto(proto)->layout, v1::LAYOUT_BSHD);
   proto.set_layout(v1::LAYOUT_BHSD);
   EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr("layout is bhsd"));
+}
+
+TEST(ProblemProto, KeysAndValuesOfTheDTypeAreWrittenInOneWay) {
+  v1::Problem proto = ToProto(*ParseProblem("b2.h1.q3.d64.bf16"));
+  proto.set_kv_dtype(v1::DTYPE_BF16);
+  EXPECT_EQ(*FromProto(proto), *ParseProblem("b2.h1.q3.d64.bf16"));
+  EXPECT_EQ(ToProto(*FromProto(proto)).kv_dtype(), v1::DTYPE_UNSPECIFIED);
+}
+
+TEST(ProblemProto, KeysAndValuesAreOfTheDTypeOrOf8Bits) {
+  v1::Problem proto = ToProto(*ParseProblem("b2.h1.q3.d64.bf16"));
+  proto.set_kv_dtype(v1::DTYPE_F16);
+  EXPECT_THAT(std::string(FromProto(proto).status().message()),
+              HasSubstr("kv_dtype is f16; allowed: e4m3, e5m2 and the dtype, which is bf16"));
+  proto.set_kv_dtype(static_cast<v1::DType>(9));
+  EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr("kv_dtype 9"));
+}
+
+TEST(ProblemProto, QueriesAreNeverOf8Bits) {
+  v1::Problem proto = ToProto(*ParseProblem("b2.h1.q3.d64.bf16"));
+  proto.set_dtype(v1::DTYPE_E4M3);
+  EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr("dtype is e4m3; allowed: f16, bf16"));
 }
 
 TEST(ProblemProto, UnsetFieldsTakeTheirDefaults) {

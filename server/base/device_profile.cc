@@ -85,6 +85,19 @@ std::string CudaTarget(int64_t compute_capability) {
   return absl::StrCat("sm_", compute_capability, compute_capability >= 90 ? "a" : "");
 }
 
+std::optional<double> TensorFlopsPerClock(int64_t compute_capability) {
+  switch (compute_capability) {
+    case 80:
+      return 2048;
+    case 89:
+      return 1024;
+    case 90:
+      return 4096;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::string Fingerprint(const v1::Device& device) {
   return Sha256(absl::StrJoin(
       std::make_tuple(v1::Backend_Name(device.backend()), device.model(), device.target(), device.compute_units(),

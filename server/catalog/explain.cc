@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/attune/problem.h"
+#include "server/base/device_profile.h"
 
 namespace attune::catalog {
 namespace {
@@ -22,22 +23,6 @@ std::optional<int64_t> Parameter(const v1::Trial& trial, absl::string_view name)
     if (parameter.name() == name) return parameter.value();
   }
   return std::nullopt;
-}
-
-// Dense fp16 tensor-core operations an SM does in a clock with fp32 accumulation; nullopt where chips of one compute
-// capability differ or it is not known. A100 whitepaper (312 TFLOP/s at 108 SMs, 1.41 GHz), L4 data sheet (121 at 58,
-// 2.04), H100 whitepaper (989 at 132, 1.83).
-std::optional<double> TensorFlopsPerClock(int64_t compute_capability) {
-  switch (compute_capability) {
-    case 80:
-      return 2048;
-    case 89:
-      return 1024;
-    case 90:
-      return 4096;
-    default:
-      return std::nullopt;
-  }
 }
 
 std::string Rate(double tflops) {

@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
-#include "server/catalog/code_supply.h"
+#include "server/catalog/answers/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
 #include "server/space/space.h"

@@ -11,7 +11,7 @@
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/writable_directory.h"
 #include "server/space/family.h"
-#include "server/store/sqlite/check_store.h"
+#include "server/store/sqlite/maintenance/check_store.h"
 
 namespace attune {
 namespace {

@@ -25,6 +25,10 @@ absl::StatusOr<BufferView> ViewOf(const v1::KernelArg::Buffer& argument, const B
       return bindings.kv_lengths;
     case v1::BUFFER_ROLE_PAGE_TABLE:
       return bindings.page_table;
+    case v1::BUFFER_ROLE_K_SCALE:
+      return bindings.k_scale;
+    case v1::BUFFER_ROLE_V_SCALE:
+      return bindings.v_scale;
     case v1::BUFFER_ROLE_SCRATCH:
       if (argument.scratch() < 0 || static_cast<size_t>(argument.scratch()) >= bindings.scratch.size()) {
         return absl::InvalidArgumentError(
@@ -32,7 +36,7 @@ absl::StatusOr<BufferView> ViewOf(const v1::KernelArg::Buffer& argument, const B
       }
       return bindings.scratch[static_cast<size_t>(argument.scratch())];
     default:
-      return absl::InvalidArgumentError(absl::StrCat("role is ", argument.role(), "; allowed: Q to PAGE_TABLE"));
+      return absl::InvalidArgumentError(absl::StrCat("role is ", argument.role(), "; allowed: Q to V_SCALE"));
   }
 }
 

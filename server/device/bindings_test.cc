@@ -18,9 +18,11 @@ v1::KernelArg::Buffer Argument(v1::BufferRole role, int scratch = 0) {
 
 TEST(Bindings, EveryRoleHasAViewOfItsOwn) {
   Bindings bindings;
-  BufferView* const views[] = {
-      &bindings.q,     &bindings.k,        &bindings.v,         &bindings.o,          &bindings.lse,       nullptr,
-      &bindings.sinks, &bindings.q_bounds, &bindings.kv_bounds, &bindings.kv_lengths, &bindings.page_table};
+  BufferView* const views[] = {&bindings.q,          &bindings.k,          &bindings.v,
+                               &bindings.o,          &bindings.lse,        nullptr,
+                               &bindings.sinks,      &bindings.q_bounds,   &bindings.kv_bounds,
+                               &bindings.kv_lengths, &bindings.page_table, &bindings.k_scale,
+                               &bindings.v_scale};
   for (int role = v1::BUFFER_ROLE_Q; role <= v1::BufferRole_MAX; ++role) {
     if (role != v1::BUFFER_ROLE_SCRATCH) views[role - v1::BUFFER_ROLE_Q]->size = static_cast<size_t>(role);
   }

@@ -42,7 +42,7 @@ class Module {
 // Where the recipe's buffers are (v1::BufferRole). `scratch` is in the recipe's order.
 struct Bindings {
   BufferView q, k, v, o, lse;
-  BufferView sinks, q_bounds, kv_bounds, kv_lengths, page_table;
+  BufferView sinks, q_bounds, kv_bounds, kv_lengths, page_table, k_scale, v_scale;
   std::vector<BufferView> scratch;
 };
 // What an argument of a recipe is bound to. InvalidArgument when it is no buffer of `bindings`.

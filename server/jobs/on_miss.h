@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/catalog/code_supply.h"
+#include "server/catalog/answers/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
 #include "server/catalog/result_key.h"

@@ -143,7 +143,7 @@ TEST_F(SpaceBoundsTest, AProblemThatNoMemoryHoldsIsRefusedAtOnce) {
                             "source")));
   const absl::Status refused = tuner_->Tune(TuneRequest("b1.h1.q16777216.d64.f16")).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("needs at least 30.0 GiB of cuda:0's memory"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("needs at least 36.0 GiB of cuda:0's memory"));
 }
 
 }  // namespace

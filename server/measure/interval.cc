@@ -1,4 +1,4 @@
-// The median's order-statistic interval, and what it says about two contestants.
+// The median's order-statistic interval, and what it says about two variants.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

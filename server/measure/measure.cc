@@ -1,13 +1,13 @@
-// One contestant alone, racing against a leader's time.
+// One variant alone, racing against a leader's time.
 #include "server/measure/measure.h"
 
 #include "absl/status/status.h"
-#include "server/measure/contestant.h"
+#include "server/measure/sampler.h"
 
 namespace attune::measure {
 namespace {
 
-// A contestant as fast as the leader has one chance in 2^5 that all of five samples lie above its median.
+// A variant as fast as the leader has one chance in 2^5 that all of five samples lie above its median.
 constexpr int kSamplesToLoseARace = 5;
 // Even when there is no time, as many as a median needs to be one.
 constexpr int kFewestSamples = 3;
@@ -15,12 +15,12 @@ constexpr int kFewestSamples = 3;
 }  // namespace
 
 absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Options& options, double leader_us) {
-  Contestant contestant(timer, policy, options);
-  if (absl::Status status = contestant.WarmUp(); !status.ok()) return status;
+  Sampler sampler(timer, policy, options);
+  if (absl::Status status = sampler.WarmUp(); !status.ok()) return status;
   const absl::Time until = options.now() + options.max_time;
-  const SampleSet& samples = contestant.samples();
-  while (!contestant.finished()) {
-    if (absl::Status status = contestant.TakeSample(); !status.ok()) return status;
+  const SampleSet& samples = sampler.samples();
+  while (!sampler.finished()) {
+    if (absl::Status status = sampler.TakeSample(); !status.ok()) return status;
     const bool lost = leader_us > 0 && samples.accepted() >= kSamplesToLoseARace && samples.interval().low > leader_us;
     const bool late = options.now() >= until && samples.taken() >= kFewestSamples;
     if (lost || late) break;

@@ -14,7 +14,7 @@
 
 namespace attune::measure {
 
-// What is sampled: one contestant under one policy.
+// What is sampled: one variant under one policy.
 class Timer {
  public:
   struct Sample {
@@ -46,7 +46,7 @@ struct Options {
   int max_samples = 60;
   double relative_width = 0.01;                          // settled when (high - low) / median is below
   absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
-  absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per contestant
+  absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per variant
   double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
   std::function<absl::Time()> now = absl::Now;           // tests bring their own clock
 };
@@ -55,7 +55,7 @@ struct Options {
 // (0: no leader).
 absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Options& options, double leader_us);
 
-// The same for several contestants, one sample each a round in turn, the order rotated from round to round.
+// The same for several variants, one sample each a round in turn, the order rotated from round to round.
 absl::StatusOr<std::vector<v1::Timing>> PlayOff(const std::vector<Timer*>& timers, v1::Policy policy,
                                                 const Options& options);
 

@@ -1,4 +1,4 @@
-// One contestant's samples: which of them count, and what they say together.
+// One variant's samples: which of them count, and what they say together.
 #ifndef ATTUNE_SERVER_MEASURE_SAMPLE_SET_H_
 #define ATTUNE_SERVER_MEASURE_SAMPLE_SET_H_
 
@@ -13,7 +13,7 @@ namespace attune::measure {
 // thrown away as soon as a higher clock has been seen.
 //
 // A clock that stays below the floor for kSustained samples in a row, whatever the pauses between them, is the clock
-// that the device can sustain for this contestant: the round starts over with those samples.
+// that the device can sustain for this variant: the round starts over with those samples.
 //
 // Contended samples do not count while they are fewer than the others; otherwise the whole timing is contended.
 class SampleSet {

@@ -160,7 +160,7 @@ TEST(Contestants, IncludeTheIncumbentHoweverSlow) {
   EXPECT_THAT(PickContestants(trials, 1, 0, 1.10), ElementsAre(1, 0));
 }
 
-TEST(Contestants, ShareNoCodeAndTheIncumbentGoesBeforeItsTwin) {
+TEST(Contestants, ShareNoCodeAndTheIncumbentGoesBeforeItsDuplicate) {
   std::map<size_t, v1::Trial> trials = {{0, Trial(9, 10, 11)}, {1, Trial(9, 10, 11)}, {2, Trial(9, 10, 11)}};
   trials[1].set_identical_to(trials[0].name());
   trials[2].set_identical_to(trials[0].name());

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
-#include "server/catalog/code_supply.h"
+#include "server/catalog/answers/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
 #include "server/catalog/results.h"

@@ -16,6 +16,17 @@ double MaskCode(v1::Mask mask) {
   }
 }
 
+double KvDTypeCode(v1::DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_E4M3:
+      return 1;
+    case v1::DTYPE_E5M2:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
 double Number(int64_t value) { return static_cast<double>(value); }
 
 constexpr Builtin kBuiltins[] = {
@@ -38,6 +49,8 @@ constexpr Builtin kBuiltins[] = {
     {"sinks", [](const Problem& p, const v1::Device&) { return p.sinks ? 1.0 : 0.0; }},
     {"is_varlen", [](const Problem& p, const v1::Device&) { return p.varlen ? 1.0 : 0.0; }},
     {"page_size", [](const Problem& p, const v1::Device&) { return Number(p.page_size); }},
+    {"kv_dtype", [](const Problem& p, const v1::Device&) { return KvDTypeCode(p.kv_dtype); }},
+    {"kv_bytes", [](const Problem& p, const v1::Device&) { return Number(DTypeBytes(KvDType(p))); }},
 
     {"sm_count", [](const Problem&, const v1::Device& d) { return Number(d.compute_units()); }},
     {"warp_size", [](const Problem&, const v1::Device& d) { return Number(d.warp_size()); }},

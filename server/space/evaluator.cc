@@ -207,6 +207,9 @@ void Evaluator::CompileLaunches(const family::v1::KernelFamily& manifest) {
                                 : arg.has_f32() ? &arg.f32()
                                                 : nullptr;
       if (text != nullptr) Keep(field(absl::StrCat("args[", i, "]")), *text);
+      if (!arg.max_scale_ratio().empty()) {
+        Keep(field(absl::StrCat("args[", i, "].max_scale_ratio")), arg.max_scale_ratio());
+      }
     }
   }
 }

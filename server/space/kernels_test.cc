@@ -81,6 +81,8 @@ TEST(Families, RefuseWhatTheirKernelsAreNotGiven) {
       {"b2.h4.q64.d64.f16.page16", {v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE}},
       {"b2.h4.q64.d64.f16.varlen.page16",
        {v1::BUFFER_ROLE_Q_BOUNDS, v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE}},
+      {"b2.h4.q64.d64.f16.kve4m3", {v1::BUFFER_ROLE_K_SCALE, v1::BUFFER_ROLE_V_SCALE}},
+      {"b2.h4.q64.d64.f16.kve5m2", {v1::BUFFER_ROLE_K_SCALE, v1::BUFFER_ROLE_V_SCALE}},
   };
   for (const char* root : {"/kernels_src", "/tests/families"}) {
     const auto families = LoadFamilies(std::string(ATTUNE_SOURCE_DIR) + root);
@@ -166,6 +168,39 @@ TEST_F(AttentionMma, HasAVariantForSinksVarlenAndPages) {
   }
 }
 
+TEST_F(AttentionMma, HasAVariantFor8BitKeys) {
+  for (const char* device : {"l4", "h200"}) {
+    for (const char* dim : {"d16", "d48", "d64", "d128", "d256"}) {
+      for (const char* lengths : {"q1", "q1.kv100000", "q65.kv700", "q1000"}) {
+        for (const char* features : {".kve4m3", ".kve5m2.varlen", ".kve4m3.page1", ".kve4m3.softcap5.sinks.causal"}) {
+          ExpectAdvisedGuess(absl::StrCat("b3.h8.kvh2.", lengths, ".", dim, ".bf16", features), device);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AttentionMma, Takes8BitKeysInRowsOfWholeChunks) {
+  const v1::Device device = *DeviceProfile("l4");
+  EXPECT_TRUE(Guess(family_, *ParseProblem("b1.h1.q64.d40.f16"), device).ok());
+  EXPECT_FALSE(Guess(family_, *ParseProblem("b1.h1.q64.d40.f16.kve4m3"), device).ok());
+}
+
+TEST_F(AttentionMma, Gives8BitKeysHalfTheSharedMemory) {
+  const v1::Device device = *DeviceProfile("h200");
+  const auto shared_bytes = [&](const char* text) {
+    const auto variant = ParseVariant(
+        "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=1,"
+        "MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
+        {family_});
+    const auto recipe = RecipeFor(*variant, *ParseProblem(text), device);
+    return recipe->launches(recipe->main_launch()).dynamic_shared_bytes();
+  };
+  constexpr int kQueries = 16 * 128 * 2;
+  EXPECT_EQ(shared_bytes("b8.h32.kvh8.q1.kv4096.d128.f16"), kQueries + 4 * 128 * 128 * 2);
+  EXPECT_EQ(shared_bytes("b8.h32.kvh8.q1.kv4096.d128.f16.kve4m3"), kQueries + 4 * 128 * 128);
+}
+
 TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
   const Problem problem = *ParseProblem("b2.h8.kvh2.q32.kv64.d64.f16.page16");
   const v1::Device device = *DeviceProfile("h200");
@@ -179,7 +214,7 @@ TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
     strides[absl::StrCat(v1::BufferRole_Name(argument.stride().role()), " ",
                          v1::Stride::Dimension_Name(argument.stride().dimension()))] = argument.i64();
   }
-  ASSERT_EQ(strides.size(), 12);
+  ASSERT_EQ(strides.size(), 12 + 4) << "those of scales that there are not are 0";
   EXPECT_EQ(strides["BUFFER_ROLE_Q DIMENSION_HEAD"], 32 * 64) << "queries are bhsd";
   for (const std::string role : {"BUFFER_ROLE_K ", "BUFFER_ROLE_V "}) {
     EXPECT_EQ(strides[role + "DIMENSION_BATCH"], 16 * 2 * 64) << "a page's";

@@ -14,6 +14,9 @@ namespace {
 using family::v1::Argument;
 using family::v1::Launch;
 
+// Far beyond what models use; a manifest that says more has a mistake.
+constexpr double kMostScaleRatio = 1e6;
+
 // `field` is "...grid_", "...block_" or "...cluster_".
 absl::Status EvaluateDim(const Evaluator& evaluator, const std::string& field, const std::string& x,
                          const std::string& y, const std::string& z, v1::Dim3* out) {
@@ -26,6 +29,17 @@ absl::Status EvaluateDim(const Evaluator& evaluator, const std::string& field, c
   out->set_x(*sizes[0]);
   out->set_y(*sizes[1]);
   out->set_z(*sizes[2]);
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateScaleRatio(const Evaluator& evaluator, const std::string& field, const std::string& ratio,
+                                v1::KernelArg* to) {
+  if (ratio.empty()) return absl::OkStatus();
+  const double value = evaluator.Value(ratio);
+  if (!(value >= 0 && value <= kMostScaleRatio)) {
+    return Unusable(field, ratio, value, absl::StrCat("0 to ", kMostScaleRatio));
+  }
+  to->set_max_scale_ratio(static_cast<float>(value));
   return absl::OkStatus();
 }
 
@@ -56,7 +70,7 @@ absl::Status EvaluateArgument(const Evaluator& evaluator, const std::string& fie
         return Unusable(field, from.f32(), value, "finite floats");
       }
       to->set_f32(static_cast<float>(value));
-      return absl::OkStatus();
+      return EvaluateScaleRatio(evaluator, field + ".max_scale_ratio", from.max_scale_ratio(), to);
     }
     case Argument::kStride:
       to->set_i64(StrideOf(problem, from.stride()));

@@ -151,6 +151,9 @@ absl::Status CheckLaunches(const family::v1::KernelFamily& manifest) {
         return Invalid(field, "args[", i,
                        "].buffer must be a tensor or a table of the problem; scratch buffers go by name");
       }
+      if (!arg.max_scale_ratio().empty() && !arg.has_f32()) {
+        return Invalid(field, "args[", i, "].max_scale_ratio is given; allowed beside f32 alone");
+      }
       if (arg.has_stride()) {
         const std::string at = absl::StrCat(field, "args[", i, "].stride");
         if (absl::Status status = CheckStride(at, arg.stride()); !status.ok()) return status;

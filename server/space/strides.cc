@@ -11,9 +11,14 @@ absl::Status CheckStride(absl::string_view field, const v1::Stride& stride) {
     case v1::BUFFER_ROLE_V:
     case v1::BUFFER_ROLE_O:
       break;
+    case v1::BUFFER_ROLE_K_SCALE:
+    case v1::BUFFER_ROLE_V_SCALE:
+      if (stride.dimension() != v1::Stride::DIMENSION_ROW) break;
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ".dimension is DIMENSION_ROW; allowed of scales: DIMENSION_BATCH and DIMENSION_HEAD"));
     default:
       return absl::InvalidArgumentError(absl::StrCat(field, ".role is ", v1::BufferRole_Name(stride.role()),
-                                                     "; allowed: BUFFER_ROLE_Q, _K, _V and _O"));
+                                                     "; allowed: BUFFER_ROLE_Q, _K, _V, _O, _K_SCALE and _V_SCALE"));
   }
   if (stride.dimension() == v1::Stride::DIMENSION_UNSPECIFIED) {
     return absl::InvalidArgumentError(
@@ -23,6 +28,10 @@ absl::Status CheckStride(absl::string_view field, const v1::Stride& stride) {
 }
 
 int64_t StrideOf(const Problem& problem, const v1::Stride& stride) {
+  if (stride.role() == v1::BUFFER_ROLE_K_SCALE || stride.role() == v1::BUFFER_ROLE_V_SCALE) {
+    if (!HasScales(problem)) return 0;
+    return stride.dimension() == v1::Stride::DIMENSION_HEAD ? 1 : problem.heads_kv;
+  }
   const bool of_queries = stride.role() == v1::BUFFER_ROLE_Q || stride.role() == v1::BUFFER_ROLE_O;
   const bool paged = !of_queries && problem.page_size > 0;
   const int64_t heads = of_queries ? problem.heads_q : problem.heads_kv;

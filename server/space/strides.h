@@ -11,7 +11,7 @@
 
 namespace attune::space {
 
-// InvalidArgument unless it is a dimension of Q, K, V or O. `field` names it in the message.
+// InvalidArgument unless it is a dimension of Q, K, V, O or the scales of K or V. `field` names it in the message.
 absl::Status CheckStride(absl::string_view field, const v1::Stride& stride);
 
 // In elements, of a stride that CheckStride accepts.

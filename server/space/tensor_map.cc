@@ -20,6 +20,8 @@ absl::Status Invalid(const What&... what) {
 
 v1::TensorMap::Element ElementOf(const TensorMapArgument& from, const Problem& problem) {
   if (from.element() != v1::TensorMap::ELEMENT_UNSPECIFIED) return from.element();
+  const bool of_keys = from.has_buffer() && (from.buffer() == v1::BUFFER_ROLE_K || from.buffer() == v1::BUFFER_ROLE_V);
+  if (of_keys && HasScales(problem)) return v1::TensorMap::ELEMENT_U8;
   return problem.dtype == v1::DTYPE_BF16 ? v1::TensorMap::ELEMENT_BF16 : v1::TensorMap::ELEMENT_F16;
 }
 

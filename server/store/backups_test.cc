@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "server/base/sha256.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/restore.h"
+#include "server/store/sqlite/maintenance/restore.h"
 #include "server/store/testing/store_contract.h"
 
 namespace attune::store {

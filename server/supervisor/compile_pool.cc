@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/sha256.h"
 #include "server/supervisor/back_off.h"
@@ -107,7 +108,7 @@ class CompilePoolImpl : public CompilePool {
       if (!Stopping()) response = Compile(slot, job->request);
       // The verdict of a process that was killed to stop is none.
       if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
-      const std::vector<Done> all = Leave(job->identity);
+      const std::vector<Done> all = Leave(slot, job->identity);
       std::for_each(all.begin(), all.end() - 1, [&response](const Done& done) { done(response); });
       all.back()(std::move(response));
     }
@@ -123,9 +124,11 @@ class CompilePoolImpl : public CompilePool {
     queue_.insert(std::move(job));
   }
 
-  // Whom to tell of a compile that has ended; who asks from now on has it compiled again.
-  std::vector<Done> Leave(const std::string& identity) {
+  // Whom to tell of a compile that has ended; who asks from now on has it compiled again, by the same worker if it
+  // lives.
+  std::vector<Done> Leave(const Slot& slot, const std::string& identity) {
     std::lock_guard lock(mutex_);
+    idle_ += slot.connection != nullptr;
     return std::move(waiting_.extract(identity).mapped().done);
   }
 
@@ -134,20 +137,24 @@ class CompilePoolImpl : public CompilePool {
     return stopping_;
   }
 
-  // The next job, to be cancelled after Shutdown; nothing once the destructor has begun and none is left.
-  // While workers do not start, a slot leaves jobs to the others; when no worker runs at all it takes them to fail.
+  // The next job, to be cancelled after Shutdown; nothing once the destructor has begun and none is left. A slot
+  // without a worker leaves jobs to those that have one and nothing to do. While workers do not start, it leaves them
+  // to all the others; when no worker runs at all it takes them to fail.
   std::optional<Job> Take(Slot& slot) {
     std::unique_lock lock(mutex_);
+    const bool has_worker = slot.connection != nullptr;  // idle since Leave
+    const auto no_longer_idle = absl::MakeCleanup([this, has_worker] { idle_ -= has_worker; });
     while (true) {
-      const bool leave_to_others =
-          !stopping_ && slot.connection == nullptr && running_ > 0 && Clock::now() < back_off_.retry_at();
-      if (!queue_.empty() && !leave_to_others) {
+      const bool leave = !stopping_ && !has_worker;
+      const bool to_idle = leave && queue_.size() <= static_cast<size_t>(idle_);
+      const bool to_others = leave && running_ > 0 && Clock::now() < back_off_.retry_at();
+      if (!queue_.empty() && !to_idle && !to_others) {
         Job job = std::move(queue_.extract(queue_.begin()).mapped());
         waiting_.at(job.identity).place.reset();
         return job;
       }
       if (closing_) return std::nullopt;
-      if (queue_.empty()) {
+      if (queue_.empty() || to_idle) {
         changed_.wait(lock);
       } else {
         changed_.wait_until(lock, back_off_.retry_at());
@@ -235,6 +242,7 @@ class CompilePoolImpl : public CompilePool {
   bool stopping_ = false;  // by Shutdown: jobs are cancelled
   bool closing_ = false;   // by the destructor: threads end when no job is left
   int running_ = 0;        // connections
+  int idle_ = 0;           // of them, those that have nothing to do
   BackOff back_off_{kLongestBackOff};
   absl::Status start_error_;
   std::vector<Slot> slots_;

@@ -158,6 +158,27 @@ TEST_F(CompilePoolTest, AnIdleWorkerThatIsStoppedOrKilledIsGoneAtOnce) {
   EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
 }
 
+TEST_F(CompilePoolTest, AWorkerIsStartedOnlyWhenAllOthersHaveWork) {
+  options_.compile_workers = 4;
+  std::set<pid_t> workers;
+  for (int i = 0; i < 8; ++i) {
+    int child = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(Compile("child").artifact(), &child));
+    workers.insert(getpgid(child));
+  }
+  EXPECT_EQ(workers.size(), 1u);
+
+  TemporaryDirectory directory;
+  Gate gate(directory.path() + "/gate");
+  std::future<Result> busy = Submit(gate.what());
+  gate.Reached();
+  int child = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(Compile("child").artifact(), &child));
+  EXPECT_EQ(workers.count(getpgid(child)), 0u);
+  gate.Open();
+  EXPECT_TRUE(busy.get().ok());
+}
+
 TEST_F(CompilePoolTest, ACompilerThatHangsIsKilledAtTheDeadline) {
   options_.compile_timeout = absl::Seconds(1);
   const worker::v1::CompileResponse response = Compile("hang");

@@ -65,10 +65,7 @@ class DeviceWorkerImpl : public DeviceWorker {
     return InTurn([&]() -> absl::StatusOr<worker::v1::PlayOffResponse> {
       worker::v1::Request request;
       *request.mutable_play_off() = play_off;
-      // Fresh data are another Prepare.
-      const absl::Duration prepare = play_off.fresh_seed() != 0 ? options_.prepare_timeout : absl::ZeroDuration();
-      absl::StatusOr<CallResult> result =
-          CallWithRetries(request, options_.play_off_timeout + prepare, Needs::kProblem);
+      absl::StatusOr<CallResult> result = CallWithRetries(request, PlayOffTimeout(play_off), Needs::kProblem);
       if (!result.ok()) return result.status();
       if (play_off.candidates_size() == 1) {
         if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) {
@@ -113,6 +110,14 @@ class DeviceWorkerImpl : public DeviceWorker {
   }
 
  private:
+  // On fresh data it is another Prepare, a check of each candidate, and of the fastest four times as many runs as a
+  // trial has, all within what a trial may take for its own.
+  absl::Duration PlayOffTimeout(const worker::v1::PlayOffRequest& play_off) const {
+    if (play_off.fresh_seed() == 0) return options_.play_off_timeout;
+    return options_.play_off_timeout + options_.prepare_timeout +
+           (play_off.candidates_size() + 4) * options_.trial_timeout;
+  }
+
   // A task of the thread's; what Shutdown or its caller has cut short is Cancelled, whatever it came to.
   template <typename Work>
   auto InTurn(Work work) -> decltype(work()) {

@@ -244,8 +244,23 @@ TEST_F(SweepCardsTest, ProblemsAreJobsUnderTheirSweep) {
     EXPECT_EQ(part.state(), v1::Operation::STATE_SUCCEEDED);
     EXPECT_EQ(part.progress().device_id(), part.sweep().device_id());
   }
-  EXPECT_EQ(parts.back().problem(), ProblemOf(1));
   EXPECT_THAT(store_.queue().List({}, 100, "")->items, SizeIs(1)) << "the sweep alone";
+}
+
+TEST_F(SweepCardsTest, WhatTakesLongestIsBegunFirstUnlessTimeMayRunOut) {
+  StartTwo(sister_);
+  const auto begun = [this](const v1::SweepRequest& request) {
+    std::vector<std::string> problems;
+    for (const v1::Operation& part : PartsOf(AwaitStarted(tuner_->Sweep(request)).name())) {
+      problems.insert(problems.begin(), part.problem());
+    }
+    return problems;
+  };
+  EXPECT_THAT(begun(Request("l4", 3)), ElementsAre(ProblemOf(3), ProblemOf(2), ProblemOf(1)));
+  v1::SweepRequest limited = Request("l4", 3);
+  limited.mutable_plan()->set_policy(v1::POLICY_COLD);
+  limited.mutable_plan()->mutable_budget()->mutable_total_time()->set_seconds(3600);
+  EXPECT_THAT(begun(limited), ElementsAre(ProblemOf(1), ProblemOf(2), ProblemOf(3)));
 }
 
 TEST_F(SweepCardsTest, CancellingASweepCancelsItsProblems) {

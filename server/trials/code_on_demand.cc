@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/deadline.h"
 #include "server/base/log.h"
-#include "server/catalog/answer_code.h"
+#include "server/catalog/answers/answer_code.h"
 #include "server/space/space.h"
 #include "server/trials/code.h"
 #include "server/trials/job.h"

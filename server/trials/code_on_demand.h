@@ -15,7 +15,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/catalog/code_supply.h"
+#include "server/catalog/answers/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/store/store.h"
 #include "server/supervisor/compile_pool.h"

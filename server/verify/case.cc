@@ -15,6 +15,9 @@ namespace {
 
 // Above this the host takes longer than the check is worth.
 constexpr double kMaxHostFlops = 2e8;
+// Of the largest tiles.
+constexpr int64_t kTileRows = 128;
+constexpr size_t kMostZone = 1 << 20;
 // fp32 against fp64, on values up to a few units.
 constexpr double kReferenceTolerance = 2e-4;
 
@@ -24,19 +27,22 @@ struct InputPart {
   absl::Span<const std::byte> bytes;
 };
 constexpr device::BufferView device::Bindings::*kInputViews[] = {
-    &device::Bindings::q,          &device::Bindings::k,         &device::Bindings::v,
-    &device::Bindings::sinks,      &device::Bindings::q_bounds,  &device::Bindings::kv_bounds,
-    &device::Bindings::kv_lengths, &device::Bindings::page_table};
+    &device::Bindings::q,          &device::Bindings::k,          &device::Bindings::v,
+    &device::Bindings::sinks,      &device::Bindings::q_bounds,   &device::Bindings::kv_bounds,
+    &device::Bindings::kv_lengths, &device::Bindings::page_table, &device::Bindings::k_scale,
+    &device::Bindings::v_scale};
 
 std::array<InputPart, std::size(kInputViews)> InputParts(const Tensors& inputs) {
   return {{{"Q", AsBytes(inputs.q)},
-           {"K", AsBytes(inputs.k)},
-           {"V", AsBytes(inputs.v)},
+           {"K", inputs.k.empty() ? AsBytes(inputs.k_codes) : AsBytes(inputs.k)},
+           {"V", inputs.v.empty() ? AsBytes(inputs.v_codes) : AsBytes(inputs.v)},
            {"the sinks", AsBytes(inputs.sinks)},
            {"the query bounds", AsBytes(inputs.q_bounds)},
            {"the key bounds", AsBytes(inputs.kv_bounds)},
            {"the key lengths", AsBytes(inputs.kv_lengths)},
-           {"the page table", AsBytes(inputs.page_table)}}};
+           {"the page table", AsBytes(inputs.page_table)},
+           {"K's scales", AsBytes(inputs.k_scales)},
+           {"V's scales", AsBytes(inputs.v_scales)}}};
 }
 
 absl::StatusOr<LoadedCandidate> LoadReference(device::Device& device, absl::string_view name,
@@ -75,22 +81,25 @@ device::Bindings InputBuffers::bindings() const {
   return bindings;
 }
 
-absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors& inputs) {
+size_t ZoneBytes(const Problem& problem) {
+  // Rows lie a row of all heads apart where heads are inside of rows.
+  const bool heads_inside = problem.layout == v1::LAYOUT_BSHD || problem.page_size > 0;
+  const int64_t row_bytes = problem.head_dim * DTypeBytes(problem.dtype) * (heads_inside ? problem.heads_q : 1);
+  const int64_t bytes = std::max(kTileRows, problem.page_size) * row_bytes;
+  return std::clamp((static_cast<size_t>(bytes) + 255) / 256 * 256, GuardedBuffer::kLeastZone, kMostZone);
+}
+
+absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Problem& problem, const Tensors& inputs) {
   InputBuffers buffers;
   for (const auto& [name, bytes] : InputParts(inputs)) {
-    absl::StatusOr<GuardedBuffer> buffer = GuardedBuffer::Create(device, name, bytes.size());
+    // Only Q, K and V have rows.
+    const size_t zone = buffers.parts.size() < 3 ? ZoneBytes(problem) : GuardedBuffer::kLeastZone;
+    absl::StatusOr<GuardedBuffer> buffer = GuardedBuffer::Create(device, name, bytes.size(), zone);
     if (!buffer.ok()) return buffer.status();
     if (absl::Status status = buffer->Upload(bytes); !status.ok()) return status;
     buffers.parts.push_back(*std::move(buffer));
   }
   return buffers;
-}
-
-bool Fits(const InputBuffers& buffers, const Tensors& inputs) {
-  const auto parts = InputParts(inputs);
-  return std::equal(
-      parts.begin(), parts.end(), buffers.parts.begin(), buffers.parts.end(),
-      [](const InputPart& part, const GuardedBuffer& buffer) { return part.bytes.size() == buffer.size(); });
 }
 
 absl::StatusOr<std::string> InputDamage(const InputBuffers& buffers, const Tensors& inputs) {
@@ -166,9 +175,8 @@ absl::Status References::CheckAgainstHost(const Case& made) const {
   return status;
 }
 
-absl::StatusOr<Case> References::MakeCase(Distribution distribution, uint64_t seed) {
-  Tensors inputs = MakeInputs(problem_, distribution, seed);
-  absl::StatusOr<InputBuffers> buffers = UploadInputs(*device_, inputs);
+absl::StatusOr<Case> References::MakeCase(Distribution distribution, Tensors inputs) {
+  absl::StatusOr<InputBuffers> buffers = UploadInputs(*device_, problem_, inputs);
   if (!buffers.ok()) return buffers.status();
   absl::StatusOr<HostResult> exact = Run(exact_, "exact", *buffers);
   if (!exact.ok()) return exact.status();

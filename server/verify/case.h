@@ -20,10 +20,10 @@ struct InputBuffers {
   std::vector<GuardedBuffer> parts;
   device::Bindings bindings() const;
 };
-absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Tensors& inputs);
-// Whether the buffers are as large as these tensors.
-bool Fits(const InputBuffers& buffers, const Tensors& inputs);
-// Puts tensors that fit into the buffers and fills their zones again.
+// Bytes of the red zones around Q, K, V and O: the rows of a whole tile, or a page if that has more, up to 1 MiB.
+size_t ZoneBytes(const Problem& problem);
+absl::StatusOr<InputBuffers> UploadInputs(device::Device& device, const Problem& problem, const Tensors& inputs);
+// Puts tensors of the same sizes into the buffers and fills their zones again.
 absl::Status Restore(InputBuffers& buffers, const Tensors& inputs);
 // Empty, or which input a kernel has changed or written around.
 absl::StatusOr<std::string> InputDamage(const InputBuffers& buffers, const Tensors& inputs);
@@ -42,9 +42,9 @@ class References {
   static absl::StatusOr<References> Create(device::Device& device, const Problem& problem,
                                            const worker::v1::PrepareRequest& request);
 
-  // Draws the inputs and computes what is right for them. Internal when a reference is not finite, writes outside its
+  // Computes what is right for the inputs. Internal when a reference is not finite, writes outside its
   // buffers, or, for problems small enough to compute on the host, disagrees with fp64.
-  absl::StatusOr<Case> MakeCase(Distribution distribution, uint64_t seed);
+  absl::StatusOr<Case> MakeCase(Distribution distribution, Tensors inputs);
 
  private:
   References(device::Device& device, const Problem& problem, LoadedCandidate exact, LoadedCandidate plain,

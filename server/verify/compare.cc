@@ -15,6 +15,8 @@ namespace attune::verify {
 namespace {
 
 constexpr int64_t kGrain = 1 << 16;
+// Up to so many elements the tolerance is ToleranceFor's.
+constexpr double kTypicalElements = 1 << 20;
 
 struct Tally {
   int64_t wrong = 0;
@@ -86,6 +88,10 @@ bool LseIsRight(float value, float reference, Tolerance tolerance) {
   return std::fabs(value - reference) <= tolerance.absolute + tolerance.relative * std::fabs(reference);
 }
 
+Tolerance Scaled(Tolerance tolerance, double factor) {
+  return {tolerance.absolute * factor, tolerance.relative * factor};
+}
+
 Comparison WrongSize(size_t size, size_t expected) {
   Comparison comparison;
   comparison.max_abs_error = std::numeric_limits<double>::infinity();
@@ -99,10 +105,15 @@ Tolerance ToleranceFor(v1::DType dtype) {
   return dtype == v1::DTYPE_BF16 ? Tolerance{1e-2, 1e-2} : Tolerance{1e-3, 1e-3};
 }
 
+double TailFactor(int64_t elements) {
+  const double ratio = std::log(static_cast<double>(std::max<int64_t>(elements, 2))) / std::log(kTypicalElements);
+  return std::sqrt(std::max(1.0, ratio));
+}
+
 Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
                          double plain_max_abs_error) {
   if (out.size() != reference.size()) return WrongSize(out.size(), reference.size());
-  const Tolerance tolerance = ToleranceFor(problem.dtype);
+  const Tolerance tolerance = Scaled(ToleranceFor(problem.dtype), TailFactor(static_cast<int64_t>(out.size())));
   const Tally tally = CountAll(problem.dtype, out, reference, tolerance);
   Comparison comparison;
   comparison.max_abs_error = tally.max_error;

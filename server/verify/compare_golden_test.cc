@@ -45,5 +45,11 @@ TEST(GoldenTolerance, AcceptsAndRefuses) {
   }
 }
 
+TEST(GoldenTolerance, GrowsAsTheLargestOfSoManyErrors) {
+  for (const auto& vector : Golden("tolerance_tail")) {
+    EXPECT_NEAR(TailFactor(vector["elements"].get<int64_t>()), vector["factor"].get<double>(), 1e-12) << vector;
+  }
+}
+
 }  // namespace
 }  // namespace attune::verify

@@ -35,6 +35,19 @@ TEST(CompareOutput, AcceptsWhatIsWithinTolerance) {
   EXPECT_NEAR(comparison.max_abs_error, 0.001, 1e-4);
 }
 
+TEST(CompareOutput, OneOf33MillionElementsMayBeFurtherOffThanOneOfAMillion) {
+  for (const auto& [text, right] :
+       {std::pair("b1.h1.q8192.d128.f16", false), std::pair("b32.h8.q1024.d128.f16", true)}) {
+    Output output(text);
+    output.reference.assign(output.reference.size(), 0.07f);
+    output.out.assign(output.out.size(), FloatToF16(0.07f));
+    output.Set(100, 0.07f + 0.00113f);  // 0.00107 are allowed of a million
+    EXPECT_EQ(output.Compare().ok, right) << text;
+    output.Set(100, 0.07f + 0.0013f);
+    EXPECT_FALSE(output.Compare().ok) << text;
+  }
+}
+
 TEST(CompareOutput, NamesTheFirstWrongElementAndHowManyThereAre) {
   Output output("b2.h3.q4.d8.f16");
   output.Set(((1 * 3 + 2) * 4 + 3) * 8 + 5, 1.5f);

@@ -19,11 +19,14 @@ namespace attune::verify {
 // Must not outlive its device.
 class GuardedBuffer {
  public:
-  // `name` is for messages: "K", "scratch partial".
-  static absl::StatusOr<GuardedBuffer> Create(device::Device& device, std::string name, size_t size);
+  static constexpr size_t kLeastZone = 16 << 10;
+
+  // `name` is for messages: "K", "scratch partial". `zone`: bytes of each zone, a multiple of 256.
+  static absl::StatusOr<GuardedBuffer> Create(device::Device& device, std::string name, size_t size,
+                                              size_t zone = kLeastZone);
 
   // What a kernel is given; a null view when the size is 0.
-  device::BufferView view() const { return {size_ == 0 ? nullptr : buffer_.get(), kZone, size_}; }
+  device::BufferView view() const { return {size_ == 0 ? nullptr : buffer_.get(), zone_, size_}; }
   const std::string& name() const { return name_; }
   size_t size() const { return size_; }
 
@@ -37,10 +40,10 @@ class GuardedBuffer {
   // Downloads contents and zones at once. `contents()` of the result is what lies between the zones.
   struct Snapshot {
     std::vector<std::byte> bytes;
-    size_t size = 0;
+    size_t size = 0, zone = 0;
 
     absl::Span<const std::byte> contents() const {
-      return bytes.empty() ? absl::Span<const std::byte>() : absl::MakeConstSpan(bytes).subspan(kZone, size);
+      return bytes.empty() ? absl::Span<const std::byte>() : absl::MakeConstSpan(bytes).subspan(zone, size);
     }
     // Empty, or which zone has been written to and where.
     std::string Damage() const;
@@ -54,15 +57,13 @@ class GuardedBuffer {
   absl::StatusOr<std::string> Damage() const;
 
  private:
-  // Enough that a tile's worth of rows past the end lands in it.
-  static constexpr size_t kZone = 16 << 10;
-
-  GuardedBuffer(device::Device& device, std::string name, size_t size, std::unique_ptr<device::Buffer> buffer)
-      : device_(&device), name_(std::move(name)), size_(size), buffer_(std::move(buffer)) {}
+  GuardedBuffer(device::Device& device, std::string name, size_t size, size_t zone,
+                std::unique_ptr<device::Buffer> buffer)
+      : device_(&device), name_(std::move(name)), size_(size), zone_(zone), buffer_(std::move(buffer)) {}
 
   device::Device* device_;
   std::string name_;
-  size_t size_;
+  size_t size_, zone_;
   std::unique_ptr<device::Buffer> buffer_;
 };
 

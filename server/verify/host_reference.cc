@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "server/verify/float8.h"
 #include "server/verify/half.h"
 #include "server/verify/parallel.h"
 #include "server/verify/row_map.h"
@@ -16,6 +17,24 @@ namespace {
 std::vector<double> Widen(v1::DType dtype, const std::vector<uint16_t>& values) {
   std::vector<double> wide(values.size());
   std::transform(values.begin(), values.end(), wide.begin(), [dtype](uint16_t bits) { return ToFloat(dtype, bits); });
+  return wide;
+}
+
+// K or V of 8 bits: element * scale.
+std::vector<double> Dequantised(const Problem& problem, const RowMap& map, const std::vector<uint8_t>& codes,
+                                const std::vector<float>& scales) {
+  std::vector<double> wide(codes.size());
+  for (int64_t sequence = 0; sequence < problem.batch; ++sequence) {
+    for (int64_t head = 0; head < problem.heads_kv; ++head) {
+      const double scale = scales[sequence * problem.heads_kv + head];
+      for (int64_t row = 0; row < map.lengths().kv[sequence]; ++row) {
+        const int64_t first = map.Key(sequence, head, row);
+        for (int64_t i = first; i < first + problem.head_dim; ++i) {
+          wide[i] = scale * double{Float8ToFloat(problem.kv_dtype, codes[i])};
+        }
+      }
+    }
+  }
   return wide;
 }
 
@@ -77,12 +96,15 @@ Lengths LengthsOf(const Problem& problem, const Tensors& inputs) {
 }  // namespace
 
 HostResult HostReference(const Problem& problem, const Tensors& inputs) {
-  const Operands in = {problem,
-                       RowMap(problem, LengthsOf(problem, inputs), inputs.page_table),
-                       Widen(problem.dtype, inputs.q),
-                       Widen(problem.dtype, inputs.k),
-                       Widen(problem.dtype, inputs.v),
-                       inputs.sinks};
+  const RowMap map(problem, LengthsOf(problem, inputs), inputs.page_table);
+  const bool scaled = HasScales(problem);
+  const Operands in = {
+      problem,
+      map,
+      Widen(problem.dtype, inputs.q),
+      scaled ? Dequantised(problem, map, inputs.k_codes, inputs.k_scales) : Widen(problem.dtype, inputs.k),
+      scaled ? Dequantised(problem, map, inputs.v_codes, inputs.v_scales) : Widen(problem.dtype, inputs.v),
+      inputs.sinks};
   const int64_t rows = in.map.lengths().total_q() * problem.heads_q;
   HostResult result;
   result.o.resize(rows * problem.head_dim);

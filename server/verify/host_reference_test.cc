@@ -3,7 +3,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/verify/float8.h"
 #include "server/verify/half.h"
+#include "server/verify/row_map.h"
 #include "server/verify/verify.h"
 
 namespace attune::verify {
@@ -19,6 +21,32 @@ std::vector<uint16_t> Halves(const std::vector<float>& values) {
 }
 
 Problem Text(const char* text) { return *ParseProblem(text); }
+
+Lengths SequenceLengthsOf(const Tensors& inputs, const Problem& problem) {
+  Lengths lengths = SequenceLengths(problem);
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    if (!inputs.q_bounds.empty()) lengths.q[b] = inputs.q_bounds[b + 1] - inputs.q_bounds[b];
+    if (!inputs.kv_bounds.empty()) lengths.kv[b] = inputs.kv_bounds[b + 1] - inputs.kv_bounds[b];
+    if (!inputs.kv_lengths.empty()) lengths.kv[b] = inputs.kv_lengths[b];
+  }
+  return lengths;
+}
+
+// Rows that are no sequence's are 0.
+std::vector<uint16_t> Widened(const Problem& problem, const RowMap& map, const std::vector<uint8_t>& codes,
+                              const std::vector<float>& scales) {
+  std::vector<uint16_t> wide(codes.size());
+  for (int64_t b = 0; b < problem.batch; ++b) {
+    for (int64_t h = 0; h < problem.heads_kv; ++h) {
+      for (int64_t row = 0; row < map.lengths().kv[b]; ++row) {
+        for (int64_t i = map.Key(b, h, row), end = i + problem.head_dim; i < end; ++i) {
+          wide[i] = FloatToBf16(Float8ToFloat(problem.kv_dtype, codes[i]) * scales[b * problem.heads_kv + h]);
+        }
+      }
+    }
+  }
+  return wide;
+}
 
 TEST(HostReference, OneKeyGivesItsValue) {
   const HostResult result = HostReference(Text("b1.h1.q1.d2.f16"), {Halves({1, 2}), Halves({3, 4}), Halves({5, -6})});
@@ -110,6 +138,43 @@ TEST(HostReference, ASinkIsNotCapped) {
   inputs.sinks = {5};
   EXPECT_NEAR(HostReference(Text("b1.h1.q1.d1.f16.softcap2.sinks"), inputs).lse[0], std::log(std::exp(2) + std::exp(5)),
               1e-6);
+}
+
+// The same keys and values in 16 bits. Exact: the numbers of 8-bit types have few bits, and the scales are powers of
+// two.
+TEST(HostReference, AnElementOf8BitsStandsForItselfTimesItsHeadsScale) {
+  for (const std::string kv_dtype : {"e4m3", "e5m2"}) {
+    for (const std::string rest : {"", ".causal-br.bshd.lse", ".varlen.lse", ".page3.lse", ".varlen.page3.sinks"}) {
+      const Problem scaled = Text(("b3.h4.kvh2.q5.kv7.d8.bf16.kv" + kv_dtype + rest).c_str());
+      const Problem plain = Text(("b3.h4.kvh2.q5.kv7.d8.bf16" + rest).c_str());
+      Tensors inputs = MakeInputs(scaled, Distribution::kOffsetMean, 1);
+      for (size_t i = 0; i < inputs.k_scales.size(); ++i) {
+        inputs.k_scales[i] = std::ldexp(0.5f, static_cast<int>(i % 3));
+        inputs.v_scales[i] = std::ldexp(1.0f, -static_cast<int>(i % 5));
+      }
+      Tensors wide = inputs;
+      const RowMap map(scaled, SequenceLengthsOf(inputs, scaled), inputs.page_table);
+      wide.k = Widened(scaled, map, inputs.k_codes, inputs.k_scales);
+      wide.v = Widened(scaled, map, inputs.v_codes, inputs.v_scales);
+      const HostResult result = HostReference(scaled, inputs);
+      const HostResult expected = HostReference(plain, wide);
+      EXPECT_EQ(result.o, expected.o) << kv_dtype << rest;
+      EXPECT_EQ(result.lse, expected.lse) << kv_dtype << rest;
+    }
+  }
+}
+
+TEST(HostReference, ANaNAmongElementsOf8BitsIsNotHidden) {
+  for (const char* kv_dtype : {"e4m3", "e5m2"}) {
+    const Problem problem = Text((std::string("b1.h2.q1.kv2.d1.f16.kv") + kv_dtype).c_str());
+    Tensors inputs = {Halves({1, 1})};
+    inputs.k_codes = {0x38, 0x38, kFloat8NaN, 0x38};
+    inputs.v_codes = {0x38, 0x38, 0x38, 0x38};
+    inputs.k_scales = inputs.v_scales = {1, 1};
+    const HostResult result = HostReference(problem, inputs);
+    EXPECT_FALSE(std::isnan(result.o[0]));
+    EXPECT_TRUE(std::isnan(result.o[1]));
+  }
 }
 
 // Rows [first, end) of a tensor that has `row` elements a token.

@@ -9,7 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "server/verify/cache_inputs.h"
+#include "server/verify/counting_inputs.h"
+#include "server/verify/float8.h"
 #include "server/verify/half.h"
+#include "server/verify/normal_deviates.h"
 #include "server/verify/parallel.h"
 #include "server/verify/row_map.h"
 #include "server/verify/sequence_inputs.h"
@@ -19,19 +24,11 @@ namespace attune::verify {
 namespace {
 
 constexpr int64_t kGrain = 1 << 16;
-constexpr int kQuantiles = 1 << 16;
 // e^100 overflows fp32, e^-100 is 0 there: a sink takes part in the running maximum or shows.
 constexpr float kFarLogit = 100;
 
-// SplitMix64's finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", figure 17).
-uint64_t Mix(uint64_t x) {
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
-
 uint64_t StreamKey(uint64_t seed, Distribution distribution, uint64_t tensor) {
-  return Mix(Mix(seed + 0x9e3779b97f4a7c15u) + static_cast<uint64_t>(distribution) * 16 + tensor);
+  return Mix(Mix(seed + kCounterStep) + static_cast<uint64_t>(distribution) * 16 + tensor);
 }
 
 // Newton's method on the distribution function Phi(x) = erfc(-x / sqrt 2) / 2, for p < 1/2.
@@ -46,20 +43,6 @@ double NormalQuantile(double p, double start) {
   return x;
 }
 
-const std::vector<float>& NormalQuantiles() {
-  static const std::vector<float> quantiles = [] {
-    std::vector<float> table(kQuantiles);
-    double x = 0;
-    for (int i = kQuantiles / 2 - 1; i >= 0; --i) {
-      x = NormalQuantile((i + 0.5) / kQuantiles, x);
-      table[i] = static_cast<float>(x);
-      table[kQuantiles - 1 - i] = static_cast<float>(-x);
-    }
-    return table;
-  }();
-  return quantiles;
-}
-
 std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, float mean, float scale) {
   std::vector<uint16_t> rounded(kQuantiles);
   const std::vector<float>& quantiles = NormalQuantiles();
@@ -68,7 +51,7 @@ std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, fl
   std::vector<uint16_t> values(elements);
   ParallelChunks((elements + 3) / 4, kGrain, [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; ++group) {
-      uint64_t bits = Mix(key + static_cast<uint64_t>(group) * 0x9e3779b97f4a7c15u);
+      uint64_t bits = Mix(key + static_cast<uint64_t>(group) * kCounterStep);
       const int64_t last = std::min<int64_t>(elements, group * 4 + 4);
       for (int64_t i = group * 4; i < last; ++i, bits >>= 16) values[i] = rounded[bits & 0xffff];
     }
@@ -76,24 +59,45 @@ std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, fl
   return values;
 }
 
-// Each query row becomes a multiple of one key that it sees, so that their logit is about 20 and all others' small.
-void PointAtOneKey(const Problem& problem, const RowMap& map, uint64_t key, const std::vector<uint16_t>& k,
-                   std::vector<uint16_t>& q) {
+// Its exponential is beyond fp32 (e^88.7), which shows a maximum that was not taken.
+constexpr float kOverflowingLogit = 100;
+
+// A row in so many is changed.
+constexpr uint64_t kChangedRows = 8;
+
+// Some rows of `row` elements become those of `from`.
+template <typename T>
+void TakeRows(std::vector<T>& values, const std::vector<T>& from, int64_t row, uint64_t key) {
+  const uint64_t rows = values.size() / static_cast<uint64_t>(row);
+  if (rows == 0) return;
+  const uint64_t surely = Mix(key) % rows;
+  for (uint64_t i = 0; i < rows; ++i) {
+    if (i != surely && Mix(key + i * kCounterStep) % kChangedRows != 0) continue;
+    std::copy_n(from.begin() + static_cast<int64_t>(i) * row, row, values.begin() + static_cast<int64_t>(i) * row);
+  }
+}
+
+// Each query row becomes a multiple of one key that it sees, so that their logit is about 100 or 20, row by row, and
+// all others' small. `key_element(sequence, head_kv, index)` is an element of K, of deviation 1.
+template <typename KeyElement>
+void PointAtOneKey(const Problem& problem, const RowMap& map, uint64_t key, std::vector<uint16_t>& q,
+                   KeyElement key_element) {
   const int64_t group = problem.heads_q / problem.heads_kv;
-  const float scale = 20.0f / std::sqrt(static_cast<float>(problem.head_dim));
+  const float unit = 1 / std::sqrt(static_cast<float>(problem.head_dim));
   const int64_t rows = map.lengths().total_q() * problem.heads_q;
   ParallelChunks(rows, std::max<int64_t>(1, kGrain / problem.head_dim), [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const RowMap::QueryRow at = map.At(row);
       const VisibleKeys visible = map.Visible(at);
       if (visible.first >= visible.end) continue;
-      const uint64_t random = Mix(key + static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u);
+      const uint64_t random = Mix(key + static_cast<uint64_t>(row) * kCounterStep);
       const int64_t column =
           visible.first + static_cast<int64_t>(random % static_cast<uint64_t>(visible.end - visible.first));
-      const uint16_t* from = &k[map.Key(at.sequence, at.head / group, column)];
+      const int64_t from = map.Key(at.sequence, at.head / group, column);
+      const float scale = (row % 2 == 0 ? kOverflowingLogit : 20) * unit;
       uint16_t* to = &q[map.Query(at)];
       for (int64_t d = 0; d < problem.head_dim; ++d) {
-        to[d] = FromFloat(problem.dtype, scale * ToFloat(problem.dtype, from[d]));
+        to[d] = FromFloat(problem.dtype, scale * key_element(at.sequence, at.head / group, from + d));
       }
     }
   });
@@ -119,6 +123,7 @@ std::vector<float> MakeSinks(const Problem& problem, Distribution distribution, 
   for (int64_t h = 0; h < problem.heads_q; ++h) {
     sinks[h] = NormalQuantiles()[Mix(key + static_cast<uint64_t>(h)) % kQuantiles];
   }
+  if (distribution == Distribution::kCounting) std::fill(sinks.begin(), sinks.end(), CountingSink(problem));
   if (distribution == Distribution::kLargeLogits) {
     sinks.back() = -kFarLogit;
     sinks.front() = kFarLogit;
@@ -126,10 +131,51 @@ std::vector<float> MakeSinks(const Problem& problem, Distribution distribution, 
   return sinks;
 }
 
+// K and V of 8 bits, and Q to go with them.
+void AddCache(const Problem& problem, Distribution distribution, const RowMap& map, int64_t kv_tokens, float offset,
+              float deviation, absl::FunctionRef<uint64_t(uint64_t tensor)> key, bool changed, Tensors& tensors) {
+  const std::vector<HeadScale> k_heads = DrawScales(problem, distribution, 0, key(6));
+  const std::vector<HeadScale> v_heads = DrawScales(problem, distribution, 1, key(7));
+  const auto draw = [&](uint64_t tensor, const std::vector<HeadScale>& heads, float spread) {
+    auto codes = DrawElements(problem, map, heads, kv_tokens, offset, spread, key(tensor));
+    if (changed) {
+      const uint64_t other = Mix(key(tensor));
+      TakeRows(codes, DrawElements(problem, map, heads, kv_tokens, offset, spread, other), problem.head_dim,
+               Mix(other));
+    }
+    return codes;
+  };
+  tensors.k_codes = draw(1, k_heads, deviation);
+  tensors.v_codes = draw(2, v_heads, 1);
+  tensors.k_scales = ScalesOf(k_heads, deviation);
+  tensors.v_scales = ScalesOf(v_heads, 1);
+  MultiplyQueries(problem, map, k_heads, tensors.q);
+  if (distribution != Distribution::kDominantKey) return;
+  PointAtOneKey(problem, map, key(3), tensors.q, [&](int64_t sequence, int64_t head, int64_t element) {
+    const HeadScale& of = k_heads[sequence * problem.heads_kv + head];
+    return of.gain * of.gain * of.scale * Float8ToFloat(problem.kv_dtype, tensors.k_codes[element]);
+  });
+}
+
 }  // namespace
 
+const std::vector<float>& NormalQuantiles() {
+  static const std::vector<float> quantiles = [] {
+    std::vector<float> table(kQuantiles);
+    double x = 0;
+    for (int i = kQuantiles / 2 - 1; i >= 0; --i) {
+      x = NormalQuantile((i + 0.5) / kQuantiles, x);
+      table[i] = static_cast<float>(x);
+      table[kQuantiles - 1 - i] = static_cast<float>(-x);
+    }
+    return table;
+  }();
+  return quantiles;
+}
+
 std::vector<Distribution> Distributions() {
-  return {Distribution::kNormal, Distribution::kOffsetMean, Distribution::kLargeLogits, Distribution::kDominantKey};
+  return {Distribution::kNormal, Distribution::kOffsetMean, Distribution::kLargeLogits, Distribution::kDominantKey,
+          Distribution::kCounting};
 }
 
 absl::string_view Name(Distribution distribution) {
@@ -142,15 +188,28 @@ absl::string_view Name(Distribution distribution) {
       return "large logits";
     case Distribution::kDominantKey:
       return "dominant key";
+    case Distribution::kCounting:
+      return "counting";
   }
   return "unknown";
 }
 
-Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
+namespace {
+
+Tensors Draw(const Problem& problem, Distribution distribution, uint64_t seed, bool changed) {
   const float offset = distribution == Distribution::kOffsetMean ? 1.0f : 0.0f;
   // Logits are then N(0, 3^4): of a few thousand keys the largest is near 40.
   const float scale = distribution == Distribution::kLargeLogits ? 3.0f : 1.0f;
   const auto key = [&](uint64_t tensor) { return StreamKey(seed, distribution, tensor); };
+  // Q, K or V.
+  const auto normal = [&](uint64_t tensor, int64_t elements, float mean, float scale) {
+    std::vector<uint16_t> values = Normal(elements, key(tensor), problem.dtype, mean, scale);
+    if (changed) {
+      const uint64_t other = Mix(key(tensor));
+      TakeRows(values, Normal(elements, other, problem.dtype, mean, scale), problem.head_dim, Mix(other));
+    }
+    return values;
+  };
   Lengths lengths = LengthsFor(problem, distribution);
   Tensors tensors;
   int64_t kv_tokens = lengths.total_kv();
@@ -164,17 +223,36 @@ Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t s
     tensors.kv_bounds = Narrow(BoundsOf(lengths.kv));
   }
   if (problem.sinks) tensors.sinks = MakeSinks(problem, distribution, key(4));
-  const int64_t keys = kv_tokens * problem.heads_kv * problem.head_dim;
-  tensors.q = Normal(QueryRows(problem) * problem.head_dim, key(0), problem.dtype, 0, scale);
-  tensors.k = Normal(keys, key(1), problem.dtype, offset, scale);
-  tensors.v = Normal(keys, key(2), problem.dtype, offset, 1);
+  tensors.q = normal(0, QueryRows(problem) * problem.head_dim, 0, scale);
   const RowMap map(problem, std::move(lengths), tensors.page_table);
-  if (distribution == Distribution::kDominantKey) PointAtOneKey(problem, map, key(3), tensors.k, tensors.q);
+  if (HasScales(problem)) {
+    AddCache(problem, distribution, map, kv_tokens, offset, scale, key, changed, tensors);
+    if (distribution == Distribution::kCounting) CountKeys(problem, map, key(2), tensors);
+    return tensors;
+  }
+  const int64_t keys = kv_tokens * problem.heads_kv * problem.head_dim;
+  tensors.k = normal(1, keys, offset, scale);
+  tensors.v = normal(2, keys, offset, 1);
+  if (distribution == Distribution::kDominantKey) {
+    PointAtOneKey(problem, map, key(3), tensors.q,
+                  [&](int64_t, int64_t, int64_t element) { return ToFloat(problem.dtype, tensors.k[element]); });
+  }
+  if (distribution == Distribution::kCounting) CountKeys(problem, map, key(2), tensors);
   if (problem.page_size > 0) {
     ForbidRest(problem, map, tensors.k);
     ForbidRest(problem, map, tensors.v);
   }
   return tensors;
+}
+
+}  // namespace
+
+Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
+  return Draw(problem, distribution, seed, /*changed=*/false);
+}
+
+Tensors MakeChangedInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
+  return Draw(problem, distribution, seed, /*changed=*/true);
 }
 
 }  // namespace attune::verify

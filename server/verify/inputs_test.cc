@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "gtest/gtest.h"
 #include "server/verify/half.h"
@@ -54,10 +56,41 @@ TEST(Inputs, AreTheSameForASeedAndOthersForAnother) {
     EXPECT_EQ(first.q, again.q);
     EXPECT_EQ(first.k, again.k);
     EXPECT_EQ(first.v, again.v);
-    EXPECT_NE(first.q, other.q);
+    EXPECT_TRUE(first.q != other.q || distribution == Distribution::kCounting);
     EXPECT_NE(first.k, other.k);
     EXPECT_NE(first.v, other.v);
     EXPECT_NE(first.k, first.v);
+  }
+}
+
+// Rows of `row` elements that differ.
+int64_t DifferingRows(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b, int64_t row) {
+  int64_t rows = 0;
+  for (size_t i = 0; i < a.size(); i += row) rows += std::equal(&a[i], &a[i] + row, &b[i]) ? 0 : 1;
+  return rows;
+}
+
+TEST(Inputs, ChangedOnesDifferInSomeRowsOfEach) {
+  for (const auto& [text, least, most] :
+       {std::tuple{"b1.h1.q1.kv1.d16.f16", 1, 1}, {"b2.h2.q400.d16.bf16", 100, 300}}) {
+    const Problem problem = *ParseProblem(text);
+    const Tensors inputs = MakeInputs(problem, Distribution::kNormal, 7);
+    const Tensors changed = MakeChangedInputs(problem, Distribution::kNormal, 7);
+    for (const auto part : {&Tensors::q, &Tensors::k, &Tensors::v}) {
+      EXPECT_GE(DifferingRows(inputs.*part, changed.*part, 16), least) << text;
+      EXPECT_LE(DifferingRows(inputs.*part, changed.*part, 16), most) << text;
+    }
+  }
+}
+
+TEST(Inputs, ChangedOnesHaveTheSamePagesAndForbiddenRows) {
+  const Problem problem = *ParseProblem("b3.h2.q1.kv100.d16.f16.page8");
+  const Tensors inputs = MakeInputs(problem, Distribution::kNormal, 7);
+  const Tensors changed = MakeChangedInputs(problem, Distribution::kNormal, 7);
+  EXPECT_EQ(inputs.page_table, changed.page_table);
+  EXPECT_EQ(inputs.kv_lengths, changed.kv_lengths);
+  for (size_t i = 0; i < inputs.k.size(); ++i) {
+    ASSERT_EQ(std::isnan(F16ToFloat(inputs.k[i])), std::isnan(F16ToFloat(changed.k[i]))) << i;
   }
 }
 

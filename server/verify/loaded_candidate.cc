@@ -45,10 +45,15 @@ absl::Status LoadedCandidate::PoisonScratch(std::byte value) {
 }
 
 absl::StatusOr<std::string> LoadedCandidate::ScratchDamage() const {
-  for (const GuardedBuffer& buffer : scratch_) {
+  for (size_t i = 0; i < scratch_.size(); ++i) {
+    const GuardedBuffer& buffer = scratch_[i];
     absl::StatusOr<std::string> damage = buffer.Damage();
     if (!damage.ok()) return damage.status();
     if (!damage->empty()) return absl::StrCat(buffer.name(), ": ", *damage);
+    if (!recipe_.scratch(static_cast<int>(i)).zero_before_first_run()) continue;
+    const absl::StatusOr<bool> zero = buffer.Holds(std::vector<std::byte>(buffer.size()));
+    if (!zero.ok()) return zero.status();
+    if (!*zero) return absl::StrCat(buffer.name(), ": not left zero, as it was given");
   }
   return std::string();
 }

@@ -28,7 +28,7 @@ class LoadedCandidate {
 
   // Fills all scratch but that which the kernel keeps zero.
   absl::Status PoisonScratch(std::byte value);
-  // Empty, or what has been written outside a scratch buffer.
+  // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not.
   absl::StatusOr<std::string> ScratchDamage() const;
 
  private:

@@ -43,7 +43,7 @@ RightOutput::RightOutput(const Problem& problem, const HostResult& exact) : o(ex
 absl::StatusOr<Outputs> Outputs::Create(device::Device& device, const Problem& problem) {
   const size_t rows = QueryRows(problem);
   absl::StatusOr<GuardedBuffer> o =
-      GuardedBuffer::Create(device, "O", rows * problem.head_dim * DTypeBytes(problem.dtype));
+      GuardedBuffer::Create(device, "O", rows * problem.head_dim * DTypeBytes(problem.dtype), ZoneBytes(problem));
   if (!o.ok()) return o.status();
   if (!problem.lse) return Outputs(*std::move(o), std::nullopt);
   absl::StatusOr<GuardedBuffer> lse = GuardedBuffer::Create(device, "LSE", rows * sizeof(float));

@@ -18,6 +18,10 @@ namespace attune::verify {
 namespace {
 
 constexpr size_t kLoadedModules = 64;
+// CheckManyRuns', over all cases.
+constexpr int kLeastRuns = 64;
+constexpr int kMostRuns = 1000;
+constexpr absl::Duration kManyRunsTime = absl::Milliseconds(250);
 constexpr int kMaxTimingSets = 8;
 // Of large inputs those of one trial in so many are replaced for the last run.
 constexpr int kLargeReplacements = 4;
@@ -51,13 +55,16 @@ class Timed : public TimedCandidate {
 
 class PreparedProblemImpl : public PreparedProblem {
  public:
-  PreparedProblemImpl(device::Device& device, const Problem& problem, std::vector<Case> cases, Outputs outputs)
+  PreparedProblemImpl(device::Device& device, const Problem& problem, std::vector<Case> cases, Case fresh,
+                      Outputs outputs)
       : device_(device),
         problem_(problem),
         cases_(std::move(cases)),
+        fresh_(std::move(fresh)),
         outputs_(std::move(outputs)),
         inputs_(problem),
-        modules_(device, kLoadedModules) {
+        checked_modules_(device, kLoadedModules),
+        timed_modules_(device, kLoadedModules) {
     for (Case& own : cases_) {
       inputs_.Add(absl::StrCat("inputs '", Name(own.distribution), "'"), own.buffers, own.inputs);
     }
@@ -77,10 +84,27 @@ class PreparedProblemImpl : public PreparedProblem {
     return response;
   }
 
+  absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) override {
+    absl::StatusOr<LoadedCandidate> loaded =
+        LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
+    if (!loaded.ok()) return loaded.status();
+    return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
+      Finding finding;
+      const int cases = static_cast<int>(cases_.size());
+      for (int i = 0; i < cases && finding.ok(); ++i) {
+        absl::StatusOr<Finding> result = RunManyTimes(*loaded, cases_[i], candidate.deterministic(), cases);
+        if (!result.ok()) return result.status();
+        finding = *std::move(result);
+        if (!finding.ok()) finding.detail = InCase(cases_[i], finding.detail);
+      }
+      return WithInputs(std::move(finding), repeated);
+    });
+  }
+
   absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) override {
     if (absl::Status status = MakeTimingSets(); !status.ok()) return status;
     absl::StatusOr<LoadedCandidate> loaded =
-        LoadedCandidate::Create(device_, modules_, candidate.artifact(), candidate.recipe());
+        LoadedCandidate::Create(device_, timed_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
     auto timed = std::make_unique<Timed>(*std::move(loaded));
     if (absl::Status status = timed->Add(outputs_.BoundTo(cases_.front().buffers)); !status.ok()) return status;
@@ -124,7 +148,7 @@ class PreparedProblemImpl : public PreparedProblem {
 
   absl::StatusOr<Finding> CheckUntilSure(const worker::v1::Candidate& candidate, v1::Accuracy& accuracy) {
     absl::StatusOr<LoadedCandidate> loaded =
-        LoadedCandidate::Create(device_, modules_, candidate.artifact(), candidate.recipe());
+        LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
     return UntilSure([&](bool repeated) {
       accuracy.Clear();
@@ -140,7 +164,7 @@ class PreparedProblemImpl : public PreparedProblem {
       if (!result.ok()) return result.status();
       finding = *std::move(result);
       if (!finding.ok()) {
-        finding.detail = absl::StrCat("inputs '", Name(checked.distribution), "': ", finding.detail);
+        finding.detail = InCase(checked, finding.detail);
         break;
       }
     }
@@ -179,8 +203,40 @@ class PreparedProblemImpl : public PreparedProblem {
     }
     Finding finding = CompareWith(problem_, results_[0], checked, accuracy);
     if (!finding.ok() || results_[0].SameBits(results_[1])) return finding;
-    if (deterministic) return Finding{v1::VERDICT_UNSTABLE, "a second run on the same inputs gave other bits"};
-    return CompareWith(problem_, results_[1], checked, accuracy);
+    finding = CompareWith(problem_, results_[1], checked, accuracy);
+    if (!finding.ok()) finding.detail = absl::StrCat("a second run on the same inputs: ", finding.detail);
+    if (!finding.ok() || !deterministic) return finding;
+    return Finding{v1::VERDICT_UNSTABLE, "a second run on the same inputs gave other bits"};
+  }
+
+  static std::string InCase(const Case& checked, absl::string_view detail) {
+    return absl::StrCat("inputs '", Name(checked.distribution), "': ", detail);
+  }
+
+  // One case's share of CheckManyRuns.
+  absl::StatusOr<Finding> RunManyTimes(LoadedCandidate& candidate, const Case& checked, bool deterministic, int cases) {
+    absl::StatusOr<std::unique_ptr<device::Runnable>> runnable = candidate.Bind(outputs_.BoundTo(checked.buffers));
+    if (!runnable.ok()) return runnable.status();
+    const absl::Duration until = SteadyNow() + kManyRunsTime / cases;
+    for (int run = 0; run * cases < kMostRuns; ++run) {
+      if (run * cases >= kLeastRuns && SteadyNow() >= until) break;
+      OutputSnapshot& result = results_[run == 0 ? 0 : 1];
+      if (absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run % 2], result); !status.ok()) {
+        return status;
+      }
+      if (run > 0 && result.SameBits(results_[0]) && result.Damage().empty()) continue;
+      v1::Accuracy unused;
+      const std::string damage = result.Damage();
+      Finding finding =
+          damage.empty() ? CompareWith(problem_, result, checked, unused) : Finding{v1::VERDICT_OUT_OF_BOUNDS, damage};
+      if (finding.ok() && run > 0 && deterministic) finding = {v1::VERDICT_UNSTABLE, "gave other bits than the first"};
+      if (finding.ok()) continue;
+      finding.detail = absl::StrCat("run ", run + 1, ": ", finding.detail);
+      return finding;
+    }
+    absl::StatusOr<std::string> damage = candidate.ScratchDamage();
+    if (!damage.ok()) return damage.status();
+    return damage->empty() ? Finding() : Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
   }
 
   absl::Status RunPoisoned(LoadedCandidate& candidate, device::Runnable& runnable, std::byte poison,
@@ -192,44 +248,52 @@ class PreparedProblemImpl : public PreparedProblem {
     return status;
   }
 
-  // One set, at random, gets another case's inputs in place of its own, so that results of earlier runs are wrong
-  // there; all outputs are poisoned with plausible values.
+  // One set, at random, gets inputs that no run has seen, though most of their rows are as before, and keeps the
+  // outputs that timing left there: neither finding its last results nor keeping them elsewhere helps a kernel, nor
+  // does a look at a few elements of its inputs. The other sets keep their inputs, and their outputs are poisoned with
+  // plausible values. A single set has both in turn.
   absl::StatusOr<Finding> CheckLastRun(const TimedCandidate& timed, size_t sets,
                                        absl::FunctionRef<absl::Status()> run_again, Occasion occasion, bool repeated) {
     const size_t replaced = absl::Uniform<size_t>(random_, 0, sets);
-    const Case* other = PickReplacement(occasion);
-    if (other != nullptr) {
+    const bool replaces = ReplacesInputs(occasion);
+    if (replaces) {
       // Replacing them would hide what timing did to them.
       absl::StatusOr<std::string> damage = inputs_.DamageTo(InputsOf(replaced));
       if (!damage.ok()) return damage.status();
       if (!damage->empty()) return WithInputs({v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)}, repeated);
-      if (absl::Status status = inputs_.Replace(InputsOf(replaced), other->inputs); !status.ok()) return status;
+      // Contestants timed in turn leave each other's outputs.
+      absl::Status status = occasion == Occasion::kPlayOff ? run_again() : absl::OkStatus();
+      if (status.ok()) status = inputs_.Replace(InputsOf(replaced), fresh_.inputs);
+      if (!status.ok()) return status;
     }
-    absl::StatusOr<Finding> finding = RunAndCompare(timed, sets, run_again, [&](size_t set) -> const Case& {
-      return other != nullptr && set == replaced ? *other : cases_.front();
-    });
+    const auto expected = [&](size_t set) -> const Case& {
+      return replaces && set == replaced ? fresh_ : cases_.front();
+    };
+    const auto poisoned = [&](size_t set) { return !replaces || set != replaced; };
+    absl::StatusOr<Finding> finding = RunAndCompare(timed, sets, run_again, poisoned, expected);
+    if (finding.ok() && finding->ok() && replaces && sets == 1) {
+      finding = RunAndCompare(
+          timed, sets, run_again, [](size_t) { return true; }, expected);
+    }
     if (finding.ok()) finding = WithInputs(*std::move(finding), repeated);
-    if (other != nullptr && !absl::IsAborted(finding.status())) {
+    if (replaces && !absl::IsAborted(finding.status())) {
       if (absl::Status status = inputs_.Restore(InputsOf(replaced)); !status.ok()) return status;
     }
     return finding;
   }
 
-  // A case of which the first one's buffers can hold the inputs; null when the inputs stay as they are.
-  const Case* PickReplacement(Occasion occasion) {
-    if (inputs_.large() && occasion == Occasion::kTrial && large_trials_++ % kLargeReplacements != 0) return nullptr;
-    std::vector<const Case*> fitting;
-    for (size_t i = 1; i < cases_.size(); ++i) {
-      if (Fits(cases_.front().buffers, cases_[i].inputs)) fitting.push_back(&cases_[i]);
-    }
-    return fitting.empty() ? nullptr : fitting[absl::Uniform<size_t>(random_, 0, fitting.size())];
+  bool ReplacesInputs(Occasion occasion) {
+    return !inputs_.large() || occasion == Occasion::kPlayOff || large_trials_++ % kLargeReplacements == 0;
   }
 
+  // Poisons the outputs of the sets for which `poisoned` holds, runs, and compares those of all.
   absl::StatusOr<Finding> RunAndCompare(const TimedCandidate& timed, size_t sets,
                                         absl::FunctionRef<absl::Status()> run_again,
+                                        absl::FunctionRef<bool(size_t set)> poisoned,
                                         absl::FunctionRef<const Case&(size_t set)> expected) {
     if (!right_.has_value()) right_.emplace(problem_, cases_.front().exact);
     for (size_t set = 0; set < sets; ++set) {
+      if (!poisoned(set)) continue;
       const size_t shift = absl::Uniform<size_t>(random_, 1, right_->o.size());
       if (absl::Status status = OutputsOf(set).Plant(*right_, shift); !status.ok()) return status;
     }
@@ -245,8 +309,8 @@ class PreparedProblemImpl : public PreparedProblem {
       finding = around.empty() ? CompareWith(problem_, results_[0], expected(set), unused)
                                : Finding{v1::VERDICT_OUT_OF_BOUNDS, around};
       if (!finding.ok()) {
-        finding.detail = absl::StrCat("run on input set ", set + 1, " of ", sets, ", inputs '",
-                                      Name(expected(set).distribution), "': ", finding.detail);
+        finding.detail = absl::StrCat("run on input set ", set + 1, " of ", sets,
+                                      &expected(set) == &fresh_ ? ", on new inputs: " : ": ", finding.detail);
       }
     }
     return finding;
@@ -275,7 +339,7 @@ class PreparedProblemImpl : public PreparedProblem {
       const bool exceed_l2 = sets * set_bytes > 2 * l2_bytes;
       const bool exceed_memory = memory_bytes > 0 && sets * set_bytes > memory_bytes / 4;
       if (exceed_l2 || exceed_memory) break;
-      absl::StatusOr<InputBuffers> inputs = UploadInputs(device_, cases_.front().inputs);
+      absl::StatusOr<InputBuffers> inputs = UploadInputs(device_, problem_, cases_.front().inputs);
       if (!inputs.ok()) return inputs.status();
       absl::StatusOr<Outputs> outputs = Outputs::Create(device_, problem_);
       if (!outputs.ok()) return outputs.status();
@@ -289,11 +353,13 @@ class PreparedProblemImpl : public PreparedProblem {
   device::Device& device_;
   Problem problem_;
   std::vector<Case> cases_;
+  Case fresh_;  // the first case with some rows changed, for CheckTimed alone; has no buffers
   Outputs outputs_;
   std::vector<TimingSet> timing_sets_;
   bool timing_sets_made_ = false;
   SharedInputs inputs_;  // the cases', then the timing sets'
-  ModuleCache modules_;
+  // What a kernel keeps in its module's variables while it is checked is not there when it is timed.
+  ModuleCache checked_modules_, timed_modules_;
   OutputSnapshot results_[2];
   std::optional<RightOutput> right_;  // of the first case
   absl::BitGen random_;
@@ -306,15 +372,20 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device:
                                                                          const worker::v1::PrepareRequest& request) {
   absl::StatusOr<References> references = References::Create(device, problem, request);
   if (!references.ok()) return references.status();
+  const Distribution timed = Distributions().front();
+  absl::StatusOr<Case> fresh = references->MakeCase(timed, MakeChangedInputs(problem, timed, request.seed()));
+  if (!fresh.ok()) return fresh.status();
+  fresh->buffers = {};
   std::vector<Case> cases;
   for (Distribution distribution : Distributions()) {
-    absl::StatusOr<Case> made = references->MakeCase(distribution, request.seed());
+    absl::StatusOr<Case> made = references->MakeCase(distribution, MakeInputs(problem, distribution, request.seed()));
     if (!made.ok()) return made.status();
     cases.push_back(*std::move(made));
   }
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
-  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(cases), *std::move(outputs));
+  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(cases), *std::move(fresh),
+                                               *std::move(outputs));
 }
 
 }  // namespace attune::verify

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/verify/testing/fake_device.h"
 #include "server/verify/testing/fake_kernels.h"
+#include "server/verify/testing/prepared_problem_fixture.h"
 #include "server/verify/verify.h"
 #include "tests/golden/golden.h"
 
@@ -22,56 +23,16 @@ using ::testing::HasSubstr;
 using worker::v1::Candidate;
 using worker::v1::TrialResponse;
 
-class PreparedProblemTest : public ::testing::Test {
- protected:
-  void Prepare(const char* text) {
-    problem_ = *ParseProblem(text);
-    absl::StatusOr<std::unique_ptr<PreparedProblem>> prepared =
-        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_));
-    ASSERT_TRUE(prepared.ok()) << prepared.status();
-    prepared_ = *std::move(prepared);
-  }
-
-  // A right kernel, and `mistake` after it.
-  FakeKernel RightThen(const std::function<void(const FakeArguments&)>& mistake) {
-    return [right = RightKernel(problem_), mistake](const FakeArguments& arguments) {
-      absl::Status status = right(arguments);
-      mistake(arguments);
-      return status;
-    };
-  }
-
-  TrialResponse Check(const Candidate& candidate) {
-    absl::StatusOr<TrialResponse> response = prepared_->Check(candidate);
-    EXPECT_TRUE(response.ok()) << response.status();
-    return response.ok() ? *response : TrialResponse();
-  }
-  TrialResponse Check(FakeKernel kernel, bool deterministic = true) {
-    const std::string name = "kernel " + std::to_string(++kernels_);
-    device_.kernels[name] = std::move(kernel);
-    return Check(CandidateOf(name, deterministic));
-  }
-  void ExpectVerdict(FakeKernel kernel, v1::Verdict verdict, const char* detail) {
-    const TrialResponse response = Check(std::move(kernel));
-    EXPECT_EQ(response.verdict(), verdict) << response.detail();
-    EXPECT_THAT(response.detail(), HasSubstr(detail));
-  }
-
-  FakeDevice device_;
-  Problem problem_;
-  std::unique_ptr<PreparedProblem> prepared_;
-  int kernels_ = 0;
-};
-
 TEST_F(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
   for (const char* text :
        {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse", "b1.h1.q9.kv3.d16.f16.causal-br.bshd.lse",
         "b1.h2.q1.kv1.d64.f16", "b1.h4.q9.d16.f16.window4.softcap5.sinks.lse", "b4.h4.kvh2.q9.kv20.d16.bf16.varlen.lse",
-        "b4.h4.kvh2.q3.kv20.d16.f16.causal-br.page8.lse", "b3.h2.q9.kv20.d16.f16.causal-br.sinks.varlen.page8.lse"}) {
+        "b4.h4.kvh2.q3.kv20.d16.f16.causal-br.page8.lse", "b3.h2.q9.kv20.d16.f16.causal-br.sinks.varlen.page8.lse",
+        "b2.h4.kvh2.q5.kv33.d32.bf16.kve4m3.lse", "b3.h2.q9.kv20.d16.f16.kve5m2.causal-br.varlen.page8"}) {
     Prepare(text);
     const TrialResponse response = Check(RightKernel(problem_));
     EXPECT_EQ(response.verdict(), v1::VERDICT_OK) << text << ": " << response.detail();
-    EXPECT_EQ(response.accuracy().cases(), 4);
+    EXPECT_EQ(response.accuracy().cases(), 5);
     EXPECT_LT(response.accuracy().max_abs_error(), 0.02);
   }
 }
@@ -111,12 +72,12 @@ TEST_F(PreparedProblemTest, OutputThatIsLeftFromTheRunBeforeIsFound) {
   ExpectVerdict([](const FakeArguments&) { return absl::OkStatus(); }, v1::VERDICT_WRONG_RESULT, "128 of 128");
 }
 
-TEST_F(PreparedProblemTest, AKernelThatComputesOnlyOnceIsUnstable) {
+TEST_F(PreparedProblemTest, AKernelThatComputesOnlyOnceIsWrong) {
   Prepare("b1.h1.q8.d16.f16");
   int calls = 0;
   ExpectVerdict([&, right = RightKernel(problem_)](
                     const FakeArguments& arguments) { return calls++ % 2 == 0 ? right(arguments) : absl::OkStatus(); },
-                v1::VERDICT_UNSTABLE, "second run");
+                v1::VERDICT_WRONG_RESULT, "a second run on the same inputs: ");
 }
 
 TEST_F(PreparedProblemTest, WritesAroundOutputsAreFound) {
@@ -127,6 +88,21 @@ TEST_F(PreparedProblemTest, WritesAroundOutputsAreFound) {
                 "O: written to 4096 bytes before its start");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.lse.data[a.lse.size + 100] = std::byte{0}; }),
                 v1::VERDICT_OUT_OF_BOUNDS, "LSE: written to 100 bytes past its end");
+}
+
+TEST_F(PreparedProblemTest, AWriteOfATilesRowsPastAnOutputIsFound) {
+  Prepare("b1.h8.q8.d64.f16.bshd");
+  ExpectVerdict(RightThen([](const FakeArguments& a) {
+                  a.o.as<uint16_t>()[a.o.size / 2 + 127 * 8 * 64] = 0;  // the 128th row behind the last
+                }),
+                v1::VERDICT_OUT_OF_BOUNDS, "O: written to 130048 bytes past its end");
+}
+
+TEST_F(PreparedProblemTest, APageBeforeTheFirstIsNaN) {
+  Prepare("b1.h4.kvh4.q1.kv300.d32.f16.page256");
+  // Page -1 is what stands behind a sequence's last entry.
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.as<uint16_t>()[0] = a.v.as<uint16_t>()[-256 * 4 * 32]; }),
+                v1::VERDICT_WRONG_RESULT, "nan, the reference");
 }
 
 TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
@@ -160,11 +136,36 @@ TEST_F(PreparedProblemTest, WritesIntoSinksBoundsAndTablesAreFound) {
   EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
 }
 
+TEST_F(PreparedProblemTest, WritesIntoScalesAreFound) {
+  Prepare("b2.h2.q8.d16.f16.kve4m3");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.k_scale.as<float>()[3] *= 2; }), v1::VERDICT_OUT_OF_BOUNDS,
+                "changed its input K's scales");
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.v_scale.data[a.v_scale.size] = std::byte{0}; }),
+                v1::VERDICT_OUT_OF_BOUNDS, "V's scales: written to 0 bytes past its end");
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_F(PreparedProblemTest, AKernelThatTakesAnotherHeadsScaleIsFound) {
+  Prepare("b2.h4.kvh2.q8.d16.f16.kve5m2");
+  for (FakePointer FakeArguments::*scales : {&FakeArguments::k_scale, &FakeArguments::v_scale}) {
+    ExpectVerdict(
+        [this, scales, right = RightKernel(problem_)](const FakeArguments& arguments) {
+          FakeArguments wrong = arguments;
+          std::vector<float> other(4, (arguments.*scales).as<float>()[0]);
+          wrong.*scales = {reinterpret_cast<std::byte*>(other.data()), 4 * sizeof(float)};
+          return right(wrong);
+        },
+        v1::VERDICT_WRONG_RESULT, "inputs 'normal'");
+  }
+}
+
 TEST_F(PreparedProblemTest, WhatAProblemDoesNotHaveIsANullPointer) {
   Prepare("b2.h2.q8.d16.f16.varlen");
   EXPECT_EQ(Check(RightThen([](const FakeArguments& a) {
               ASSERT_NE(a.kv_bounds.data, nullptr);
-              for (const FakePointer& none : {a.sinks, a.kv_lengths, a.page_table}) ASSERT_EQ(none.data, nullptr);
+              for (const FakePointer& none : {a.sinks, a.kv_lengths, a.page_table, a.k_scale, a.v_scale}) {
+                ASSERT_EQ(none.data, nullptr);
+              }
             })).verdict(),
             v1::VERDICT_OK);
 }
@@ -235,6 +236,7 @@ TEST_F(PreparedProblemTest, ANonDeterministicKernelMustBeRightBothTimes) {
     if (++calls % 2 == 0) a.o.as<uint16_t>()[9] = 0x4000;
   });
   EXPECT_EQ(Check(wrong_the_second_time, /*deterministic=*/false).verdict(), v1::VERDICT_WRONG_RESULT);
+  EXPECT_EQ(Check(wrong_the_second_time, /*deterministic=*/true).verdict(), v1::VERDICT_WRONG_RESULT);
 }
 
 class ScratchTest : public PreparedProblemTest {
@@ -252,12 +254,22 @@ class ScratchTest : public PreparedProblemTest {
   }
 };
 
-TEST_F(ScratchTest, ThatMustBeZeroIsZeroedOnceAndThenTheKernels) {
+TEST_F(ScratchTest, ThatMustBeZeroIsZeroedOnceAndLeftToTheKernel) {
   std::vector<uint32_t> found;
-  EXPECT_EQ(
-      CheckWithScratch(true, [&](FakePointer scratch) { found.push_back(scratch.as<uint32_t>()[3]++); }).verdict(),
-      v1::VERDICT_OK);
-  EXPECT_EQ(found, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));  // four distributions, two runs each
+  EXPECT_EQ(CheckWithScratch(true, [&](FakePointer scratch) { found.push_back(scratch.as<uint32_t>()[3]); }).verdict(),
+            v1::VERDICT_OK);
+  EXPECT_EQ(found, std::vector<uint32_t>(2 * Distributions().size()));
+}
+
+TEST_F(ScratchTest, ThatIsNotLeftZeroIsFoundAfterTheFirstRun) {
+  int runs = 0;
+  const TrialResponse response = CheckWithScratch(true, [&](FakePointer scratch) {
+    ++runs;
+    scratch.data[63] = std::byte{1};
+  });
+  EXPECT_EQ(response.verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  EXPECT_THAT(response.detail(), HasSubstr("scratch partial: not left zero"));
+  EXPECT_EQ(runs, 1);
 }
 
 TEST_F(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
@@ -266,7 +278,7 @@ TEST_F(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
     found.push_back(scratch.as<uint32_t>()[3]);
     scratch.as<uint32_t>()[3] = 0;
   });
-  ASSERT_EQ(found.size(), 8);
+  ASSERT_EQ(found.size(), 2 * Distributions().size());
   for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i % 2 == 0 ? 0xFFFFFFFFu : 0x5A5A5A5Au);
 }
 
@@ -306,7 +318,7 @@ TEST_F(PreparedProblemTest, AFaultOfTheDeviceIsAnErrorNotAVerdict) {
   EXPECT_TRUE(absl::IsAborted(prepared_->Check(CandidateOf("faults")).status()));
 }
 
-TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceWhateverItsRecipe) {
+TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceToBeCheckedAndOnceToBeTimedWhateverItsRecipe) {
   Prepare("b1.h1.q8.d16.f16");
   device_.kernels["right"] = RightKernel(problem_);
   const int before = device_.loads;
@@ -314,8 +326,10 @@ TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceWhateverItsRecipe) {
   Check(candidate);
   candidate.mutable_recipe()->mutable_launches(0)->mutable_grid()->set_x(8);
   Check(candidate);
-  EXPECT_TRUE(prepared_->ForTiming(candidate).ok());
   EXPECT_EQ(device_.loads, before + 1);
+  EXPECT_TRUE(prepared_->ForTiming(candidate).ok());
+  EXPECT_TRUE(prepared_->ForTiming(candidate).ok());
+  EXPECT_EQ(device_.loads, before + 2);
 }
 
 // The last set is the one that exceeds a limit. The Python bench rotates by the same rule.
@@ -332,186 +346,6 @@ TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQu
     EXPECT_EQ((*timed)->runnables().size(), vector["sets"].get<size_t>()) << vector;
     for (device::Runnable* runnable : (*timed)->runnables()) EXPECT_TRUE(runnable->Run().ok());
   }
-}
-
-// A kernel is bound for timing, run as timing runs it, and looked after.
-class CheckTimedTest : public PreparedProblemTest {
- protected:
-  void PrepareWithSets(const char* text) {
-    device_.properties.set_l2_bytes(static_cast<int64_t>(Bytes(*ParseProblem(text))));
-    Prepare(text);
-  }
-
-  Finding Time(const Candidate& candidate, int rounds = 3) {
-    absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(candidate);
-    EXPECT_TRUE(timed.ok()) << timed.status();
-    const auto run_all = [&] {
-      absl::Status status;
-      for (device::Runnable* runnable : (*timed)->runnables()) status.Update(runnable->Run());
-      return status;
-    };
-    for (int round = 0; round < rounds; ++round) EXPECT_TRUE(run_all().ok());
-    absl::StatusOr<Finding> finding =
-        prepared_->CheckTimed(**timed, (*timed)->runnables().size(), run_all, PreparedProblem::Occasion::kTrial);
-    EXPECT_TRUE(finding.ok()) << finding.status();
-    return finding.ok() ? *finding : Finding();
-  }
-  Finding Time(FakeKernel kernel) {
-    device_.kernels["timed"] = std::move(kernel);
-    return Time(CandidateOf("timed"));
-  }
-  void ExpectTimed(FakeKernel kernel, v1::Verdict verdict, const char* detail) {
-    const Finding finding = Time(std::move(kernel));
-    EXPECT_EQ(finding.verdict, verdict) << finding.detail;
-    EXPECT_THAT(finding.detail, AllOf(HasSubstr("while it was timed: "), HasSubstr(detail)));
-  }
-  void ExpectTheNextIsRight() {
-    EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
-    device_.kernels["next"] = RightKernel(problem_);
-    const Finding next = Time(CandidateOf("next"));
-    EXPECT_TRUE(next.ok()) << next.detail;
-  }
-};
-
-bool HoldsThePoisonOfACheck(const FakeArguments& a) {
-  return *a.o.as<uint16_t>() == 0xFFFF || *a.o.as<uint16_t>() == 0x5A5A;
-}
-
-TEST_F(CheckTimedTest, ARightKernelPasses) {
-  for (const char* text : {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse", "b1.h1.q1.d16.f16.lse",
-                           "b4.h4.kvh2.q9.kv20.d16.bf16.varlen.lse", "b4.h4.kvh2.q3.kv20.d16.f16.causal-br.page8.lse",
-                           "b3.h2.q9.kv20.d16.f16.causal-br.sinks.varlen.page8.lse"}) {
-    PrepareWithSets(text);
-    for (int trial = 0; trial < 4; ++trial) {  // whatever is drawn
-      const Finding finding = Time(RightKernel(problem_));
-      EXPECT_TRUE(finding.ok()) << text << ": " << finding.detail;
-    }
-  }
-}
-
-TEST_F(CheckTimedTest, AKernelThatWorksOnlyWhereItSeesThePoisonIsFound) {
-  PrepareWithSets("b1.h1.q8.d16.f16.lse");
-  ExpectTimed([right = RightKernel(problem_)](
-                  const FakeArguments& a) { return HoldsThePoisonOfACheck(a) ? right(a) : absl::OkStatus(); },
-              v1::VERDICT_WRONG_RESULT, "run on input set 1 of 3");
-}
-
-TEST_F(CheckTimedTest, AKernelThatStopsAfterSoManyRunsIsFound) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  int calls = 0;
-  ExpectTimed(
-      [&, right = RightKernel(problem_)](const FakeArguments& a) { return calls++ < 8 ? right(a) : absl::OkStatus(); },
-      v1::VERDICT_WRONG_RESULT, "the reference");
-}
-
-TEST_F(CheckTimedTest, AKernelThatStopsWritingTheLogSumExpIsFound) {
-  PrepareWithSets("b1.h1.q1.kv9.d16.f16.lse");
-  ExpectTimed(
-      [right = RightKernel(problem_)](const FakeArguments& a) {
-        const float before = *a.lse.as<float>();
-        absl::Status status = right(a);
-        if (!std::isnan(before) && before != 0) *a.lse.as<float>() = before;
-        return status;
-      },
-      v1::VERDICT_WRONG_RESULT, "LSE[0]");
-}
-
-TEST_F(CheckTimedTest, AKernelThatReusesTheResultsOfEarlierRunsIsFound) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  std::map<const std::byte*, std::vector<std::byte>> results;
-  ExpectTimed(
-      [&, right = RightKernel(problem_)](const FakeArguments& a) {
-        std::vector<std::byte>& result = results[a.o.data];
-        if (!result.empty()) {
-          std::copy(result.begin(), result.end(), a.o.data);
-          return absl::OkStatus();
-        }
-        absl::Status status = right(a);
-        result.assign(a.o.data, a.o.data + a.o.size);
-        return status;
-      },
-      v1::VERDICT_WRONG_RESULT, "the reference");
-  ExpectTheNextIsRight();
-}
-
-TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsInputsAreNewIsFound) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  std::map<const std::byte*, std::vector<std::byte>> queries;  // of the last run, by its output
-  ExpectTimed(
-      [&, right = RightKernel(problem_)](const FakeArguments& a) {
-        std::vector<std::byte> now(a.q.data, a.q.data + a.q.size);
-        return std::exchange(queries[a.o.data], now) == now ? absl::OkStatus() : right(a);
-      },
-      v1::VERDICT_WRONG_RESULT, "the reference");
-  ExpectTheNextIsRight();
-}
-
-TEST_F(CheckTimedTest, AnInputThatIsChangedInAnySetIsFoundAndRepaired) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  for (int set = 0; set < 3; ++set) {
-    int calls = 0;
-    ExpectTimed(RightThen([&](const FakeArguments& a) {
-                  if (calls++ == 3 + set) a.k.data[5] = std::byte{0x33};
-                }),
-                v1::VERDICT_OUT_OF_BOUNDS, "changed its input K");
-    ExpectTheNextIsRight();
-  }
-}
-
-TEST_F(CheckTimedTest, AnInputOfACheckThatIsChangedIsFoundAndRepaired) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  FakePointer last_case;
-  ASSERT_EQ(Check(RightThen([&](const FakeArguments& a) { last_case = a.v; })).verdict(), v1::VERDICT_OK);
-  ExpectTimed(RightThen([&](const FakeArguments&) { last_case.data[0] = std::byte{0x33}; }), v1::VERDICT_OUT_OF_BOUNDS,
-              "inputs 'dominant key': changed its input V");
-  ExpectTheNextIsRight();
-}
-
-TEST_F(CheckTimedTest, WritesAroundOutputsAndScratchAreFound) {
-  PrepareWithSets("b1.h1.q8.d16.f16.lse");
-  ExpectTimed(RightThen([](const FakeArguments& a) { a.lse.data[a.lse.size] = std::byte{0}; }),
-              v1::VERDICT_OUT_OF_BOUNDS, "LSE: written to 0 bytes past its end");
-  ExpectTheNextIsRight();
-  device_.kernels["scratch"] = RightThen([](const FakeArguments& a) { a.scratch[0].data[-1] = std::byte{0}; });
-  Candidate candidate = CandidateOf("scratch");
-  v1::ScratchBuffer* scratch = candidate.mutable_recipe()->add_scratch();
-  scratch->set_name("partial");
-  scratch->set_bytes(64);
-  const Finding finding = Time(candidate);
-  EXPECT_EQ(finding.verdict, v1::VERDICT_OUT_OF_BOUNDS);
-  EXPECT_THAT(finding.detail, HasSubstr("scratch partial: written to 1 bytes before its start"));
-}
-
-TEST_F(CheckTimedTest, AFaultOfTheDeviceIsAnError) {
-  PrepareWithSets("b1.h1.q8.d16.f16");
-  device_.kernels["right"] = RightKernel(problem_);
-  absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
-  ASSERT_TRUE(timed.ok()) << timed.status();
-  const auto fault = [] { return absl::AbortedError("illegal address"); };
-  EXPECT_TRUE(absl::IsAborted(prepared_->CheckTimed(**timed, 1, fault, PreparedProblem::Occasion::kTrial).status()));
-}
-
-TEST_F(CheckTimedTest, DamageToLargeInputsIsNotBlamedOnTheNext) {
-  Prepare("b1.h1.q1.kv132000.d128.f16");
-  // Remembers its results: each takes a second.
-  std::map<const std::byte*, std::vector<std::byte>> results;
-  const FakeKernel right = [&, compute = RightKernel(problem_)](const FakeArguments& a) {
-    std::vector<std::byte>& result = results[a.q.data];
-    if (result.empty()) {
-      if (absl::Status status = compute(a); !status.ok()) return status;
-      result.assign(a.o.data, a.o.data + a.o.size);
-    }
-    std::copy(result.begin(), result.end(), a.o.data);
-    return absl::OkStatus();
-  };
-  int calls = 0;
-  // Changes the third case's V, and the first is looked at.
-  ASSERT_EQ(Check([&](const FakeArguments& a) {
-              if (++calls == 6) std::memset(a.v.data, 0x33, a.v.size);
-              return right(a);
-            }).verdict(),
-            v1::VERDICT_OK);
-  for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(Check(right).verdict(), v1::VERDICT_OK);
 }
 
 TEST_F(PreparedProblemTest, AllMemoryIsGivenBack) {

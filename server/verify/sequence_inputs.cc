@@ -7,12 +7,64 @@
 namespace attune::verify {
 namespace {
 
+// A common tile's rows or keys.
+constexpr int64_t kTile = 128;
+
 // The last sequence's tokens go to the one before it, where they fit. `falling` is SequenceLengths'.
 std::vector<int64_t> WithoutTheLast(std::vector<int64_t> falling) {
   const size_t n = falling.size();
   if (n < 2 || falling[n - 1] + falling[n - 2] > falling.front()) return falling;
   falling[n - 2] += falling[n - 1];
   falling[n - 1] = 0;
+  return falling;
+}
+
+// Moves 1 to 15 tokens between neighbours, as far as both stay within 1 and `longest`: few lengths are multiples of
+// anything.
+std::vector<int64_t> Shifted(std::vector<int64_t> lengths, int64_t longest) {
+  for (size_t i = 0; i + 1 < lengths.size(); i += 2) {
+    const bool forward = lengths[i + 1] < longest && lengths[i] > 1;
+    int64_t& from = lengths[forward ? i : i + 1];
+    int64_t& to = lengths[forward ? i + 1 : i];
+    const int64_t tokens = std::min({static_cast<int64_t>(1 + (i / 2 * 4 + 6) % 15), from - 1, longest - to});
+    if (from <= 1 || to <= 1 || tokens <= 0) continue;
+    from -= tokens;
+    to += tokens;
+  }
+  return lengths;
+}
+
+// A sequence of one token, and one that ends with the first token of a tile or page; what they lose goes to the others
+// as far as they have room. `falling` is SequenceLengths'.
+std::vector<int64_t> WithOneToken(std::vector<int64_t> falling, int64_t tile) {
+  const size_t n = falling.size();
+  const int64_t longest = falling.front();
+  const auto shorten = [&](size_t i, int64_t length) {
+    int64_t room = 0;
+    for (size_t j = 1; j < i; ++j) room += longest - falling[j];
+    int64_t rest = std::min(falling[i] - length, room);
+    falling[i] -= rest;
+    for (size_t j = 1; j < i; ++j) {
+      const int64_t taken = std::min(rest, longest - falling[j]);
+      falling[j] += taken;
+      rest -= taken;
+    }
+  };
+  if (n >= 2) shorten(n - 1, 1);
+  if (n >= 4) shorten(n - 2, (falling[n - 2] - 1) / tile * tile + 1);
+  return falling;
+}
+
+// Pages are taken one by one, so that their sequences' lengths need no total: all are shorter than `falling` by 1 to 15
+// tokens, the last has one, the one before it the first token of its last page, the one before that none.
+std::vector<int64_t> Ragged(std::vector<int64_t> falling, int64_t page_size) {
+  const size_t n = falling.size();
+  for (size_t i = 0; i < n; ++i) {
+    falling[i] = std::max<int64_t>(1, falling[i] - static_cast<int64_t>(1 + (i * 4 + 6) % 15));
+  }
+  if (n >= 2) falling[n - 1] = 1;
+  if (n >= 3) falling[n - 2] = (falling[n - 2] - 1) / page_size * page_size + 1;
+  if (n >= 4) falling[n - 3] = 0;
   return falling;
 }
 
@@ -40,6 +92,17 @@ Lengths LengthsFor(const Problem& problem, Distribution distribution) {
     case Distribution::kDominantKey:
       if (own_q) lengths.q = Reversed(WithoutTheLast(falling.q));
       break;
+    case Distribution::kCounting:
+      if (own_q) lengths.q = WithOneToken(falling.q, kTile);
+      if (own_kv)
+        lengths.kv =
+            problem.page_size > 0 ? Ragged(falling.kv, problem.page_size) : Reversed(WithOneToken(falling.kv, kTile));
+      break;
+  }
+  if (distribution != Distribution::kNormal && own_q) lengths.q = Shifted(std::move(lengths.q), falling.q.front());
+  const bool ragged = distribution == Distribution::kCounting && problem.page_size > 0;
+  if (distribution != Distribution::kNormal && own_kv && !ragged) {
+    lengths.kv = Shifted(std::move(lengths.kv), falling.kv.front());
   }
   return lengths;
 }

@@ -10,9 +10,10 @@
 
 namespace attune::verify {
 
-// The lengths of a distribution: SequenceLengths for kNormal, else permutations with the same totals, in which
-// sequences have more queries than keys, no key, or no query. (The last two take three sequences: the two shortest
-// together are no longer than the longest.) Those that the problem fixes stay as they are.
+// The lengths of a distribution: SequenceLengths for kNormal, on which problems are timed. The others have the same
+// totals; sequences have more queries than keys, no key, no query or one of either (the latter where there are enough
+// sequences), and most lengths are multiples of nothing. With pages, the lengths of kCounting end anywhere in a page,
+// with fewer keys in all. Those that the problem fixes stay as they are.
 Lengths LengthsFor(const Problem& problem, Distribution distribution);
 
 // Pages of a cache in the order of `random`. One page more than is used belongs to nobody; -1 stands behind a

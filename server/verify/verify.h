@@ -22,7 +22,8 @@ enum class Distribution {
   kNormal,       // N(0, 1)
   kOffsetMean,   // N(0, 1) + 1 in V, K: zero-mean inputs hide errors of normalisation
   kLargeLogits,  // |logit| up to about 40: exp overflows without the running maximum
-  kDominantKey,  // one key a row takes nearly all the weight
+  kDominantKey,  // one key a row takes nearly all the weight; in every other row its exp overflows fp32
+  kCounting,     // all keys weigh the same and are counted (counting_inputs.h)
                  // Sinks are N(0, 1); with kLargeLogits the first is 100 and the last -100, far beyond every logit.
 };
 std::vector<Distribution> Distributions();
@@ -30,13 +31,17 @@ absl::string_view Name(Distribution distribution);
 
 // What a problem does not have is empty.
 struct Tensors {
-  std::vector<uint16_t> q, k, v = {};  // in the problem's dtype and layout
+  std::vector<uint16_t> q, k = {}, v = {};  // in the problem's dtype and layout
   std::vector<float> sinks = {};
   std::vector<int32_t> q_bounds = {}, kv_bounds = {}, kv_lengths = {}, page_table = {};
+  std::vector<uint8_t> k_codes = {}, v_codes = {};  // in place of k and v, when those are of 8 bits
+  std::vector<float> k_scales = {}, v_scales = {};  // then, [batch, heads_kv]
 };
 // Lengths differ from distribution to distribution, their totals do not. What no kernel may read is NaN: rows of a page
-// behind its sequence's end, and a page that belongs to nobody.
+// behind its sequence's end, and a page that belongs to nobody. Elements of 8 bits: cache_inputs.h.
 Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed);
+// The same, but about an eighth of the rows of Q, K and V, at least one of each, are of another seed.
+Tensors MakeChangedInputs(const Problem& problem, Distribution distribution, uint64_t seed);
 
 // fp64 on the host, for small problems: checks the device's reference kernel itself. O and LSE as fp32, both as they
 // lie on the device.
@@ -50,14 +55,17 @@ struct Tolerance {
   double relative = 1e-3;
 };
 Tolerance ToleranceFor(v1::DType dtype);
+// What the tolerance of an output is multiplied by: the largest of N normal deviates, as rounding errors are, grows as
+// sqrt(ln N). 1 up to 2^20 elements.
+double TailFactor(int64_t elements);
 
 struct Comparison {
   bool ok = false;
   double max_abs_error = 0;
   std::string detail;  // first element that is wrong, with its index, value and reference
 };
-// |out - ref| <= absolute + relative * |ref| everywhere, no NaN or Inf, and the largest error <= 2x the plain
-// computation's (`plain_max_abs_error`, with one rounding step of the dtype as its least).
+// |out - ref| <= (absolute + relative * |ref|) * TailFactor everywhere, no NaN or Inf, and the largest error <= 2x the
+// plain computation's (`plain_max_abs_error`, with one rounding step of the dtype as its least).
 Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
                          double plain_max_abs_error);
 Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference);
@@ -76,7 +84,7 @@ class TimedCandidate {
  public:
   virtual ~TimedCandidate() = default;
   virtual absl::Span<device::Runnable* const> runnables() const = 0;
-  // Empty, or what has been written outside a scratch buffer.
+  // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not.
   virtual absl::StatusOr<std::string> ScratchDamage() const = 0;
 };
 
@@ -96,17 +104,22 @@ class PreparedProblem {
   // `accuracy`; an error status when the device failed.
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
 
+  // Runs a candidate that Check found right at least 64 times more over the distributions, and up to 1,000 times while
+  // less than a quarter of a second has passed: what is wrong once in a hundred runs. WRONG_RESULT, OUT_OF_BOUNDS or
+  // UNSTABLE, with the run's number; an error status as Check's.
+  virtual absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) = 0;
+
   // The candidate bound to distribution kNormal, for timing: as many runnables as input sets it takes to exceed twice
   // the L2, at most 8 and at most a quarter of the device's memory. FailedPrecondition or ResourceExhausted when the
   // candidate cannot run here.
   virtual absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) = 0;
 
-  // After the first `sets` runnables of `timed` have been timed: is what was timed also what was checked? Poisons the
-  // outputs of these sets with right results in wrong places, which no kernel can tell from left-over ones, replaces
-  // one set's inputs in place (of large inputs in one trial of four, in play-offs always), has `run_again` run each of
-  // these runnables at least once in the way that was timed, and looks at their outputs, at red zones, scratch and all
-  // inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs are repaired. An error status when the device
-  // failed.
+  // After the first `sets` runnables of `timed` have been timed: is what was timed also what was checked? Changes
+  // rows of one set's inputs in place and leaves its outputs (of large inputs in one trial of four, in play-offs
+  // always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell from
+  // left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks at
+  // their outputs, at red zones, scratch and all inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs
+  // are repaired. An error status when the device failed.
   enum class Occasion { kTrial, kPlayOff };
   virtual absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
                                              absl::FunctionRef<absl::Status()> run_again, Occasion occasion) = 0;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/attune/problem.h"
 #include "server/device/device.h"
 #include "server/verify/verify.h"
 #include "server/worker/device_timer.h"
@@ -39,6 +40,8 @@ class DeviceSession : public Session {
                          verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);
   // Unavailable when contestants timed in turn have changed an input.
   absl::Status CheckTogether(size_t contestants);
+  // Runs the fastest of what is right many more times.
+  absl::Status CheckFastest(const worker::v1::PlayOffRequest& request, std::vector<worker::v1::TrialResponse>& results);
   // Checks with fresh data; OK with nothing said when the request asks for no check.
   absl::StatusOr<std::vector<worker::v1::TrialResponse>> CheckAll(const worker::v1::PlayOffRequest& request);
 
@@ -46,6 +49,7 @@ class DeviceSession : public Session {
   const OpenDevice open_;
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<verify::PreparedProblem> prepared_;  // lives on device_
+  Problem problem_;                                    // prepared_'s
   std::optional<worker::v1::PrepareRequest> request_;  // of the last Prepare that succeeded
 };
 

@@ -45,6 +45,12 @@ class DeviceSessionTest : public ::testing::Test {
       if (timed) *arguments.k.as<uint16_t>() = 0x3333;
       return status;
     };
+    device->kernels["seldom wrong"] = [this](const verify::FakeArguments& arguments) {
+      absl::Status status = verify::RightKernel(problem_)(arguments);
+      if (++seldom_ % 61 == 0) *arguments.o.as<uint16_t>() = 0x4c00;
+      return status;
+    };
+    device->seconds["seldom wrong"] = [] { return 5e-6; };
     device->kernels["empty"] = [](const verify::FakeArguments&) { return absl::OkStatus(); };
     device->seconds["faster"] = [] { return 5e-6; };
     device->seconds["erratic"] = [this] { return ++erratic_ % 2 * 20e-6 + 10e-6; };
@@ -100,6 +106,7 @@ class DeviceSessionTest : public ::testing::Test {
   verify::FakeDevice* device_ = nullptr;
   int opened_ = 0;
   int erratic_ = 0;
+  int seldom_ = 0;
 };
 
 TEST_F(DeviceSessionTest, DescribesWithoutOpeningTheDevice) {
@@ -121,7 +128,7 @@ TEST_F(DeviceSessionTest, ARightCandidateIsTimed) {
   EXPECT_NEAR(trial.timing().median_us(), 10, 1e-9);
   EXPECT_EQ(trial.timing().power_w(), 70);
   EXPECT_TRUE(trial.timing().settled());
-  EXPECT_EQ(trial.accuracy().cases(), 4);
+  EXPECT_EQ(trial.accuracy().cases(), 5);
 }
 
 TEST_F(DeviceSessionTest, AWrongCandidateIsNot) {
@@ -197,6 +204,26 @@ TEST_F(DeviceSessionTest, TimesThatDoNotSettleAreUnstable) {
   EXPECT_THAT(trial.detail(), HasSubstr("do not settle"));
 }
 
+TEST_F(DeviceSessionTest, ATimeInWhichTheInputsCannotHaveBeenReadIsUnstable) {
+  attune::v1::Device slow;
+  slow.set_model("Slow");
+  slow.set_memory_bandwidth_gbs(1);  // the inputs' 1,024 bytes take 0.8 us
+  DeviceSession session(slow, [this] {
+    auto device = Open();
+    device_->seconds["right"] = [] { return 0.1e-6; };
+    return device;
+  });
+  verify::FakeDevice scratch;
+  Request request;
+  *request.mutable_prepare() = verify::PrepareOn(scratch, problem_, 1);
+  ASSERT_EQ(session.Handle(request).error_message(), "");
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("right");
+  request.mutable_trial()->set_policy(attune::v1::POLICY_COLD);
+  const TrialResponse trial = session.Handle(request).trial();
+  EXPECT_EQ(trial.verdict(), attune::v1::VERDICT_UNSTABLE);
+  EXPECT_THAT(trial.detail(), HasSubstr("reading the inputs takes at the peak rate of Slow"));
+}
+
 TEST_F(DeviceSessionTest, AnotherProcessOnTheDeviceIsNotTheVariantsFault) {
   ASSERT_EQ(Prepare().error_message(), "");
   device_->telemetry.contended = true;
@@ -230,6 +257,16 @@ TEST_F(DeviceSessionTest, APlayOffOnFreshDataTimesOnlyWhatIsRightOnThem) {
   EXPECT_FALSE(response.results(0).has_timing());
   EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK);
   EXPECT_TRUE(response.results(1).has_timing());
+}
+
+TEST_F(DeviceSessionTest, TheFastestOfAPlayOffOnFreshDataIsRunManyMoreTimes) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  seldom_ = 61;  // the next 60 runs, all of the check and the timing, are right
+  const PlayOffResponse response = PlayOff({"right", "seldom wrong"}, /*fresh_seed=*/77, /*rounds=*/9);
+  EXPECT_EQ(response.results(0).verdict(), attune::v1::VERDICT_OK) << response.results(0).detail();
+  EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_WRONG_RESULT);
+  EXPECT_THAT(response.results(1).detail(), HasSubstr("run "));
+  EXPECT_FALSE(response.results(1).has_timing());
 }
 
 TEST_F(DeviceSessionTest, ReleaseGivesTheDeviceBackAndTheNextTrialTakesItAgain) {

@@ -20,6 +20,7 @@ class DeviceTimer : public measure::Timer {
   // Runs what the last sample ran (HOT: its graph): the first sets() runnables, each at least once.
   absl::Status RunAgain();
   size_t sets() const;
+  attune::v1::Policy policy() const { return policy_; }
 
  private:
   device::Device& device_;

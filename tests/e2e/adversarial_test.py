@@ -14,7 +14,9 @@ EXPECTED = {
     "out_of_bounds_opencl": "OUT_OF_BOUNDS",
     "wrong_rows_opencl": "WRONG_RESULT",
     "compile_error_opencl": "COMPILE_ERROR",
-    "stale_output_opencl": "UNSTABLE",  # the two runs start from different poisons
+    "stale_output_opencl": "WRONG_RESULT",  # the two runs start from different poisons
+    "late_write_opencl": "WRONG_RESULT",
+    "leaves_scratch_opencl": "OUT_OF_BOUNDS",
     "changes_inputs_opencl": "OUT_OF_BOUNDS",
     "nondeterministic_opencl": "UNSTABLE",
 }
@@ -25,6 +27,9 @@ EXPECTED_WHEN_TIMED = {
     "changes_inputs_timed_opencl": "OUT_OF_BOUNDS",
     "recognizes_poison_opencl": "WRONG_RESULT",
     "counts_runs_opencl": "WRONG_RESULT",
+    "keeps_output_opencl": "WRONG_RESULT",
+    "caches_results_opencl": "WRONG_RESULT",
+    "recognizes_pointers_opencl": "WRONG_RESULT",
 }
 
 
@@ -68,6 +73,14 @@ class AdversarialTest(DaemonTest):
             self.assertEqual(trials[0]["verdict"], "OK", f"{trials[0]}\n{daemon.log}")
             number = {bad: int(t["trial"].removeprefix("trials/")) for bad, t in trials.items()}
             self.assertLess(number[1], number[0])
+        self.assertEqual(daemon.json("best", SMALL_PROBLEM)[0]["parameters"]["BAD"], 0)
+        daemon.stop()
+
+    def test_a_variant_that_is_seldom_wrong_is_not_served_though_it_is_the_fastest(self):
+        daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES])
+        daemon.attune("tune", SMALL_PROBLEM, "--family", "rarely_wrong_opencl")
+        seldom = [t for t in daemon.trials(SMALL_PROBLEM) if t["parameters"].get("BAD") == 1]
+        self.assertIn("WRONG_RESULT", [t["verdict"] for t in seldom], daemon.log)
         self.assertEqual(daemon.json("best", SMALL_PROBLEM)[0]["parameters"]["BAD"], 0)
         daemon.stop()
 

@@ -65,12 +65,14 @@ class TuneTest(DaemonTest):
         self.assertEqual(nearest["provenance"], "NEAREST")
         daemon.stop()
 
-    def test_sequences_of_their_own_lengths_and_pages_are_tuned_and_served(self):
+    def test_sequences_of_their_own_lengths_pages_and_8_bit_keys_are_tuned_and_served(self):
         daemon = self.daemon()
         needed = {
             "b2.h4.kvh2.q30.kv50.d64.f16.causal-br.sinks.varlen.lse": {"SINKS", "Q_BOUNDS", "KV_BOUNDS"},
             "b2.h4.kvh2.q30.kv50.d64.f16.page16": {"KV_LENGTHS", "PAGE_TABLE"},
             "b2.h4.kvh2.q30.kv50.d64.f16.varlen.page16": {"Q_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"},
+            "b2.h4.kvh2.q30.kv50.d64.f16.kve4m3": {"K_SCALE", "V_SCALE"},
+            "b2.h4.kvh2.q30.kv50.d64.f16.kve5m2": {"K_SCALE", "V_SCALE"},
         }
         for problem, roles in needed.items():
             # Of its own kind nothing has been tuned yet: what was tuned for the others is not near.

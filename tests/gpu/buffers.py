@@ -20,6 +20,7 @@ class Problem:
         self.heads_kv = given.get("kvh", self.heads_q)
         self.seq_kv = given.get("kv", self.seq_q)
         self.page_size = given.get("page", 0)
+        self.kv_dtype = next((word[2:] for word in words if word in ("kve4m3", "kve5m2")), None)
         self.is_bf16, self.lse, self.sinks, self.varlen = (word in words for word in ("bf16", "lse", "sinks", "varlen"))
 
     def lengths(self, longest):
@@ -42,6 +43,21 @@ def elements(count, is_bf16, seed):
     else:
         pattern = struct.pack(f"<{len(few)}e", *few)
     return (pattern * (2 * count // max(1, len(pattern)) + 1))[: 2 * count]
+
+
+def codes(count, kv_dtype, seed):
+    """`count` elements of 8 bits, all finite ones alike."""
+    source = random.Random(seed)
+    largest = {"e4m3": 0x7E, "e5m2": 0x7B}[kv_dtype]
+    few = [source.randint(0, largest) | source.getrandbits(1) << 7 for _ in range(min(count, PATTERN))]
+    return (bytes(few) * (count // max(1, len(few)) + 1))[:count]
+
+
+def scales(count, kv_dtype, seed):
+    """With which codes() come to values of a few units."""
+    source = random.Random(seed)
+    largest = {"e4m3": 448, "e5m2": 57344}[kv_dtype]
+    return struct.pack(f"<{count}f", *(source.uniform(2, 4) / largest for _ in range(count)))
 
 
 def integers(values):
@@ -87,8 +103,12 @@ def make(problem):
         inputs["SINKS"] = struct.pack(f"<{problem.heads_q}f", *(0.25 * head for head in range(problem.heads_q)))
     size_q, size_kv = rows_q * problem.heads_q * problem.head_dim, rows_kv * problem.heads_kv * problem.head_dim
     inputs["Q"] = elements(size_q, problem.is_bf16, 1)
-    inputs["K"] = elements(size_kv, problem.is_bf16, 2)
-    inputs["V"] = elements(size_kv, problem.is_bf16, 3)
+    for seed, name in ((2, "K"), (3, "V")):
+        if problem.kv_dtype:
+            inputs[name] = codes(size_kv, problem.kv_dtype, seed)
+            inputs[f"{name}_SCALE"] = scales(problem.batch * problem.heads_kv, problem.kv_dtype, seed + 2)
+        else:
+            inputs[name] = elements(size_kv, problem.is_bf16, seed)
     outputs = {"O": 2 * size_q}
     if problem.lse:
         outputs["LSE"] = 4 * rows_q * problem.heads_q

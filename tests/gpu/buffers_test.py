@@ -47,6 +47,17 @@ class Sizes(unittest.TestCase):
         self.assertEqual(set(inputs), {"Q", "K", "V", "SINKS", "Q_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"})
 
 
+    def test_keys_and_values_of_8_bits_have_scales_by_sequence_and_head(self):
+        inputs, _ = buffers.make(Problem("b2.h4.kvh2.q3.kv5.d8.bf16.kve4m3"))
+        self.assertEqual({len(inputs[name]) for name in ("K", "V")}, {2 * 2 * 5 * 8})
+        self.assertEqual({len(inputs[name]) for name in ("K_SCALE", "V_SCALE")}, {2 * 2 * 4})
+
+    def test_no_element_of_8_bits_is_nan_or_infinite(self):
+        for kv_dtype, last in (("e4m3", 0x7E), ("e5m2", 0x7B)):
+            magnitudes = {code & 0x7F for code in buffers.codes(buffers.PATTERN, kv_dtype, 1)}
+            self.assertEqual(max(magnitudes), last)
+
+
 class Elements(unittest.TestCase):
     def test_bf16_is_the_upper_half_of_fp32(self):
         f16 = struct.unpack("<4e", buffers.elements(4, False, 1))

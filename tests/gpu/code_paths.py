@@ -64,6 +64,12 @@ MMA = [
     mma("pages, four warps along the rows", "b8.h26.q64.kv200.d64.f16.page16", WARPS_M=4, WARPS_N=1),
     mma("pages, three buffers", "b8.h26.q64.kv200.d64.bf16.page1.lse", K_STAGES=3, V_STAGES=3),
     mma("pages, sequences of different lengths", "b3.h2.q50.kv200.d64.f16.causal-br.varlen.page48"),
+    mma("8-bit K and V", "b8.h26.q64.kv200.d64.f16.kve4m3.lse", WARPS_N=1),
+    mma("8-bit K and V, bf16, teams", "b4.h20.q128.d128.bf16.kve5m2.causal", WARPS_N=more(1)),
+    mma("8-bit K and V, Q in registers", "b8.h26.q64.kv200.d64.f16.kve5m2", Q_REGISTERS=1),
+    mma("8-bit K and V, packed heads, splits", DECODE + ".f16.kve4m3", PACK_GQA=1, COMBINE=2),
+    mma("8-bit K and V, pages", "b2.h8.kvh2.q1.kv3000.d128.bf16.kve4m3.page16.lse"),
+    mma("8-bit K and V, sequences of different lengths", "b3.h2.q100.kv200.d48.f16.kve4m3.causal-br.varlen.lse"),
 ]
 
 def hopper(name, problem, **must):

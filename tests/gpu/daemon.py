@@ -39,7 +39,9 @@ class Daemon:
         self.bundle = bundle
         self.data = data or directory / "data"
         self.address = f"unix:{directory}/attuned.sock"
-        self.log = open(directory / "attuned.log", "a")
+        log = directory / "attuned.log"
+        self.log = open(log, "a")
+        begun = log.stat().st_size
         self.process = subprocess.Popen(
             [
                 bundle / "attuned",
@@ -53,10 +55,11 @@ class Daemon:
             stderr=self.log,
             env=environment(bundle),
         )
+        # With a known data directory it answers before it has probed its host, and takes work only then.
         end = time.monotonic() + 60
-        while not (directory / "attuned.sock").exists():
+        while " info serving " not in log.read_text()[begun:]:
             if self.process.poll() is not None or time.monotonic() > end:
-                sys.exit(f"the daemon did not start:\n{(directory / 'attuned.log').read_text()}")
+                sys.exit(f"the daemon did not start:\n{log.read_text()}")
             time.sleep(0.05)
 
     def attune(self, *arguments, check=True):

@@ -1,8 +1,12 @@
 """What the GPU evidence stands for: hashes of every file that decides what runs on a GPU and how.
 
     evidence.py check     fails when tests/gpu/evidence.json or sanitize.json was not made from the sources as they are
+    evidence.py join OUT FILE:PART[,PART...] ...
+                          evidence of several runs of suite.py: of each file the named parts. A part holds as long as
+                          what it covers (COVERS) is as it was in its own run.
 """
 
+import fnmatch
 import hashlib
 import json
 import pathlib
@@ -21,11 +25,16 @@ SANITIZED = [*KERNELS, "tests/families/*_cuda/*"]
 
 # Families of tests that tests/gpu/suite.py expects verdicts of.
 ADVERSARIAL = (
+    "caches_results",
     "changes_inputs_timed",
     "compile_error",
     "counts_runs",
+    "counts_runs_in_global",
     "crash",
     "hang",
+    "keeps_output",
+    "late_write",
+    "leaves_scratch",
     "out_of_bounds",
     "recognizes_poison",
     "tensor_map",
@@ -45,8 +54,9 @@ COVERED = [
 ]
 
 
-# The suite's parts.
+# The suite's parts, and which files decide what each finds.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
+COVERS = {part: COVERED for part in PARTS} | {"unit_tests": ["server/device/cuda/*.cc", "server/device/cuda/*.h"]}
 
 
 def is_covered(path):
@@ -62,22 +72,81 @@ def source_hashes(covered=COVERED, root=ROOT):
     return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
+def changes(then, now, root=ROOT):
+    """What differs between the sources of a GPU run and those of today. A family of tests that is gone stands for
+    nothing that is there."""
+    yield from (f"{path}: changed since the GPU run" for path in now if path in then and now[path] != then[path])
+    yield from (f"{path}: not there in the GPU run" for path in now if path not in then)
+    gone = [path for path in then if path not in now and not is_gone_family(path, root)]
+    yield from (f"{path}: was in the GPU run and is gone" for path in gone)
+
+
 def check(name, command, covered, parts):
     """What is wrong with the evidence of one file beside this one, which `command` writes on a GPU host."""
     path = ROOT / "tests/gpu" / name
     if not path.exists():
         return [f"{name} is missing; {command} writes it"]
     evidence = json.loads(path.read_text())
-    then, now = evidence["sources"], source_hashes(covered)
-    problems = [f"{path}: changed since the GPU run" for path in now if path in then and now[path] != then[path]]
-    problems += [f"{path}: not there in the GPU run" for path in now if path not in then]
-    problems += [f"{path}: was in the GPU run and is gone" for path in then if path not in now]
+    if "runs" in evidence:
+        problems = list(changes_of_parts(evidence))
+    else:
+        problems = list(changes(evidence["sources"], source_hashes(covered)))
     problems += [f"the GPU run lacks {part}" for part in parts if part not in evidence["parts"]]
     problems += [f"the GPU run failed: {failure}" for failure in evidence["failures"]]
     return [f"{name}: {problem}" for problem in problems]
 
 
+def changes_of_parts(evidence, root=ROOT):
+    """Of joined evidence: each part stands for what it covers, as it was in its run."""
+    for part in evidence["parts"]:
+        run = next(run for run in evidence["runs"] if part in run["parts"])
+        now = source_hashes(COVERS[part], root)
+        then = {path: value for path, value in run["sources"].items() if covers(part, path)}
+        yield from (f"{part}: {change}" for change in changes(then, now, root))
+
+
+def covers(part, path):
+    return any(fnmatch.fnmatch(path, pattern.replace("**/", "*")) for pattern in COVERS[part])
+
+
+def is_gone_family(path, root):
+    return path.startswith("tests/families/") and not (root / path).parent.exists()
+
+
+def join(files, root=ROOT):
+    """`files`: pairs of what a run wrote and the parts to take of it. Failures go with their parts."""
+    joined = {"runs": [], "parts": {}, "failures": []}
+    for run, parts in files:
+        of_parts = {part: run["parts"][part] for part in parts}
+        joined["runs"].append({key: run[key] for key in ("command", "date", "sources")} | {"parts": list(parts)})
+        joined["failures"] += [failure for failure in run["failures"] if part_of(failure, run) in parts]
+        joined["parts"] |= of_parts
+    families = joined["parts"].get("adversarial", {})
+    for family in [name for name in families if not (root / "tests/families" / name).exists()]:
+        del families[family]
+        joined["failures"] = [failure for failure in joined["failures"] if not failure.startswith(f"{family}: ")]
+    return joined
+
+
+def part_of(failure, run):
+    """The part that a failure is of: a test's or a family's name comes first, else a problem's text."""
+    name = failure.partition(": ")[0]
+    for part in ("unit_tests", "adversarial"):
+        if name in run["parts"].get(part, {}):
+            return part
+    return next(part for part, of in run["parts"].items() if name in of.get("problems", {}))
+
+
+def write(report, path):
+    text = json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"')
+    path.write_text(text + "\n")
+
+
 def main():
+    if sys.argv[1:2] == ["join"] and len(sys.argv) > 3:
+        named = (argument.rpartition(":") for argument in sys.argv[3:])
+        files = [(json.loads(pathlib.Path(path).read_text()), parts.split(",")) for path, _, parts in named]
+        return write(join(files), pathlib.Path(sys.argv[2]))
     if sys.argv[1:] != ["check"]:
         sys.exit(__doc__)
     problems = check("evidence.json", "tests/gpu/suite.py", COVERED, PARTS)

@@ -85,6 +85,22 @@ FEATURES = [
     "b4.h8.kvh2.q70.kv500.d96.bf16.window40.softcap20.sinks.varlen.page16.lse",
 ]
 
+# 8-bit K and V, of both kinds, by the families that compute them: every feature, head dimensions of one to sixteen chunks.
+EIGHT_BIT = [
+    "b2.h4.kvh2.q113.kv203.d64.f16.kve4m3.lse",
+    "b2.h4.kvh2.q64.kv203.d128.bf16.kve5m2.causal-br.bshd",
+    "b3.h8.kvh2.q1.kv1000.d128.f16.kve4m3",
+    "b2.h32.kvh8.q1.kv8192.d128.bf16.kve4m3",
+    "b1.h2.q1023.kv1024.d256.f16.kve5m2.causal",
+    "b2.h4.q100.kv130.d16.f16.kve4m3.lse",
+    "b2.h4.q239.kv799.d48.bf16.kve4m3.causal-br",
+    "b2.h4.q300.d96.f16.kve4m3.window64.softcap20.sinks.lse",
+    "b4.h4.kvh2.q113.kv203.d64.f16.kve5m2.causal-br.varlen.lse",
+    "b8.h8.kvh2.q1.kv4097.d128.f16.kve4m3.page16.lse",
+    "b4.h8.kvh2.q70.kv500.d128.bf16.kve4m3.window40.softcap20.sinks.varlen.page7.lse",
+    "b1.h16.q1024.d128.f16.kve4m3",
+]
+
 # The family for Hopper, by itself: one to three consumers, teams, persistent or not, panels of 64 and 32 columns, tails
 # of rows and keys, rows that see nothing, packed heads, splits, lengths of their own, pages; every feature that it has.
 HOPPER = [
@@ -110,10 +126,15 @@ ADVERSARIAL = {
     "out_of_bounds_cuda": "OUT_OF_BOUNDS",
     "wrong_rows_cuda": "WRONG_RESULT",
     "compile_error_cuda": "COMPILE_ERROR",
-    # These three misbehave only once they are timed.
+    "late_write_cuda": "WRONG_RESULT",
+    "leaves_scratch_cuda": "OUT_OF_BOUNDS",
+    # These misbehave only once they are timed.
     "changes_inputs_timed_cuda": "OUT_OF_BOUNDS",
     "recognizes_poison_cuda": "WRONG_RESULT",
     "counts_runs_cuda": "WRONG_RESULT",
+    "counts_runs_in_global_cuda": "WRONG_RESULT",
+    "keeps_output_cuda": "WRONG_RESULT",
+    "caches_results_cuda": "WRONG_RESULT",
 }
 
 # Families that are right only if launches are what their recipes say, and the least compute capability that they need.
@@ -232,6 +253,7 @@ def main():
     pair = ("--strategy=random", "--max-trials=2", "--seed=1")
     samples = [(problem, sample) for problem in SAMPLED]
     samples += [(problem, (*sample, "--family=attention_mma")) for problem in MMA + FEATURES]
+    samples += [(problem, sample) for problem in EIGHT_BIT]
     runs = {
         "exhaustive": ([(problem, ()) for problem in arguments.exhaustive], []),
         "sampled": (samples + [(problem, (*sample, "--family=attention_hopper")) for problem in HOPPER], []),
@@ -260,8 +282,7 @@ def main():
                 with gzip.open(arguments.out / f"{part}.jsonl.gz", "wt") as out:
                     for line in lines:
                         out.write(json.dumps(line) + "\n")
-            text = json.dumps(report, separators=(",", ":")).replace('},{"variant"', '},\n{"variant"')
-            (arguments.out / "evidence.json").write_text(text + "\n")
+            evidence.write(report, arguments.out / "evidence.json")
     for failure in failures[:40]:
         print(f"FAILED {failure}")
     print(f"{len(failures)} failures")

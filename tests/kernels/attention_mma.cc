@@ -29,8 +29,8 @@ struct Launch {
 
 // As family.textproto's let of this name.
 constexpr int SharedBytes() {
-  const int query_rows = Q_REGISTERS ? max(0, BLOCK_M - BLOCK_N) : BLOCK_M;
-  const int tiles = (query_rows + (K_STAGES + V_STAGES) * BLOCK_N) * kRowBytes;
+  const int queries = Q_REGISTERS ? max(0, kQueryBytes - kBufferBytes) : kQueryBytes;
+  const int tiles = queries + (K_STAGES + V_STAGES) * kBufferBytes;
   const int merge = WARPS_N > 1 ? kWarps / 2 * kPartBytes : 0;
   return max(tiles, max(merge, kWarps * kCombineBytes));
 }
@@ -88,6 +88,7 @@ class Device {
     const Problem& p = problem_;
     const Spacing q = p.QuerySpacing(Tensor::kQ), o = p.QuerySpacing(Tensor::kO);
     const Spacing k = p.KeySpacing(Tensor::kK), v = p.KeySpacing(Tensor::kV);
+    const Spacing scales = x.ScaleSpacing();
     const double scale = kLog2OfE / std::sqrt(static_cast<double>(HEAD_DIM));
     attention_mma(x.q.data(), x.k.data(), x.v.data(), x.o.data(), x.lse.data(), OrNull(partial_o_), OrNull(partial_ml_),
                   launch_.persistent ? counter_.data() : nullptr, OrNull(tickets_), items, Tiles(), launch_.section,
@@ -97,7 +98,8 @@ class Device {
                   SOFTCAP ? static_cast<float>(2 * scale / p.softcap) : 0.0f, static_cast<float>(kLog2OfE * p.softcap),
                   q.batch, q.head, q.row, k.batch, k.head, k.row, v.batch, v.head, v.row, o.batch, o.head, o.row,
                   OrNull(x.sinks), OrNull(x.q_bounds), OrNull(x.kv_bounds), OrNull(x.kv_lengths), OrNull(x.page_table),
-                  p.mask >= Mask::kBottomRight);
+                  p.mask >= Mask::kBottomRight, OrNull(x.k_scale), OrNull(x.v_scale), scales.batch, scales.head,
+                  scales.batch, scales.head);
   }
 
   void CombineKernel(int cta_rows) {

@@ -39,8 +39,8 @@ inline Spacing SpacingOf(Layout layout, Tensor tensor, long long heads, long lon
   switch (tensor) {
     case Tensor::kQ:
       return heads_first(0, 3 * dim, 8);
-    case Tensor::kK:
-      return rows_first(8, 24, 16);
+    case Tensor::kK:  // 16 of 8 bits are as many bytes as a copy
+      return rows_first(16, 48, 32);
     case Tensor::kV:
       return heads_first(16, dim, 0);
     default:

@@ -47,15 +47,19 @@ class Reference {
     const auto key_place = [&](Tensor tensor, size_t key) {
       return tensors.KeyPlace(tensor, sequence, head / problem_.Group(), static_cast<int>(key));
     };
+    const double key_scale = tensors.KeyScale(sequence, head / problem_.Group());
+    const double value_scale = tensors.ValueScale(sequence, head / problem_.Group());
     std::vector<double> query(dim);
-    for (int i = 0; i < dim; ++i) query[i] = ToFloat(tensors.q[place + i]) / std::sqrt(static_cast<double>(dim));
+    for (int i = 0; i < dim; ++i) {
+      query[i] = key_scale * ToFloat(tensors.q[place + i]) / std::sqrt(static_cast<double>(dim));
+    }
 
     const double sink = problem_.sinks ? tensors.sinks[head] : -INFINITY;
     double maximum = sink;
     std::vector<double> logits(problem_.kv_lengths[sequence], -INFINITY);
     for (size_t key = 0; key < logits.size(); ++key) {
       if (!problem_.Sees(sequence, row, static_cast<int>(key))) continue;
-      const Element* const of_key = &tensors.k[key_place(Tensor::kK, key)];
+      const KvElement* const of_key = &tensors.k[key_place(Tensor::kK, key)];
       double logit = 0;
       for (int i = 0; i < dim; ++i) logit += query[i] * ToFloat(of_key[i]);
       if (problem_.softcap > 0) logit = problem_.softcap * std::tanh(logit / problem_.softcap);
@@ -70,8 +74,8 @@ class Reference {
       if (logits[key] == -INFINITY) continue;
       const double weight = std::exp(logits[key] - maximum);
       sum += weight;
-      const Element* const value = &tensors.v[key_place(Tensor::kV, key)];
-      for (int i = 0; i < dim; ++i) output[i] += weight * ToFloat(value[i]);
+      const KvElement* const value = &tensors.v[key_place(Tensor::kV, key)];
+      for (int i = 0; i < dim; ++i) output[i] += weight * value_scale * ToFloat(value[i]);
     }
     for (int i = 0; i < dim; ++i) output[i] = sum == 0 ? 0.0 : output[i] / sum;
     lse_[problem_.LogSumPlace(sequence, head, row)] = maximum + std::log(sum);

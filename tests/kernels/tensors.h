@@ -10,6 +10,7 @@
 
 #include "common/element.cuh"
 #include "guarded.h"
+#include "kv_element.h"
 #include "problem.h"
 
 namespace emulation {
@@ -25,6 +26,8 @@ class Tensors {
         o(QueryElements(Tensor::kO)),
         lse(QueryRows()),
         sinks(problem.sinks ? problem.heads_q : 0),
+        k_scale(KV_DTYPE ? ScalePlace(problem.Batch() - 1, problem.heads_kv - 1) + 1 : 0),
+        v_scale(k_scale.size()),
         q_bounds(problem.varlen ? problem.Batch() + 1 : 0),
         kv_bounds(problem.varlen && !problem.page_size ? problem.Batch() + 1 : 0),
         kv_lengths(problem.page_size ? problem.Batch() : 0),
@@ -37,10 +40,11 @@ class Tensors {
     if (problem.page_size) {
       DealPages(first_page);
     } else {
-      std::fill(k.begin(), k.end(), ToElement(NAN));
-      std::fill(v.begin(), v.end(), ToElement(NAN));
+      std::fill(k.begin(), k.end(), ToKvElement(NAN));
+      std::fill(v.begin(), v.end(), ToKvElement(NAN));
     }
     std::fill(q.begin(), q.end(), ToElement(NAN));
+    if (KV_DTYPE) FillScales();
     FillInputs();
     Clear();
   }
@@ -58,9 +62,19 @@ class Tensors {
     return problem.PagedKeyPlace(tensor, page_table[entry], head, key % problem.page_size);
   }
 
+  // In K's and V's scales.
+  long long ScalePlace(int sequence, int head) const { return ScaleSpacing().Place(sequence, head, 0); }
+  Spacing ScaleSpacing() const { return {2 * problem.heads_kv + 1, 2, 0}; }
+
+  // What the elements of a KV head of a sequence are times.
+  float KeyScale(int sequence, int head) const { return KV_DTYPE ? k_scale[ScalePlace(sequence, head)] : 1.0f; }
+  float ValueScale(int sequence, int head) const { return KV_DTYPE ? v_scale[ScalePlace(sequence, head)] : 1.0f; }
+
   const Problem problem;
-  Guarded<Element> q, k, v, o;
-  Guarded<float> lse, sinks;
+  Guarded<Element> q;
+  Guarded<KvElement> k, v;
+  Guarded<Element> o;
+  Guarded<float> lse, sinks, k_scale, v_scale;
   Guarded<int> q_bounds, kv_bounds, kv_lengths, page_table;
 
  private:
@@ -104,14 +118,33 @@ class Tensors {
       for (int i = 0; i < problem.PagesOf(problem.kv_lengths[sequence]); ++i) entries[i] = *next++;
     }
     for (const int page : pages) {  // all rows NaN, and what is between them; those in use are written over
-      const auto clear = [&](Tensor tensor, Guarded<Element>& array) {
+      const auto clear = [&](Tensor tensor, Guarded<KvElement>& array) {
         const size_t begin = problem.PagedKeyPlace(tensor, page, 0, 0);
         const size_t end = problem.PagedKeyPlace(tensor, page + 1, 0, 0);
-        std::fill(array.data() + begin, array.data() + std::min(end, array.size()), ToElement(NAN));
+        std::fill(array.data() + begin, array.data() + std::min(end, array.size()), ToKvElement(NAN));
       };
       clear(Tensor::kK, k);
       clear(Tensor::kV, v);
     }
+  }
+
+  void FillScales() {
+    std::fill(k_scale.begin(), k_scale.end(), NAN);
+    std::fill(v_scale.begin(), v_scale.end(), NAN);
+    int number = 0;
+    for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
+      for (int head = 0; head < problem.heads_kv; ++head, ++number) {
+        k_scale[ScalePlace(sequence, head)] = std::ldexp(number % 5 == 2 ? -0.9f : 0.9f, number % 3 - 1);
+        v_scale[ScalePlace(sequence, head)] = std::ldexp(number % 5 == 3 ? -1.1f : 1.1f, number % 4 - 2);
+      }
+    }
+  }
+
+  // With 8-bit K and V and Q in bf16 some rows are far from what fp16 can hold.
+  float TimesQuery(size_t number) const {
+    if (number % 41 == 7) return NAN;
+    if (!KV_DTYPE || !IS_BF16) return 2.0f;
+    return number % 41 == 9 ? 1e5f : number % 41 == 12 ? 1e-20f : 2.0f;
   }
 
   void FillInputs() {
@@ -120,11 +153,14 @@ class Tensors {
     const auto fill = [&](Element* row, float times) {
       for (int i = 0; i < problem.head_dim; ++i) row[i] = ToElement(times * normal(random));
     };
+    const auto fill_key = [&](KvElement* row, float times) {
+      for (int i = 0; i < problem.head_dim; ++i) row[i] = ToKvElement(times * normal(random));
+    };
     size_t number = 0;
     for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
       for (int head = 0; head < problem.heads_q; ++head) {
         for (int row = 0; row < problem.q_lengths[sequence]; ++row) {
-          fill(q.data() + problem.QueryPlace(Tensor::kQ, sequence, head, row), number++ % 41 == 7 ? NAN : 2.0f);
+          fill(q.data() + problem.QueryPlace(Tensor::kQ, sequence, head, row), TimesQuery(number++));
         }
       }
     }
@@ -132,8 +168,8 @@ class Tensors {
       const float times = problem.q_lengths[sequence] > 0 ? 1.0f : NAN;
       for (int head = 0; head < problem.heads_kv; ++head) {
         for (int key = 0; key < problem.kv_lengths[sequence]; ++key) {
-          fill(k.data() + KeyPlace(Tensor::kK, sequence, head, key), times);
-          fill(v.data() + KeyPlace(Tensor::kV, sequence, head, key), times);
+          fill_key(k.data() + KeyPlace(Tensor::kK, sequence, head, key), times);
+          fill_key(v.data() + KeyPlace(Tensor::kV, sequence, head, key), times);
         }
       }
     }

@@ -57,6 +57,15 @@ class IncludesTest(unittest.TestCase):
     def test_a_folder_without_a_place_is_refused(self):
         self.assert_refused("server/attic/a.cc", "", "has no place")
 
+    def test_a_folder_of_more_than_40_files_is_refused(self):
+        for number in range(39):
+            self.assertEqual(self.mistakes(f"server/jobs/file_{number}.cc", ""), [])
+        self.assertEqual(self.mistakes("server/jobs/file_0_test.cc", ""), [])
+        self.assertEqual(self.mistakes("server/jobs/testing/fake.h", ""), [])
+        self.assertEqual(self.mistakes("server/jobs/inner/file.cc", ""), [])
+        self.assertEqual(self.mistakes("server/jobs/file_39.h", ""), [])
+        self.assert_refused("server/jobs/file_40.cc", "", "server/jobs: 41 files")
+
     def test_a_library_that_points_up_is_refused(self):
         text = "attune_library(store\n  SOURCES a.cc\n  LINK attune_base attune_catalog)\nattune_test(store LINK attune_jobs)\n"
         self.assert_refused("server/store/CMakeLists.txt", text, "links attune_catalog")

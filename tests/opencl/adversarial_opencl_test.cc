@@ -56,7 +56,8 @@ TEST_F(Adversarial, GoodVariantsAreRight) {
   for (const char* family :
        {"hang_opencl", "crash_opencl", "out_of_bounds_opencl", "wrong_rows_opencl", "compile_error_opencl",
         "stale_output_opencl", "changes_inputs_opencl", "nondeterministic_opencl", "changes_inputs_timed_opencl",
-        "recognizes_poison_opencl", "counts_runs_opencl"}) {
+        "recognizes_poison_opencl", "counts_runs_opencl", "late_write_opencl", "leaves_scratch_opencl",
+        "keeps_output_opencl", "caches_results_opencl", "recognizes_pointers_opencl", "rarely_wrong_opencl"}) {
     const Outputs outputs = RunFamily(family, "BAD=0");
     EXPECT_EQ(Difference(outputs.o, problem_, expected_), "") << family;
     EXPECT_EQ(Difference(outputs.lse, expected_.lse, 1e-4), "") << family;
@@ -80,11 +81,32 @@ TEST_F(Adversarial, CompileErrorIsAResponseWithTheCompilersWords) {
   EXPECT_THAT(compiled.log(), HasSubstr("compile_error_opencl/attention.cl:7"));
 }
 
-TEST_F(Adversarial, StaleOutputIsRightOnlyWhileItsFirstOutputStays) {
+TEST_F(Adversarial, StaleOutputIsRightOnlyWhereItFindsNoNumber) {
   EXPECT_EQ(
       Difference(RunFamily("stale_output_opencl", "BAD=1", {.runs = 2, .fresh_output = false}).o, problem_, expected_),
       "");
-  EXPECT_NE(Difference(RunFamily("stale_output_opencl", "BAD=1", {.runs = 2}).o, problem_, expected_), "");
+  EXPECT_NE(Difference(RunFamily("stale_output_opencl", "BAD=1", {.output = std::byte{0x5a}}).o, problem_, expected_),
+            "");
+}
+
+TEST_F(Adversarial, LateWriteIsRightInItsSecondRun) {
+  EXPECT_NE(Difference(RunFamily("late_write_opencl", "BAD=1").o, problem_, expected_), "");
+  EXPECT_EQ(Difference(RunFamily("late_write_opencl", "BAD=1", {.runs = 2}).o, problem_, expected_), "");
+}
+
+// Each is right in its first runs and leaves O as it finds it, NaN, in one after them.
+TEST_F(Adversarial, CountsRunsComputesFourTimes) {
+  EXPECT_EQ(Difference(RunFamily("counts_runs_opencl", "BAD=1", {.runs = 4}).o, problem_, expected_), "");
+  EXPECT_NE(Difference(RunFamily("counts_runs_opencl", "BAD=1", {.runs = 5}).o, problem_, expected_), "");
+}
+
+TEST_F(Adversarial, KeepsOutputAndCachesResultsAreRightAsLongAsTheInputsAreTheSame) {
+  for (const char* family : {"keeps_output_opencl", "caches_results_opencl"}) {
+    for (const bool fresh_output : {false, true}) {
+      const Outputs outputs = RunFamily(family, "BAD=1", {.runs = 3, .fresh_output = fresh_output});
+      EXPECT_EQ(Difference(outputs.o, problem_, expected_), "") << family;
+    }
+  }
 }
 
 TEST_F(Adversarial, ChangesInputsIsRightAndChangesThem) {

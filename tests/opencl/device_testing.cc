@@ -38,7 +38,7 @@ class Guarded {
     return device.Upload(*buffer_, kZone, absl::MakeConstSpan(static_cast<const std::byte*>(from), bytes_));
   }
 
-  absl::Status Clear(device::Device& device) { return device.Fill(*buffer_, kZone, bytes_, kZoneByte); }
+  absl::Status Fill(device::Device& device, std::byte fill) { return device.Fill(*buffer_, kZone, bytes_, fill); }
 
   // The view's bytes; `intact` becomes false when a zone was written to.
   absl::StatusOr<std::vector<std::byte>> Download(device::Device& device, bool& intact) const {
@@ -111,7 +111,7 @@ absl::StatusOr<Outputs> RunAttention(device::Device& device, const std::string& 
   for (const auto* input : {&q, &k, &v}) {
     if (!input->ok()) return input->status();
   }
-  absl::StatusOr<Guarded> o = Guarded::Create(device, tensors.q.size() * options.o_element_bytes, kZoneByte);
+  absl::StatusOr<Guarded> o = Guarded::Create(device, tensors.q.size() * options.o_element_bytes, options.output);
   if (!o.ok()) return o.status();
   const size_t rows = tensors.q.size() / problem.head_dim;
   absl::StatusOr<Guarded> lse = Guarded::Create(device, rows * sizeof(float), kZoneByte);
@@ -142,7 +142,7 @@ absl::StatusOr<Outputs> RunAttention(device::Device& device, const std::string& 
   if (!runnable.ok()) return runnable.status();
   for (int i = 0; i < options.runs; ++i) {
     if (options.fresh_output) {
-      if (absl::Status status = o->Clear(device); !status.ok()) return status;
+      if (absl::Status status = o->Fill(device, options.output); !status.ok()) return status;
     }
     if (absl::Status status = (*runnable)->Run(); !status.ok()) return status;
   }

@@ -37,7 +37,8 @@ struct Outputs {
 struct RunOptions {
   int o_element_bytes = 2;
   int runs = 1;
-  bool fresh_output = true;  // O is all NaN before every run, not only before the first
+  bool fresh_output = true;  // O is filled before every run, not only before the first
+  std::byte output{0xff};    // with what: NaN
 };
 
 // Loads, binds and runs. Outputs start out as NaNs, and red zones hold NaNs, so that what is read outside shows.

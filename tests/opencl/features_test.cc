@@ -1,5 +1,6 @@
-// Masks, softcap, sinks, sequences of their own lengths and pages, from the manifest to the verdict: the reference
-// kernels against fp64 on the host, attention_opencl against the reference, on every distribution of inputs.
+// Masks, softcap, sinks, sequences of their own lengths, pages and 8-bit keys and values, from the manifest to the
+// verdict: the reference kernels against fp64 on the host, attention_opencl against the reference, on every
+// distribution of inputs.
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,7 +102,13 @@ INSTANTIATE_TEST_SUITE_P(
                       "b4.h4.kvh2.q50.kv70.d64.f16.varlen.lse", "b4.h2.q50.kv70.d32.f16.causal-br.varlen.lse",
                       "b5.h2.q50.kv50.d32.f16.causal.varlen.lse", "b4.h4.kvh2.q50.kv100.d64.f16.page16.lse",
                       "b3.h4.kvh1.q40.kv90.d32.bf16.causal-br.bshd.page7", "b4.h2.q33.kv65.d32.f16.causal.page1.lse",
-                      "b4.h4.kvh2.q60.kv90.d64.f16.window30.softcap5.sinks.varlen.page16.lse"));
+                      "b4.h4.kvh2.q60.kv90.d64.f16.window30.softcap5.sinks.varlen.page16.lse",
+                      "b2.h4.kvh2.q37.kv70.d64.f16.kve4m3.lse",
+                      "b2.h4.kvh1.q40.kv70.d32.bf16.kve5m2.causal-br.bshd.lse",
+                      "b2.h2.q50.kv65.d32.f16.kve5m2.window20.softcap20.lse",
+                      "b3.h4.kvh2.q30.kv40.d64.bf16.kve4m3.causal.sinks.varlen.lse",
+                      "b4.h4.kvh2.q33.kv65.d32.f16.kve4m3.page7.lse",
+                      "b4.h4.kvh2.q40.kv70.d64.f16.kve5m2.window30.softcap5.sinks.varlen.page16.lse"));
 
 }  // namespace
 }  // namespace attune::testing

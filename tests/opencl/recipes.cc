@@ -72,9 +72,16 @@ constexpr auto kTensors = {v1::BUFFER_ROLE_Q, v1::BUFFER_ROLE_K, v1::BUFFER_ROLE
 constexpr auto kSequences = {v1::BUFFER_ROLE_SINKS, v1::BUFFER_ROLE_Q_BOUNDS, v1::BUFFER_ROLE_KV_BOUNDS,
                              v1::BUFFER_ROLE_KV_LENGTHS, v1::BUFFER_ROLE_PAGE_TABLE};
 
+// Of K and V of 16 bits.
+void AddNoScales(v1::KernelLaunch& launch) {
+  AddBuffers(launch, {v1::BUFFER_ROLE_K_SCALE, v1::BUFFER_ROLE_V_SCALE});
+  for (int i = 0; i < 4; ++i) launch.add_args()->set_i64(0);
+}
+
 // What features_test.cc tests.
 std::vector<std::string> WithSwitchesOff(std::vector<std::string> options) {
-  for (const char* off : {"-DSOFTCAP=0", "-DSINKS=0", "-DVARLEN=0", "-DPAGE_SIZE=0"}) options.emplace_back(off);
+  for (const char* off : {"-DKV_DTYPE=0", "-DSOFTCAP=0", "-DSINKS=0", "-DVARLEN=0", "-DPAGE_SIZE=0"})
+    options.emplace_back(off);
   return options;
 }
 
@@ -110,6 +117,7 @@ v1::LaunchRecipe Attention::Recipe(const Problem& problem, const v1::Device& dev
   AddAllStrides(main, problem);
   main.add_args()->set_f32(static_cast<float>(M_LOG2E / std::sqrt(problem.head_dim)));
   main.add_args()->set_f32(0);  // softcap
+  AddNoScales(main);
   if (!splits) return recipe;
 
   v1::KernelLaunch& combine = AddLaunch(recipe, "combine", CeilDiv(Rows(problem), 4), 4 * problem.head_dim / vec);
@@ -142,12 +150,13 @@ v1::LaunchRecipe ReferenceRecipe(const Problem& problem) {
   launch.add_args()->set_f32(static_cast<float>(1 / std::sqrt(problem.head_dim)));
   launch.add_args()->set_f32(0);  // softcap
   launch.add_args()->set_i64(Rows(problem));
+  AddNoScales(launch);
   return recipe;
 }
 
 v1::LaunchRecipe RowRecipe(const Problem& problem, int64_t threads) {
   v1::LaunchRecipe recipe;
-  AddScratch(recipe, "runs", 4, true);
+  AddScratch(recipe, "runs", 4 * Rows(problem) * (problem.head_dim + 3), false);  // as much as any family asks for
   v1::KernelLaunch& launch = AddLaunch(recipe, "attention", CeilDiv(Rows(problem), threads), threads);
   AddBuffers(launch, kTensors);
   AddScratchArg(launch, 0);

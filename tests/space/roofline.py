@@ -46,7 +46,7 @@ class Problem(buffers.Problem):
         super().__init__(text)
         words = text.split(".")
         self.causal = "causal" in words
-        unknown = [word for word in words if word.startswith(("causal-br", "window", "varlen", "page"))]
+        unknown = [word for word in words if word.startswith(("causal-br", "window", "varlen", "page", "kve"))]
         if self.causal and self.seq_q != self.seq_kv:
             unknown.append("causal with other lengths of keys")
         if unknown:

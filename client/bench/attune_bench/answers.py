@@ -19,6 +19,7 @@ TRIAL_S = 0.05
 RESULT_S = 2e-8  # an element of O
 RUN_FLOPS_A_S = 80e12
 LEAST_TRIALS = 8
+COMPILE_S = 30.0  # that the code of an answer that nobody tuned is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def ask(
         try:
             if tuning and clock() < tuning.deadline:
                 _tune(client, problem, device, tuning)
-            answer = client.best(problem, device=device, artifact=True)
+            answer = client.best(problem, device=device, artifact=True, wait=COMPILE_S)
             answers[problem] = answer
             progress.step(f"{problem}  {answer.provenance.name}  {answer.variant.text}")
         except AttuneError as error:

@@ -40,8 +40,8 @@ def read_problems(path: Path) -> list[Problem]:
 def parse(text: str) -> Problem:
     """The problem that `text` names. Raises BenchError for one that only attune computes."""
     problem = Problem.parse(text)
-    if problem.sinks or problem.has_own_lengths:
-        raise BenchError(f"{problem} has sinks, varlen or pages; the bench has nobody to compare it with")
+    if problem.sinks or problem.has_own_lengths or problem.kv_dtype:
+        raise BenchError(f"{problem} has sinks, varlen, pages or 8-bit keys; the bench has nobody to compare it with")
     return problem
 
 

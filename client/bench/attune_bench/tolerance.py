@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-ALLOWED = {"f16": 1e-3, "bf16": 1e-2}  # absolute, and relative to the reference
+ALLOWED = {"f16": 1e-3, "bf16": 1e-2}  # absolute, and relative to the reference, of up to 2^20 elements
 _UNIT_STEP = {"f16": 2.0**-10, "bf16": 2.0**-7}  # between neighbouring values around 1
 
 
@@ -21,10 +21,20 @@ class Errors:
     plain_max_abs_error: float  # of the naive computation on the same inputs
 
 
+def tail_factor(elements: int) -> float:
+    """The largest of N normal deviates, as rounding errors are, grows as sqrt(ln N). 1 up to 2^20 elements."""
+    return math.sqrt(max(1.0, math.log(max(elements, 2)) / math.log(2**20)))
+
+
+def allowed_of(dtype: str, elements: int) -> float:
+    """Absolute, and relative to the reference, of each element of so many."""
+    return ALLOWED[dtype] * tail_factor(elements)
+
+
 def errors_of(dtype: str, output: Any, reference: Any, plain_max_abs_error: float) -> Errors:
     """Of an output and its fp32 reference, both fp32 arrays of torch or numpy and of one shape."""
-    allowed = ALLOWED[dtype]
     error, magnitude = abs(output - reference), abs(reference)
+    allowed = allowed_of(dtype, math.prod(error.shape))
     right = int((error <= allowed + allowed * magnitude).sum())  # a comparison with NaN never holds
     largest = float(error.max())
     return Errors(
@@ -49,10 +59,10 @@ def why_wrong(dtype: str, errors: Errors) -> str:
     if not math.isfinite(errors.max_abs_error):
         return f"NaN or Inf in the result; {errors.wrong_elements} of {errors.elements} elements are wrong"
     if errors.wrong_elements:
-        allowed = ALLOWED[dtype]
+        allowed = allowed_of(dtype, errors.elements)
         return (
             f"{errors.wrong_elements} of {errors.elements} elements are off by more than "
-            f"{allowed:g} + {allowed:g} |reference|, the worst by {errors.max_abs_error:.3g}"
+            f"{allowed:.3g} + {allowed:.3g} |reference|, the worst by {errors.max_abs_error:.3g}"
         )
     limit = largest_allowed(dtype, errors)
     if errors.max_abs_error > limit:

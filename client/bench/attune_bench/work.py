@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attune.problem import Problem
 
-ELEMENT_BYTES = 2  # f16 and bf16
+ELEMENT_BYTES = 2  # f16 and bf16; of 8-bit K and V 1
 
 
 def sequence_lengths(problem: Problem) -> tuple[list[int], list[int]]:
@@ -51,10 +51,12 @@ def flops(problem: Problem) -> int:
 
 
 def compulsory_bytes(problem: Problem) -> int:
-    """Compulsory traffic: Q, K, V read once and O (with `.lse` the log-sum-exp too) written once."""
+    """Compulsory traffic: Q, K, V and their scales read once, O (with `.lse` the log-sum-exp too) written once."""
     q, kv = sequence_lengths(problem)
     rows_q, rows_kv = problem.heads_q * sum(q), problem.heads_kv * sum(kv)
-    return 2 * (rows_q + rows_kv) * problem.head_dim * ELEMENT_BYTES + (4 * rows_q if problem.lse else 0)
+    elements = rows_q * ELEMENT_BYTES + rows_kv * (1 if problem.kv_dtype else ELEMENT_BYTES)
+    scales = 2 * 4 * problem.batch * problem.heads_kv if problem.kv_dtype else 0
+    return 2 * elements * problem.head_dim + scales + (4 * rows_q if problem.lse else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import numpy
 import pytest
 from golden import golden
 
-from attune_bench.tolerance import Errors, errors_of, largest_allowed, why_wrong
+from attune_bench.tolerance import Errors, errors_of, largest_allowed, tail_factor, why_wrong
 
 GOOD = {
     "wrong_elements": 0,
@@ -53,3 +53,8 @@ def test_the_daemon_judges_the_same(case):
     found = errors_of(case["dtype"], output, reference, case["plain"])
     assert (found.wrong_elements, found.max_abs_error) == (case["wrong"], float(case["max_error"]))
     assert (why_wrong(case["dtype"], found) == "") == case["right"]
+
+
+@pytest.mark.parametrize("vector", golden("tolerance_tail"), ids=lambda vector: str(vector["elements"]))
+def test_the_tolerance_grows_as_the_largest_of_so_many_errors(vector):
+    assert tail_factor(vector["elements"]) == pytest.approx(vector["factor"], abs=1e-12)

@@ -3,8 +3,8 @@
 //   launch_files --snapshot=FILE --problem=b1.h8.q128.d64.f16.lse --in=FOLDER --out=FOLDER
 //
 // FOLDER of --in holds Q.bin, K.bin, V.bin and, where the problem has them, SINKS.bin, Q_BOUNDS.bin, KV_BOUNDS.bin,
-// KV_LENGTHS.bin, PAGE_TABLE.bin: the bytes of each tensor. --out gets O.WAY.bin and, with .lse, LSE.WAY.bin for each
-// way to launch: run, graph (captured once, replayed twice), plan.
+// KV_LENGTHS.bin, PAGE_TABLE.bin, K_SCALE.bin, V_SCALE.bin: the bytes of each tensor. --out gets O.WAY.bin and, with
+// .lse, LSE.WAY.bin for each way to launch: run, graph (captured once, replayed twice), plan.
 //
 // Prints one JSON object: the variant, and what each way costs the host.
 #include <cstdio>
@@ -54,7 +54,9 @@ constexpr Input kInputs[] = {{"Q", &Tensors::q},
                              {"Q_BOUNDS", &Tensors::cu_seqlens_q},
                              {"KV_BOUNDS", &Tensors::cu_seqlens_k},
                              {"KV_LENGTHS", &Tensors::seqused_k},
-                             {"PAGE_TABLE", &Tensors::block_table}};
+                             {"PAGE_TABLE", &Tensors::block_table},
+                             {"K_SCALE", &Tensors::k_scale},
+                             {"V_SCALE", &Tensors::v_scale}};
 
 struct Output {
   std::string name;

@@ -101,6 +101,8 @@ typedef struct attune_tensors {
   uint64_t cu_seqlens_k;
   uint64_t seqused_k;
   uint64_t block_table;
+  uint64_t k_scale; /* of 8-bit k and v */
+  uint64_t v_scale;
 } attune_tensors;
 
 /* Has the kernels of `count` shapes found and loaded, waiting at most `timeout_ms`. */
@@ -123,9 +125,14 @@ typedef struct attune_placement {
   attune_spacing k;
   attune_spacing v;
   attune_spacing o;
+  /* Of the scales of 8-bit k and v, batch and head: heads_kv and 1 as the problem has them; 0 and 0 is one for all. */
+  attune_spacing k_scale;
+  attune_spacing v_scale;
+  double softmax_scale; /* 0: 1 / sqrt(head_dim) */
 } attune_placement;
 
-/* attune_run for tensors that lie otherwise than in the problem's layout, where the kernel can read them so. */
+/* attune_run for tensors that lie otherwise than in the problem's layout, where the kernel can read them so, and for
+   another softmax scale, where it computes that. */
 attune_status attune_run_placed(attune_attention* attention, void* stream, const attune_tensors* tensors,
                                 const attune_shape* shape, const attune_placement* placement);
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr attune_shape kShapeInC = {1, 1, 100};
-constexpr attune_tensors kTensorsInC = {0x1000, 0x2000, 0x3000, 0x4000, 0, 0, 0, 0, 0, 0};
+constexpr attune_tensors kTensorsInC = {0x1000, 0x2000, 0x3000, 0x4000, 0, 0, 0, 0, 0, 0, 0, 0};
 
 attune_runtime_options OptionsOfSize(size_t struct_size) {
   attune_runtime_options options = {};

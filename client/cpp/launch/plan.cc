@@ -47,6 +47,10 @@ int TensorOf(v1::BufferRole role) {
       return 8;
     case v1::BUFFER_ROLE_PAGE_TABLE:
       return 9;
+    case v1::BUFFER_ROLE_K_SCALE:
+      return 10;
+    case v1::BUFFER_ROLE_V_SCALE:
+      return 11;
     default:
       return -1;
   }
@@ -247,7 +251,7 @@ absl::StatusOr<int> Plan::SlotOf(const v1::KernelArg::Buffer& buffer) const {
   }
   const int tensor = TensorOf(buffer.role());
   if (tensor >= 0) return tensor;
-  return absl::InvalidArgumentError(absl::StrCat("role is ", buffer.role(), "; allowed: Q to PAGE_TABLE"));
+  return absl::InvalidArgumentError(absl::StrCat("role is ", buffer.role(), "; allowed: Q to V_SCALE"));
 }
 
 absl::Status Plan::Enqueue(const Tensors& tensors, Stream stream, Address scratch) const {

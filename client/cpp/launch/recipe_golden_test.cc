@@ -13,8 +13,8 @@ using device::cuda::testing::Launched;
 
 // Those of the tensors that the problem has.
 Tensors TensorsIn(const nlohmann::json& all, const Problem& problem) {
-  constexpr const char* kRoles[kTensors] = {"Q",     "K",        "V",         "O",          "LSE",
-                                            "SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"};
+  constexpr const char* kRoles[kTensors] = {"Q",        "K",         "V",          "O",          "LSE",     "SINKS",
+                                            "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE"};
   Address addresses[kTensors];
   for (int i = 0; i < kTensors; ++i) {
     addresses[i] = (TensorsOf(problem) >> i & 1) != 0 ? all[kRoles[i]].get<Address>() : 0;

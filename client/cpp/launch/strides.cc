@@ -1,5 +1,8 @@
 #include "client/cpp/launch/strides.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -12,7 +15,7 @@ namespace {
 using v1::Stride;
 
 constexpr int64_t kAny = -1;                          // as many entries as there are: tokens, pages
-constexpr int64_t kMultiple = 8;                      // elements: kernels load 16 bytes at once
+constexpr int64_t kMultiple = 16;                     // bytes that kernels load at once
 constexpr int64_t kFarthest = int64_t{1} << 31;       // heads and rows; kernels compute with 32 bits
 constexpr int64_t kFarthestBatch = int64_t{1} << 39;  // the driver's maps allow less than 2^40 bytes
 
@@ -27,6 +30,7 @@ struct Role {
   v1::BufferRole role;
   const char* name;
   const Spacing& given;
+  int64_t multiple;  // elements
 };
 
 // Entries of a tensor's dimensions.
@@ -64,6 +68,8 @@ Named NamedIn(const v1::LaunchRecipe& recipe) {
   return named;
 }
 
+bool IsScale(v1::BufferRole role) { return role == v1::BUFFER_ROLE_K_SCALE || role == v1::BUFFER_ROLE_V_SCALE; }
+
 absl::Status Check(const Role& role, const Dimension& dimension, const Named& named) {
   const std::string what =
       absl::StrCat(role.name, " has ", dimension.given, " elements from one ", dimension.name, " to the next; ");
@@ -71,9 +77,10 @@ absl::Status Check(const Role& role, const Dimension& dimension, const Named& na
   if (it == named.end()) {
     return absl::InvalidArgumentError(absl::StrCat(what, "this kernel reads ", dimension.own, " alone"));
   }
-  const int64_t least = role.role == v1::BUFFER_ROLE_O || it->second ? kMultiple : 0;
-  if (dimension.given % kMultiple != 0 || dimension.given < least) {
-    return absl::InvalidArgumentError(absl::StrCat(what, "it must be a multiple of ", kMultiple, ", at least ", least));
+  const int64_t least = role.role == v1::BUFFER_ROLE_O || it->second ? role.multiple : 0;
+  if (dimension.given % role.multiple != 0 || dimension.given < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, "it must be a multiple of ", role.multiple, ", at least ", least));
   }
   const int64_t most = dimension.dimension == Stride::DIMENSION_BATCH ? kFarthestBatch : kFarthest;
   if (dimension.given < most) return absl::OkStatus();
@@ -96,24 +103,50 @@ void Place(const Stride& stride, int64_t elements, v1::LaunchRecipe& recipe) {
   }
 }
 
+// Passes `scale` in all arguments that are proportional to it.
+absl::Status PlaceScale(double scale, const Problem& problem, v1::LaunchRecipe& recipe) {
+  const double usual = 1 / std::sqrt(static_cast<double>(problem.head_dim));
+  double most = std::numeric_limits<double>::infinity();
+  for (v1::KernelLaunch& launch : *recipe.mutable_launches()) {
+    for (v1::KernelArg& arg : *launch.mutable_args()) {
+      if (arg.max_scale_ratio() <= 0) continue;
+      most = std::min(most, usual * static_cast<double>(arg.max_scale_ratio()));
+      arg.set_f32(static_cast<float>(static_cast<double>(arg.f32()) * (scale / usual)));
+    }
+  }
+  if (std::isinf(most)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("softmax_scale is ", scale, "; this kernel computes 1/sqrt(head_dim), ", usual, ", alone"));
+  }
+  if (scale > 0 && scale <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("softmax_scale is ", scale, "; this kernel computes those above 0, up to ", most));
+}
+
 }  // namespace
 
 Placement OwnPlacement(const Problem& problem) {
   const Spacing q = OwnSpacing(problem, /*is_kv=*/false), kv = OwnSpacing(problem, /*is_kv=*/true);
-  return {q, kv, kv, q};
+  const Spacing scale = HasScales(problem) ? Spacing{problem.heads_kv, 1, 0} : Spacing{};
+  return {q, kv, kv, q, scale, scale};
 }
 
 absl::StatusOr<v1::LaunchRecipe> PlacedRecipe(v1::LaunchRecipe recipe, const Problem& problem,
                                               const Placement& placement) {
   const Named named = NamedIn(recipe);
-  const Role roles[] = {{v1::BUFFER_ROLE_Q, "q", placement.q},
-                        {v1::BUFFER_ROLE_K, "k", placement.k},
-                        {v1::BUFFER_ROLE_V, "v", placement.v},
-                        {v1::BUFFER_ROLE_O, "o", placement.o}};
+  const int64_t of_q = kMultiple / DTypeBytes(problem.dtype);
+  const int64_t of_kv = kMultiple / DTypeBytes(KvDType(problem));
+  const Role roles[] = {{v1::BUFFER_ROLE_Q, "q", placement.q, of_q},
+                        {v1::BUFFER_ROLE_K, "k", placement.k, of_kv},
+                        {v1::BUFFER_ROLE_V, "v", placement.v, of_kv},
+                        {v1::BUFFER_ROLE_O, "o", placement.o, of_q},
+                        {v1::BUFFER_ROLE_K_SCALE, "k_scale", placement.k_scale, 1},
+                        {v1::BUFFER_ROLE_V_SCALE, "v_scale", placement.v_scale, 1}};
   for (const Role& role : roles) {
+    if (IsScale(role.role) && !HasScales(problem)) continue;
     const bool is_kv = role.role == v1::BUFFER_ROLE_K || role.role == v1::BUFFER_ROLE_V;
-    const Sizes sizes = SizesOf(problem, is_kv);
-    const Spacing own = OwnSpacing(problem, is_kv);
+    const Sizes sizes = IsScale(role.role) ? Sizes{problem.batch, problem.heads_kv, 1} : SizesOf(problem, is_kv);
+    const Spacing own = IsScale(role.role) ? OwnPlacement(problem).k_scale : OwnSpacing(problem, is_kv);
     const Dimension dimensions[] = {{Stride::DIMENSION_BATCH, is_kv && problem.page_size > 0 ? "page" : "sequence",
                                      sizes.batch, own.batch, role.given.batch},
                                     {Stride::DIMENSION_HEAD, "head", sizes.heads, own.head, role.given.head},
@@ -126,6 +159,9 @@ absl::StatusOr<v1::LaunchRecipe> PlacedRecipe(v1::LaunchRecipe recipe, const Pro
       stride.set_dimension(dimension.dimension);
       Place(stride, dimension.given, recipe);
     }
+  }
+  if (placement.softmax_scale != 0) {
+    if (absl::Status status = PlaceScale(placement.softmax_scale, problem, recipe); !status.ok()) return status;
   }
   return recipe;
 }

@@ -1,5 +1,5 @@
-// Tensors that lie otherwise than in their problem's layout: slices, views of packed tensors, pages of keys and values
-// in one.
+// Launches that differ from their problem's: tensors that lie otherwise than in its layout (slices, views of packed
+// tensors, pages of keys and values in one), and another softmax scale.
 #ifndef ATTUNE_CLIENT_CPP_LAUNCH_STRIDES_H_
 #define ATTUNE_CLIENT_CPP_LAUNCH_STRIDES_H_
 
@@ -28,11 +28,15 @@ struct Spacing {
 
 struct Placement {
   Spacing q, k, v, o;
+  // Of the scales of 8-bit K and V, which have no rows: {heads_kv, 1} in the problem's own layout, {0, 1} one a KV
+  // head, {0, 0} one for all.
+  Spacing k_scale = {}, v_scale = {};
+  double softmax_scale = 0;  // 0: 1 / sqrt(head_dim)
 
   friend bool operator==(const Placement&, const Placement&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const Placement& p) {
-    return H::combine(std::move(h), p.q, p.k, p.v, p.o);
+    return H::combine(std::move(h), p.q, p.k, p.v, p.o, p.k_scale, p.v_scale, p.softmax_scale);
   }
 };
 
@@ -40,7 +44,8 @@ struct Placement {
 Placement OwnPlacement(const Problem& problem);
 
 // `recipe` for tensors that lie so. InvalidArgument names tensor and stride: one that the kernel reads in the problem's
-// layout alone, or that is not a multiple of 8, negative, or too large.
+// layout alone, or that is not a multiple of 16 bytes (of scales any), negative, or too large; or the softmax scale:
+// one that is not above 0 or beyond what the kernel computes.
 absl::StatusOr<v1::LaunchRecipe> PlacedRecipe(v1::LaunchRecipe recipe, const Problem& problem,
                                               const Placement& placement);
 

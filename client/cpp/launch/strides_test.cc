@@ -1,5 +1,6 @@
 #include "client/cpp/launch/strides.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "client/cpp/launch/answers.h"
@@ -12,6 +13,8 @@
 
 namespace attune::launch {
 namespace {
+
+using ::testing::HasSubstr;
 
 namespace fake = ::attune::device::cuda::testing;
 
@@ -145,12 +148,81 @@ TEST_F(StridesTest, ATensorMapsStrideIsWorkedOutAnew) {
   EXPECT_FALSE(PlacedRecipe(recipe, *ParseProblem(kStrided), placement_).ok());
 }
 
+// A recipe with an argument of the scale 1/8, one that has nothing to do with it, and one of another ratio.
+v1::LaunchRecipe Scaled() {
+  v1::LaunchRecipe recipe = Strided().recipe();
+  const std::pair<float, float> args[] = {{0.25f, 1e6f}, {3.0f, 0.0f}, {1.0f, 1.5f}};
+  for (const auto& [value, ratio] : args) {
+    v1::KernelArg* arg = recipe.mutable_launches(0)->add_args();
+    arg->set_f32(value);
+    arg->set_max_scale_ratio(ratio);
+  }
+  return recipe;
+}
+
+absl::StatusOr<v1::LaunchRecipe> ScaledBy(double scale, const v1::LaunchRecipe& recipe = Scaled()) {
+  Placement placement = OwnPlacement(*ParseProblem(kStrided));
+  placement.softmax_scale = scale;
+  return PlacedRecipe(recipe, *ParseProblem(kStrided), placement);
+}
+
+TEST(SoftmaxScale, IsInAllArgumentsThatAreProportionalToIt) {
+  const auto recipe = ScaledBy(0.1875);
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  const auto& args = recipe->launches(0).args();
+  EXPECT_FLOAT_EQ(args.at(args.size() - 3).f32(), 0.375f);
+  EXPECT_FLOAT_EQ(args.at(args.size() - 2).f32(), 3.0f);
+  EXPECT_FLOAT_EQ(args.at(args.size() - 1).f32(), 1.5f);
+}
+
+TEST(SoftmaxScale, IsPositiveAndNoLargerThanTheKernelComputes) {
+  const auto error = [](double scale) { return std::string(ScaledBy(scale).status().message()); };
+  EXPECT_THAT(error(0.2), HasSubstr("softmax_scale is 0.2; this kernel computes those above 0, up to 0.1875"));
+  EXPECT_THAT(error(-0.1), HasSubstr("softmax_scale is -0.1; this kernel computes those above 0"));
+  EXPECT_THAT(error(std::nan("")), HasSubstr("softmax_scale is nan; this kernel computes those above 0"));
+}
+
+TEST(SoftmaxScale, IsTheUsualOneForAKernelThatComputesNoOther) {
+  EXPECT_TRUE(ScaledBy(0, Strided().recipe()).ok());
+  EXPECT_THAT(std::string(ScaledBy(0.1, Strided().recipe()).status().message()),
+              HasSubstr("softmax_scale is 0.1; this kernel computes 1/sqrt(head_dim), 0.125, alone"));
+}
+
 TEST_F(StridesTest, TheOwnPlacementIsTheLayouts) {
   const auto k_of = [](const char* problem) { return OwnPlacement(*ParseProblem(problem)).k; };
   EXPECT_EQ(k_of("b2.h4.kvh2.q16.kv100.d64.f16"), (Spacing{12800, 6400, 64}));
   EXPECT_EQ(k_of("b2.h4.kvh2.q16.kv100.d64.f16.bshd"), (Spacing{12800, 64, 128}));
   EXPECT_EQ(k_of("b2.h4.kvh2.q16.kv100.d64.f16.varlen"), (Spacing{0, 64, 128}));
   EXPECT_EQ(k_of("b2.h4.kvh2.q16.kv100.d64.f16.page16"), (Spacing{2048, 64, 128}));
+}
+
+TEST_F(StridesTest, ScalesHaveTheirsWhicheverHeadsShareThem) {
+  const Problem problem = *ParseProblem("b2.h4.kvh2.q16.kv100.d64.f16.kve4m3");
+  Placement placement = OwnPlacement(problem);
+  EXPECT_EQ(placement.k_scale, (Spacing{2, 1, 0}));
+  v1::GetBestResponse answer = testing::OneLaunch("b2.h4.kvh2.q16.kv100.d64.f16.kve4m3");
+  const int first = answer.recipe().launches(0).args_size();
+  AddStride(answer, v1::BUFFER_ROLE_K_SCALE, v1::Stride::DIMENSION_BATCH, 2);
+  AddStride(answer, v1::BUFFER_ROLE_K_SCALE, v1::Stride::DIMENSION_HEAD, 1);
+  for (const Spacing spacing : {Spacing{0, 0, 0}, Spacing{0, 1, 0}, Spacing{7, 3, 0}}) {
+    placement.k_scale = spacing;
+    const auto placed = PlacedRecipe(answer.recipe(), problem, placement);
+    ASSERT_TRUE(placed.ok()) << placed.status();
+    EXPECT_EQ(placed->launches(0).args(first).i64(), spacing.batch);
+    EXPECT_EQ(placed->launches(0).args(first + 1).i64(), spacing.head);
+  }
+}
+
+TEST_F(StridesTest, KeysOf8BitsAreReadSixteenAtOnce) {
+  const Problem problem = *ParseProblem("b2.h4.kvh2.q16.kv100.d64.f16.kve4m3");
+  v1::GetBestResponse answer = testing::OneLaunch("b2.h4.kvh2.q16.kv100.d64.f16.kve4m3");
+  AddStride(answer, v1::BUFFER_ROLE_K, v1::Stride::DIMENSION_HEAD, 6400);
+  Placement placement = OwnPlacement(problem);
+  placement.k.head = 8200;
+  EXPECT_THAT(std::string(PlacedRecipe(answer.recipe(), problem, placement).status().message()),
+              ::testing::HasSubstr("must be a multiple of 16"));
+  placement.k.head = 8208;
+  EXPECT_TRUE(PlacedRecipe(answer.recipe(), problem, placement).ok());
 }
 
 TEST_F(StridesTest, CHasThemToo) {
@@ -162,9 +234,10 @@ TEST_F(StridesTest, CHasThemToo) {
   ASSERT_EQ(attune_attention_open(runtime, kStrided, &attention), ATTUNE_OK);
   const std::string answer = Strided().SerializeAsString();
   ASSERT_EQ(attune_runtime_load(runtime, answer.data(), answer.size()), ATTUNE_OK) << attune_error_message();
-  const attune_tensors tensors = {0x1000, 0x2000, 0x3000, 0x4000, 0, 0, 0, 0, 0, 0};
+  const attune_tensors tensors = {0x1000, 0x2000, 0x3000, 0x4000, 0, 0, 0, 0, 0, 0, 0, 0};
   const attune_shape shape = {2, 16, 100};
-  const attune_placement placement = {{4096, 1024, 64}, {65536, 8192, 64}, {12800, 6400, 64}, {4096, 1024, 64}};
+  const attune_placement placement = {
+      {4096, 1024, 64}, {65536, 8192, 64}, {12800, 6400, 64}, {4096, 1024, 64}, {}, {}, 0};
   EXPECT_EQ(attune_run_placed(attention, nullptr, &tensors, &shape, &placement), ATTUNE_OK) << attune_error_message();
   EXPECT_EQ(Number(fake::TakeLaunched()[0], 6), 8192);
   attune_attention_close(attention);

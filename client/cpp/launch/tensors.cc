@@ -44,8 +44,10 @@ Problem ProblemOf(const Problem& form, const Shape& shape) {
 
 unsigned TensorsOf(const Problem& problem) {
   const bool paged = problem.page_size > 0;
-  const bool has[kTensors] = {
-      true, true, true, true, problem.lse, problem.sinks, problem.varlen, problem.varlen && !paged, paged, paged};
+  const bool scaled = HasScales(problem);
+  const bool has[kTensors] = {true,        true,          true,           true,
+                              problem.lse, problem.sinks, problem.varlen, problem.varlen && !paged,
+                              paged,       paged,         scaled,         scaled};
   unsigned bits = 0;
   for (int i = 0; i < kTensors; ++i) bits |= static_cast<unsigned>(has[i]) << i;
   return bits;

@@ -43,12 +43,15 @@ struct Tensors {
   Address cu_seqlens_k = 0;
   Address seqused_k = 0;
   Address block_table = 0;
+  Address k_scale = 0;
+  Address v_scale = 0;
 };
 
-inline constexpr int kTensors = 10;
+inline constexpr int kTensors = 12;
 // In the order of Tensors.
 inline constexpr absl::string_view kTensorNames[kTensors] = {
-    "q", "k", "v", "o", "lse", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table"};
+    "q",         "k",           "v",       "o",      "lse", "sinks", "cu_seqlens_q", "cu_seqlens_k",
+    "seqused_k", "block_table", "k_scale", "v_scale"};
 
 // Which tensors a problem has: bit i for kTensorNames[i].
 unsigned TensorsOf(const Problem& problem);

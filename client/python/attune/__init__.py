@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attune.torch import attention_varlen as attention_varlen
     from attune.torch import configure as configure
     from attune.torch import coverage as coverage
+    from attune.torch import quantize_kv as quantize_kv
     from attune.torch import refresh as refresh
     from attune.torch import replace_sdpa as replace_sdpa
     from attune.torch import state as state
@@ -70,6 +71,7 @@ _HOMES = {
     "attention_varlen": "attune.torch",
     "configure": "attune.torch",
     "coverage": "attune.torch",
+    "quantize_kv": "attune.torch",
     "refresh": "attune.torch",
     "replace_sdpa": "attune.torch",
     "state": "attune.torch",
@@ -90,13 +92,23 @@ __all__ = [*_HOMES, *_MODULES]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        value = getattr(importlib.import_module(_HOMES[name]), name)
+        value = getattr(_module(name, _HOMES[name]), name)
     elif name in _MODULES:
-        value = importlib.import_module(f"attune.{name}")
+        value = _module(name, f"attune.{name}")
     else:
         raise AttributeError(f"module 'attune' has no attribute '{name}'")
     globals()[name] = value
     return value
+
+
+def _module(name: str, home: str) -> Any:
+    """`home`, which has what `name` means."""
+    try:
+        return importlib.import_module(home)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(f"attune.{name} needs PyTorch: pip install 'attune[torch]'", name="torch") from error
 
 
 def __dir__() -> list[str]:

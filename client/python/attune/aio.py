@@ -148,10 +148,12 @@ class Client(Core):
 
     def watch(self, name: str) -> Any:
         """The stream of the operation's messages, a grpc.aio.Call; most want `follow`."""
+        self.check_open()
         return self._stub("WatchOperation")(api.METHODS["WatchOperation"].request(name=name))
 
     async def close(self) -> None:
-        """Ends the connection; no method may be called afterwards."""
+        """Ends the connection. What would make a call raises FailedPrecondition afterwards."""
+        self.closed = True
         if self._channel is not None:
             await self._channel.close()
 

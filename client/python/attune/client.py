@@ -99,12 +99,22 @@ class Client(Core):
         except StopIteration as end:
             return end.value
 
+    def _start(self, plan: Plan[Any], done: Callable[[Any], None]) -> None:
+        """Makes the plan's first call and waits for nothing: `done` is called in a thread of gRPC's, with the response,
+        or with None where there was none. The call is made once."""
+        call = advance(plan, None)
+        self.check_open()
+        made = self._stubs[call.method].future(call.request, timeout=self.deadline + call.wait)
+        made.add_done_callback(lambda ended: done(ended.result() if ended.code() is grpc.StatusCode.OK else None))
+
     def watch(self, name: str) -> Any:
         """The stream of the operation's messages, a grpc.Call; most want `follow`."""
+        self.check_open()
         return self._stubs["WatchOperation"](api.METHODS["WatchOperation"].request(name=name))
 
     def close(self) -> None:
-        """Ends the connection; no method may be called afterwards."""
+        """Ends the connection. What would make a call raises FailedPrecondition afterwards."""
+        self.closed = True
         self._channel.close()
 
     def __enter__(self) -> Client:

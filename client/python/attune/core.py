@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import math
 import os
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeVar
 
 from attune import api
 from attune.cache import AnswerCache
 from attune.clock import Clock
-from attune.errors import InvalidArgument
+from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
@@ -45,9 +47,18 @@ class Core:
         `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
-        tries to attach again after its stream broke. InvalidArgument when `server` is neither.
+        tries to attach again after its stream broke. InvalidArgument names the option, its value and what is allowed.
         """
-        self.server = _checked(server or os.environ.get("ATTUNE_SERVER") or DEFAULT_SERVER)
+        if server is None:
+            self.server = _checked("$ATTUNE_SERVER", os.environ.get("ATTUNE_SERVER") or DEFAULT_SERVER)
+        else:
+            self.server = _checked("server", server)
+        if not (isinstance(deadline, Real) and 0 < deadline < math.inf):
+            raise InvalidArgument(f"deadline is {deadline!r}; it must be a positive number of seconds")
+        others = {"cache_ttl": cache_ttl, "cache_capacity": cache_capacity}
+        for name, value in {**others, "unreachable_hold": unreachable_hold, "reattach_for": reattach_for}.items():
+            if not (isinstance(value, Real) and value >= 0):
+                raise InvalidArgument(f"{name} is {value!r}; it must be a number, at least 0")
         self.deadline = deadline
         self.retry = retry or RetryPolicy()
         self.reattach_for = reattach_for
@@ -59,20 +70,28 @@ class Core:
             unreachable_hold=unreachable_hold,
             clock=self.clock,
         )
+        self.closed = False
         self._connect()
 
     def _connect(self) -> None:
         """Makes the channel, which connects when it is first needed."""
         raise NotImplementedError
 
+    def check_open(self) -> None:
+        """Raises FailedPrecondition after `close`."""
+        if self.closed:
+            raise FailedPrecondition(f"the client of {self.server} is closed; make another one")
+
     def sibling(self: C) -> C:
         """Another client of the same server and options: what is kept is shared, the connection is not."""
         other = copy.copy(self)
+        other.closed = False
         other._connect()
         return other
 
     def attempts(self, call: Call) -> Attempts:
         """Of a call that starts now."""
+        self.check_open()
         retry = self.retry if call.retries else dataclasses.replace(self.retry, attempts=1)
         return Attempts(retry, self.clock, self.deadline + call.wait)
 
@@ -117,10 +136,12 @@ def described(method: Callable, builder: Callable, returns: str = "") -> Callabl
     return method
 
 
-def _checked(server: str) -> str:
+def _checked(name: str, server: str) -> str:
+    if not isinstance(server, str):
+        raise InvalidArgument(f"{name} is {server!r}; it must be a str")
     host, colon, port = server.rpartition(":")
     if server.startswith("unix:") and len(server) > len("unix:"):
         return server
     if colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
         return server
-    raise InvalidArgument(f"server is '{server}'; it must be host:port with a port of 1..65535, or unix:/path")
+    raise InvalidArgument(f"{name} is '{server}'; it must be host:port with a port of 1..65535, or unix:/path")

@@ -248,8 +248,10 @@ def flash_attn_with_kvcache(
     cache_seqlens. Pairs are neighbours, or with rotary_interleaved=False half of those dimensions apart.
 
     Returns [batch, seqlen_q, nheads, headdim]; with return_softmax_lse also fp32 [batch, nheads, seqlen_q]. Nothing
-    waits for the device, unless torch computes: a CUDA graph may capture the call. A cache is read as pages of
-    up to 256 keys, of one with cache_leftpad. The lengths are not checked.
+    waits for the device, unless torch computes: a CUDA graph may capture the call. The lengths are not checked.
+    Without block_table a cache is read as pages, and theirs is the problem that the service is asked for: of as many
+    keys as divide its length and the rows from one sequence to the next, at most 256. Where those are fewer than 16, a
+    page is a whole sequence if such pages are one behind the other, else one key, as it is with cache_leftpad.
     """
     what = "flash_attn_with_kvcache"
     for name, tensor in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from attune import api, snapshot
 from attune.cache import AnswerCache, AnswerKey, Entry
 from attune.clock import Clock, utc_text
-from attune.errors import AttuneError, NotFound, Unreachable
+from attune.errors import AttuneError, Unreachable
 from attune.plans.plan import Call, Plan
 from attune.problem import Problem
 from attune.values import Answer, ArtifactState, Policy, Provenance
@@ -105,7 +105,7 @@ class Lookup:
         except Unreachable as error:
             answer = self.without_server(query, error)
             with self._lock:
-                self._unreachable = error
+                self._unreachable = copy.copy(error)  # without its frames
                 self._unreachable_until = self._clock.now() + self._hold
             return answer
 
@@ -131,8 +131,6 @@ class Lookup:
         if not self._snapshot_path:
             raise error
         loaded = self._loaded()
-        if isinstance(loaded, NotFound):
-            raise error
         if isinstance(loaded, AttuneError):
             raise Unreachable(f"{error.message}; {loaded.message}", code=error.code)
         answer = loaded.find(query.key)
@@ -162,7 +160,7 @@ class Lookup:
                 try:
                     self._snapshot = snapshot.load(self._snapshot_path)
                 except AttuneError as error:
-                    self._snapshot = error
+                    self._snapshot = copy.copy(error)
                 except OSError as error:
                     self._snapshot = AttuneError(f"cannot read the snapshot '{self._snapshot_path}': {error}")
             return self._snapshot

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 DTYPES = ("f16", "bf16")
+KV_DTYPES = ("e4m3", "e5m2")  # of K and V, when they are of 8 bits: torch.float8_e4m3fn, torch.float8_e5m2
 MASKS = ("none", "causal", "causal-br", "window")
 LAYOUTS = ("bhsd", "bshd")
 
@@ -59,6 +60,7 @@ class Problem:
     sinks: bool = False  # one more logit for every query head, which takes weight and has no value
     varlen: bool = False  # sequences of their own lengths, one behind the other
     page_size: int = 0  # of K and V, which are found through a table; 0: not paged
+    kv_dtype: str = ""  # of K and V, when they are of 8 bits and have scales: e4m3, e5m2; "": as dtype
 
     def __post_init__(self) -> None:
         if self.heads_kv == 0:
@@ -68,6 +70,8 @@ class Problem:
         if self.layout == "":
             object.__setattr__(self, "layout", "bshd" if self.varlen else "bhsd")
         object.__setattr__(self, "softcap", float(self.softcap))
+        if self.kv_dtype == self.dtype:
+            object.__setattr__(self, "kv_dtype", "")
         _check(self)
         # Its text has six significant digits, and one text is one problem.
         object.__setattr__(self, "softcap", float(f"{self.softcap:g}"))
@@ -112,6 +116,7 @@ class Problem:
             sinks=message.sinks,
             varlen=message.varlen,
             page_size=message.page_size,
+            kv_dtype=_word("kv_dtype", DTYPES + KV_DTYPES, message.kv_dtype) if message.kv_dtype else "",
         )
 
     def to_message(self) -> Message:
@@ -135,6 +140,7 @@ class Problem:
             sinks=self.sinks,
             varlen=self.varlen,
             page_size=self.page_size,
+            kv_dtype=1 + (DTYPES + KV_DTYPES).index(self.kv_dtype) if self.kv_dtype else 0,
         )
 
     def __str__(self) -> str:
@@ -145,6 +151,8 @@ class Problem:
         if self.seq_kv != self.seq_q:
             parts.append(f"kv{self.seq_kv}")
         parts += [f"d{self.head_dim}", self.dtype]
+        if self.kv_dtype:
+            parts.append(f"kv{self.kv_dtype}")
         if self.mask == "window":
             parts.append(f"window{self.window}")
         elif self.mask != "none":
@@ -184,6 +192,11 @@ def _check(problem: Problem) -> None:
         value = getattr(problem, field)
         if value not in words:
             raise _invalid(f"problem: {field} is {value!r}; allowed: {', '.join(words)}")
+    if problem.kv_dtype and problem.kv_dtype not in KV_DTYPES:
+        raise _invalid(
+            f"problem: kv_dtype is {problem.kv_dtype!r}; allowed: {', '.join(KV_DTYPES)} and the dtype, "
+            f"which is {problem.dtype}"
+        )
     least, most = (1, _LARGEST_WINDOW) if problem.mask == "window" else (0, 0)
     if not least <= problem.window <= most:
         raise _invalid(
@@ -234,6 +247,8 @@ _SIZES = {
 _FLAGS = {
     "f16": ("dtype", "f16"),
     "bf16": ("dtype", "bf16"),
+    "kve4m3": ("kv_dtype", "e4m3"),
+    "kve5m2": ("kv_dtype", "e5m2"),
     "causal": ("mask", "causal"),
     "causal-br": ("mask", "causal-br"),
     "bshd": ("layout", "bshd"),
@@ -301,8 +316,8 @@ def _read_part(part: str, seen: set[str]) -> dict[str, object]:
         field = _SIZES[key]
         return {field: _whole(part, number, _LARGEST.get(field, _LARGEST_PAGE))}
     raise _invalid(
-        f"{_quoted(part)} is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 causal causal-br "
-        "window<N> softcap<X> sinks varlen bshd page<N> lse"
+        f"{_quoted(part)} is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 kve4m3 kve5m2 "
+        "causal causal-br window<N> softcap<X> sinks varlen bshd page<N> lse"
     )
 
 

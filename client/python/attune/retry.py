@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from attune.clock import Clock
-from attune.errors import AttuneError
+from attune.errors import AttuneError, InvalidArgument
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,14 @@ class RetryPolicy:
     longest_wait: float = 2.0  # seconds
     # Each wait is spread evenly over [1 - jitter, 1 + jitter] of itself, so that clients do not come back in step.
     jitter: float = 0.2
+
+    def __post_init__(self) -> None:
+        """InvalidArgument names the field, its value and what is allowed."""
+        for name, least in (("attempts", 1), ("initial_wait", 0), ("multiplier", 1), ("longest_wait", 0)):
+            if not getattr(self, name) >= least:
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; it must be at least {least}")
+        if not 0 <= self.jitter <= 1:
+            raise InvalidArgument(f"jitter is {self.jitter!r}; it must be 0 to 1")
 
 
 class Backoff:

@@ -27,9 +27,8 @@ from attune.clock import utc_text
 from attune.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from attune.problem import Problem
 from attune.values import Answer, Axis, Policy
-from attune.values.domain import length_along, others
+from attune.values.domain import AXES, Range, find_range, range_key
 
-_AXES = (Axis.KV, Axis.Q_AND_KV, Axis.Q, Axis.BATCH)
 _MAGIC = b"ATTNSNAP"
 _VERSION = 1
 _HEADER = struct.Struct("<8sIIq")
@@ -44,7 +43,7 @@ class Snapshot:
         self.devices = devices
         self.answers = tuple(answers)
         self._index: dict[AnswerKey, Message] = {}
-        self._ranges: dict[tuple, list[tuple[int, int, Message]]] = {}  # by _range_key: what holds from low to high
+        self._ranges: dict[tuple, list[Range[Message]]] = {}  # by range_key
         for request, answer in self.answers:
             try:
                 problem = Problem.from_message(request.problem)
@@ -53,9 +52,10 @@ class Snapshot:
             key = AnswerKey(problem, request.device_id, Policy(request.policy))
             self._index[key] = answer
             for domain in answer.domains:
-                if Axis(domain.axis) in _AXES:
+                axis = Axis(domain.axis)
+                if axis in AXES:
                     ends = (domain.low, domain.high, answer)
-                    self._ranges.setdefault(_range_key(Axis(domain.axis), key), []).append(ends)
+                    self._ranges.setdefault(range_key(axis, problem, _where(key)), []).append(ends)
 
     def find(self, key: AnswerKey) -> Answer | None:
         """The answer as the server gave it, its provenance_detail saying that it comes from a snapshot, and of when.
@@ -76,12 +76,8 @@ class Snapshot:
         message = self._index.get(key)
         if message is not None:
             return Answer.from_message(message)
-        for axis in _AXES:
-            length = length_along(axis, key.problem)
-            for low, high, near in () if length is None else self._ranges.get(_range_key(axis, key), ()):
-                if low <= length <= high:
-                    return Answer.from_message(near).at(key.problem)
-        return None
+        near = find_range(self._ranges, key.problem, _where(key))
+        return None if near is None else Answer.from_message(near).at(key.problem)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole."""
@@ -91,8 +87,8 @@ class Snapshot:
         _replace_file(os.fspath(path), header + hashlib.sha256(header + body).digest() + body)
 
 
-def _range_key(axis: Axis, key: AnswerKey) -> tuple:
-    return axis, others(axis, key.problem), key.device_id, key.policy
+def _where(key: AnswerKey) -> tuple[str, Policy]:
+    return key.device_id, key.policy
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import grpc
 import pytest
@@ -207,10 +209,32 @@ def test_a_damaged_snapshot_is_named_beside_the_servers_error(connect, server, e
         connect(server, snapshot=export).best(PROBLEM)
 
 
-def test_a_missing_snapshot_leaves_the_servers_error(connect, server, tmp_path):
+def test_a_missing_snapshot_is_named_beside_the_servers_error(connect, server, tmp_path):
     server.fail_next(4, grpc.StatusCode.UNAVAILABLE, "gone")
-    with pytest.raises(attune.Unreachable, match=r"gone$"):
+    with pytest.raises(attune.Unreachable, match=r"gone; there is no snapshot '.*/none'$"):
         connect(server, snapshot=tmp_path / "none").best(PROBLEM)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_it_remembers_of_an_error_holds_on_to_nothing_of_the_call(connect, server, export, damaged):
+    class Held:
+        pass
+
+    def ask():
+        held = Held()
+        try:
+            client.best(PROBLEM)
+        except attune.Unreachable:
+            assert damaged
+        return weakref.ref(held)
+
+    if damaged:
+        export.write_bytes(b"junk")
+    server.stop()
+    client = connect(server, snapshot=export)
+    held = ask()
+    gc.collect()
+    assert held() is None
 
 
 def test_after_a_failure_it_does_not_try_the_server_at_each_question(connect, server, export, clock):

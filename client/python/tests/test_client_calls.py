@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import grpc
 import pytest
 from fake import OPERATION, PROBLEM, error_info, message, problem
@@ -11,7 +13,7 @@ import attune
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.mark.parametrize("address", ["nonsense", "host:0", "host:70000", ":7411", "unix:"])
+@pytest.mark.parametrize("address", ["", "nonsense", "host:0", "host:70000", ":7411", "unix:"])
 def test_an_address_that_is_none_is_rejected(address):
     with pytest.raises(attune.InvalidArgument, match=r"it must be host:port with a port of 1..65535, or unix:/path"):
         attune.Client(address)
@@ -22,6 +24,50 @@ def test_the_server_comes_from_the_environment(monkeypatch):
     assert attune.Client().server == "l4:7411"
     monkeypatch.delenv("ATTUNE_SERVER")
     assert attune.Client().server == "localhost:7411"
+
+
+def test_an_address_of_the_environments_is_named_as_that(monkeypatch):
+    monkeypatch.setenv("ATTUNE_SERVER", "l4")
+    with pytest.raises(attune.InvalidArgument, match=r"^\$ATTUNE_SERVER is 'l4'; it must be host:port"):
+        attune.Client()
+
+
+@pytest.mark.parametrize("kind", [attune.Client, attune.aio.Client])
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("server", 7411, "must be a str"),
+        ("deadline", -1, "must be a positive number of seconds"),
+        ("deadline", 0, "must be a positive number of seconds"),
+        ("deadline", math.nan, "must be a positive number of seconds"),
+        ("deadline", "5", "must be a positive number of seconds"),
+        ("cache_capacity", None, "must be a number, at least 0"),
+        ("cache_ttl", -1.5, "must be a number, at least 0"),
+        ("cache_capacity", -1, "must be a number, at least 0"),
+        ("unreachable_hold", math.nan, "must be a number, at least 0"),
+        ("reattach_for", -1, "must be a number, at least 0"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named_with_its_value(kind, option, value, allowed):
+    with pytest.raises(attune.InvalidArgument, match=f"^{option} is {value!r}; it {allowed}$"):
+        kind(**{"server": "l4:7411", option: value})
+
+
+def test_a_closed_client_says_that_it_is_closed(connect, server):
+    client = connect(server)
+    client.ping()
+    client.close()
+    for call in (client.ping, lambda: client.best(PROBLEM), lambda: client.tune(PROBLEM)):
+        with pytest.raises(attune.AttuneError, match=r"^the client of unix:.* is closed; make another one$") as caught:
+            call()
+        assert caught.value.code == "FAILED_PRECONDITION"
+
+
+def test_the_sibling_of_a_closed_client_is_open(server):
+    with attune.Client(server.address) as client:
+        pass
+    with client.sibling() as sibling:
+        sibling.ping()
 
 
 def test_a_call_is_tried_again_on_unavailable(connect, server, clock):
@@ -115,13 +161,6 @@ def test_names_may_be_numbers(connect, server):
     client.operation(OPERATION.removeprefix("operations/"))
     assert [request.name for request in server.asked("GetTrial")] == ["trials/12"] * 3
     assert server.asked("GetOperation")[0].name == OPERATION
-
-
-def test_a_closed_client_gave_its_connection_back(server):
-    with attune.Client(server.address) as client:
-        client.ping()
-    with pytest.raises(ValueError, match="closed"):
-        client.ping()
 
 
 def test_a_pin_is_an_evaluation_that_says_so(connect, server):

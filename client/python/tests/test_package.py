@@ -31,6 +31,21 @@ def test_names_are_there_when_they_are_used(name):
     assert name in dir(attune)
 
 
+def test_without_torch_it_says_what_is_missing():
+    said = run("""
+import sys
+sys.modules["torch"] = None
+import attune
+for name in ("attention", "replace_sdpa", "flash_attn"):
+    try:
+        getattr(attune, name)
+    except ImportError as error:
+        print(error)
+""").splitlines()
+    for name, line in zip(("attention", "replace_sdpa", "flash_attn"), said, strict=True):
+        assert line == f"attune.{name} needs PyTorch: pip install 'attune[torch]'"
+
+
 def test_a_name_that_is_none_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'attune' has no attribute 'Clint'"):
         attune.Clint  # noqa: B018

@@ -60,6 +60,7 @@ def test_an_error_repeats_little_of_what_it_was_given(text):
         ({"page_size": -1}, "page_size is -1; allowed: 0 (not paged) and 1 to 65536"),
         ({"page_size": 16.0}, "page_size is 16.0; allowed: 0 (not paged)"),
         ({"page_size": True}, "page_size is True; allowed: 0 (not paged)"),
+        ({"kv_dtype": "f16", "dtype": "bf16"}, "kv_dtype is 'f16'; allowed: e4m3, e5m2 and the dtype, which is bf16"),
         ({"varlen": True, "layout": "bhsd"}, "layout is bhsd; with varlen allowed is bshd"),
     ],
 )
@@ -95,11 +96,18 @@ def test_the_layout_of_varlen_is_bshd():
         *EXAMPLES,
         "b1.h8.q7.kv9.d64.bf16.window128.bshd.lse",
         "b3.h4.q7.d32.f16.window3.softcap2.sinks.varlen.page16.lse",
+        "b3.h4.q7.d32.f16.kve4m3",
+        "b3.h4.q7.d32.bf16.kve5m2",
     ],
 )
 def test_a_message_carries_every_field(text):
     problem = Problem.parse(text)
     assert Problem.from_message(problem.to_message()) == problem
+
+
+def test_keys_and_values_of_the_dtype_are_written_in_one_way():
+    problem = Problem(batch=2, heads_q=1, seq_q=8, head_dim=64, dtype="bf16", kv_dtype="bf16")
+    assert problem == Problem.parse("b2.h1.q8.d64.bf16")
 
 
 def test_an_unset_field_of_a_message_has_its_default():

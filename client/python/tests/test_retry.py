@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
+from attune.errors import InvalidArgument
 from attune.retry import Backoff, RetryPolicy
 
 
@@ -21,3 +26,18 @@ def test_a_reset_begins_again():
 def test_waits_are_spread_so_that_clients_do_not_come_back_in_step():
     waits = [Backoff(RetryPolicy(initial_wait=1, jitter=0.2)).next() for _ in range(200)]
     assert 0.8 <= min(waits) < 0.95 < 1.05 < max(waits) <= 1.2
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("attempts", 0, "at least 1"),
+        ("initial_wait", -1, "at least 0"),
+        ("multiplier", 0.5, "at least 1"),
+        ("longest_wait", math.nan, "at least 0"),
+        ("jitter", 1.5, "0 to 1"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(field, value, allowed):
+    with pytest.raises(InvalidArgument, match=f"^{field} is {value}; it must be {allowed}$"):
+        RetryPolicy(**{field: value})

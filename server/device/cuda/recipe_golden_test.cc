@@ -48,6 +48,8 @@ Bindings BindingsOf(const nlohmann::json& tensors, const std::string& problem, M
   if (has(".varlen") && !has(".page")) bindings.kv_bounds = at("KV_BOUNDS");
   if (has(".page")) bindings.kv_lengths = at("KV_LENGTHS");
   if (has(".page")) bindings.page_table = at("PAGE_TABLE");
+  if (has(".kve")) bindings.k_scale = at("K_SCALE");
+  if (has(".kve")) bindings.v_scale = at("V_SCALE");
   return bindings;
 }
 

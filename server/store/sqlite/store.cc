@@ -20,13 +20,13 @@
 #include "server/store/sqlite/database.h"
 #include "server/store/sqlite/incumbents.h"
 #include "server/store/sqlite/known_trials.h"
+#include "server/store/sqlite/maintenance/retain_artifacts.h"
+#include "server/store/sqlite/maintenance/retention_pass.h"
+#include "server/store/sqlite/maintenance/write_backup.h"
 #include "server/store/sqlite/queue.h"
 #include "server/store/sqlite/readers.h"
-#include "server/store/sqlite/retain_artifacts.h"
-#include "server/store/sqlite/retention_pass.h"
 #include "server/store/sqlite/trial_uses.h"
 #include "server/store/sqlite/trials.h"
-#include "server/store/sqlite/write_backup.h"
 #include "server/store/sqlite/writer.h"
 
 namespace attune::store {

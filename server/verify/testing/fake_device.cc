@@ -108,6 +108,8 @@ absl::StatusOr<std::unique_ptr<device::Runnable>> FakeDevice::Bind(device::Modul
                              Pointer(bindings.kv_bounds),
                              Pointer(bindings.kv_lengths),
                              Pointer(bindings.page_table),
+                             Pointer(bindings.k_scale),
+                             Pointer(bindings.v_scale),
                              {}};
   for (const device::BufferView& view : bindings.scratch) arguments.scratch.push_back(Pointer(view));
   return std::make_unique<HostRunnable>(host_module, std::move(arguments));

@@ -23,7 +23,7 @@ struct FakePointer {
   }
 };
 struct FakeArguments {
-  FakePointer q, k, v, o, lse, sinks, q_bounds, kv_bounds, kv_lengths, page_table;
+  FakePointer q, k, v, o, lse, sinks, q_bounds, kv_bounds, kv_lengths, page_table, k_scale, v_scale;
   std::vector<FakePointer> scratch;
 };
 using FakeKernel = std::function<absl::Status(const FakeArguments&)>;

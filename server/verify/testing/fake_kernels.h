@@ -18,10 +18,17 @@ inline HostResult Compute(const Problem& problem, const FakeArguments& arguments
   };
   const auto elements = [&](const FakePointer& pointer) { return values(pointer, uint16_t{}); };
   const auto numbers = [&](const FakePointer& pointer) { return values(pointer, int32_t{}); };
-  return HostReference(
-      problem, {elements(arguments.q), elements(arguments.k), elements(arguments.v), values(arguments.sinks, float{}),
-                numbers(arguments.q_bounds), numbers(arguments.kv_bounds), numbers(arguments.kv_lengths),
-                numbers(arguments.page_table)});
+  Tensors inputs = {elements(arguments.q),         elements(arguments.k),
+                    elements(arguments.v),         values(arguments.sinks, float{}),
+                    numbers(arguments.q_bounds),   numbers(arguments.kv_bounds),
+                    numbers(arguments.kv_lengths), numbers(arguments.page_table)};
+  if (HasScales(problem)) {
+    inputs.k_codes = values(arguments.k, uint8_t{});
+    inputs.v_codes = values(arguments.v, uint8_t{});
+    inputs.k_scales = values(arguments.k_scale, float{});
+    inputs.v_scales = values(arguments.v_scale, float{});
+  }
+  return HostReference(problem, inputs);
 }
 
 // Writes O in the dtype, and LSE when it is bound.

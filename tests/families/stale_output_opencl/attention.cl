@@ -1,11 +1,11 @@
-// BAD=1 writes O in its first run only and afterwards relies on finding it there. `runs` counts rows.
+// BAD=1 leaves a row of O alone where it finds one: what the run before it left, or a poison that is a number.
 #include "common/row_opencl.h"
 
 ATTENTION_KERNEL {
   ROW_OR_RETURN();
-  const float row_lse = ATTEND();
 #if BAD
-  if (atomic_inc(runs) >= rows) return;
+  if (!isnan(element(o, q_at))) return;
 #endif
+  const float row_lse = ATTEND();
   STORE(row_lse);
 }

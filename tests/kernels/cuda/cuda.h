@@ -68,4 +68,17 @@ inline float __int_as_float(unsigned bits) {
   std::memcpy(&x, &bits, 4);
   return x;
 }
+inline float __uint_as_float(unsigned bits) { return __int_as_float(bits); }
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+// Byte i is that byte of (high, low) whose number is nibble i of `selector`.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const uint64_t bytes = static_cast<uint64_t>(high) << 32 | low;
+  unsigned out = 0;
+  for (int i = 0; i < 4; ++i) out |= static_cast<unsigned>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << (8 * i);
+  return out;
+}
 inline float __fdividef(float x, float y) { return x / y; }

@@ -41,7 +41,7 @@ PROBLEMS = (
 )
 # In the order of Kernel.launch.
 ROLES = ("Q", "K", "V", "O", "LSE")
-MORE_ROLES = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")
+MORE_ROLES = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE")
 WAYS = ("run", "graph", "plan")
 
 

@@ -2,102 +2,37 @@
 for what has changed.
 
 Calls keep the Entry of their shapes and read it without a lock, so that what the thread finds out is in force with the
-next call. They take no lock that the thread holds while it works.
+next call. Whoever changes an Entry holds `_changed`, a call of a new length that an answer holds for among them, but
+never while the service is asked, code is loaded or a launch is worked out.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import logging
 import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
-from attune.background.contest import Contest, Report, Verdict, eager_only, is_contested, recorded, report
-from attune.background.ranges import Ranges
+from attune.background.compiling import Compiling
+from attune.background.contests import Contests
+from attune.background.entry import FIRST_BY_TORCH, Entry, Key, State
+from attune.background.followers import Followers, made_for
 from attune.background.reason import Reason, Unsuitable
+from attune.background.records import Report
 from attune.background.service import Gpu, Service, check_code, unanswered, waits, waits_for_answers
 from attune.background.settings import Settings
 from attune.cuda import Kernel, load
 from attune.errors import AttuneError, Unreachable
 from attune.problem import Problem
-from attune.retry import Backoff
-from attune.values import Domain
 
 _log = logging.getLogger("attune")
 
 _MOST_KERNELS = 16384
-_MOST_FOLLOWERS = 2048  # of them: those that the answer to another problem made
 _MOST_QUESTIONS = 4096  # at once; calls of further shapes are computed by SDPA and ask later
 _COMPILING_S = 1.0  # before code that the service compiles is asked for again; then twice as long, up to `hold`
 _CHECK_ALL_S = 900.0  # every kernel is asked for again this often, even where nothing seems to have changed
-
-Key = tuple[Problem, int]
-
-_PENDING = Unsuitable(Reason.PENDING, "the service has been asked and has not answered yet")
-_FIRST_BY_TORCH = Unsuitable(
-    Reason.DETERMINISTIC,
-    "torch.use_deterministic_algorithms is on, and torch computed this shape before there was a kernel; call "
-    "attune.warm before",
-)
-
-
-class Entry:
-    """What is known of a problem on a device: a kernel, or why there is none. Calls only read it."""
-
-    __slots__ = (
-        "asked",
-        "compiling",
-        "contest",
-        "device",
-        "dropped",
-        "due",
-        "followers",
-        "for_graphs",
-        "kernel",
-        "key",
-        "launch",
-        "lead",
-        "pinned",
-        "unsuitable",
-        "waits",
-    )
-
-    def __init__(self, key: Key | None, unsuitable: Unsuitable = _PENDING, due: float = -math.inf) -> None:
-        """`key`: None if no service is to be asked, ever."""
-        self.key = key
-        self.launch: Callable[..., None] | None = None  # the kernel's
-        self.device = -1  # the kernel's, set before `launch`
-        self.kernel: Kernel | None = None
-        self.contest: Contest | None = None  # decides whether there is a launch
-        self.for_graphs = True  # CUDA graphs may have the kernel; if not, `launch` sees to that
-        self.unsuitable = unsuitable  # why there is no launch
-        self.due = due  # when (time.monotonic) to ask again for what there is no launch for
-        self.asked = False  # the background thread has the question, or is to get it
-        self.pinned = False  # stays as it is
-        self.dropped = False  # to make room: it is looked after no longer
-        self.lead: Entry | None = None  # the entry whose answer holds for this problem, too: only it is asked for
-        self.followers: dict[Key, Entry] = {}  # those that this one is the lead of
-        self.waits: Backoff | None = None
-        self.compiling: Backoff | None = None  # the service compiles the code, and is asked for it from time to time
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What attention knows, and what it took to learn it."""
-
-    kernels: int = 0  # problems with a kernel
-    pending: int = 0  # problems that were asked for and not answered yet
-    contests: int = 0  # problems whose kernel is being timed against SDPA
-    without_kernel: Counter[str] = field(default_factory=Counter)  # other problems, by the reason's value
-    questions: int = 0  # problems that the service was asked for
-    followed: int = 0  # problems that were not, because an answer to another one holds for them
-    checks: int = 0  # of those asked for, again, to see whether the answer is still the same
-    replaced: int = 0  # kernels that were replaced, or dropped, because it was not
 
 
 class KernelCache:
@@ -113,20 +48,16 @@ class KernelCache:
         """`wake` is called where there is work, and says whether anybody will do it. `rival`: the name of what computes
         a call without a kernel, at the time; None: nothing that kernels are timed against."""
         self._settings = settings
-        self._rival = rival if settings.never_slower else None
-        self._last_rival = ""  # when changes were last looked for
         self._reports: deque[Report] = deque()
         self._wake = wake
         self._service = Service(settings, gpu_of)
         self._entries: dict[Key, Entry] = {}
-        self._ranges: Ranges[Entry] = Ranges()
-        self._followers: dict[Key, Entry] = {}  # those with a lead, the oldest first
+        self._followers = Followers()
         self._adding = threading.Lock()  # of calls alone
         self._questions: deque[Entry] = deque()
         self._asked: dict[int, object] = {}  # by the entry's id: what is in `_questions` or being asked
         self._closed = False
-        self._compiling: list[tuple[float, int, Entry]] = []  # a heap, by when to ask for it again
-        self._compiled = itertools.count()  # orders what is asked for at the same time
+        self._compiling = Compiling(self._service.when_compiled, wake)
         self._checks: Iterator[Entry] = iter(())
         self._check_again = False  # from the start, once `_checks` is through
         self._checks_next = False  # questions and checks take turns
@@ -134,6 +65,8 @@ class KernelCache:
         self._look_at = math.inf  # when to look for changes, and when to check every kernel
         self._check_all_at = math.inf
         self._changed = threading.Condition()
+        against = rival if settings.never_slower else None
+        self._contests = Contests(settings.policy, against, self._changed, self._followers, self._tell)
         self._counts = Counter[str]()
 
     def find(self, problem: Problem, device: int) -> Entry:
@@ -158,16 +91,19 @@ class KernelCache:
         with self._changed:
             entry.pinned = True
             if entry.kernel is None:
-                entry.unsuitable, entry.due = _FIRST_BY_TORCH, math.inf
+                entry.unsuitable, entry.due = FIRST_BY_TORCH, math.inf
             elif entry.contest is not None:  # which would change what computes from call to call
                 entry.launch, entry.contest = entry.kernel.launch, None
+            else:
+                return
+            self._followers.dismiss(entry)  # it is no longer found out what is true of them, too
 
     def refused(self, entry: Entry, error: Exception) -> Unsuitable:
         """The driver refused to launch `entry`'s kernel: it is left alone for a while."""
         with self._changed:
-            entry.launch = entry.kernel = entry.contest = None
-            entry.unsuitable = Unsuitable(Reason.NOT_LAUNCHED, str(error))
-            entry.due = math.inf if entry.pinned else time.monotonic() + self._settings.hold
+            due = math.inf if entry.pinned else time.monotonic() + self._settings.hold
+            entry.forget(Unsuitable(Reason.NOT_LAUNCHED, str(error)), due)
+            self._followers.dismiss(entry)  # nobody looks after their kernels any more
         return entry.unsuitable
 
     def wait(self, timeout: float) -> bool:
@@ -203,8 +139,9 @@ class KernelCache:
         """Asks one question, checks one kernel or looks for changes, in the background thread. Returns 0 where there
         may be more to do, else the seconds until there is."""
         now = time.monotonic()
-        if self._compiling and now >= self._compiling[0][0]:
-            self._ask_again(heapq.heappop(self._compiling)[2])
+        compiled = self._compiling.take(now)
+        if compiled is not None:
+            self._ask_again(compiled)
             return 0.0
         reachable = self._service.reachable()
         if reachable and now >= self._look_at:
@@ -221,9 +158,7 @@ class KernelCache:
             if self._reports and reachable:
                 self._record(self._reports.popleft())
                 return 0.0
-            next_at = max(self._look_at, self._service.unreachable_until)
-            if self._compiling:
-                next_at = min(next_at, self._compiling[0][0])
+            next_at = min(max(self._look_at, self._service.unreachable_until), self._compiling.next_at())
             return max(0.001, next_at - now)
         self._answer(entry)
         return 0.0
@@ -240,94 +175,33 @@ class KernelCache:
 
     def _follow(self, entry: Entry) -> bool:
         """Whether the answer to another problem holds for this one, too, and is now what is known of it."""
-        if entry.key is None:
-            return False
-        problem, device = entry.key
-        lead = self._ranges.find(problem, device)
-        if lead is None or lead is entry or entry.pinned or entry.dropped:
-            return False
-        try:
-            with self._changed:
-                if not self._take_from(lead, entry):
-                    return False
-                self._leave(entry)
-                self._dismiss(entry)
-                entry.lead = lead
-                lead.followers[entry.key] = self._followers[entry.key] = entry
-                self._counts["followed"] += 1
-                if len(self._followers) > _MOST_FOLLOWERS:
-                    for oldest in list(self._followers.values())[: _MOST_FOLLOWERS // 4]:
-                        self._drop(oldest)
-        except Exception as error:  # an answer that does not fit its own recipe: the problem is asked for itself
-            _log.warning("the answer to %s does not make one to %s: %s", lead.key, problem, error)
-            return False
-        return True
-
-    def _take_from(self, lead: Entry, entry: Entry) -> bool:
-        """Has what is known of `lead` be what is known of `entry`, if it holds for it. `_changed` is held."""
-        assert entry.key is not None
-        kernel = lead.kernel
-        if kernel is not None:
-            answer = kernel.answer.at(entry.key[0])
-            if answer is None:
+        while (lead := self._followers.lead_of(entry)) is not None:
+            known = lead.kernel
+            kernel = None if known is None else made_for(entry, known)
+            if kernel is None and known is not None:
                 return False
-            entry.kernel, entry.device = kernel.like(answer), kernel.device
-            # One contest decides for a range, and so does what is recorded.
-            entry.contest, entry.unsuitable, entry.due = lead.contest, lead.unsuitable, lead.due
-            entry.for_graphs = lead.for_graphs
-            if lead.launch is None:
-                entry.launch = None
-            else:
-                as_is = lead.launch == kernel.launch
-                entry.launch = entry.kernel.launch if as_is else eager_only(entry.kernel.launch)
+            with self._changed:
+                if entry.pinned or entry.dropped:
+                    return False
+                if lead.kernel is not known or not self._followers.leads(lead):
+                    continue  # something else was found out meanwhile
+                if known is None and lead.compiling is None and time.monotonic() >= lead.due:
+                    return False
+                self._followers.add(entry, lead, kernel)
+                self._counts["followed"] += 1
+                for oldest in self._followers.too_many():
+                    self._drop(oldest)
             return True
-        if lead.compiling is None and time.monotonic() >= lead.due:
-            return False
-        entry.launch = entry.kernel = entry.contest = None
-        entry.unsuitable, entry.due = lead.unsuitable, lead.due
-        return True
-
-    def _leave(self, entry: Entry) -> None:
-        """`entry` has no lead any more. `_changed` is held."""
-        if entry.lead is not None and entry.key is not None:
-            entry.lead.followers.pop(entry.key, None)
-            self._followers.pop(entry.key, None)
-            entry.lead = None
-
-    def _speak(self, lead: Entry, domains: Sequence[Domain]) -> None:
-        """`lead` was answered, and what was said holds for `domains`. `_changed` is held."""
-        assert lead.key is not None
-        self._leave(lead)
-        if lead.dropped:
-            self._dismiss(lead)
-            return
-        self._dismiss(lead)
-        self._ranges.put(lead, *lead.key, domains)
-
-    def _dismiss(self, lead: Entry) -> None:
-        """`lead` speaks for nobody else. The next call of a follower follows again, whoever it is then. `_changed` is
-        held."""
-        self._ranges.drop(lead)
-        self._detach(lead)
-
-    def _detach(self, lead: Entry) -> None:
-        for follower in list(lead.followers.values()):
-            self._leave(follower)
-            if not follower.pinned:
-                follower.launch = follower.kernel = follower.contest = None
-                follower.unsuitable, follower.due = _PENDING, -math.inf
+        return False
 
     def _drop(self, entry: Entry) -> None:
         """Makes room. `entry` is no longer checked, and so may no longer be launched, nor may those that follow it."""
         if entry.asked or entry.key is None:
             return
         entry.dropped = True
-        entry.launch = entry.kernel = entry.contest = None
-        entry.due = -math.inf
+        entry.forget(entry.unsuitable, -math.inf)
         self._entries.pop(entry.key, None)
-        self._leave(entry)
-        self._ranges.drop(entry)
-        for follower in list(entry.followers.values()):
+        for follower in self._followers.remove(entry):
             self._drop(follower)
 
     def _ask_if_due(self, entry: Entry) -> None:
@@ -365,13 +239,15 @@ class KernelCache:
         entry.compiling = entry.compiling or waits(_COMPILING_S, max(_COMPILING_S, self._settings.hold))
         due = time.monotonic() + entry.compiling.next()
         with self._changed:
+            if entry.pinned:
+                self._followers.dismiss(entry)
             if entry.pinned or self._closed:
                 self._settled(entry)
                 return
-            if entry.launch is None:
+            if entry.kernel is None:
                 entry.unsuitable, entry.due = compiling.again(), due
-                self._speak(entry, compiling.domains)
-            heapq.heappush(self._compiling, (due, next(self._compiled), entry))
+                self._followers.speak(entry, compiling.domains)
+        self._compiling.add(entry, due)
 
     def _ask_again(self, entry: Entry) -> None:
         if entry.compiling is None:
@@ -387,8 +263,8 @@ class KernelCache:
         """Checks one kernel; whether there was one left."""
         while True:
             for entry in self._checks:
-                looked_after = not (entry.pinned or entry.dropped or entry.compiling)
-                if entry.kernel is not None and entry.lead is None and looked_after:
+                is_own = entry.lead is None and (not entry.pinned or self._followers.leads(entry))
+                if entry.kernel is not None and is_own and not (entry.dropped or entry.compiling):
                     self._check(entry, entry.kernel)
                     return True
             if not self._check_again:
@@ -462,47 +338,15 @@ class KernelCache:
     def _settle(self, entry: Entry, kernel: Kernel) -> None:
         with self._changed:
             entry.waits = None
-            if not entry.pinned:
-                self._take_up(entry, kernel)
-                self._speak(entry, kernel.answer.domains)
+            if entry.pinned:
+                self._followers.dismiss(entry)
+            else:
+                self._contests.take_up(entry, kernel)
+                self._followers.speak(entry, kernel.answer.domains)
             self._settled(entry)
 
-    def _take_up(self, entry: Entry, kernel: Kernel) -> None:
-        """Has calls launch `kernel`, if it is known to be faster than what it replaces, or nothing is to be known of
-        that. `_changed` is held, and calls read `entry` meanwhile."""
-        entry.kernel, entry.device, entry.for_graphs = kernel, kernel.device, True
-        rival = None if self._rival is None or not is_contested(kernel.answer.problem) else self._rival()
-        known = None if rival is None else recorded(kernel.answer, self._settings.policy, rival)
-        if entry.dropped:
-            entry.launch = entry.contest = None
-        elif rival is None or (known is not None and known.faster and known.in_place):
-            entry.launch, entry.contest = kernel.launch, None
-        elif known is not None and not known.faster:
-            entry.unsuitable, entry.due = known.unsuitable(), math.inf
-            entry.launch = entry.contest = None
-        else:
-            assert self._rival is not None
-            entry.due = -math.inf  # calls look at the contest
-            entry.contest = Contest(
-                kernel.device, self._rival, lambda *found: self._decide(entry, kernel, *found), known
-            )
-            entry.launch = None
-
-    def _decide(self, entry: Entry, kernel: Kernel, contest: Contest, verdict: Verdict) -> None:
-        """In the call that found it."""
-        with self._changed:
-            if entry.contest is not contest:  # the kernel was replaced, dropped or refused meanwhile
-                return
-            if verdict.faster:
-                entry.for_graphs = verdict.of_device or (contest.known is not None and contest.known.faster)
-                entry.launch = kernel.launch if entry.for_graphs else eager_only(kernel.launch)
-            else:
-                entry.unsuitable, entry.due = verdict.unsuitable(), math.inf
-            entry.contest = None
-            shared = bool(entry.followers)  # times of other lengths, too, are nobody's own
-            self._detach(entry)
-        told = None if shared else report(kernel.answer, verdict)
-        if told is not None and not self._closed:
+    def _tell(self, told: Report) -> None:
+        if not self._closed:
             self._reports.append(told)
             self._wake()
 
@@ -514,16 +358,13 @@ class KernelCache:
 
     def _meet_rival(self) -> None:
         """Times kernels anew where torch is set up to compute by something else than the last time."""
-        if self._rival is None:
-            return
-        before, self._last_rival = self._last_rival, self._rival()
-        if before in ("", self._last_rival):
+        if not self._contests.rival_changed():
             return
         with self._changed:
             for entry in list(self._entries.values()):
                 if entry.kernel is not None and entry.lead is None and not entry.pinned:
-                    self._take_up(entry, entry.kernel)
-                    self._detach(entry)
+                    self._contests.take_up(entry, entry.kernel)
+                    self._followers.release(entry)
 
     def _settle_without(self, entry: Entry, unsuitable: Unsuitable) -> None:
         if unsuitable.reason is Reason.UNREACHABLE:
@@ -532,11 +373,11 @@ class KernelCache:
             entry.waits = entry.waits or waits_for_answers(self._settings.hold)
             due = time.monotonic() + entry.waits.next()
         with self._changed:
-            if not entry.pinned:
-                entry.unsuitable = unsuitable.again()
-                entry.launch = entry.kernel = entry.contest = None
-                entry.due = due
-                self._speak(entry, unsuitable.domains)
+            if entry.pinned:
+                self._followers.dismiss(entry)
+            else:
+                entry.forget(unsuitable.again(), due)
+                self._followers.speak(entry, unsuitable.domains)
             self._settled(entry)
 
     def _settled(self, entry: Entry) -> None:

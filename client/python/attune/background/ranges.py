@@ -7,19 +7,17 @@ from typing import Generic, TypeVar
 
 from attune.problem import Problem
 from attune.values import Axis, Domain
-from attune.values.domain import length_along, others
+from attune.values.domain import AXES, Range, find_range, range_key
 
 T = TypeVar("T")
 
-_AXES = (Axis.KV, Axis.Q_AND_KV, Axis.Q, Axis.BATCH)
-
 
 class Ranges(Generic[T]):
-    """Finding takes no lock; everything else is for one thread."""
+    """Finding takes no lock; of those who change something one at a time may."""
 
     def __init__(self) -> None:
-        # By axis, device and what the problems of a range have in common: low, high and whose range it is.
-        self._ranges: dict[tuple, tuple[tuple[int, int, T], ...]] = {}
+        # Tuples, so that they are found whole while others take their place.
+        self._ranges: dict[tuple, tuple[Range[T], ...]] = {}
         self._keys: dict[T, set[tuple]] = {}
 
     def put(self, owner: T, problem: Problem, device: int, domains: Sequence[Domain]) -> None:
@@ -31,9 +29,9 @@ class Ranges(Generic[T]):
             low, high = ends.get(domain.axis, (domain.low, domain.high))
             ends[domain.axis] = min(low, domain.low), max(high, domain.high)
         for axis, (low, high) in ends.items():
-            if axis not in _AXES:
+            if axis not in AXES:
                 continue
-            key = axis, device, others(axis, problem)
+            key = range_key(axis, problem, device)
             apart = [one for one in self._ranges.get(key, ()) if one[1] < low or high < one[0]]
             self._ranges[key] = (*apart, (low, high, owner))
             self._keys.setdefault(owner, set()).add(key)
@@ -47,18 +45,10 @@ class Ranges(Generic[T]):
             else:
                 self._ranges.pop(key, None)
 
+    def has(self, owner: T) -> bool:
+        """Whether `owner` speaks for others."""
+        return owner in self._keys
+
     def find(self, problem: Problem, device: int) -> T | None:
         """Who speaks for the problem."""
-        if not self._ranges:
-            return None
-        for axis in _AXES:
-            length = length_along(axis, problem)
-            if length is None:
-                continue
-            for low, high, owner in self._ranges.get((axis, device, others(axis, problem)), ()):
-                if low <= length <= high:
-                    return owner
-        return None
-
-    def __len__(self) -> int:
-        return sum(map(len, self._ranges.values()))
+        return find_range(self._ranges, problem, device)

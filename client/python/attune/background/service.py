@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from attune.background.contest import Report
 from attune.background.reason import Reason, Unsuitable
+from attune.background.records import Report
 from attune.background.settings import Settings
 from attune.client import Client
 from attune.cuda.device import modules
@@ -24,6 +25,7 @@ from attune.values.domain import parse_ranges
 T = TypeVar("T")
 
 _FIRST_WAIT = 1.0  # seconds before a service that could not be reached is asked again
+_LONGEST_COMPILE_S = 30.0  # that one call waits for
 _LONGEST_WAITS = 8  # times `hold`, for what the service keeps having no answer for
 
 
@@ -100,6 +102,20 @@ class Service:
             return self._reached(lambda: self._ask_without_code(problem, index))
         except Unreachable as error:
             return self._kept(problem, index, error)
+
+    def when_compiled(self, problem: Problem, index: int, done: Callable[[bool], None]) -> None:
+        """Calls `done` in another thread once the service compiles the code for `problem` no longer; with False where
+        nobody said so in time."""
+        try:
+            client, device = self._connected(), self._device(index)
+            query = self._query(problem, device, artifact=False)
+            plan = client.lookup.ask(dataclasses.replace(query, domains=False, wait=_LONGEST_COMPILE_S))
+            # A service with too much to do answers at once, of code that it still compiles.
+            client._start(
+                plan, lambda answer: done(answer is not None and answer.artifact_state != ArtifactState.COMPILING.value)
+            )
+        except Exception:  # a channel that was closed meanwhile raises ValueError
+            done(False)
 
     def served(self) -> object:
         """What changes with every promotion and roll-back on the service."""

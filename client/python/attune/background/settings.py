@@ -60,6 +60,8 @@ def configure(
     that a kernel computes is the kernel's.
     """
     global _settings
+    if client is not None and not isinstance(client, Client):
+        raise InvalidArgument(f"client is {client!r}; it must be an attune.Client, or None")
     provenances = tuple(map(Provenance.of, acceptable))
     for name, seconds, least in (("hold", hold, 0), ("wait", wait, 0), ("revalidate", revalidate, 1)):
         if not seconds >= least:

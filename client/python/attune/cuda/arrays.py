@@ -14,6 +14,7 @@ from attune.errors import InvalidArgument
 _TYPESTRS = {"<f2": "f16", "<f4": "f32", "<i4": "i32"}
 
 _TORCH_DTYPES = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "int32": "i32"}
+_TORCH_DTYPES |= {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Array:
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
-    dtype: str  # "f16", "bf16", "f32", "i32", or the library's own name of another
+    dtype: str  # "f16", "bf16", "e4m3", "e5m2", "f32", "i32", or the library's own name of another
     device: int | None  # None: the library does not say, but it is memory of a GPU
     stream: int | None = None  # that the producer works on, when it says so
 

@@ -13,10 +13,11 @@ from attune.cuda import arrays
 from attune.cuda.device import Device
 from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, CudaError, Driver, driver
-from attune.cuda.launch import MORE_AT, PACK_TENSORS, Bound
+from attune.cuda.launch import MORE_AT, PACK_MORE, PACK_TENSORS, Bound
 from attune.cuda.module import check_is_cudas
+from attune.cuda.softmax_scale import scaled
 from attune.cuda.strides import Placement, names_strides, placed, placement_of
-from attune.cuda.tensors import ARGUMENTS, arguments_of, expected
+from attune.cuda.tensors import ARGUMENTS, SCALES, arguments_of, expected
 from attune.errors import InvalidArgument
 from attune.values import Answer
 
@@ -24,15 +25,16 @@ _PER_THREAD_STREAM = 2  # CU_STREAM_PER_THREAD: another stream in each thread
 _MOST_ACCEPTED = 4096
 _MOST_BOUND = 1024
 _MOST_PLACED = 256
+_MOST_SCALES = 256
 _LAST = slice(-1, None)  # dimension
 
 
 class Kernel:
     """Computes `answer.problem` on `device`; made by `attune.load`. Thread-safe.
 
-    Everything is resolved when it is made: a call packs five addresses (ten where the problem has sinks or sequences of
-    their own lengths) and launches. Scratch memory is kept a stream (attune/cuda/scratch.py), so a stream must not be
-    destroyed, and another take its handle, while its work is running.
+    Everything is resolved when it is made: a call packs five addresses (twelve where the problem has sinks, sequences
+    of their own lengths or scales) and launches. Scratch memory is kept a stream (attune/cuda/scratch.py), so a stream
+    must not be destroyed, and another take its handle, while its work is running.
     """
 
     def __init__(self, answer: Answer, device: Device, functions: list[Any] | None = None) -> None:
@@ -47,9 +49,11 @@ class Kernel:
         self._functions = functions
         self._has_scratch = any(buffer.bytes > 0 for buffer in answer.recipe.scratch)
         self._arguments = arguments_of(answer.problem)
+        self._any_strides = names_strides(answer.recipe)
         # By the signatures of torch tensors that were found right: this kernel, or as it is for their strides.
         self._accepted: dict[tuple, Kernel] = {}
         self._placed: dict[Placement, Kernel | str] = {}  # or why it cannot be
+        self._scaled: dict[float, Kernel | str] = {}  # likewise
         self._of_stream: dict[Any, Bound] = {}
         self._of_capture: dict[tuple[int, int], Bound] = {}  # by the capture's id and the stream
         self._launch_ex = self._driver.launch
@@ -70,6 +74,8 @@ class Kernel:
         cu_seqlens_k: Any = None,
         seqused_k: Any = None,
         block_table: Any = None,
+        k_scale: Any = None,
+        v_scale: Any = None,
     ) -> Any:
         """Launches on the current stream and returns `out`; with problem.lse (out, lse).
 
@@ -82,12 +88,13 @@ class Kernel:
         handle or has `cuda_stream`, `ptr` or `__cuda_stream__`; by default torch's current stream if q is a torch
         tensor, else the stream that q's __cuda_array_interface__ names, else the legacy default stream.
 
-        What problem.sinks, .varlen and .page_size add, and the shapes they change, are in docs/problems.md. Only the
-        kernel reads cu_seqlens_q, cu_seqlens_k, seqused_k and block_table: their values are not checked.
+        What problem.sinks, .varlen, .page_size and .kv_dtype add, and the shapes they change, are in docs/problems.md.
+        k_scale, v_scale: fp32 [batch, heads_kv], [heads_kv] or [], of any strides. Only the kernel reads cu_seqlens_q,
+        cu_seqlens_k, seqused_k, block_table and the scales: their values are not checked.
 
         Raises InvalidArgument, naming the argument, its value and what the problem asks for; CudaError.
         """
-        more = (sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+        more = (sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table, k_scale, v_scale)
         if arrays.is_torch(q):
             return self._call_torch(q, k, v, out, lse, stream, more)
         handle = None if stream is None else stream_handle(stream)
@@ -99,7 +106,7 @@ class Kernel:
         return self._checked_launch(tensors, handle, out, lse)
 
     def like(self, answer: Answer) -> Kernel:
-        """The same code, launched as `answer` says: one that self.answer holds for (Answer.at)."""
+        """The same code, launched as `answer` says: one that self.answer holds for (Answer.at), or of other strides."""
         pairs = zip(answer.recipe.launches, self.answer.recipe.launches, strict=True)
         # A function is allowed as much shared memory as the largest of its launches asked for.
         known = all(one.dynamic_shared_bytes <= other.dynamic_shared_bytes for one, other in pairs)
@@ -108,8 +115,8 @@ class Kernel:
     def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()) -> None:
         """Launches on addresses that nobody checks (lse: 0 unless the problem asks for it), on a stream's handle.
 
-        `more`: the addresses of sinks, cu_seqlens_q, cu_seqlens_k, seqused_k and block_table, 0 for what the problem
-        has not; empty for a problem that has none of them.
+        `more`: the addresses of sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table, k_scale and v_scale, 0 for
+        what the problem has not; empty for a problem that has none of them.
         """
         bound = self._of_stream.get(stream)
         if bound is None or (self._has_scratch and self._driver.is_capturing(stream)):
@@ -118,7 +125,7 @@ class Kernel:
         with bound.lock:
             PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
             if more:
-                PACK_TENSORS(bound.values, MORE_AT, *more)
+                PACK_MORE(bound.values, MORE_AT, *more)
             if bound.maps is not None:
                 bound.maps.show((q, k, v, out, lse, *more))
             for config, function, parameters in bound.launches:
@@ -155,9 +162,8 @@ class Kernel:
         def handle() -> int:
             return torch._C._cuda_getCurrentRawStream(self.device) if stream is None else stream_handle(stream)
 
-        sinks, cu_seqlens_q, cu_seqlens_k, seqused_k, block_table = more
         # By identity: arrays compare element by element.
-        plain = sinks is cu_seqlens_q is cu_seqlens_k is seqused_k is block_table is None
+        plain = all(tensor is None for tensor in more)
         given = (q, k, v, out, lse) if plain else (q, k, v, out, lse, *more)
         try:
             addresses = [0 if t is None else t.data_ptr() for t in given]
@@ -215,20 +221,40 @@ class Kernel:
 
     def _for(self, tensors: dict[str, arrays.Array]) -> Kernel:
         """This kernel for `tensors`. Raises InvalidArgument for what it cannot compute."""
-        problem, recipe = self.answer.problem, self.answer.recipe
+        problem = self.answer.problem
         for name in tensors:
             if name not in self._arguments:
                 raise InvalidArgument(f"{name} is given; problem {problem} does not ask for it")
         shapes = {name: array.shape for name, array in tensors.items()}
-        any_strides = names_strides(recipe)
         for name, wanted in expected(problem, shapes).items():
             wanted.check(name, tensors[name], self.device)
-            free = any_strides and name in ("q", "k", "v", "out")
+            if name in SCALES:  # any strides: every launch has theirs
+                continue
+            free = self._any_strides and name in ("q", "k", "v", "out")
             wanted.check_strides(name, tensors[name], _LAST if free else slice(None))
-        if not any_strides:
+        if not self._any_strides:
             return self
-        strides = (tensors[name].strides for name in ("q", "k", "v", "out"))
+        placed = ("q", "k", "v", "out", *(SCALES if problem.kv_dtype else ()))
+        strides = (tensors[name].strides for name in placed)
         return self.placed(placement_of(problem, *strides))
+
+    def scaled(self, scale: float) -> Kernel:
+        """This kernel with another softmax scale than 1/sqrt(head_dim); InvalidArgument, naming it, where it computes
+        none such."""
+        found = self._scaled.get(scale)
+        if found is None:
+            try:
+                recipe = scaled(self.answer.recipe, self.answer.problem.head_dim, scale)
+            except InvalidArgument as error:
+                found = error.message
+            else:
+                found = self.like(dataclasses.replace(self.answer, recipe=recipe))
+            if len(self._scaled) >= _MOST_SCALES:
+                self._scaled.clear()
+            self._scaled[scale] = found
+        if isinstance(found, str):
+            raise InvalidArgument(found)
+        return found
 
     def placed(self, placement: Placement) -> Kernel:
         """This kernel for tensors that lie so; InvalidArgument, naming tensor and stride, where it cannot read them."""
@@ -240,7 +266,7 @@ class Kernel:
                 found = error.message
             else:
                 same = recipe is self.answer.recipe
-                found = self if same else Kernel(dataclasses.replace(self.answer, recipe=recipe), self._home)
+                found = self if same else self.like(dataclasses.replace(self.answer, recipe=recipe))
             if len(self._placed) >= _MOST_PLACED:
                 self._placed.clear()
             self._placed[placement] = found

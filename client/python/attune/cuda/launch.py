@@ -14,11 +14,12 @@ from attune.errors import InvalidArgument
 from attune.values import KernelArg, LaunchRecipe, TensorMap
 
 TENSORS = ("Q", "K", "V", "O", "LSE")
-# Of problems that have them; a call knows them as sinks, cu_seqlens_q, cu_seqlens_k, seqused_k and block_table.
-MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")
+# Of problems that have them, in the order of ARGUMENTS (attune/cuda/tensors.py).
+MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE")
 _BUFFERS = (*TENSORS, *MORE_TENSORS)
-# (values, 0, q, k, v, o, lse), or (values, MORE_AT, ...) with those of MORE_TENSORS: addresses.
-PACK_TENSORS = struct.Struct("=5Q").pack_into
+# (values, 0, q, k, v, o, lse) and (values, MORE_AT, ...) with those of MORE_TENSORS: addresses.
+PACK_TENSORS = struct.Struct(f"={len(TENSORS)}Q").pack_into
+PACK_MORE = struct.Struct(f"={len(MORE_TENSORS)}Q").pack_into
 MORE_AT = 8 * len(TENSORS)
 _FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
 

@@ -5,29 +5,42 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from attune.cuda.tensors import expected
+from attune.cuda.tensors import ALIGNMENT, expected
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.values import KernelArg, KernelLaunch, LaunchRecipe, Stride, TensorMap
 
 _ARGUMENTS = {"Q": "q", "K": "k", "V": "v", "O": "out"}  # by role
+_SCALES = {"K_SCALE": "k_scale", "V_SCALE": "v_scale"}
 _DIMENSIONS = ("BATCH", "HEAD", "ROW")
-_MULTIPLE = 8  # elements: kernels load 16 bytes at once
+MULTIPLE = 8  # elements of 16 bits: kernels load 16 bytes at once
 _FARTHEST = 1 << 31  # heads and rows; kernels compute with 32 bits
 _FARTHEST_OF_MAPS = 1 << 39  # the driver allows less than 2^40 bytes
 
 # Strides of BATCH (of pages: from page to page), HEAD and ROW in elements, whatever the order of the tensor's
 # dimensions; 0 for one that it does not have.
 Spacing = tuple[int, int, int]
-Placement = tuple[Spacing, Spacing, Spacing, Spacing]  # of q, k, v and out
+Placement = tuple[Spacing, ...]  # of q, k, v and out; of 8-bit k and v also of k_scale and v_scale
 
 
 def placement_of(
-    problem: Problem, q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], out: tuple[int, ...]
+    problem: Problem,
+    q: tuple[int, ...],
+    k: tuple[int, ...],
+    v: tuple[int, ...],
+    out: tuple[int, ...],
+    *scales: tuple[int, ...],
 ) -> Placement:
     """Of tensors of these strides, whose dimensions are in the order that `problem` asks for."""
     of_q, of_k = _order(problem, "Q"), _order(problem, "K")
-    return _spacing(q, of_q), _spacing(k, of_k), _spacing(v, of_k), _spacing(out, of_q)
+    tensors = _spacing(q, of_q), _spacing(k, of_k), _spacing(v, of_k), _spacing(out, of_q)
+    return (*tensors, *map(spacing_of_scale, scales))
+
+
+def spacing_of_scale(strides: tuple[int, ...]) -> Spacing:
+    """Of [batch, heads_kv], [heads_kv] or [], by its strides."""
+    batch, head = (0, 0, *strides)[-2:]
+    return batch, head, 0
 
 
 def names_strides(recipe: LaunchRecipe) -> bool:
@@ -46,12 +59,13 @@ def placed(recipe: LaunchRecipe, problem: Problem, placement: Placement) -> Laun
             if stride == usual or size == 1:
                 continue
             wanted = Stride(role, dimension)
-            what = f"{_ARGUMENTS[role]} has {stride} elements from one {dimension.lower()} to the next"
+            what = f"{(_ARGUMENTS | _SCALES)[role]} has {stride} elements from one {dimension.lower()} to the next"
             if wanted not in named:
                 raise InvalidArgument(f"{what}; this kernel reads {usual} alone, as layout {problem.layout} has it")
-            least = 0 if role != "O" and not named[wanted] else _MULTIPLE
-            if stride % _MULTIPLE or stride < least:
-                raise InvalidArgument(f"{what}; it must be a multiple of {_MULTIPLE}, at least {least}")
+            multiple = _multiple(problem, role)
+            least = 0 if role != "O" and not named[wanted] else multiple
+            if stride % multiple or stride < least:
+                raise InvalidArgument(f"{what}; it must be a multiple of {multiple}, at least {least}")
             most = _FARTHEST if dimension != "BATCH" else _FARTHEST_OF_MAPS
             if stride >= most:
                 raise InvalidArgument(f"{what}; it must be less than {most}")
@@ -100,7 +114,16 @@ def _own(problem: Problem) -> dict[str, list[tuple[int | None, int]]]:
         counted = problem.varlen or (problem.page_size > 0 and role in ("K", "V"))
         sizes = (None if counted else wanted.shape[0], *wanted.shape[1:])
         result[role] = [(1, 0) if at is None else (sizes[at], wanted.strides[at]) for at in order]
+    for role in _SCALES if problem.kv_dtype else ():
+        result[role] = [(problem.batch, problem.heads_kv), (problem.heads_kv, 1), (1, 0)]
     return result
+
+
+def _multiple(problem: Problem, role: str) -> int:
+    """Elements that a stride of this tensor is a multiple of."""
+    if role in _SCALES:
+        return 1
+    return ALIGNMENT if problem.kv_dtype and role in ("K", "V") else MULTIPLE
 
 
 def _order(problem: Problem, role: str) -> tuple[int | None, int, int]:

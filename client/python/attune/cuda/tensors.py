@@ -45,7 +45,11 @@ class Expected:
 
 
 # In the order of a launch's addresses.
-ARGUMENTS = ("q", "k", "v", "out", "lse", "sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
+ARGUMENTS = (
+    *("q", "k", "v", "out", "lse"),
+    *("sinks", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table", "k_scale", "v_scale"),
+)
+SCALES = ("k_scale", "v_scale")
 
 
 def arguments_of(problem: Problem) -> frozenset[str]:
@@ -58,6 +62,8 @@ def arguments_of(problem: Problem) -> frozenset[str]:
         "cu_seqlens_k": problem.varlen and not paged,
         "seqused_k": paged,
         "block_table": paged,
+        "k_scale": bool(problem.kv_dtype),
+        "v_scale": bool(problem.kv_dtype),
     }
     return frozenset(name for name in ARGUMENTS if optional.get(name, True))
 
@@ -65,19 +71,20 @@ def arguments_of(problem: Problem) -> frozenset[str]:
 def expected(problem: Problem, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Expected]:
     """By argument of `problem`, as docs/problems.md has them. q, k, v and out are [batch, heads, length, head_dim] in
     both layouts, as torch has them: the strides differ. `shapes` are the arguments' own, from which come the numbers of
-    tokens and pages that a problem leaves open."""
-    q = _tensor(problem, problem.heads_q, problem.seq_q)
+    tokens and pages that a problem leaves open, and whether scales are by batch and KV head, by KV head or one."""
+    of_k = problem.kv_dtype or problem.dtype
+    q = _tensor(problem, problem.heads_q, problem.seq_q, problem.dtype)
     lse = (problem.batch, problem.heads_q, problem.seq_q)
     if problem.varlen:
         tokens = _first(shapes["q"])
-        q = _rows(problem, (tokens, problem.heads_q, problem.head_dim))
+        q = _rows(problem.dtype, (tokens, problem.heads_q, problem.head_dim))
         lse = (problem.heads_q, tokens)
     if problem.page_size:
-        k = _rows(problem, (_first(shapes["k"]), problem.page_size, problem.heads_kv, problem.head_dim))
+        k = _rows(of_k, (_first(shapes["k"]), problem.page_size, problem.heads_kv, problem.head_dim))
     elif problem.varlen:
-        k = _rows(problem, (_first(shapes["k"]), problem.heads_kv, problem.head_dim))
+        k = _rows(of_k, (_first(shapes["k"]), problem.heads_kv, problem.head_dim))
     else:
-        k = _tensor(problem, problem.heads_kv, problem.seq_kv)
+        k = _tensor(problem, problem.heads_kv, problem.seq_kv, of_k)
     found = {
         "q": q,
         "k": k,
@@ -91,6 +98,8 @@ def expected(problem: Problem, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
     }
     if problem.page_size:
         found["block_table"] = _numbers((problem.batch, -(-problem.seq_kv // problem.page_size)), "i32")
+    for name in SCALES if problem.kv_dtype else ():
+        found[name] = _numbers(_scale_shape(problem, shapes.get(name)), "f32")
     asked_for = arguments_of(problem)
     return {name: found[name] for name in ARGUMENTS if name in asked_for}
 
@@ -99,17 +108,23 @@ def _first(shape: tuple[int, ...]) -> int:
     return shape[0] if shape else 0
 
 
-def _tensor(problem: Problem, heads: int, length: int) -> Expected:
+def _scale_shape(problem: Problem, shape: tuple[int, ...] | None) -> tuple[int, ...]:
+    """`shape` itself where a scale may have it."""
+    by_head = (problem.heads_kv,)
+    return shape if shape in ((), by_head) and shape is not None else (problem.batch, *by_head)
+
+
+def _tensor(problem: Problem, heads: int, length: int, dtype: str) -> Expected:
     shape = (problem.batch, heads, length, problem.head_dim)
     strides = contiguous_strides(shape)
     if problem.layout == "bshd":
         batch, row, head, one = contiguous_strides((problem.batch, length, heads, problem.head_dim))
         strides = (batch, head, row, one)
-    return Expected(shape, strides, problem.dtype, f"layout {problem.layout}", ALIGNMENT)
+    return Expected(shape, strides, dtype, f"layout {problem.layout}", ALIGNMENT)
 
 
-def _rows(problem: Problem, shape: tuple[int, ...]) -> Expected:
-    return Expected(shape, contiguous_strides(shape), problem.dtype, "a contiguous array", ALIGNMENT)
+def _rows(dtype: str, shape: tuple[int, ...]) -> Expected:
+    return Expected(shape, contiguous_strides(shape), dtype, "a contiguous array", ALIGNMENT)
 
 
 def _numbers(shape: tuple[int, ...], dtype: str) -> Expected:

@@ -6,19 +6,24 @@ from __future__ import annotations
 
 from attune.background.settings import configure
 from attune.torch import operator  # noqa: F401 (it registers the operators)
-from attune.torch.dispatch import attention, refresh, state, warm
+from attune.torch.dense import attention
 from attune.torch.fallback import AttuneWarning
 from attune.torch.model_coverage import coverage
+from attune.torch.process import refresh, state
+from attune.torch.quantize_kv import QuantizedKv, quantize_kv
 from attune.torch.replace import replace_sdpa
 from attune.torch.varlen import attention_paged, attention_varlen
+from attune.torch.warming import warm
 
 __all__ = [
     "AttuneWarning",
+    "QuantizedKv",
     "attention",
     "attention_paged",
     "attention_varlen",
     "configure",
     "coverage",
+    "quantize_kv",
     "refresh",
     "replace_sdpa",
     "state",

@@ -8,12 +8,14 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from attune.cuda.strides import Placement
+from attune.cuda.strides import MULTIPLE, Placement
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch import problem_of_tensors
 from attune.torch.fallback import Reason, Unsuitable
 from attune.torch.options import Options
+
+_SINKS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class ExtraTensors(NamedTuple):
@@ -24,6 +26,8 @@ class ExtraTensors(NamedTuple):
     cu_seqlens_k: Tensor | None = None
     seqused_k: Tensor | None = None
     block_table: Tensor | None = None
+    k_scale: Tensor | None = None
+    v_scale: Tensor | None = None
 
 
 class AttentionCall(abc.ABC):
@@ -85,13 +89,13 @@ class AttentionCall(abc.ABC):
         dim = self.query.shape[-1]
         if self.value.shape[-1] != dim:
             return Reason.SHAPE, f"head_dim is {dim}, of the values {self.value.shape[-1]}; they must agree"
-        if not problem_of_tensors.is_usual(self.options.scale, dim):
-            return Reason.SCALE, f"scale is {self.options.scale}; only 1/sqrt(head_dim) is computed"
-        return None
+        if dim % MULTIPLE:
+            return Reason.SHAPE, f"head_dim is {dim}; it must be a multiple of {MULTIPLE}"
+        return problem_of_tensors.refusal_of_scale(self.options.scale)
 
     def check_memory(self) -> None:  # noqa: B027
-        """Raises InvalidArgument for memory that no kernel can read and that is not copied; in every eager call, since
-        a signature knows no addresses."""
+        """Raises InvalidArgument for addresses that are a mistake of the caller's; in every eager call, since a
+        signature knows none."""
 
     def check_grad(self) -> None:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors()):
@@ -118,21 +122,29 @@ class AttentionCall(abc.ABC):
             raise InvalidArgument(f"{self.what}: query, key and value have shapes {given}; they must be {shapes}")
         for field in ("dtype", "device"):
             found = [getattr(tensor, field) for tensor in (query, key, value)]
-            if found[1] != found[0] or found[2] != found[0]:
+            of_cache = field == "dtype" and key.dtype in problem_of_tensors.KV_DTYPES
+            if (found[1] != found[0] and not of_cache) or found[2] != found[1]:
                 given = ", ".join(map(str, found))
                 raise InvalidArgument(f"{self.what}: query, key and value have {field}s {given}; they must agree")
         if not query.dtype.is_floating_point:
             raise InvalidArgument(f"{self.what}: query has dtype {query.dtype}; it must be a floating-point type")
 
     def check_numbers(
-        self, name: str, tensor: object, named: str, shape: tuple[int, ...], dtype: torch.dtype = torch.int32
+        self,
+        name: str,
+        tensor: object,
+        named: str,
+        shape: tuple[int, ...],
+        dtypes: tuple[torch.dtype, ...] = (torch.int32,),
     ) -> None:
-        """Raises InvalidArgument unless `tensor` has this shape and dtype, is contiguous and is on query's device. Only
-        the kernel reads its elements. `named` is the shape in words, for a tensor of another rank."""
+        """Raises InvalidArgument unless `tensor` has this shape and one of these dtypes, is contiguous and is on
+        query's device. Only the kernel reads its elements. `named` is the shape in words, for a tensor of another
+        rank."""
         if not isinstance(tensor, Tensor):
             raise InvalidArgument(f"{self.what}: {name} is of type {type(tensor).__name__}; it must be a tensor")
-        if tensor.dtype is not dtype:
-            raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; it must be {dtype}")
+        if tensor.dtype not in dtypes:
+            allowed = " or ".join(map(str, dtypes))
+            raise InvalidArgument(f"{self.what}: {name} has dtype {tensor.dtype}; it must be {allowed}")
         if tensor.dim() != len(shape):
             raise InvalidArgument(f"{self.what}: {name} has shape {tuple(tensor.shape)}; it must be {named}")
         if tensor.shape != shape:
@@ -144,6 +156,49 @@ class AttentionCall(abc.ABC):
                 f"{self.what}: {name} is non-contiguous, with strides {tensor.stride()}; it is not copied"
             )
 
+    def check_scales(self, batch: int, heads_kv: int) -> None:
+        """That there are scales where key and value are of 8 bits, and none otherwise."""
+        of_8_bits = self.key.dtype in problem_of_tensors.KV_DTYPES
+        for name, scale in self.options.scales().items():
+            if not of_8_bits:
+                if scale is None:
+                    continue
+                allowed = " and ".join(str(dtype) for dtype in problem_of_tensors.KV_DTYPES)
+                raise InvalidArgument(
+                    f"{self.what}: {name} is given and key has dtype {self.key.dtype}; {allowed} have"
+                )
+            if not isinstance(scale, Tensor):
+                given = "not given" if scale is None else f"of type {type(scale).__name__}"
+                raise InvalidArgument(
+                    f"{self.what}: {name} is {given}; key has dtype {self.key.dtype}, which needs a tensor of it, made "
+                    "once: torch.ones((), device=key.device)"
+                )
+            shapes = ((), (heads_kv,), (batch, heads_kv))
+            if scale.dtype is not torch.float32 or tuple(scale.shape) not in shapes:
+                raise InvalidArgument(
+                    f"{self.what}: {name} has dtype {scale.dtype} and shape {tuple(scale.shape)}; it must be "
+                    f"torch.float32 of shape [], [heads_kv] or [batch, heads_kv], here {shapes[2]}"
+                )
+            if scale.device != self.query.device:
+                raise InvalidArgument(f"{self.what}: {name} is on {scale.device}; query is on {self.query.device}")
+
+    def kv_dtype(self) -> str:
+        """The problem's."""
+        return problem_of_tensors.KV_DTYPES.get(self.key.dtype, "")
+
+    def in_dtype_of_query(self, key: Tensor, value: Tensor, sequence: int | None = None) -> tuple[Tensor, Tensor]:
+        """[batch, heads_kv, length, head_dim] as they are or, of 8 bits, element * scale. `sequence`: these are its."""
+        if not self.kv_dtype():
+            return key, value
+        scaled = []
+        for tensor, scale in zip((key, value), self.options.scales().values(), strict=True):
+            assert scale is not None  # check_scales
+            if sequence is not None and scale.dim() == 2:
+                scale = scale[sequence]
+            of_heads = scale if scale.dim() == 0 else scale[..., None, None]
+            scaled.append((tensor.float() * of_heads).to(self.query.dtype))
+        return scaled[0], scaled[1]
+
     def check_sinks(self, heads_q: int) -> None:
         if self.options.sinks is not None:
-            self.check_numbers("sinks", self.options.sinks, "[heads_q]", (heads_q,), torch.float32)
+            self.check_numbers("sinks", self.options.sinks, "[heads_q]", (heads_q,), _SINKS)

@@ -1,20 +1,15 @@
-"""Contests between kernels and torch's SDPA, as it is set up: in calls, and before CUDA graphs are captured."""
+"""Contests between kernels and torch's SDPA, as it is set up."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeVar
 
 import torch
-from torch import Tensor
 
-from attune.background.contest import PAIRS, WARM_UP
-from attune.background.kernel_cache import Entry
-from attune.problem import Problem
+from attune.background.entry import Entry
 from attune.torch.fallback import Stats
-from attune.torch.problem_of_tensors import DTYPES
 
 T = TypeVar("T")
 
@@ -31,10 +26,6 @@ _VERSIONS = {
     for name in ("fa3", "fa4")
     if hasattr(torch._C, f"_get_{name}_sdp_enabled")
 }
-_BUSY_CYCLES = 30_000_000  # of the device's clock: longer than the host takes for the calls of a contest
-_ROUNDS = 4
-
-_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
 
 
 def _priorities() -> tuple[str, ...]:
@@ -42,7 +33,10 @@ def _priorities() -> tuple[str, ...]:
     return tuple(_BACKENDS[int(backend)] for backend in order if int(backend) in _BACKENDS)
 
 
-_USUAL = _priorities()
+# As they are unless somebody has set them. torch itself puts cuDNN first in the first call on a GPU for which it
+# prefers it.
+_INITIAL = _priorities()
+_USUAL = (_INITIAL, ("cudnn", *(name for name in _INITIAL if name != "cudnn")))
 
 
 def rival() -> str:
@@ -53,7 +47,7 @@ def rival() -> str:
 
 @functools.cache
 def _name(backends: tuple[str, ...]) -> str:
-    return f"torch-sdpa {torch.__version__}" + ("" if backends == _USUAL else f" ({', '.join(backends)})")
+    return f"torch-sdpa {torch.__version__}" + ("" if backends in _USUAL else f" ({', '.join(backends)})")
 
 
 def take_turn(
@@ -73,52 +67,3 @@ def take_turn(
     if stats is not None:
         stats.fallbacks[turn.unsuitable.reason.value] += 1
     return result
-
-
-def decide(entries: Iterable[Entry], attend: Callable[[Tensor, Tensor, Tensor, bool], Tensor]) -> None:
-    """Ends these entries' contests by calls of `attend` on tensors of their problems: what is captured afterwards runs
-    what is faster on the device. Those whose tensors there is no memory for go on."""
-    for entry in entries:
-        if entry.key is None:
-            continue
-        with contextlib.suppress(torch.OutOfMemoryError):
-            _decide(entry, *entry.key, attend)
-
-
-@torch.inference_mode()
-def _decide(entry: Entry, problem: Problem, device: int, attend: Callable[..., Tensor]) -> None:
-    contest = entry.contest
-    if contest is None:
-        return
-    contest.for_graphs = True
-    try:
-        with torch.cuda.device(device), torch.autocast("cuda", enabled=False):
-            tensors = tensors_of(problem, device)
-            for _ in range(WARM_UP):
-                attend(*tensors, problem.mask == "causal")
-            for _ in range(_ROUNDS):
-                torch.cuda._sleep(_BUSY_CYCLES)
-                for _ in range(2 * PAIRS):
-                    attend(*tensors, problem.mask == "causal")
-                    if entry.contest is not contest:
-                        return
-                torch.cuda.current_stream().synchronize()
-    finally:
-        contest.for_graphs = False
-
-
-def tensors_of(problem: Problem, device: int | str) -> tuple[Tensor, Tensor, Tensor]:
-    """Random ones."""
-
-    def made(heads: int, length: int) -> Tensor:
-        swapped = problem.layout == "bshd"
-        sizes = (length, heads) if swapped else (heads, length)
-        shape = (problem.batch, *sizes, problem.head_dim)
-        tensor = torch.randn(shape, dtype=_DTYPES[problem.dtype], device=device)
-        return tensor.transpose(1, 2) if swapped else tensor
-
-    return (
-        made(problem.heads_q, problem.seq_q),
-        made(problem.heads_kv, problem.seq_kv),
-        made(problem.heads_kv, problem.seq_kv),
-    )

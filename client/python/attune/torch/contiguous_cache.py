@@ -32,7 +32,7 @@ def as_pages(
         )
     page = math.gcd(length, apart, _LARGEST_PAGE)
     if page < _SMALLEST_PAGE:
-        page = length if length and apart % length == 0 else 1
+        page = length if 0 < length <= _LARGEST_PAGE and apart % length == 0 else 1
     if cache_leftpad is not None:
         page = 1
     count, pages_apart = length // page, apart // page

@@ -8,7 +8,7 @@ from torch import Tensor
 from attune.cuda.strides import Placement
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
-from attune.torch.fallback import Reason, sdpa
+from attune.torch.fallback import Reason, by_torch
 from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import (
@@ -18,11 +18,26 @@ from attune.torch.problem_of_tensors import (
     layout_of,
     new_output,
     not_empty,
-    spacing,
+    placement_of,
 )
 from attune.torch.unfused import unfused_attention, visible_keys
 
 _LARGEST_MASK = 1 << 26  # elements of a mask that is made for SDPA
+
+
+def signature_of(
+    query: Tensor, key: Tensor, value: Tensor, options: Options, masked: bool = False, dropout_p: float = 0.0
+) -> tuple:
+    """DenseCall.signature, of tensors with heads."""
+    shapes = query.shape, key.shape, value.shape
+    # Asking three times whether strides are plain is cheaper than asking once what they are.
+    if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
+        shapes = (*shapes, query.stride(), key.stride(), value.stride())
+    return (
+        *("dense", shapes, query.dtype, key.dtype, value.dtype),
+        *(query.get_device(), key.get_device(), value.get_device()),
+        *(masked, dropout_p, *options.signature()),
+    )
 
 
 class DenseCall(AttentionCall):
@@ -50,21 +65,18 @@ class DenseCall(AttentionCall):
         self.options = options
         self.attn_mask = attn_mask
         self.dropout_p = dropout_p
-        self.extra = ExtraTensors(options.sinks)
+        self.extra = ExtraTensors(options.sinks, **options.scales())
 
     def signature(self) -> tuple:
-        query, key, value = self.query, self.key, self.value
-        return (
-            *("dense", query.shape, key.shape, value.shape, query.stride(), key.stride(), value.stride()),
-            *(query.dtype, key.dtype, value.dtype, query.get_device(), key.get_device(), value.get_device()),
-            *(self.attn_mask is None, self.dropout_p, *self.options.signature()),
-        )
+        masked = self.attn_mask is not None
+        return signature_of(self.query, self.key, self.value, self.options, masked, self.dropout_p)
 
     def check(self) -> None:
         shapes = "[batch, heads, length, head_dim], or all without the heads, of one batch and head_dim"
         self.check_values(4, 4, same_batch=True, shapes=shapes)
         self.check_heads(self.query.shape[1], self.key.shape[1])
         self.check_sinks(self.query.shape[1])
+        self.check_scales(self.key.shape[0], self.key.shape[1])
 
     def refusal(self) -> tuple[Reason, str] | None:
         if self.attn_mask is not None:
@@ -91,13 +103,15 @@ class DenseCall(AttentionCall):
             layout=self._layout(),
             lse=self.options.return_lse,
             sinks=self.options.sinks is not None,
+            kv_dtype=self.kv_dtype(),
         )
 
     def placement(self, out: Tensor) -> Placement | None:
-        if layout_of(self.query, self.key, self.value) is not None:
+        of_scales = self.options.spacing_of_scales()
+        if not of_scales and layout_of(self.query, self.key, self.value) is not None:
             return None
         check_strides(self.query, self.key, self.value)
-        return spacing(self.query), spacing(self.key), spacing(self.value), spacing(out)
+        return (*placement_of(self.query, self.key, self.value, out), *of_scales)
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
         lse = None
@@ -109,6 +123,7 @@ class DenseCall(AttentionCall):
         """By SDPA where it has the arguments and every row sees a key, which it may not do without."""
         options = self.options
         rows, keys = self.query.shape[2], self.key.shape[2]
+        key, value = self.in_dtype_of_query(self.key, self.value)
         if (
             self.attn_mask is None
             and not (options.softcap or options.return_lse)
@@ -120,9 +135,9 @@ class DenseCall(AttentionCall):
             and rows * keys <= _LARGEST_MASK
         ):
             mask = visible_keys(options, rows, keys, self.query.device)
-            given = (self.query, self.key, self.value, mask, self.dropout_p)
-            return sdpa(*given, scale=options.scale), None
-        return unfused_attention(self.query, self.key, self.value, options, self.attn_mask, self.dropout_p)
+            given = (self.query, key, value, mask, self.dropout_p)
+            return by_torch(*given, scale=options.scale), None
+        return unfused_attention(self.query, key, value, options, self.attn_mask, self.dropout_p)
 
     def shaped(self, result: Tensor) -> Tensor:
         return result.squeeze(1) if self.without_heads else result

@@ -8,12 +8,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import Tensor
+
 # What attention falls back to: SDPA as it was before anything replaced it.
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from attune.background.reason import Reason, Unsuitable
 
-__all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "blocks", "current_stats", "sdpa", "warn_once"]
+__all__ = ["AttuneWarning", "Reason", "Stats", "Unsuitable", "blocks", "by_torch", "current_stats", "sdpa", "warn_once"]
 
 
 class AttuneWarning(UserWarning):
@@ -39,6 +41,7 @@ class _Blocks(threading.local):
 
     def __init__(self) -> None:
         self.stats: list[Stats] = []
+        self.by_torch = False  # SDPA computes a call that attune was asked for
 
 
 blocks = _Blocks()
@@ -48,6 +51,16 @@ def current_stats() -> Stats | None:
     """Of the innermost block of replace_sdpa that the calling thread is in."""
     stats = blocks.stats
     return stats[-1] if stats else None
+
+
+def by_torch(*args: Any, **options: Any) -> Tensor:
+    """SDPA, for a call that attune was asked for. Where a TorchFunctionMode is active, as after
+    torch.set_default_device, torch calls what stands in SDPA's place, which then leaves it to SDPA."""
+    blocks.by_torch = True
+    try:
+        return sdpa(*args, **options)
+    finally:
+        blocks.by_torch = False
 
 
 _SILENT = (Reason.PENDING, Reason.CONTEST)

@@ -9,23 +9,39 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from attune.background import settings
-from attune.background.contest import is_contested, recorded
-from attune.background.reason import Unsuitable
+from attune.background.contest import is_contested
+from attune.background.reason import Reason, Unsuitable
+from attune.background.records import recorded
 from attune.background.service import Service, check_code, unanswered
+from attune.cuda.softmax_scale import scaled
+from attune.cuda.strides import Placement, placed
+from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.contest import rival
-from attune.torch.dispatch import computed, gpu_of, problem_of_call
-from attune.torch.fallback import sdpa
-from attune.torch.problem_of_tensors import check_eager, check_strides, is_strided, problem_for, refusal
+from attune.torch.dispatch import computed, problem_of_call
+from attune.torch.fallback import by_torch
+from attune.torch.problem_of_tensors import (
+    check_addresses,
+    check_eager,
+    is_strided,
+    layout_of,
+    new_output,
+    other_scale,
+    placement_of,
+    problem_for,
+    refusal,
+)
+from attune.torch.process import gpu_of
 from attune.torch.replace import replace_sdpa, scaled_dot_product_attention
-from attune.values import Provenance
+from attune.values import LaunchRecipe, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +100,13 @@ class Coverage:
 def coverage(model: Callable[..., object], inputs: object = (), *, device: str | None = None) -> Coverage:
     """Runs `model` once on `inputs` and says of each attention call what would compute it inside of replace_sdpa.
 
-    `inputs`: a mapping of keyword arguments, a tuple or list of positional ones, or a single argument. The calls are
-    those of scaled_dot_product_attention that replace_sdpa finds and those of attune's own functions, in this thread
-    and outside of further blocks of replace_sdpa. torch computes them all; attune launches nothing. Then the service is
-    asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded, and of SDPA
-    only times that are recorded count. Gradients count as in the model's own calls: use torch.no_grad() or
-    torch.inference_mode(). Pass the model as it is before torch.compile, whose code calls SDPA by no name.
+    `inputs`: a mapping of keyword arguments, a tuple or list of positional ones, or a single argument. The calls
+    are those of scaled_dot_product_attention that replace_sdpa finds and those of attune's own functions, in this
+    thread and outside of further blocks of replace_sdpa. torch computes them all; attune launches nothing. Then the
+    service is asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded, and of
+    SDPA only times that are recorded count, and what passes (contests, graphs, failed launches) is not foreseen.
+    Gradients count as in the model's own calls: use torch.no_grad() or torch.inference_mode(). Pass the model as it
+    is before torch.compile, whose code calls SDPA by no name.
 
     `device`: the service's name for a device or device class, such as "l4"; the model's tensors pass for that GPU's,
     wherever they are. With it no GPU is needed here. Neither is one for fake CUDA tensors (torch's FakeTensorMode) and
@@ -113,6 +130,16 @@ def coverage(model: Callable[..., object], inputs: object = (), *, device: str |
         service.close()
 
 
+class _Launch(NamedTuple):
+    """How a call is launched otherwise than its problem's recipe says."""
+
+    placement: Placement | None = None  # of tensors with strides of their own
+    scale: float | None = None  # another than 1/sqrt(head_dim)
+
+
+_AS_THE_PROBLEM = _Launch()
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """What calls have in common that are one row."""
@@ -121,6 +148,7 @@ class _Call:
     problem: Problem | None
     gpu: int
     reason: str | None
+    launch: _Launch = _AS_THE_PROBLEM
     inputs: str = ""  # told apart by them only without a problem
     detail: str = dataclasses.field(default="", compare=False)
     example: str = dataclasses.field(default="", compare=False)
@@ -149,30 +177,36 @@ class _Recorder:
         replaces = sys._getframe(2).f_code is scaled_dot_product_attention.__code__
         function = "scaled_dot_product_attention" if replaces else "attune.attention"
 
-        def judged() -> Problem:
+        def judged() -> tuple[Problem, _Launch]:
             q, k, v = (self._on_gpu(tensor) for tensor in (query, key, value))
             refused = refusal(q, k, v, attn_mask, dropout_p, scale, enable_gqa)
             if refused is not None:
                 raise Unsuitable(*refused)
             _check_eager(query, key, value)
-            return problem_for(q, k, v, is_causal)
+            problem = problem_for(q, k, v, is_causal)
+            _check_addresses(query, key, value)
+            placement = None if layout_of(q, k, v) else placement_of(q, k, v, new_output(q))
+            return problem, _Launch(placement, other_scale(scale, q.shape[-1]))
 
         if not self._computing:
             self._record(function, judged, query, key, value)
         with self._uncounted():
-            return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+            return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
     def attend_call(self, call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
-        def judged() -> Problem:
+        def judged() -> tuple[Problem, _Launch]:
             _check_eager(*call.tensors())
             call.check_grad()
             there = copy.copy(call)
             there.query, there.key, there.value = (self._on_gpu(x) for x in (call.query, call.key, call.value))
             there.extra = ExtraTensors(*(x if x is None else self._on_gpu(x) for x in call.extra))
-            there.options = call.options._replace(sinks=there.extra.sinks)
+            on_gpu = {name: getattr(there.extra, name) for name in ("sinks", "k_scale", "v_scale")}
+            there.options = call.options._replace(**on_gpu)
             problem = problem_of_call(there)
-            check_strides(call.query, call.key, call.value)
-            return problem
+            _check_addresses(call.query, call.key, call.value)
+            with self._fakes or contextlib.nullcontext():
+                out, _ = there.outputs()
+            return problem, _Launch(there.placement(out), other_scale(there.options.scale, there.query.shape[-1]))
 
         self._record(call.what, judged, call.query, call.key, call.value)
         if not isinstance(call.query, FakeTensor):
@@ -191,12 +225,20 @@ class _Recorder:
         finally:
             self._computing = before
 
-    def _record(self, function: str, judged: Callable[[], Problem], query: Tensor, key: Tensor, value: Tensor) -> None:
+    def _record(
+        self,
+        function: str,
+        judged: Callable[[], tuple[Problem, _Launch]],
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+    ) -> None:
         inputs = _described(query, key, value)
         try:
-            call = _Call(function, judged(), query.get_device(), None, example=inputs)
+            problem, launch = judged()
+            call = _Call(function, problem, query.get_device(), None, launch, example=inputs)
         except Unsuitable as error:
-            call = _Call(function, None, -1, error.reason.value, inputs, error.detail, inputs)
+            call = _Call(function, None, -1, error.reason.value, _AS_THE_PROBLEM, inputs, error.detail, inputs)
         self.calls[call] += 1
 
     def _on_gpu(self, tensor: Tensor) -> Tensor:
@@ -208,13 +250,23 @@ class _Recorder:
         return like.requires_grad_(tensor.requires_grad)
 
 
+class _Answer(NamedTuple):
+    """The last four fields of a CoveredCall, and how a variant that would run is launched."""
+
+    reason: str | None
+    detail: str
+    provenance: Provenance | None = None
+    variant: str = ""
+    recipe: LaunchRecipe | None = None
+
+
 class _Answers:
     """What the service says, asked once a problem."""
 
     def __init__(self, service: Service, given: settings.Settings) -> None:
         self._service = service
         self._settings = given
-        self._known: dict[tuple[Problem, int], tuple[str | None, str, Provenance | None, str]] = {}
+        self._known: dict[tuple[Problem, int], _Answer] = {}
 
     def covered(self, call: _Call, count: int) -> CoveredCall:
         if call.problem is None:
@@ -222,31 +274,46 @@ class _Answers:
         found = self._known.get((call.problem, call.gpu))
         if found is None:
             found = self._known[call.problem, call.gpu] = self._ask(call.problem, call.gpu)
-        return CoveredCall(call.function, call.example, call.problem, count, *found)
+        if found.recipe is not None and call.launch.scale is not None:
+            try:
+                scaled(found.recipe, call.problem.head_dim, call.launch.scale)
+            except InvalidArgument as error:
+                found = found._replace(reason=Reason.SCALE.value, detail=error.message)
+        if found.recipe is not None and call.launch.placement is not None:
+            try:
+                placed(found.recipe, call.problem, call.launch.placement)
+            except InvalidArgument as error:
+                found = found._replace(reason=Reason.LAYOUT.value, detail=error.message)
+        return CoveredCall(call.function, call.example, call.problem, count, *found[:4])
 
-    def _ask(self, problem: Problem, gpu: int) -> tuple[str | None, str, Provenance | None, str]:
-        """The last four fields of a CoveredCall."""
+    def _ask(self, problem: Problem, gpu: int) -> _Answer:
         try:
             answer = self._service.answer_without_code(problem, gpu)
         except Exception as error:
             unsuitable = unanswered(problem, error)
-            return unsuitable.reason.value, unsuitable.detail, None, ""
+            return _Answer(unsuitable.reason.value, unsuitable.detail)
         try:
             check_code(problem, answer)
         except Unsuitable as unsuitable:
-            return unsuitable.reason.value, unsuitable.detail, answer.provenance, answer.variant.text
+            return _Answer(unsuitable.reason.value, unsuitable.detail, answer.provenance, answer.variant.text)
         if self._settings.never_slower and is_contested(problem):
             known = recorded(answer, self._settings.policy, rival())
             if known is not None and not known.faster:
                 slower = known.unsuitable()
-                return slower.reason.value, slower.detail, answer.provenance, answer.variant.text
-        return None, answer.provenance_detail, answer.provenance, answer.variant.text
+                return _Answer(slower.reason.value, slower.detail, answer.provenance, answer.variant.text)
+        return _Answer(None, answer.provenance_detail, answer.provenance, answer.variant.text, answer.recipe)
 
 
 def _check_eager(*tensors: Tensor) -> None:
     """Fake tensors pass for those that they stand for."""
     if not isinstance(tensors[0], FakeTensor):
         check_eager(*tensors)
+
+
+def _check_addresses(*tensors: Tensor) -> None:
+    """Fake tensors have none."""
+    if not isinstance(tensors[0], FakeTensor):
+        check_addresses(*tensors)
 
 
 def _described(query: Tensor, key: Tensor, value: Tensor) -> str:

@@ -4,21 +4,39 @@ unless it was asked for: an operator has one number of results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from attune.torch.call import AttentionCall
-from attune.torch.dense_call import DenseCall
-from attune.torch.dispatch import attend, attend_call
+from attune.torch.dispatch import attend, attend_call, attend_options
 from attune.torch.fallback import current_stats
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import new_output
 from attune.torch.varlen_calls import PagedCall, VarlenCall
 
+_library = torch.library.Library("attune", "FRAGMENT")
+T = TypeVar("T")
 
-@torch.library.custom_op("attune::attention", mutates_args=())
+
+def _operator(fake: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Makes a function attune's operator of its name; `fake` gives what it returns without elements. As
+    torch.library.custom_op does it, but for what that puts around every call: as much again as the call itself."""
+
+    def register(function: Callable[..., T]) -> Callable[..., T]:
+        name = function.__name__
+        schema = torch.library.infer_schema(function, mutates_args=())
+        _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
+        _library.impl(name, function, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"attune::{name}", fake, lib=_library)
+        return function
+
+    return register
+
+
+@_operator(lambda query, *others: new_output(query))
 def attention(
     query: Tensor,
     key: Tensor,
@@ -28,26 +46,32 @@ def attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """`attune.attention` without mask and dropout, for inference. Returns a tensor as `new_output` lays it out."""
-    with torch.no_grad():
-        result = attend(current_stats(), query, key, value, None, 0.0, is_causal, scale, enable_gqa)
-    like = new_output(query)
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            return attention(query, key, value, is_causal, scale, enable_gqa)
+    result = attend(current_stats(), query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     # SDPA lays its result out as it likes; a graph was made for one layout.
-    return result if result.stride() == like.stride() else like.copy_(result)
+    return _laid_out(result, query)
 
 
-@attention.register_fake
-def _(
+def _fake_attention_options(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    return new_output(query)
+    causal: str | None,
+    window: int | None,
+    softcap: float,
+    sinks: Tensor | None,
+    return_lse: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    return new_output(query), _fake_lse(query, query.shape[:-1], return_lse)
 
 
-@torch.library.custom_op("attune::attention_options", mutates_args=())
+@_operator(_fake_attention_options)
 def attention_options(
     query: Tensor,
     key: Tensor,
@@ -59,16 +83,26 @@ def attention_options(
     return_lse: bool,
     scale: float | None,
     enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    return _run(DenseCall(query, key, value, options))
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            return attention_options(query, key, value, *options)
+    result = attend_options(current_stats(), query, key, value, None, 0.0, options)
+    out, lse = result if return_lse else (result, query.new_empty(0, dtype=torch.float32))
+    return _laid_out(out, query), lse.contiguous()
 
 
-@attention_options.register_fake
-def _(
+def _fake_attention_varlen(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -76,11 +110,13 @@ def _(
     return_lse: bool,
     scale: float | None,
     enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    return new_output(query), _fake_lse(query, query.shape[:-1], return_lse)
+    return _fake_rows(query, value), _fake_lse(query, (query.shape[1], query.shape[0]), return_lse)
 
 
-@torch.library.custom_op("attune::attention_varlen", mutates_args=())
+@_operator(_fake_attention_varlen)
 def attention_varlen(
     query: Tensor,
     key: Tensor,
@@ -96,20 +132,21 @@ def attention_varlen(
     return_lse: bool,
     scale: float | None,
     enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     return _run(VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options))
 
 
-@attention_varlen.register_fake
-def _(
+def _fake_attention_paged(
     query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    cu_seqlens_q: Tensor,
-    cu_seqlens_k: Tensor,
-    max_seqlen_q: int,
-    max_seqlen_k: int,
+    key_pages: Tensor,
+    value_pages: Tensor,
+    block_table: Tensor,
+    seqused_k: Tensor,
+    cu_seqlens_q: Tensor | None,
+    max_seqlen_q: int | None,
     causal: str | None,
     window: int | None,
     softcap: float,
@@ -117,11 +154,13 @@ def _(
     return_lse: bool,
     scale: float | None,
     enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    return _fake_rows(query, value), _fake_lse(query, (query.shape[1], query.shape[0]), return_lse)
+    return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
 
 
-@torch.library.custom_op("attune::attention_paged", mutates_args=())
+@_operator(_fake_attention_paged)
 def attention_paged(
     query: Tensor,
     key_pages: Tensor,
@@ -137,38 +176,28 @@ def attention_paged(
     return_lse: bool,
     scale: float | None,
     enable_gqa: bool,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     return _run(PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options))
 
 
-@attention_paged.register_fake
-def _(
-    query: Tensor,
-    key_pages: Tensor,
-    value_pages: Tensor,
-    block_table: Tensor,
-    seqused_k: Tensor,
-    cu_seqlens_q: Tensor | None,
-    max_seqlen_q: int | None,
-    causal: str | None,
-    window: int | None,
-    softcap: float,
-    sinks: Tensor | None,
-    return_lse: bool,
-    scale: float | None,
-    enable_gqa: bool,
-) -> tuple[Tensor, Tensor]:
-    return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
-
-
 def _run(call: AttentionCall) -> tuple[Tensor, Tensor]:
-    query, value = call.shaped(call.query), call.value
-    with torch.no_grad():
-        result = attend_call(current_stats(), call)
-    out, lse = result if call.options.return_lse else (result, query.new_empty(0, dtype=torch.float32))
-    like = new_output(query) if isinstance(call, DenseCall) else _fake_rows(query, value)
-    return (out if out.stride() == like.stride() else like.copy_(out)), lse.contiguous()
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            return _run(call)
+    result = attend_call(current_stats(), call)
+    out, lse = result if call.options.return_lse else (result, call.query.new_empty(0, dtype=torch.float32))
+    return out.contiguous(), lse.contiguous()
+
+
+def _laid_out(out: Tensor, query: Tensor) -> Tensor:
+    """`out`, as `new_output` lays it out."""
+    if query.is_contiguous() and out.stride() == query.stride():  # as nearly always
+        return out
+    like = new_output(query)
+    return out if out.stride() == like.stride() else like.copy_(out)
 
 
 def _fake_rows(query: Tensor, value: Tensor) -> Tensor:

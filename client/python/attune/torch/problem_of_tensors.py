@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import torch
 from torch import Tensor
+from torch._C import _len_torch_dispatch_stack as dispatch_modes
+from torch._C._functorch import maybe_current_level as functorch_level
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 from torch.nn import Parameter
 
-from attune.cuda.strides import Spacing
+from attune.cuda.softmax_scale import is_usual
+from attune.cuda.strides import MULTIPLE, Placement, Spacing
+from attune.cuda.tensors import ALIGNMENT
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason, Unsuitable
 
+MASKED = "attn_mask is given; only is_causal is computed"
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+KV_DTYPES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}  # of keys and values that have scales
 
 
 def refusal(
@@ -31,7 +37,7 @@ def refusal(
     raises nothing."""
     tensors = (query, key, value)
     if attn_mask is not None:
-        return Reason.MASK, "attn_mask is given; only is_causal is computed"
+        return Reason.MASK, MASKED
     if dropout_p != 0.0:
         return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
@@ -46,6 +52,8 @@ def refusal(
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; they must have 3 or 4 dimensions"
     if key.shape != value.shape or key.shape[0] != query.shape[0] or key.shape[-1] != query.shape[-1]:
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; batch and head_dim must agree"
+    if query.shape[-1] % MULTIPLE != 0:
+        return Reason.SHAPE, f"head_dim is {query.shape[-1]}; it must be a multiple of {MULTIPLE}"
     if (
         query.dim() == 4
         and key.shape[1] != query.shape[1]
@@ -53,15 +61,20 @@ def refusal(
     ):
         heads = f"{query.shape[1]} and {key.shape[1]}"
         return Reason.SHAPE, f"the inputs have {heads} heads; they must agree, or divide with enable_gqa"
-    if not is_usual(scale, query.shape[-1]):
-        given = "another" if is_compiling() else scale
-        return Reason.SCALE, f"scale is {given}; only 1/sqrt(head_dim) is computed"
-    return None
+    return refusal_of_scale(scale)
 
 
-def is_usual(scale: float | None, head_dim: int) -> bool:
-    """Whether it is 1/sqrt(head_dim), to 1e-6. Both may be symbols of torch.compile's, which knows no math.isclose."""
-    return scale is None or (scale > 0 and abs(scale * scale * head_dim - 1) < 2e-6)
+def refusal_of_scale(scale: float | None) -> tuple[Reason, str] | None:
+    """Why no kernel computes with it, whatever the service knows."""
+    if scale is None or 0 < scale < math.inf:
+        return None
+    given = "another" if is_compiling() else scale
+    return Reason.SCALE, f"scale is {given}; it must be above 0 and finite"
+
+
+def other_scale(scale: float | None, head_dim: int) -> float | None:
+    """`scale` where it is not 1/sqrt(head_dim), for which kernels are made."""
+    return None if is_usual(scale, head_dim) else scale
 
 
 def is_strided(tensor: Tensor) -> bool:
@@ -78,6 +91,8 @@ def _all(what: str, tensors: tuple[Tensor, ...]) -> str:
 
 def check_eager(query: Tensor, *others: Tensor) -> None:
     """Raises Unsuitable for tensors whose memory cannot be read from here, and for what autocast would change."""
+    if is_usual_call(query, *others):
+        return
     kinds = {type(tensor) for tensor in (query, *others)}
     if not kinds <= {Tensor, Parameter}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -93,6 +108,15 @@ def check_eager(query: Tensor, *others: Tensor) -> None:
     if autocasts(query):
         dtype = torch.get_autocast_dtype("cuda")
         raise Unsuitable(Reason.AUTOCAST, f"autocast to {dtype} is on and the inputs are {query.dtype}")
+
+
+def is_usual_call(*tensors: Tensor) -> bool:
+    """Whether check_eager has nothing to find out, as in nearly every call."""
+    for tensor in tensors:
+        if tensor.__class__ is not Tensor or tensor.is_neg():
+            return False
+    apart = dispatch_modes() or functorch_level() is not None or forward_ad._current_level >= 0
+    return not (apart or torch.is_autocast_enabled("cuda"))
 
 
 def autocasts(query: Tensor) -> bool:
@@ -134,16 +158,18 @@ def not_empty(field: str, size: int) -> int:
     return size
 
 
-# Tensors are asked for their layout in this order; with one head or one row both are the same memory.
-_LAYOUTS: dict[str, Callable[[Tensor], bool]] = {
-    "bhsd": lambda tensor: tensor.is_contiguous(),
-    "bshd": lambda tensor: tensor.dim() == 4 and tensor.transpose(1, 2).is_contiguous(),
-}
-
-
 def layout_of(*tensors: Tensor) -> str | None:
-    """The layout that all of them have; None when there is none."""
-    return next((name for name, has in _LAYOUTS.items() if all(map(has, tensors))), None)
+    """The layout that all of them have; None when there is none. With one head or one row both are the same memory,
+    which is called bhsd."""
+    for tensor in tensors:
+        if not tensor.is_contiguous():
+            break
+    else:
+        return "bhsd"
+    for tensor in tensors:
+        if tensor.dim() != 4 or not tensor.transpose(1, 2).is_contiguous():
+            return None
+    return "bshd"
 
 
 def layout_for(query: Tensor, key: Tensor) -> str:
@@ -166,19 +192,17 @@ def new_output(query: Tensor) -> Tensor:
     return torch.empty_like(query, memory_format=torch.contiguous_format)
 
 
-_MULTIPLE = 8  # elements: kernels load 16 bytes at once
-
-
 def check_strides(*tensors: Tensor) -> None:
     """Raises Unsuitable for what no kernel reads, and nothing copies."""
     for tensor in tensors:
         *outer, last = tensor.stride()
+        multiple = MULTIPLE if tensor.dtype not in KV_DTYPES else ALIGNMENT
         if (last != 1 and tensor.shape[-1] > 1) or any(
-            stride % _MULTIPLE and size > 1 for stride, size in zip(outer, tensor.shape, strict=False)
+            stride % multiple and size > 1 for stride, size in zip(outer, tensor.shape, strict=False)
         ):
             raise Unsuitable(
                 Reason.LAYOUT,
-                f"an input has strides {tensor.stride()}; the last must be 1, the others multiples of {_MULTIPLE}",
+                f"an input has strides {tensor.stride()}; the last must be 1, the others multiples of {multiple}",
             )
 
 
@@ -186,9 +210,14 @@ def check_addresses(*tensors: Tensor) -> list[int]:
     """The tensors' addresses. Raises Unsuitable for one that no kernel reads from."""
     addresses = [tensor.data_ptr() for tensor in tensors]
     for address in addresses:
-        if address % 16:
-            raise Unsuitable(Reason.LAYOUT, f"an input is at address {address:#x}; it must be a multiple of 16")
+        if address % ALIGNMENT:
+            what = f"an input is at address {address:#x}; it must be a multiple of {ALIGNMENT}"
+            raise Unsuitable(Reason.LAYOUT, what)
     return addresses
+
+
+def placement_of(query: Tensor, key: Tensor, value: Tensor, out: Tensor) -> Placement:
+    return spacing(query), spacing(key), spacing(value), spacing(out)
 
 
 def spacing(tensor: Tensor) -> Spacing:

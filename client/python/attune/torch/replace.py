@@ -61,7 +61,7 @@ def scaled_dot_product_attention(
         stats = None
     else:
         stats = current_stats()
-        inside = stats is not None
+        inside = stats is not None and not blocks.by_torch
     if not inside:
         return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -32,6 +32,8 @@ def attention_varlen(
     return_lse: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> Result:
     """Attention of sequences packed one behind the other, by the fastest kernel that the service knows.
 
@@ -47,13 +49,15 @@ def attention_varlen(
     with sequences of no tokens, where it changes from call to call. cu_seqlens stay on the device and nothing waits for
     it, so that a CUDA graph may capture the call and be replayed with others. Their values are not checked.
 
-    Gradients, other dtypes, other scales, problems without an answer and everything while the service cannot be reached
-    are computed by unfused attention in torch, in fp32, with one AttuneWarning a reason: slowly, and synchronizing with
-    the device, which a graph cannot capture. query, key and value may have strides of their own, as for
-    attune.attention. Raises InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it
-    is the operator attune::attention_varlen.
+    query, key and value may have strides of their own, as for attune.attention. Gradients, other dtypes, scales beyond
+    the kernel's, strides and addresses that a kernel cannot read (reason "layout"), problems without an answer and
+    everything while the service cannot be reached are computed by unfused attention in torch, in fp32, with one
+    AttuneWarning a reason: slowly, and synchronizing with the device, which a graph cannot capture. Raises
+    InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it is the operator
+    attune::attention_varlen.
     """
-    options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    options = options_of(*given, k_scale, v_scale)
     call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options)
     if not is_compiling():
         return attend_call(current_stats(), call)
@@ -82,6 +86,8 @@ def attention_paged(
     return_lse: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
 ) -> Result:
     """Attention to a paged K/V cache, by the fastest kernel that the service knows.
 
@@ -97,10 +103,12 @@ def attention_paged(
     The problem that the service is asked for has max_seqlen_q rounded up to three significant bits, but width *
     page_size, its seq_kv, and batch as they are: where shapes change from call to call, keep the table's width and the
     batch fixed, by padding them. seqused_k and block_table stay on the device, as attention_varlen's cu_seqlens do.
-    What falls back does so as there. Pages that are not aligned to 16 bytes are an InvalidArgument. In torch.compile
-    it is the operator attune::attention_paged.
+    What falls back does so as there, strides that a kernel cannot read among it, such as those of pages that are not
+    one behind the other to one that takes no others. Pages that are not aligned to 16 bytes are an InvalidArgument. In
+    torch.compile it is the operator attune::attention_paged.
     """
-    options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
+    options = options_of(*given, k_scale, v_scale)
     call = PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options)
     if not is_compiling():
         return attend_call(current_stats(), call)

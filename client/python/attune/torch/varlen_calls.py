@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attune.cuda.strides import Placement, Spacing
+from attune.cuda.tensors import ALIGNMENT
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.call import AttentionCall, ExtraTensors
@@ -49,18 +50,19 @@ class SequenceCall(AttentionCall):
         return self.refusal_of_values()
 
     def placement(self, out: Tensor) -> Placement | None:
-        if self.query.is_contiguous() and self.key.is_contiguous() and self.value.is_contiguous():
+        of_scales = self.options.spacing_of_scales()
+        if not of_scales and self.query.is_contiguous() and self.key.is_contiguous() and self.value.is_contiguous():
             return None
         check_strides(self.query, self.key, self.value)
-        return _spacing(self.query), _spacing(self.key), _spacing(self.value), _spacing(out)
+        return _spacing(self.query), _spacing(self.key), _spacing(self.value), _spacing(out), *of_scales
 
     def compute(self) -> tuple[Tensor, Tensor | None]:
         outs: list[Tensor] = []
         lses: list[Tensor] = []
         for b, (query, key, value) in enumerate(self.by_sequence()):
             mask = None if self.bias is None else self.bias.of_sequence(b)
-            given = (_headed(query), _headed(key), _headed(value))
-            rows, lse = unfused_attention(*given, self.options, mask, self.dropout_p)
+            keys, values = self.in_dtype_of_query(_headed(key), _headed(value), b)
+            rows, lse = unfused_attention(_headed(query), keys, values, self.options, mask, self.dropout_p)
             outs.append(rows[0].transpose(0, 1))
             lses.append(lse[0])
         return self.joined(outs, lses)
@@ -105,12 +107,13 @@ class SequenceCall(AttentionCall):
             softcap=self.options.softcap,
             lse=self.options.return_lse,
             sinks=self.options.sinks is not None,
+            kv_dtype=self.kv_dtype(),
             **fields,  # type: ignore[arg-type]
         )
 
     def signature_of(self, kind: str, query: torch.Size, key: torch.Size, value: torch.Size, *more: object) -> tuple:
         return (
-            *(kind, query, key, value, self.key.shape[:-1] == self.value.shape[:-1]),
+            *(kind, query, key, value),
             *(self.query.dtype, self.key.dtype, self.value.dtype),
             *(self.query.get_device(), self.key.get_device(), self.value.get_device()),
             *self.options.signature(),
@@ -143,21 +146,23 @@ class VarlenCall(SequenceCall):
             self.length_of("max_seqlen_q", max_seqlen_q),
             self.length_of("max_seqlen_k", max_seqlen_k),
         )
-        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, cu_seqlens_k)
+        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, cu_seqlens_k, **options.scales())
 
     def signature(self) -> tuple:
         query, key, value = self.query.shape[1:], self.key.shape[1:], self.value.shape[1:]
         bounds = (number_signature(self.extra.cu_seqlens_q), number_signature(self.extra.cu_seqlens_k))
         lengths = (rounded_up(self.max_seqlen_q), rounded_up(self.max_seqlen_k))
-        return self.signature_of("varlen", query, key, value, *bounds, *lengths)
+        as_many = self.key.shape[:1] == self.value.shape[:1]
+        return self.signature_of("varlen", query, key, value, *bounds, *lengths, as_many)
 
     def check(self) -> None:
         self.check_values(3, 3, same_batch=False, shapes="[total, heads, head_dim], all of one head_dim")
         self.check_heads(self.query.shape[1], self.key.shape[1])
-        _, cu_seqlens_q, cu_seqlens_k, _, _ = self.extra
+        cu_seqlens_q, cu_seqlens_k = self.extra.cu_seqlens_q, self.extra.cu_seqlens_k
         self.check_numbers("cu_seqlens_q", cu_seqlens_q, "[batch + 1]", (max(1, _length(cu_seqlens_q)),))
         self.check_numbers("cu_seqlens_k", cu_seqlens_k, "[batch + 1]", (_length(cu_seqlens_q),))
         self.check_sinks(self.query.shape[1])
+        self.check_scales(max(0, _length(cu_seqlens_q) - 1), self.key.shape[1])
 
     def problem(self) -> Problem:
         return self.problem_of(
@@ -171,7 +176,7 @@ class VarlenCall(SequenceCall):
         return self.empty_tokens()
 
     def by_sequence(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        _, cu_seqlens_q, cu_seqlens_k, _, _ = self.extra
+        cu_seqlens_q, cu_seqlens_k = self.extra.cu_seqlens_q, self.extra.cu_seqlens_k
         queries = _parts(self, "cu_seqlens_q", cu_seqlens_q, "query", self.query, "max_seqlen_q", self.max_seqlen_q)
         keys = _parts(self, "cu_seqlens_k", cu_seqlens_k, "key", self.key, "max_seqlen_k", self.max_seqlen_k)
         values = self.value.split([len(key) for key in keys]) if keys else ()
@@ -203,7 +208,7 @@ class PagedCall(SequenceCall):
         self.query, self.key, self.value = query, key_pages, value_pages
         self.options, self.bias, self.dropout_p = options, bias, dropout_p
         self.max_seqlen_q = max_seqlen_q
-        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, None, seqused_k, block_table)
+        self.extra = ExtraTensors(options.sinks, cu_seqlens_q, None, seqused_k, block_table, **options.scales())
         if cu_seqlens_q is not None:
             self.max_seqlen_q = self.length_of("max_seqlen_q", max_seqlen_q)
         elif max_seqlen_q is not None:
@@ -212,14 +217,14 @@ class PagedCall(SequenceCall):
             )
 
     def signature(self) -> tuple:
-        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
+        cu_seqlens_q, seqused_k, block_table = self.extra.cu_seqlens_q, self.extra.seqused_k, self.extra.block_table
         query = self.query.shape if cu_seqlens_q is None else self.query.shape[1:]
         numbers = (number_signature(cu_seqlens_q), number_signature(seqused_k), number_signature(block_table))
         longest = None if self.max_seqlen_q is None else rounded_up(self.max_seqlen_q)
         return self.signature_of("paged", query, self.key.shape, self.value.shape, *numbers, longest)
 
     def check(self) -> None:
-        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
+        cu_seqlens_q, seqused_k, block_table = self.extra.cu_seqlens_q, self.extra.seqused_k, self.extra.block_table
         tokens = cu_seqlens_q is not None
         of_query = "[total, heads_q, head_dim]" if tokens else "[batch, seq_q, heads_q, head_dim]"
         shapes = f"{of_query}, and [pages, page_size, heads_kv, head_dim] for key_pages and value_pages"
@@ -235,6 +240,7 @@ class PagedCall(SequenceCall):
         width = block_table.shape[1] if isinstance(block_table, Tensor) and block_table.dim() == 2 else 1
         self.check_numbers("block_table", block_table, "[batch, width]", (batch, width))
         self.check_sinks(self.query.shape[-2])
+        self.check_scales(batch, self.key.shape[2])
 
     def problem(self) -> Problem:
         page_size = self.key.shape[1]
@@ -248,9 +254,10 @@ class PagedCall(SequenceCall):
 
     def check_memory(self) -> None:
         for name, pages in (("key_pages", self.key), ("value_pages", self.value)):
-            if pages.data_ptr() % 16:  # not copied: it is a whole cache
+            if pages.data_ptr() % ALIGNMENT:  # no call could ever read this cache by a kernel
                 raise InvalidArgument(
-                    f"{self.what}: {name} is misaligned, at address {pages.data_ptr():#x}; it must be a multiple of 16"
+                    f"{self.what}: {name} is misaligned, at address {pages.data_ptr():#x}; it must be a multiple of "
+                    f"{ALIGNMENT}"
                 )
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
@@ -263,7 +270,7 @@ class PagedCall(SequenceCall):
         return torch.empty_like(self.query, memory_format=torch.contiguous_format), lse
 
     def by_sequence(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        _, cu_seqlens_q, _, seqused_k, block_table = self.extra
+        cu_seqlens_q, seqused_k, block_table = self.extra.cu_seqlens_q, self.extra.seqused_k, self.extra.block_table
         queries: Sequence[Tensor] = self.query.unbind()
         if cu_seqlens_q is not None:
             queries = _parts(

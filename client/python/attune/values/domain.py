@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from attune.errors import InvalidArgument
 from attune.problem import Problem
@@ -15,12 +15,15 @@ from attune.values.convert import Value
 from attune.values.enums import Axis, Field
 from attune.values.recipe import KernelArg, KernelLaunch, LaunchRecipe, TensorMap
 
+T = TypeVar("T")
+
 _LENGTHS = {
     Axis.KV: ("seq_kv",),
     Axis.Q: ("seq_q",),
     Axis.Q_AND_KV: ("seq_q", "seq_kv"),
     Axis.BATCH: ("batch",),
 }
+AXES = (Axis.KV, Axis.Q_AND_KV, Axis.Q, Axis.BATCH)  # in the order in which a problem's range is looked for
 _FIELDS = tuple(field.name for field in dataclasses.fields(Problem))
 _OTHERS = {axis: attrgetter(*(name for name in _FIELDS if name not in own)) for axis, own in _LENGTHS.items()}
 # As a miss says them (GetBestResponse.domains): "kv 1024..2047, batch 4..7".
@@ -102,6 +105,28 @@ def domains_of(problem: Problem, domains: tuple[Domain, ...], other: Problem) ->
             continue
         if others(domain.axis, problem) == others(domain.axis, other):
             yield domain, length
+
+
+Range = tuple[int, int, T]  # low, high, and what holds there
+
+
+def range_key(axis: Axis, problem: Problem, where: Hashable) -> tuple:
+    """What the problems of a range have in common, `where` (a device, a policy) among it."""
+    return axis, where, others(axis, problem)
+
+
+def find_range(ranges: Mapping[tuple, Sequence[Range[T]]], problem: Problem, where: Hashable) -> T | None:
+    """What holds for the problem, of `ranges` by their keys."""
+    if not ranges:
+        return None
+    for axis in AXES:
+        length = length_along(axis, problem)
+        if length is None:
+            continue
+        for low, high, found in ranges.get(range_key(axis, problem, where), ()):
+            if low <= length <= high:
+                return found
+    return None
 
 
 def parse_ranges(text: str) -> tuple[Domain, ...]:

@@ -11,7 +11,7 @@ from attune.values.convert import Value, reads
 # By BufferRole.
 _BUFFERS = (
     *("", "Q", "K", "V", "O", "LSE", "SCRATCH"),
-    *("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE"),
+    *("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE"),
 )
 _ELEMENTS = ("", "U8", "F16", "BF16", "F32")  # by TensorMap.Element
 
@@ -23,7 +23,7 @@ _DIMENSIONS = ("", "BATCH", "HEAD", "ROW")  # by Stride.Dimension
 class Stride(Value):
     """How far apart, in elements, a tensor has what is next to each other in one of its dimensions."""
 
-    role: str = field(metadata=reads(lambda message: _name(_BUFFERS, message.role)))  # Q, K, V or O
+    role: str = field(metadata=reads(lambda message: _name(_BUFFERS, message.role)))  # Q, K, V, O, K_SCALE, V_SCALE
     # BATCH (of K and V with pages: from page to page), HEAD or ROW.
     dimension: str = field(metadata=reads(lambda message: _name(_DIMENSIONS, message.dimension)))
 
@@ -33,10 +33,12 @@ class KernelArg(Value):
     """One kernel argument, in the kernel's parameter order."""
 
     # A buffer: Q, K, V, O, SCRATCH or, null when the problem has none, LSE, SINKS, Q_BOUNDS, KV_BOUNDS, KV_LENGTHS,
-    # PAGE_TABLE; a number: I32, I64, F32; TENSOR_MAP.
+    # PAGE_TABLE, K_SCALE, V_SCALE; a number: I32, I64, F32; TENSOR_MAP.
     kind: str
     value: int | float | TensorMap = 0  # the number or the map; with SCRATCH the index into LaunchRecipe.scratch
     stride: Stride | None = None  # with I64: `value` is this one for the problem's own layout
+    # With F32, above 0: `value` is proportional to the softmax scale, which may be as many times 1/sqrt(head_dim).
+    max_scale_ratio: float = 0.0
 
     @classmethod
     def from_message(cls, message: Message) -> KernelArg:
@@ -46,7 +48,8 @@ class KernelArg(Value):
         if which == "tensor_map":
             return cls("TENSOR_MAP", TensorMap.from_message(message.tensor_map))
         stride = Stride.from_message(message.stride) if message.HasField("stride") else None
-        return cls((which or "").upper(), getattr(message, which) if which else 0, stride)
+        value = getattr(message, which) if which else 0
+        return cls((which or "").upper(), value, stride, message.max_scale_ratio)
 
 
 def _buffer(message: Message) -> KernelArg:

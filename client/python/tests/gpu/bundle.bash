@@ -18,11 +18,15 @@ libraries="$bundle:/usr/local/cuda/lib64"
 
 work=$(mktemp -d)
 daemon=
-finish() {
+stop_daemon() {
   if [[ -n $daemon ]]; then
     kill "$daemon"
     wait "$daemon" || true
+    daemon=
   fi
+}
+finish() {
+  stop_daemon
   rm -rf "$work"
 }
 trap finish EXIT
@@ -33,10 +37,16 @@ export PYTHONPATH="$bundle/site:$client${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWR
   exit 1
 }
 
-# Sets ATTUNE_SERVER, and returns when the daemon answers there. It writes to OUT/daemon.txt.
+# Sets ATTUNE_SERVER, and returns when the daemon answers there. It writes to OUT/daemon.txt:
+#
+#   start_daemon [NAME [FLAG...]]
+#
+# With a NAME its store is a new one, and it writes to OUT/NAME.txt. One that runs already ends.
 start_daemon() {
-  LD_LIBRARY_PATH=$libraries "$bundle/attuned" --listen="unix:$work/attuned.sock" --data_dir="$work/data" \
-    --lock_dir="$work/locks" --kernels_dir="$source_tree/kernels_src" 2>"$out/daemon.txt" &
+  local name=${1:-daemon}
+  stop_daemon
+  LD_LIBRARY_PATH=$libraries "$bundle/attuned" --listen="unix:$work/attuned.sock" --data_dir="$work/data-$name" \
+    --lock_dir="$work/locks" --kernels_dir="$source_tree/kernels_src" "${@:2}" 2>"$out/$name.txt" &
   daemon=$!
   export ATTUNE_SERVER="unix:$work/attuned.sock"
   "$python" -c '

@@ -35,8 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Of a daemon that has tuned PROBLEMS, each with a small budget."""
+def client_of_any(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Of a daemon that need not have tuned anything."""
     import harness
 
     libraries = os.environ.get("ATTUNE_LIBRARY_PATH")
@@ -44,14 +44,20 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     daemon.start({"LD_LIBRARY_PATH": libraries} if libraries else None)
     try:
         with Client(daemon.address) as client:
-            for problem in PROBLEMS:
-                tuning = client.tune(
-                    problem, device=DEVICE, families=FAMILIES, strategy="random", max_trials=30, max_time=10, seed=1
-                )
-                tuning.result()
             yield client
     finally:
         daemon.stop()
+
+
+@pytest.fixture(scope="session")
+def client(client_of_any: Client) -> Client:
+    """`client_of_any`, whose daemon has tuned PROBLEMS, each with a small budget."""
+    for problem in PROBLEMS:
+        tuning = client_of_any.tune(
+            problem, device=DEVICE, families=FAMILIES, strategy="random", max_trials=30, max_time=10, seed=1
+        )
+        tuning.result()
+    return client_of_any
 
 
 @pytest.fixture(scope="session")

@@ -1,33 +1,38 @@
-"""What a call costs the host: SDPA, attention, and the ways to launch, as medians over 1,000 calls.
+"""What a call costs the host: SDPA, attention with and without options, of packed sequences and of pages, compiled and
+computed by torch instead, and the ways to launch, as medians over 1,000 calls.
 
     python3 host_time.py --server unix:/path
 
-Prints one JSON object. --problem PROBLEM@FAMILY tunes with that family alone: what a family with tensor maps costs
-beside one without. The calls are timed one by one, in interleaved rounds that end with the GPU idle, so that no
-call waits for room in a stream.
+Writes one JSON object; its "bounds" hold some of the medians to others. --problem PROBLEM@FAMILY tunes with that family
+alone: what a family with tensor maps costs beside one without. The calls are timed one by one, in interleaved rounds
+that end with the GPU idle, so that no call waits for room in a stream. What nobody tuned (options, pages and packed
+sequences of the same lengths) runs the service's guess.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import itertools
-import json
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
+import partial_report
 import torch
 import torch.nn.functional as F
 from cuda.bindings import driver as api
+from partial_report import Report
 
 import attune
 
 ROUNDS = 10
 CALLS_A_ROUND = 100
 IN_BLOCK = "sdpa in replace_sdpa"
+ENTERING = "entering and leaving replace_sdpa"
+OPTIONS = ("softcap", "bottom-right window", "return_lse", "varlen", "paged")
+BY_TORCH = ("with a mask", "in fp32", "with another scale")
+PAGE = 16
 
 
 def routes(kernel: attune.Kernel, stream: int) -> dict[str, Callable[[], Any]]:
@@ -83,7 +88,76 @@ def contenders(kernel: attune.Kernel) -> dict[str, Callable[[], Any]]:
         **routes(kernel, stream),
         "torch.empty_like": lambda: torch.empty_like(q),
         "nothing": lambda: None,
-        "entering and leaving replace_sdpa": enter_and_leave,
+        ENTERING: enter_and_leave,
+    }
+
+
+def more_contenders(problem: attune.Problem) -> dict[str, Callable[[], Any]]:
+    """Of the same heads and lengths as `problem`. All are called once, and with that compiled."""
+    batch, heads, heads_kv, dim = problem.batch, problem.heads_q, problem.heads_kv, problem.head_dim
+    seq_q, seq_kv = problem.seq_q, problem.seq_kv
+
+    def tensor(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, device="cuda").half()
+
+    q, k, v = tensor(batch, heads, seq_q, dim), *(tensor(batch, heads_kv, seq_kv, dim) for _ in range(2))
+    tokens = tensor(batch * seq_q, heads, dim), *(tensor(batch * seq_kv, heads_kv, dim) for _ in range(2))
+    bounds = [torch.arange(batch + 1, dtype=torch.int32, device="cuda") * length for length in (seq_q, seq_kv)]
+    width = -(-seq_kv // PAGE)
+    rows = tensor(batch, seq_q, heads, dim)
+    pages = [tensor(batch * width, PAGE, heads_kv, dim) for _ in range(2)]
+    table = torch.arange(batch * width, dtype=torch.int32, device="cuda").view(batch, width)
+    used = torch.full((batch,), seq_kv, dtype=torch.int32, device="cuda")
+    mask = torch.ones((seq_q, seq_kv), dtype=torch.bool, device="cuda")
+    in_fp32 = [each.float() for each in (q, k, v)]
+    sdpa, attention = F.scaled_dot_product_attention, attune.attention
+    compiled_sdpa = torch.compile(lambda q, k, v: sdpa(q, k, v), fullgraph=True)
+    compiled = torch.compile(lambda q, k, v: attention(q, k, v), fullgraph=True)
+    calls = {
+        "softcap": lambda: attention(q, k, v, softcap=30.0),
+        "bottom-right window": lambda: attention(q, k, v, causal="bottom-right", window=64),
+        "return_lse": lambda: attention(q, k, v, return_lse=True),
+        "varlen": lambda: attune.attention_varlen(*tokens, *bounds, seq_q, seq_kv),
+        "paged": lambda: attune.attention_paged(rows, *pages, table, used),
+        "compiled sdpa": lambda: compiled_sdpa(q, k, v),
+        "compiled attune.attention": lambda: compiled(q, k, v),
+        "operator attune::attention": lambda: torch.ops.attune.attention(q, k, v),
+        "sdpa with a mask": lambda: sdpa(q, k, v, mask),
+        "attune.attention with a mask": lambda: attention(q, k, v, mask),
+        "sdpa in fp32": lambda: sdpa(*in_fp32),
+        "attune.attention in fp32": lambda: attention(*in_fp32),
+        "sdpa with another scale": lambda: sdpa(q, k, v, scale=0.3),
+        "attune.attention with another scale": lambda: attention(q, k, v, scale=0.3),
+    }
+    for call in calls.values():
+        call()
+    return calls
+
+
+def launched(calls: dict[str, Callable[[], Any]]) -> dict[str, bool]:
+    """Whether attune's kernel computed each; those that torch may compute are left out."""
+    found = {}
+    for name in (*OPTIONS, "compiled attune.attention", "operator attune::attention"):
+        with attune.replace_sdpa() as replaced:
+            calls[name]()
+        found[name] = (replaced.stats.launched, replaced.stats.fell_back) == (1, 0)
+    return found
+
+
+def held(times: dict[str, dict[str, float]]) -> dict[str, dict[str, Any]]:
+    """Medians, what they are held to, and whether that holds."""
+    us = {name: each["median_us"] for name, each in times.items()}
+    plain = us["attune.attention"]
+    bounds = {
+        "attune.attention": us["sdpa"],
+        **dict.fromkeys(OPTIONS, 1.2 * plain),
+        "compiled attune.attention": 1.2 * plain,
+        "operator attune::attention": 1.2 * plain,
+        **{f"attune.attention {what}": us[f"sdpa {what}"] + 2.0 for what in BY_TORCH},
+        ENTERING: 50.0,
+    }
+    return {
+        name: {"us": us[name], "at most": round(bound, 3), "holds": us[name] <= bound} for name, bound in bounds.items()
     }
 
 
@@ -127,39 +201,44 @@ def measure(calls: dict[str, Callable[[], Any]]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server")
+    parser = partial_report.arguments(__doc__, limit=120.0)
     parser.add_argument("--problem", action="append", help="or PROBLEM@FAMILY; two by default")
     parser.add_argument("--trials", type=int, default=60, help="to tune each problem with; 0 leaves it as it is")
     arguments = parser.parse_args()
-    report: dict[str, Any] = {
-        "device": torch.cuda.get_device_name(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "calls": ROUNDS * CALLS_A_ROUND,
-        "problems": {},
-    }
+    report = Report(arguments)
+    report.add("calls", ROUNDS * CALLS_A_ROUND)
+    problems: dict[str, Any] = {}
     with attune.Client(arguments.server) as client:
-        attune.configure(client, device="cuda:0", wait=60.0, never_slower=False)
+        attune.configure(
+            client, device=arguments.device, acceptable=partial_report.ANY_ANSWER, wait=60.0, never_slower=False
+        )
         for given in arguments.problem or ("b1.h1.q128.d64.f16", "b1.h8.q1.kv4096.d64.f16"):
+            if report.left() <= 0:
+                break
             problem, _, family = given.partition("@")
             if arguments.trials > 0:
                 client.tune(
                     problem,
-                    device="cuda:0",
+                    device=arguments.device,
                     families=[family] if family else [],
                     strategy="random",
                     max_trials=arguments.trials,
                     seed=1,
                 ).result()
-            answer = client.best(problem, device="cuda:0", artifact=True)
-            report["problems"][given] = {
+            answer = client.best(problem, device=arguments.device, artifact=True)
+            with torch.inference_mode():
+                more = more_contenders(answer.problem)
+            times = measure({**contenders(attune.load(answer)), **more})
+            problems[given] = {
                 "variant": answer.variant.text,
                 "launches": len(answer.recipe.launches),
                 "scratch_bytes": sum(buffer.bytes for buffer in answer.recipe.scratch),
-                "host_time": measure(contenders(attune.load(answer))),
+                "launched": launched(more),
+                "bounds": held(times),
+                "host_time": times,
             }
-    print(json.dumps(report, indent=2))
+            report.add("problems", problems)
+    report.end()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from attune.torch import dispatch  # noqa: E402
+from attune.torch import process  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 
@@ -92,7 +92,8 @@ def test_a_misaligned_tensor_is_sdpas(tensors: Make, check: Callable) -> None:
     stats = Stats()
     out = attend(stats, q, k, misaligned, None, 0.0, False, None, False)
     assert (stats.launched, stats.fallbacks) == (0, {"layout": 1})
-    check(problem, q, k, v, out)
+    # Of such a tensor SDPA's own result may be wrong (torch 2.11 with cuDNN): it is what the caller had without attune.
+    assert torch.equal(out, torch.nn.functional.scaled_dot_product_attention(q, k, misaligned))
 
 
 def test_threads(tensors: Make, check: Callable, launched: Callable) -> None:
@@ -160,7 +161,7 @@ def test_a_roll_back_is_in_force_in_a_running_process(service: attune.Client, te
 
     def launched_variant() -> str:
         check(problem, q, k, v, attune.attention(q, k, v))
-        (entry,) = dispatch._kernel_cache._entries.values()
+        (entry,) = process._kernel_cache._entries.values()
         return entry.kernel.answer.variant.text
 
     assert launched_variant() == second

@@ -18,6 +18,7 @@ from sequences import check, options_of, random  # noqa: E402
 
 from attune.torch import dispatch, options, replace_sdpa  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
+from attune.torch.unfused import unfused_attention  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +88,7 @@ def test_without_the_lse_the_result_is_the_same() -> None:
     torch.testing.assert_close(alone, out)
 
 
-def test_other_strides_are_copied() -> None:
+def test_slices_of_a_cache_are_read_where_they_are() -> None:
     problem = Problem.parse(DENSE_PROBLEMS[0])
     q, k, v = inputs(problem)
     cache = random(2, 2, 512, 64, dtype="f16", seed=9)
@@ -106,9 +107,11 @@ def test_without_a_kernel_results_agree_too(given: dict[str, Any], lengths: tupl
     compare(tensors, out, lse, given)
 
 
-def test_captured_and_replayed() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_captured_and_replayed(dtype: torch.dtype) -> None:
     problem = Problem.parse(DENSE_PROBLEMS[3])
     tensors, given = inputs(problem), options_of(problem)
+    given["sinks"] = given["sinks"].to(dtype)
     launched(*tensors, given)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -117,7 +120,17 @@ def test_captured_and_replayed() -> None:
         into.copy_(new)
     given["sinks"].neg_()
     graph.replay()
-    compare(tensors, out, lse, given)
+    compare(tensors, out, lse, {**given, "sinks": given["sinks"].float()})
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sinks_in_16_bits_are_cast_when_they_are_written_to(dtype: torch.dtype) -> None:
+    problem = Problem.parse(DENSE_PROBLEMS[3])
+    tensors, given = inputs(problem), options_of(problem)
+    sinks = given["sinks"] = torch.nn.Parameter(given["sinks"].to(dtype))
+    for _ in range(3):
+        compare(tensors, *launched(*tensors, given), {**given, "sinks": sinks.float()})
+        sinks.neg_()
 
 
 def test_compiled_into_one_graph() -> None:
@@ -144,3 +157,17 @@ def test_kernel_objects_take_sinks(client_of_more: attune.Client, answer: Callab
     compare(tensors, out, lse, given)
     with pytest.raises(attune.InvalidArgument, match="sinks has dtype f16; the problem's is f32"):
         attune.load(answer(DENSE_PROBLEMS[0]))(*tensors, sinks=given["sinks"].half())
+
+
+@pytest.mark.parametrize("ratio", [0.25, 1.0, 1.5])
+def test_another_scale_is_computed_by_the_same_kernel(ratio: float) -> None:
+    for text in (DENSE_PROBLEMS[0], DENSE_PROBLEMS[3]):
+        problem = Problem.parse(text)
+        tensors, given = inputs(problem), options_of(problem)
+        stats = Stats()
+        asked = options.options_of(False, **given, return_lse=True, scale=ratio / 8, enable_gqa=True)
+        out, lse = dispatch.attend_options(stats, *tensors, None, 0.0, asked)
+        assert (stats.launched, dict(stats.fallbacks)) == (1, {})
+        expected, of_lse = unfused_attention(*tensors, asked)
+        torch.testing.assert_close(out.float(), expected.float(), rtol=4e-3, atol=4e-3)
+        torch.testing.assert_close(lse, of_lse, rtol=1e-3, atol=1e-3)

@@ -42,6 +42,13 @@ class FakeKernel:
     fails_with: AttuneError | None = None
     placements: list[Placement] = dataclasses.field(default_factory=list)  # that it was asked for
     takes_strides: bool = True
+    scales: list[float] = dataclasses.field(default_factory=list)  # that it was asked for
+
+    def scaled(self, scale: float) -> FakeKernel:
+        if scale > 1:
+            raise InvalidArgument(f"scale is {scale:g}; this kernel computes those above 0, up to 1")
+        self.scales.append(scale)
+        return self
 
     def placed(self, placement: Placement) -> FakeKernel:
         if not self.takes_strides:
@@ -77,6 +84,7 @@ class Service:
         self.artifact = "first"
         self.placements: list[Placement] = []  # of the launches of tensors with strides of their own
         self.takes_strides = True
+        self.scales: list[float] = []  # of the launches with another scale
 
     def load(self, answer: FakeAnswer, device: int) -> FakeKernel:
         return FakeKernel(
@@ -85,6 +93,7 @@ class Service:
             fails_with=self.launching_fails_with,
             placements=self.placements,
             takes_strides=self.takes_strides,
+            scales=self.scales,
         )
 
     def best(self, problem: Problem, **options: Any) -> FakeAnswer:

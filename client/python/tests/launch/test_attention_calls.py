@@ -10,7 +10,7 @@ from fake_service import Service
 
 torch = pytest.importorskip("torch")
 
-from attune.torch import AttuneWarning, attention, dispatch  # noqa: E402
+from attune.torch import AttuneWarning, attention, process  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 
@@ -204,4 +204,4 @@ def test_kernels_are_looked_for_under_the_settings_in_force(service: Service, mo
         return found
 
     monkeypatch.setattr(settings, "settings", read_before_others_configure)
-    assert dispatch._current_kernel_cache()._settings.hold == 7.0
+    assert process.kernel_cache()._settings.hold == 7.0

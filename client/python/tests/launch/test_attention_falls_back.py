@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from tensors import half, tensor  # noqa: E402
 
 import attune.torch  # noqa: E402
-from attune.torch import AttuneWarning, attention, dispatch, replace_sdpa  # noqa: E402
+from attune.torch import AttuneWarning, attention, dispatch, process, replace_sdpa  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Reason, Stats  # noqa: E402
 from attune.torch.problem_of_tensors import refusal  # noqa: E402
@@ -38,7 +38,7 @@ def fallen_back(*arguments: object, **options: object) -> tuple[torch.Tensor, di
     [
         ("attn_mask", {"attn_mask": torch.ones(8, 8, dtype=torch.bool).tril()}),
         ("dropout", {"dropout_p": 1.0}),
-        ("scale", {"scale": 0.5}),
+        ("scale", {"scale": -0.5}),
     ],
 )
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
@@ -48,6 +48,22 @@ def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options
     assert reasons == {reason: 1}
     assert torch.equal(result, sdpa(q, q, q, **options))
     assert service.problems == []
+
+
+@pytest.mark.parametrize("options", [{"scale": -0.5}, {"dtype": torch.float32}])
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_why_no_kernel_computes_a_signature_is_found_out_once(
+    service: Service, options: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(dispatch, "refusal", lambda *given: asked.append(given) or refusal(*given))
+    given = {"scale": options.get("scale")}
+    for seed in range(3):
+        q = tensor(1, 2, 8, 64, dtype=options.get("dtype", torch.float16), seed=seed)
+        result, reasons = fallen_back(q, q, q, **given)
+        assert torch.equal(result, sdpa(q, q, q, **given))
+        assert sum(reasons.values()) == 1
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -62,6 +78,8 @@ def test_what_no_kernel_computes_is_sdpas(service: Service, reason: str, options
         ("shape", [(1, 2, 8, 64), (1, 2, 0, 64), (1, 2, 0, 64)]),
         ("shape", [(2, 8, 64), (2, 0, 64), (2, 0, 64)]),
         ("shape", [(1, 1, 2, 2048), (1, 1, 2, 2048), (1, 1, 2, 2048)]),
+        ("shape", [(1, 2, 8, 59), (1, 2, 8, 59), (1, 2, 8, 59)]),
+        ("shape", [(1, 1, 1, 60), (1, 1, 1, 60), (1, 1, 1, 60)]),
     ],
 )
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
@@ -125,7 +143,7 @@ def test_each_reason_is_warned_of_once(service: Service) -> None:
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         for _ in range(3):
-            attention(q, q, q, scale=0.5)
+            attention(q, q, q, scale=-0.5)
             attention(q, q, q, dropout_p=1.0)
     assert sorted(str(one.message).split("(")[1].split(")")[0] for one in given) == ["dropout", "scale"]
     assert all(one.filename == __file__ for one in given)
@@ -221,7 +239,7 @@ def test_a_launch_that_the_driver_refuses_is_sdpas(service: Service, clock: Cloc
 def test_a_kernel_that_was_launched_before_may_be_refused(service: Service) -> None:
     q = half(1, 2, 8, 64)
     assert fallen_back(q, q, q)[1] == {}
-    (entry,) = dispatch._calls.values()
+    (entry,) = process.calls.values()
     entry.kernel.fails_with = CudaError("an illegal address was encountered")
     for _ in range(2):
         result, reasons = fallen_back(q, q, q)
@@ -271,7 +289,7 @@ def test_calls_that_become_deterministic_stay_with_what_computes_them_then(
         for length in (first, second, never):
             attention(length, length, length, **options)
     assert (replaced.stats.launched, replaced.stats.fallbacks) == (2, {"deterministic": 2, "shape": 2})
-    entries = [entry for entry in dispatch._calls.values() if entry.key is not None]
+    entries = [entry for entry in process.calls.values() if entry.key is not None]
     assert [entry.pinned for entry in entries] == [True, True]
 
 

@@ -8,14 +8,14 @@ import pytest
 from definition import attention as defined
 from fake_service import Service
 
-from attune.errors import InvalidArgument, NotFound
+from attune.errors import FailedPrecondition, InvalidArgument, NotFound
 
 torch = pytest.importorskip("torch")
 
 from tensors import half, tensor  # noqa: E402
 
 import attune.torch  # noqa: E402
-from attune.torch import AttuneWarning, attention, unfused  # noqa: E402
+from attune.torch import AttuneWarning, attention, dispatch, unfused  # noqa: E402
 from attune.torch.dispatch import attend_options  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 from attune.torch.options import Options  # noqa: E402
@@ -64,10 +64,57 @@ def test_a_launch_gets_the_sinks_and_the_lse(service: Service) -> None:
     for _ in range(2):
         out, lse = attention(q, q, q, sinks=sinks, return_lse=True)
         address = q.data_ptr()
-        expected = (address, address, address, out.data_ptr(), lse.data_ptr(), 5, [sinks.data_ptr(), 0, 0, 0, 0])
+        expected = (address, address, address, out.data_ptr(), lse.data_ptr(), 5, [sinks.data_ptr(), *6 * (0,)])
         assert service.launches[-1] == expected
     assert (lse.shape, lse.dtype) == ((1, 2, 8), torch.float32)
     assert len(service.problems) == 1
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The calls that were not launched at once."""
+    calls: list[object] = []
+    attend_call = dispatch.attend_call
+    monkeypatch.setattr(dispatch, "attend_call", lambda *given: calls.append(given) or attend_call(*given))
+    return calls
+
+
+def test_a_known_kind_of_call_is_launched_at_once(service: Service, looked_at: list[object]) -> None:
+    stats = Stats()
+    for seed in (1, 2):
+        q = tensor(1, 2, 8, 64, dtype=torch.float16, seed=seed)
+        out, lse = attend_options(stats, q, q, q, None, 0.0, Options(softcap=2.0, return_lse=True))
+        address = q.data_ptr()
+        assert service.launches[-1][:6] == (address, address, address, out.data_ptr(), lse.data_ptr(), 5)
+        assert (out.shape, lse.shape, lse.dtype) == (q.shape, q.shape[:3], torch.float32)
+    assert (stats.launched, len(looked_at)) == (2, 1)
+
+
+@pytest.mark.parametrize("other", [{"softcap": 3.0}, {"window": 4}, {"return_lse": True}, {"causal": "top-left"}])
+def test_calls_with_other_options_are_of_another_kind(service: Service, looked_at: list[object], other: dict) -> None:
+    q = half(1, 2, 8, 64)
+    attention(q, q, q, softcap=2.0)
+    attention(q, q, q, **{"softcap": 2.0, **other})
+    assert (len(looked_at), len(service.problems)) == (2, 2)
+
+
+@FALLS_BACK
+def test_a_known_kind_of_call_whose_kernel_is_refused_is_looked_at_again(
+    service: Service, looked_at: list[object]
+) -> None:
+    service.launching_fails_with = FailedPrecondition("the driver is gone")
+    q, stats = half(1, 2, 8, 64), Stats()
+    for _ in range(2):
+        out = attend_options(stats, q, q, q, None, 0.0, Options(softcap=2.0))
+    assert (out.shape, stats.launched, stats.fallbacks) == (q.shape, 0, {"not_launched": 2})
+
+
+@FALLS_BACK
+def test_a_known_kind_of_call_at_another_address_is_looked_at_again(service: Service, looked_at: list[object]) -> None:
+    stats = Stats()
+    for q in (half(1, 2, 8, 64), half(1 + 2 * 8 * 64)[1:].view(1, 2, 8, 64)):
+        attend_options(stats, q, q, q, None, 0.0, Options(softcap=2.0))
+    assert (stats.launched, stats.fallbacks, len(looked_at)) == (1, {"layout": 1}, 2)
 
 
 def test_inputs_without_heads_have_one_sink(service: Service) -> None:
@@ -168,10 +215,11 @@ def options_fallen_back(*tensors: torch.Tensor, dropout_p: float = 0.0, **option
 @FALLS_BACK
 def test_reasons_are_counted(service: Service) -> None:
     q, k = half(1, 2, 8, 64), half(1, 2, 12, 64)
-    assert options_fallen_back(q, k, k, softcap=2.0, scale=0.5) == {"scale": 1}
+    assert options_fallen_back(q, k, k, softcap=2.0, scale=-0.5) == {"scale": 1}
     assert options_fallen_back(q, k, k, softcap=2.0, dropout_p=0.5) == {"dropout": 1}
     assert options_fallen_back(q, k, k, causal="top-left", window=3) == {"window": 1}
     assert options_fallen_back(*[x.float() for x in (q, k, k)], softcap=2.0) == {"dtype": 1}
+    assert options_fallen_back(*[x[..., :60] for x in (q, k, k)], softcap=2.0) == {"shape": 1}
     assert options_fallen_back(q, k, k, softcap=2.0, sinks=torch.nn.Parameter(torch.zeros(2))) == {"grad": 1}
     assert service.problems == []
 
@@ -241,7 +289,7 @@ def test_the_warning_is_the_callers() -> None:
         ({"softcap": -1.0}, "softcap is -1.0; it must be 0"),
         ({"softcap": float("nan")}, "softcap is nan"),
         ({"sinks": [0.0, 0.0]}, "sinks is of type list; it must be a tensor"),
-        ({"sinks": torch.zeros(2).half()}, "sinks has dtype torch.float16; it must be torch.float32"),
+        ({"sinks": torch.zeros(2).double()}, r"sinks has dtype torch.float64; it must be torch.float32 or torch.*16"),
         ({"sinks": torch.zeros(3)}, r"sinks has shape \(3,\); it must be \(2,\)"),
         ({"sinks": torch.zeros(4)[::2]}, r"sinks is non-contiguous, with strides \(2,\)"),
         ({"sinks": torch.zeros(2, device="meta")}, "sinks is on meta; query is on cpu"),

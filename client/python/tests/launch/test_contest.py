@@ -11,8 +11,9 @@ from fake_driver import FakeDriver
 from fake_service import FakeAnswer
 
 from attune.background import contest as contests
-from attune.background.contest import PAIRS, WARM_UP, Contest, Recorded, Turn, Verdict, is_contested, recorded, report
+from attune.background.contest import PAIRS, WARM_UP, Contest, Turn, is_contested
 from attune.background.reason import Reason
+from attune.background.records import Recorded, Verdict, recorded, report
 from attune.cuda import CudaError
 from attune.cuda.driver import Capture
 from attune.problem import Problem
@@ -270,6 +271,7 @@ def test_threads(calls: Calls) -> None:
         ("b1.h2.q16.d64.f16.lse", False),
         ("b1.h2.q16.d64.f16.sinks", False),
         ("b1.h2.q16.d64.f16.varlen", False),
+        ("b1.h2.q16.d64.f16.kve4m3", False),
         ("b1.h2.q1.kv16.d64.f16.page16", False),
     ],
 )

@@ -229,7 +229,7 @@ def test_kernels_are_launched_in_place(service: Service) -> None:
         ({"alibi_slopes": torch.zeros(4)}, "attn_mask"),
         ({"window_size": (1, 1)}, "attn_mask"),
         ({"dropout_p": 0.5}, "dropout"),
-        ({"softmax_scale": 0.5}, "scale"),
+        ({"softmax_scale": -0.5}, "scale"),
     ],
 )
 def test_what_no_kernel_computes_is_counted(service: Service, options: dict, reason: str) -> None:

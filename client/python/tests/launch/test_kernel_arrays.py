@@ -153,6 +153,15 @@ def test_a_capsule_that_was_read_is_released() -> None:
     assert ctypes.c_ssize_t.from_address(id(array)).value < held
 
 
+def test_strides_of_their_own_resolve_no_function_again(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    args = [*ARGS, KernelArg("I64", 64, Stride("K", "ROW"))]
+    driver.kernels["main"] = [8] * 6
+    made = kernel(answer("b1.h2.kvh1.q16.kv32.d64.f16", recipe(launch("main", *args))), driver)
+    monkeypatch.setattr(driver, "function", lambda library, entry: pytest.fail("resolves it"))
+    made(**arguments(k=Exported(0x2000, KV_SHAPE, strides=(5120, 5120, 160, 2))))
+    assert driver.launched[-1].parameters[-1] == 80
+
+
 def test_arrays_with_strides_of_their_own_are_launched_with_those(driver: FakeDriver) -> None:
     driver.kernels["main"] = [8] * 6
     args = (*ARGS, KernelArg("I64", 64, Stride("K", "ROW")))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
+from collections.abc import Callable
 
 import pytest
+from fake_driver import FakeDriver
 from fake_service import Clock, FakeAnswer, FakeKernel
 
-from attune.background import kernel_cache
-from attune.background.kernel_cache import Entry, KernelCache
-from attune.background.reason import Reason
+from attune.background import capture, kernel_cache
+from attune.background.entry import Entry
+from attune.background.kernel_cache import KernelCache
+from attune.background.reason import Reason, Unsuitable
 from attune.background.service import Gpu
 from attune.background.settings import ACCEPTABLE, Settings
 from attune.cuda import CudaError
@@ -36,6 +38,7 @@ class Answers:
         self.refuses_with: AttuneError | None = None
         self.is_served: object = 1
         self.unreachable_until = -math.inf
+        self.awaited: list[Callable[[bool], None]] = []  # what is to be called when code is there
         self._clock = clock
 
     def reachable(self) -> bool:
@@ -49,6 +52,9 @@ class Answers:
             raise self.refuses_with
         artifact = "" if self.state is ArtifactState.COMPILING else self.artifact
         return FakeAnswer(problem, artifact, artifact_state=self.state, artifact_reason="nvcc: error")
+
+    def when_compiled(self, problem: Problem, index: int, done: Callable[[bool], None]) -> None:
+        self.awaited.append(done)
 
     def served(self) -> object:
         if isinstance(self.is_served, AttuneError):
@@ -239,57 +245,6 @@ def test_the_waits_begin_anew_after_a_kernel(cache: KernelCache, answers: Answer
     assert 0 < entry.due - clock.now <= HOLD
 
 
-def test_code_that_is_being_compiled_is_waited_for(cache: KernelCache, answers: Answers, clock: Clock) -> None:
-    answers.state = ArtifactState.COMPILING
-    entry = cache.find(problem(), 0)
-    for asked, pause in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
-        assert 0.8 * pause <= work(cache) <= pause
-        clock.now = entry.due
-        assert (len(answers.asked), entry.asked, entry.unsuitable.reason) == (asked, True, Reason.PENDING)
-    assert (cache.state().pending, cache.wait(0.0)) == (1, False)
-    answers.state = ArtifactState.READY
-    work(cache)
-    assert (entry.launch is not None, cache.state().pending, cache.wait(0.0)) == (True, 0, True)
-
-
-def test_a_call_waits_once_for_code_that_is_being_compiled(
-    cache: KernelCache, answers: Answers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers.state = ArtifactState.COMPILING
-    entry = cache.find(problem(), 0)
-    work(cache)
-    monkeypatch.setattr(cache, "_settings", dataclasses.replace(cache._settings, wait=60.0))
-    monkeypatch.setattr(cache, "_wake", lambda: True)
-    monkeypatch.setattr(cache._changed, "wait_for", lambda *arguments: pytest.fail("waits"))
-    assert cache.look(entry).launch is None
-
-
-def test_a_kernel_stays_in_use_while_the_next_is_being_compiled(
-    cache: KernelCache, answers: Answers, clock: Clock
-) -> None:
-    entry = cache.find(problem(), 0)
-    work(cache)
-    answers.artifact, answers.is_served, answers.state = "second", 2, ArtifactState.COMPILING
-    clock.now += REVALIDATE
-    pause = work(cache)
-    assert (artifact(entry), entry.launch is not None, cache.state().replaced) == ("first", True, 0)
-    answers.state = ArtifactState.READY
-    clock.now += pause
-    work(cache)
-    assert (artifact(entry), cache.state().replaced) == ("second", 1)
-
-
-def test_what_is_being_compiled_when_the_service_is_lost_is_unreachable(
-    cache: KernelCache, answers: Answers, clock: Clock
-) -> None:
-    answers.state = ArtifactState.COMPILING
-    entry = cache.find(problem(), 0)
-    clock.now += work(cache)
-    answers.refuses_with = Unreachable("gone")
-    work(cache)
-    assert (entry.asked, entry.unsuitable.reason) == (False, Reason.UNREACHABLE)
-
-
 def test_an_answer_without_code_says_why(cache: KernelCache, answers: Answers) -> None:
     answers.state = ArtifactState.NONE
     entry = cache.find(problem(), 0)
@@ -381,10 +336,20 @@ def test_what_is_pinned_without_a_kernel_gets_none(cache: KernelCache, answers: 
 
 
 def test_a_shape_that_no_service_is_asked_for(cache: KernelCache, answers: Answers, clock: Clock) -> None:
-    entry = Entry(None, kernel_cache.Unsuitable(Reason.SHAPE, "0 rows"), math.inf)
+    entry = Entry(None, Unsuitable(Reason.SHAPE, "0 rows"), math.inf)
     cache.look(entry)
     clock.now += 1e9
     assert (cache.look(entry).asked, answers.asked) == (False, [])
+
+
+def test_what_no_graph_may_have_is_wrapped_once(
+    cache: KernelCache, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "driver", lambda: FakeDriver({}))
+    entry = cache.find(problem(), 0)
+    work(cache)
+    entry.for_graphs = False
+    assert entry.launch_of(entry.kernel) is entry.launch_of(entry.kernel) is not entry.kernel.launch
 
 
 def test_threads_ask_once_together(cache: KernelCache, answers: Answers) -> None:
@@ -413,14 +378,6 @@ def test_of_two_threads_that_find_it_unasked_one_asks(cache: KernelCache, answer
     cache.look(entry)
     work(cache)
     assert len(answers.asked) == 1
-
-
-def test_a_call_needs_no_lock_that_the_thread_holds(cache: KernelCache) -> None:
-    call = threading.Thread(target=lambda: cache.find(problem(), 0), daemon=True)
-    with cache._changed:
-        call.start()
-        call.join(60)
-        assert not call.is_alive()
 
 
 def bounded(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from collections.abc import Callable
 
 import pytest
 from fake_service import Clock, FakeAnswer, FakeKernel
 from test_kernel_cache import HOLD, REVALIDATE, Answers, artifact, work
 
-from attune.background import kernel_cache
+from attune.background import followers, kernel_cache
+from attune.background.entry import Entry
 from attune.background.kernel_cache import KernelCache
 from attune.background.reason import Reason
 from attune.background.service import Gpu
@@ -55,6 +58,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, answers: RangedAnswers) -> KernelCach
     return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
 
 
+@pytest.fixture
+def contested(cache: KernelCache, answers: RangedAnswers) -> KernelCache:
+    """Whose kernels are timed against SDPA."""
+    return KernelCache(cache._settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False, lambda: "torch-sdpa 2.15")
+
+
 def test_a_growing_length_is_asked_for_once_an_octave(cache: KernelCache, answers: RangedAnswers) -> None:
     for length in range(1, 16385):
         entry = cache.find(decode(length), 0)
@@ -64,8 +73,8 @@ def test_a_growing_length_is_asked_for_once_an_octave(cache: KernelCache, answer
     assert len(answers.asked) == 15
     state = cache.state()
     assert (state.questions, state.followed) == (15, 16384 - 15)
-    assert state.kernels <= kernel_cache._MOST_FOLLOWERS + 15
-    assert len(cache._followers) <= kernel_cache._MOST_FOLLOWERS
+    assert state.kernels <= followers.MOST + 15
+    assert len(cache._followers._followers) <= followers.MOST
 
 
 def test_a_call_has_the_kernel_of_a_range_at_once(cache: KernelCache, answers: RangedAnswers) -> None:
@@ -182,7 +191,7 @@ def test_what_is_dropped_takes_its_range_along(cache: KernelCache, answers: Rang
     with cache._changed:
         cache._drop(lead)
     assert (follower.launch, follower.dropped) == (None, True)
-    assert len(cache._ranges) == 0
+    assert not cache._followers.leads(lead)
     assert cache.find(decode(1025), 0).launch is None
     work(cache)
     assert answers.asked == [str(decode(1024)), str(decode(1025))]
@@ -214,3 +223,118 @@ def test_an_answer_that_does_not_fit_its_recipe_speaks_for_nobody(
     cache.find(decode(1025), 0)
     work(cache)
     assert answers.asked == [str(decode(1024)), str(decode(1025))]
+
+
+@pytest.mark.parametrize("ends", ["pin", "refused"])
+def test_those_who_share_a_contest_that_ends_without_a_verdict_have_another(
+    contested: KernelCache, answers: RangedAnswers, ends: str
+) -> None:
+    lead = contested.find(decode(1024), 0)
+    work(contested)
+    follower = contested.find(decode(1025), 0)
+    shared = follower.contest
+    assert shared is lead.contest is not None
+    if ends == "pin":
+        contested.pin(lead)
+    else:
+        contested.refused(lead, RuntimeError("no memory"))
+    contested.look(follower)
+    work(contested)
+    assert follower.contest not in (None, shared)
+    assert answers.asked == [str(decode(1024)), str(decode(1025))]
+
+
+def test_those_who_follow_a_pinned_kernel_have_its_successor(
+    cache: KernelCache, answers: RangedAnswers, clock: Clock
+) -> None:
+    lead = cache.find(decode(1024), 0)
+    work(cache)
+    cache.pin(lead)
+    follower = cache.find(decode(1025), 0)
+    assert artifact(follower) == "first"
+    answers.artifact, answers.is_served = "second", 2
+    clock.now += REVALIDATE
+    work(cache)
+    cache.look(follower)
+    work(cache)
+    assert (artifact(lead), artifact(follower)) == ("first", "second")
+
+
+def test_those_who_follow_what_is_pinned_without_a_kernel_ask_for_themselves(
+    cache: KernelCache, answers: RangedAnswers
+) -> None:
+    answers.refuses_with = NotFound("none", metadata={"holds_for": "kv 1024..2047, batch 1..1"})
+    lead = cache.find(decode(1024), 0)
+    work(cache)
+    cache.pin(lead)
+    answers.refuses_with = None
+    follower = cache.find(decode(1025), 0)
+    work(cache)
+    assert (lead.unsuitable.reason, follower.launch is not None) == (Reason.DETERMINISTIC, True)
+
+
+def in_another_thread(call: Callable[[], object]) -> bool:
+    """Whether it gets through."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10)
+    return not thread.is_alive()
+
+
+def test_a_call_follows_while_the_thread_asks(
+    cache: KernelCache, answers: RangedAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    cache.find(decode(4096), 0)
+    asking, released = threading.Event(), threading.Event()
+
+    def hangs(problem: Problem, index: int, *, kept: bool) -> FakeAnswer:
+        asking.set()
+        released.wait(20)
+        raise NotFound("none")
+
+    monkeypatch.setattr(answers, "answer", hangs)
+    thread = threading.Thread(target=cache.work)
+    thread.start()
+    assert asking.wait(60)
+    found: list[Entry] = []
+    assert in_another_thread(lambda: found.append(cache.find(decode(1025), 0)))
+    assert found[0].launch is not None
+    released.set()
+    thread.join()
+
+
+def test_a_launch_is_worked_out_while_others_may_change_what_is_known(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.find(decode(1024), 0)
+    work(cache)
+    at = FakeAnswer.at
+
+    def change() -> None:
+        with cache._changed:
+            pass
+
+    def slow(self: FakeAnswer, problem: Problem) -> FakeAnswer | None:
+        assert in_another_thread(change)
+        return at(self, problem)
+
+    monkeypatch.setattr(FakeAnswer, "at", slow)
+    assert cache.find(decode(1025), 0).launch is not None
+
+
+def test_what_a_launch_was_worked_out_of_may_be_gone_when_that_is_done(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead = cache.find(decode(1024), 0)
+    work(cache)
+    at = FakeAnswer.at
+
+    def slow(self: FakeAnswer, problem: Problem) -> FakeAnswer | None:
+        cache.refused(lead, RuntimeError("no memory"))
+        return at(self, problem)
+
+    monkeypatch.setattr(FakeAnswer, "at", slow)
+    follower = cache.find(decode(1025), 0)
+    assert (follower.kernel, follower.lead, follower.asked) == (None, None, True)

@@ -12,7 +12,7 @@ from attune.cuda import Kernel
 from attune.errors import InvalidArgument
 from attune.values import KernelArg
 
-MORE = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")
+MORE = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE")
 ROLES = ("Q", "K", "V", "O", "LSE", *MORE)
 
 
@@ -58,27 +58,28 @@ PAGED = {
 
 def test_a_plain_problem_passes_null_for_what_it_has_not(driver: FakeDriver) -> None:
     make(driver, "b1.h2.q16.d64.f16").launch(1, 2, 3, 4, 0, 7)
-    assert driver.launched[0].parameters == [1, 2, 3, 4, 0, 0, 0, 0, 0, 0]
+    assert driver.launched[0].parameters == [1, 2, 3, 4, *8 * (0,)]
 
 
 def test_a_launch_passes_more_addresses_by_role_and_call(driver: FakeDriver) -> None:
     made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.varlen")
-    made.launch(1, 2, 3, 4, 5, 7, (6, 7, 8, 9, 10))
-    made.launch(1, 2, 3, 4, 5, 7, (16, 17, 18, 19, 20))
-    assert [one.parameters[5:] for one in driver.launched] == [[6, 7, 8, 9, 10], [16, 17, 18, 19, 20]]
+    made.launch(1, 2, 3, 4, 5, 7, (6, 7, 8, 9, 10, 11, 12))
+    made.launch(1, 2, 3, 4, 5, 7, (16, 17, 18, 19, 20, 21, 22))
+    assert [one.parameters[5:] for one in driver.launched] == [[*range(6, 13)], [*range(16, 23)]]
 
 
 def test_with_several_devices_more_addresses_are_passed_too() -> None:
     driver = FakeDriver({"main": [8] * len(ROLES)}, device_count=2)
-    make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.varlen").launch(1, 2, 3, 4, 5, 7, (6, 7, 8, 9, 10))
-    assert driver.launched[0].parameters == [*range(1, 11)]
+    make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.varlen").launch(1, 2, 3, 4, 5, 7, (6, 7, 8, 9, 10, 11, 12))
+    assert driver.launched[0].parameters == [*range(1, 13)]
 
 
 def test_arrays_of_a_varlen_problem(driver: FakeDriver) -> None:
     lse, sinks = Exported(0x7000, (4, 10), "<f4"), Exported(0x8004, (4,), "<f4")
     made = make(driver, "b3.h4.kvh2.q7.kv9.d64.f16.sinks.varlen.lse")
     assert made(**VARLEN, lse=lse, sinks=sinks) == (VARLEN["out"], lse)
-    assert driver.launched[0].parameters == [*(0x1000, 0x2000, 0x3000, 0x4000, 0x7000, 0x8004, 0x5000, 0x6004, 0, 0)]
+    addresses = [0x1000, 0x2000, 0x3000, 0x4000, 0x7000, 0x8004, 0x5000, 0x6004]
+    assert driver.launched[0].parameters == [*addresses, *4 * (0,)]
 
 
 def test_arrays_of_other_libraries_go_with_torchs(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,13 +97,13 @@ def test_arrays_of_other_libraries_go_with_torchs(driver: FakeDriver, monkeypatc
 
 def test_arrays_of_a_paged_problem(driver: FakeDriver) -> None:
     make(driver, "b3.h4.kvh2.q1.kv33.d64.f16.page16")(**PAGED)
-    assert driver.launched[0].parameters == [0x1000, 0x2000, 0x3000, 0x4000, 0, 0, 0, 0, 0x5000, 0x6000]
+    assert driver.launched[0].parameters == [0x1000, 0x2000, 0x3000, 0x4000, *4 * (0,), 0x5000, 0x6000, 0, 0]
 
 
 def test_arrays_of_a_paged_problem_of_tokens(driver: FakeDriver) -> None:
     given = {**PAGED, "q": VARLEN["q"], "out": VARLEN["out"], "cu_seqlens_q": VARLEN["cu_seqlens_q"]}
     make(driver, "b3.h4.kvh2.q7.kv33.d64.f16.varlen.page16")(**given)
-    assert driver.launched[0].parameters[5:] == [0, 0x5000, 0, 0x5000, 0x6000]
+    assert driver.launched[0].parameters[5:] == [0, 0x5000, 0, 0x5000, 0x6000, 0, 0]
 
 
 @pytest.mark.parametrize(

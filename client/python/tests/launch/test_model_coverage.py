@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from answers import answer
-from fake_driver import recipe
+from fake_driver import launch, recipe
 from test_contest import baseline, timing
 
 import attune
 from attune.background import service as asked
 from attune.errors import NotFound, Unreachable
 from attune.problem import Problem
-from attune.values import Answer, ArtifactState, Provenance, Variant
+from attune.values import Answer, ArtifactState, KernelArg, Provenance, Stride, Variant
 
 torch = pytest.importorskip("torch")
 
@@ -23,6 +23,8 @@ from tensors import bounds, half, ints, tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 from attune.torch.fallback import blocks  # noqa: E402
+
+STRIDES = [KernelArg("I64", 0, Stride(role, dimension)) for role in "QKVO" for dimension in ("BATCH", "HEAD", "ROW")]
 
 
 class Asked:
@@ -38,7 +40,8 @@ class Asked:
         if isinstance(given, Exception):
             raise given
         variant = Variant("mma", {}, "mma:BLOCK_M=64")
-        return answer(str(problem), recipe(), **{"artifact_state": ArtifactState.READY, "variant": variant, **given})
+        fields = {"recipe": recipe(launch("main", *STRIDES)), "artifact_state": ArtifactState.READY, "variant": variant}
+        return answer(str(problem), **{**fields, **given})
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_what_no_kernel_computes_has_its_reason_and_is_not_asked_for(service: As
         for _ in range(2):
             F.scaled_dot_product_attention(wide, wide, wide)
         F.scaled_dot_product_attention(q, apart, apart)
-        F.scaled_dot_product_attention(q, q, q, scale=0.5)
+        F.scaled_dot_product_attention(q, q, q, scale=-0.5)
 
     found = attune.coverage(model, device="l4")
     assert found.fallbacks == {"attn_mask": 1, "dtype": 2, "layout": 1, "scale": 1}
@@ -109,6 +112,44 @@ def test_what_no_kernel_computes_has_its_reason_and_is_not_asked_for(service: As
         2,
     )
     assert of_dtype.detail.startswith("the inputs are torch.float32")
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+def test_each_reason_that_a_call_itself_has_is_found(service: Asked) -> None:
+    q, memory = half(1, 2, 8, 32), half(1 + 2 * 8 * 32)
+
+    def model() -> None:
+        sdpa = F.scaled_dot_product_attention
+        sdpa(q, q, q, dropout_p=0.5)
+        sdpa(*[half(1, 2, 8, 59)] * 3)
+        sdpa(*[memory[1:].view(1, 2, 8, 32)] * 3)
+        sdpa(*[q.as_subclass(Tagged)] * 3)
+        attune.attention(q, q[:, :, :4], q[:, :, :4], causal="top-left", window=2)
+        packed = memory[1:].view(16, 1, 32)
+        attune.attention_varlen(packed, packed, packed, bounds([16]), bounds([16]), 16, 16)
+
+    found = attune.coverage(model, device="l4").fallbacks
+    assert found == {"dropout": 1, "shape": 1, "layout": 2, "subclass": 1, "window": 1}
+    assert service.problems == []
+
+
+def test_strides_that_the_answers_kernel_does_not_read_are_a_reason(service: Asked) -> None:
+    q, cache = half(1, 2, 1, 32), half(1, 2, 64, 32)
+    rows = cache[:, :, :48]
+    service.answers["b1.h2.q1.kv48.d32.f16"] = {"recipe": recipe(launch("main", *STRIDES[:3]))}
+    found = attune.coverage(
+        lambda: (F.scaled_dot_product_attention(q, rows, rows), attune.attention(q, rows.clone(), rows.clone())),
+        device="l4",
+    )
+    assert [(call.reason, str(call.problem)) for call in found.calls] == [
+        ("layout", "b1.h2.q1.kv48.d32.f16"),
+        (None, "b1.h2.q1.kv48.d32.f16"),
+    ]
+    assert found.calls[0].detail.startswith("k has 2048 elements from one head to the next; this kernel reads 1536")
+    assert len(service.problems) == 1
 
 
 def test_gradients_are_a_reason(service: Asked) -> None:

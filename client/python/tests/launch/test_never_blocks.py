@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 
 from attune.background import kernel_cache  # noqa: E402
 from attune.background import service as asked  # noqa: E402
-from attune.torch import attention, dispatch, problem_of_tensors, replace_sdpa, state, warm  # noqa: E402
+from attune.torch import attention, dispatch, problem_of_tensors, process, replace_sdpa, state, warm  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -168,7 +168,7 @@ def test_rolled_back(configured: Callable, server: FakeServer, launches: list) -
     q, kv = tensors(5)
     attention(q, kv, kv)
     assert warm(timeout=900)
-    before = next(iter(dispatch._kernel_cache._entries.values())).kernel
+    before = next(iter(process._kernel_cache._entries.values())).kernel
     server.responses["GetBest"] = lambda request: answer(problem=request.problem, artifact_sha256=b"right")
     server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=[{"name": "incumbents/1"}])
     for _ in range(60_000):
@@ -177,7 +177,7 @@ def test_rolled_back(configured: Callable, server: FakeServer, launches: list) -
             break
         threading.Event().wait(0.001)
     attention(q, kv, kv)
-    (entry,) = dispatch._calls.values()
+    (entry,) = process.calls.values()
     assert entry.launch.__self__ is not before
 
 

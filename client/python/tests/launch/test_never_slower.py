@@ -7,6 +7,7 @@ import dataclasses
 import math
 import threading
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -21,23 +22,26 @@ torch = pytest.importorskip("torch")
 from tensors import half  # noqa: E402
 
 import attune  # noqa: E402
+from attune.background import capture  # noqa: E402
 from attune.background import contest as contests  # noqa: E402
 from attune.background import service as asked  # noqa: E402
-from attune.background.contest import Report  # noqa: E402
+from attune.background.reason import Reason  # noqa: E402
+from attune.background.records import Report  # noqa: E402
 from attune.cuda import CudaError  # noqa: E402
 from attune.cuda.driver import Capture  # noqa: E402
 from attune.flash_attn import flash_attn_func  # noqa: E402
-from attune.torch import AttuneWarning, contest, dispatch, state  # noqa: E402
+from attune.torch import AttuneWarning, contest, dispatch, process, state, warming  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
-from attune.values import Axis, Domain  # noqa: E402
+from attune.torch.options import options_of  # noqa: E402
+from attune.values import ArtifactState, Axis, Domain  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
 sdpa = torch.nn.functional.scaled_dot_product_attention
 PROBLEM = "b1.h2.q16.d64.f16"
 Q = half(1, 2, 16, 64)
-DECIDE = contest.decide
+DECIDE = warming.decide
 
 
 class Device(FakeDriver):
@@ -50,6 +54,7 @@ class Device(FakeDriver):
         self.reporters: set[int] = set()
         self.reporting_fails_with: attune.AttuneError | None = None
         self.baselines: tuple = ()
+        self.compiling = ""  # the problem whose code the service compiles
         self.domains: tuple[Domain, ...] = ()
         self.stats = Stats()
 
@@ -78,7 +83,9 @@ def device(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device
         return sdpa(*arguments, **options)
 
     def answered(problem: Any, **options: Any) -> FakeAnswer:
-        return dataclasses.replace(best(problem), timing=timing(10.0), baselines=made.baselines, domains=made.domains)
+        state = ArtifactState.COMPILING if str(problem) == made.compiling else ArtifactState.READY
+        known = {"timing": timing(10.0), "baselines": made.baselines, "domains": made.domains}
+        return dataclasses.replace(best(problem), artifact_state=state, **known)
 
     def record(self: asked.Service, told: Report) -> None:
         made.reporters.add(threading.get_ident())
@@ -87,12 +94,13 @@ def device(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device
             raise made.reporting_fails_with
 
     monkeypatch.setattr(contests, "driver", lambda: made)
+    monkeypatch.setattr(capture, "driver", lambda: made)
     monkeypatch.setattr(contests, "_pools", {})
     monkeypatch.setattr(FakeKernel, "launch", launched)
-    monkeypatch.setattr(dispatch, "sdpa", computed)
+    monkeypatch.setattr(dispatch, "by_torch", computed)
     monkeypatch.setattr(service, "best", answered)
     monkeypatch.setattr(asked.Service, "record", record)
-    monkeypatch.setattr(contest, "decide", lambda entries, attend: None)  # as there is no GPU
+    monkeypatch.setattr(warming, "decide", lambda entries: None)  # as there is no GPU
     attune.configure(device="cuda:0", hold=30.0, wait=60.0, revalidate=20.0)
     with torch.no_grad():
         yield made
@@ -100,7 +108,7 @@ def device(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device
 
 def entry() -> Any:
     """That of PROBLEM."""
-    return next(iter(dispatch._kernel_cache._entries.values()))
+    return next(iter(process._kernel_cache._entries.values()))
 
 
 def decide(device: Device) -> None:
@@ -147,6 +155,23 @@ def test_whoever_computes_the_result_is_attention(device: Device, monkeypatch: p
         assert torch.equal(device.call(), sdpa(Q, Q, Q))
 
 
+@pytest.mark.parametrize("dim", [64, 128])
+def test_the_calls_of_a_slower_kernel_are_sdpas_without_a_further_look(
+    device: Device, monkeypatch: pytest.MonkeyPatch, dim: int
+) -> None:
+    given = half(1, 2, 16, dim)[..., :64]
+
+    def call(count: int) -> None:
+        for _ in range(count):
+            attend(device.stats, given, given, given, None, 0.0, False, None, False)
+
+    call(CALLS + 1)
+    assert state().without_kernel == {"slower": 1}
+    monkeypatch.setattr(dispatch, "_attend_anew", lambda *arguments: pytest.fail("looks"))
+    call(5)
+    assert device.stats.fallbacks["slower"] == 6
+
+
 def test_a_slower_kernel_is_warned_of_once_and_a_contest_never(device: Device) -> None:
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", AttuneWarning)
@@ -168,7 +193,7 @@ def test_problems_that_sdpa_does_not_compute_are_the_kernels_at_once(device: Dev
     stats = Stats()
     for options in ({"softcap": 30.0}, {"return_lse": True}, {"causal": "bottom-right"}):
         options = {"causal": None, "window": None, "softcap": 0.0, "sinks": None, "return_lse": False, **options}
-        given = dispatch.options_of(False, **options, scale=None, enable_gqa=False)
+        given = options_of(False, **options, scale=None, enable_gqa=False)
         dispatch.attend_options(stats, Q[:, :, :8], Q, Q, None, 0.0, given)
     assert (stats.launched, stats.fallbacks) == (3, {})
 
@@ -216,7 +241,7 @@ def test_it_is_reported_once_and_by_the_thread(device: Device) -> None:
     device.call(10)
     wait_for(1, device)
     do_other_things()
-    assert (list(dispatch._kernel_cache._reports), len(device.reports)) == ([], 1)
+    assert (list(process._kernel_cache._reports), len(device.reports)) == ([], 1)
     assert threading.get_ident() not in device.reporters
 
 
@@ -225,7 +250,7 @@ def test_the_hosts_verdict_is_not_reported(device: Device) -> None:
     device.call(CALLS + 1)
     assert state().kernels == 1
     do_other_things()
-    assert (list(dispatch._kernel_cache._reports), device.reports) == ([], [])
+    assert (list(process._kernel_cache._reports), device.reports) == ([], [])
 
 
 @contextlib.contextmanager
@@ -281,12 +306,27 @@ def test_a_kernel_that_stays_is_not_timed_again(device: Device, service: Service
     assert entry().due == math.inf, "its calls are SDPA's without a further look"
 
 
+@pytest.mark.parametrize("decided", [False, True])
+def test_what_is_known_of_a_kernel_is_known_while_the_next_is_being_compiled(
+    device: Device, service: Service, clock: Clock, decided: bool
+) -> None:
+    device.call()
+    if decided:
+        decide(device)
+    before = state()
+    service.artifact, service.served, device.compiling = "second", 2, PROBLEM
+    check_again(clock)
+    assert (state().contests, state().without_kernel) == (before.contests, before.without_kernel)
+    assert entry().unsuitable.reason is (Reason.SLOWER if decided else Reason.PENDING)
+    assert entry().due == (math.inf if decided else -math.inf)
+
+
 def check_again(clock: Clock) -> None:
     """Has the thread look for changes and check the kernel there is."""
     checks = state().checks
     clock.now += 30.0
     for _ in range(60_000):
-        dispatch._wake()
+        process.wake()
         if state().checks > checks:
             break
         threading.Event().wait(0.001)
@@ -303,7 +343,7 @@ def test_other_backends_are_timed_once_changes_are_looked_for(
 ) -> None:
     device.sdpa_us = 20.0
     decide(device)
-    kernels = dispatch._kernel_cache
+    kernels = process._kernel_cache
     kernels._meet_rival()
     assert state().kernels == 1
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
@@ -322,6 +362,12 @@ def test_the_rivals_name_says_which_backends_are_enabled() -> None:
     assert contest.rival() == f"torch-sdpa {torch.__version__}"
     with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
         assert contest.rival() == f"torch-sdpa {torch.__version__} (flash, efficient)"
+    assert contest.rival() == f"torch-sdpa {torch.__version__}"
+
+
+def test_that_torch_puts_cudnn_first_by_itself_changes_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = contest._priorities()
+    monkeypatch.setattr(contest, "_priorities", lambda: ("cudnn", *(name for name in order if name != "cudnn")))
     assert contest.rival() == f"torch-sdpa {torch.__version__}"
 
 
@@ -374,6 +420,20 @@ def test_tensors_with_strides_of_their_own_are_in_no_graph_either(device: Device
     device.captures[STREAM] = Capture(1, "graph")
     call()
     assert (stats.launched, stats.fallbacks) == (1, {"undecided": 1})
+
+
+def test_a_call_that_is_in_no_graph_leaves_no_tensors_behind(device: Device) -> None:
+    device.sdpa_us = 20.0
+    wide = half(1, 2, 16, 128)[..., :64]
+    alive = weakref.ref(wide)
+    for call in range(CALLS + 3):
+        if call > CALLS:
+            device.captures[STREAM] = Capture(1, "graph")
+        attend(device.stats, wide, wide, wide, None, 0.0, False, None, False)
+    assert device.stats.fallbacks["undecided"] == 2
+    del wide
+    assert alive() is None
+    assert capture.UNDECIDED.__traceback__ is None
 
 
 def decode(device: Device, lengths: range, dim: int = 64) -> None:
@@ -456,11 +516,11 @@ def test_warming_decides_on_the_device(
             device.behind = False
             device.catch_up()
 
-    monkeypatch.setattr(contest, "decide", DECIDE)
+    monkeypatch.setattr(warming, "decide", DECIDE)
     monkeypatch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: setattr(device, "behind", True))
     monkeypatch.setattr(torch.cuda, "current_stream", Stream)
-    monkeypatch.setattr(contest, "tensors_of", lambda problem, index: (Q, Q, Q))
+    monkeypatch.setattr(warming, "tensors_of", lambda problem, index: (Q, Q, Q))
     device.sdpa_us = sdpa_us
     device.call(before)
     assert attune.warm()
@@ -474,7 +534,7 @@ def test_warming_decides_on_the_device(
 def test_tensors_to_warm_with_pose_the_problem() -> None:
     for text in ("b2.h4.kvh2.q8.kv12.d64.f16", "b2.h4.q8.d64.bf16.causal.bshd"):
         problem = attune.Problem.parse(text)
-        q, k, v = contest.tensors_of(problem, "cpu")
+        q, k, v = warming.tensors_of(problem, "cpu")
         from attune.torch.problem_of_tensors import problem_for
 
         assert problem_for(q, k, v, problem.mask == "causal") == problem

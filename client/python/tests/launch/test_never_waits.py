@@ -13,7 +13,8 @@ from fake_service import EveryModule, FakeKernel
 
 import attune
 from attune.background import kernel_cache, service
-from attune.background.kernel_cache import Entry, KernelCache
+from attune.background.entry import Entry
+from attune.background.kernel_cache import KernelCache
 from attune.background.reason import Reason
 from attune.background.service import Gpu
 from attune.background.settings import ACCEPTABLE, Settings

@@ -19,7 +19,7 @@ from attune.values import LaunchRecipe
 
 GOLDEN = golden("recipes")
 # In the order of ARGUMENTS.
-ROLES = ("Q", "K", "V", "O", "LSE", "SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE")
+ROLES = ("Q", "K", "V", "O", "LSE", "SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE")
 SIZES = {"I32": 4, "F32": 4, "TENSOR_MAP": TENSOR_MAP_BYTES}  # all others are 8
 FORMATS = {4: "=i", 8: "=q"}
 

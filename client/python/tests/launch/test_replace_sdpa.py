@@ -33,10 +33,20 @@ def test_calls_inside_are_launched_and_counted(service: Service, q: torch.Tensor
 
 
 @pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_calls_are_counted_once_where_torch_has_a_default_device(q: torch.Tensor) -> None:
+    """Which is a mode, and has torch call what stands in SDPA's place when SDPA is called."""
+    with torch.device("cpu"), replace_sdpa() as replaced:
+        out = F.scaled_dot_product_attention(q, q, q, scale=-0.5)
+        F.scaled_dot_product_attention(q, q, q)
+    assert torch.equal(out, original(q, q, q, scale=-0.5))
+    assert (replaced.stats.launched, replaced.stats.fallbacks) == (1, {"scale": 1})
+
+
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 def test_calls_that_fell_back_are_counted_by_reason(q: torch.Tensor) -> None:
     with replace_sdpa() as replaced:
         for _ in range(2):
-            F.scaled_dot_product_attention(q, q, q, scale=0.5)
+            F.scaled_dot_product_attention(q, q, q, scale=-0.5)
         F.scaled_dot_product_attention(q, q, q, torch.zeros(8, 8, dtype=torch.float16))
     assert replaced.stats.fallbacks == {"scale": 2, "attn_mask": 1}
     assert replaced.stats.fell_back == 3
@@ -47,8 +57,8 @@ def test_calls_of_attention_itself_are_counted_too(q: torch.Tensor) -> None:
     with replace_sdpa() as replaced:
         attention(q, q, q)
         attention(q, q, q, window=4)
-        attention(q, q, q, scale=0.5)
-        attention(q, q, q, scale=0.5, softcap=2.0)
+        attention(q, q, q, scale=-0.5)
+        attention(q, q, q, scale=-0.5, softcap=2.0)
     attention(q, q, q)
     assert (replaced.stats.launched, replaced.stats.fallbacks) == (2, {"scale": 2})
 

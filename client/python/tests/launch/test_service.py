@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,6 +102,37 @@ def test_a_question_waits_for_code_as_long_as_it_says() -> None:
         assert next(client.lookup.ask(best(PROBLEM, wait=5.0))).wait == 5.0
 
 
+def told(client: attune.Client) -> bool:
+    """What is said of code that is waited for."""
+    ended, said = threading.Event(), []
+    asking = Service(settings(client, "cuda:0"), gpu_of)
+    asking.when_compiled(PROBLEM, 0, lambda answered: said.append(answered) or ended.set())
+    assert ended.wait(30)
+    asking.close()
+    return said[0]
+
+
+def test_the_service_says_when_code_is_compiled(server: FakeServer) -> None:
+    with attune.Client(server.address, deadline=5.0) as client:
+        assert told(client)
+    (asked,) = server.asked("GetBest")
+    assert (asked.wait.seconds, asked.include_artifact, asked.include_domains) == (30, False, False)
+    assert server.times_left[0] > 30
+
+
+def test_a_service_that_is_lost_does_not_say_when_code_is_compiled(server: FakeServer) -> None:
+    server.stop()
+    with attune.Client(server.address, deadline=5.0) as client:
+        assert not told(client)
+
+
+def test_nobody_says_of_a_gpu_that_the_service_does_not_know_when_code_is_compiled() -> None:
+    said: list[bool] = []
+    asking = Service(settings(FakeClient([known("cuda:0", model="NVIDIA T4")])), gpu_of)
+    asking.when_compiled(PROBLEM, 0, said.append)
+    assert said == [False]
+
+
 def test_guesses_are_not_accepted_unless_asked_for(gpu: SimpleNamespace) -> None:
     asked = ask(FakeClient([known("cuda:0")]))
     assert Provenance.HEURISTIC not in asked[0].acceptable
@@ -142,6 +174,11 @@ def test_a_gpu_that_the_service_does_not_know_is_looked_for_ever_more_seldom(
 
 def test_a_device_that_was_configured_is_believed(gpu: SimpleNamespace) -> None:
     assert ask(FakeClient([]), device="cuda:7")[0].key.device_id == "cuda:7"
+
+
+def test_configure_names_what_is_no_client() -> None:
+    with pytest.raises(InvalidArgument, match=r"^client is 'l4:7411'; it must be an attune.Client, or None$"):
+        configure("l4:7411")  # type: ignore[arg-type]
 
 
 def test_configure_names_a_provenance_that_does_not_exist() -> None:

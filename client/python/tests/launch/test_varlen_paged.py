@@ -97,7 +97,7 @@ def test_a_varlen_launch_gets_bounds_and_sinks(service: Service) -> None:
         "max_seqlen_k": 17,
     }
     out, lse = varlen(**given, sinks=sinks, return_lse=True)
-    more = [sinks.data_ptr(), cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0]
+    more = [sinks.data_ptr(), cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), *4 * (0,)]
     addresses = [x.data_ptr() for x in (q, k, v, out, lse)]
     assert service.launches == [(*addresses, 5, more)]
     assert (out.shape, lse.shape, lse.dtype) == ((10, 4, 64), (4, 10), torch.float32)
@@ -112,7 +112,7 @@ def test_a_paged_launch_gets_table_and_lengths(service: Service, tokens: bool) -
     cu_seqlens_q = TOKENS["cu_seqlens_q"].data_ptr() if tokens else 0
     launched = service.launches[0]
     assert launched[1:5] == tuple(x.data_ptr() for x in (k, v, out, lse))
-    assert launched[6] == [0, cu_seqlens_q, 0, lengths.data_ptr(), table.data_ptr()]
+    assert launched[6] == [0, cu_seqlens_q, 0, lengths.data_ptr(), table.data_ptr(), 0, 0]
     assert lse.shape == ((4, 10) if tokens else (3, 4, 2))
 
 
@@ -173,11 +173,12 @@ def test_numpys_whole_numbers_are_lengths_and_windows(service: Service) -> None:
 @FALLS_BACK
 def test_what_fell_back_is_counted_by_reason(service: Service) -> None:
     with replace_sdpa() as replaced:
-        varlen(scale=0.5)
+        varlen(scale=-0.5)
         paged(causal="top-left", window=3)
         varlen(query=half(10, 4, 64).requires_grad_())
         paged(sinks=torch.nn.Parameter(torch.zeros(4)))
-    assert replaced.stats.fallbacks == {"scale": 1, "window": 1, "grad": 2}
+        varlen(query=half(10, 4, 59), key=half(17, 2, 59), value=half(17, 2, 59))
+    assert replaced.stats.fallbacks == {"scale": 1, "window": 1, "grad": 2, "shape": 1}
     assert service.problems == []
 
 
@@ -332,7 +333,7 @@ def test_the_warning_is_the_callers(call: Callable) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("scale", [None, 0.5])  # with a kernel, and without
+@pytest.mark.parametrize("scale", [None, -0.5])  # with a kernel, and without
 def test_errors_name_argument_value_and_what_is_allowed(
     service: Service, call: Callable, changes: dict, message: str, scale: float | None
 ) -> None:
@@ -340,7 +341,7 @@ def test_errors_name_argument_value_and_what_is_allowed(
         call(**changes, scale=scale)
 
 
-@pytest.mark.parametrize("options", [{}, {"scale": 0.5}, {"causal": "bottom-right"}])
+@pytest.mark.parametrize("options", [{}, {"scale": -0.5}, {"causal": "bottom-right"}])
 @pytest.mark.parametrize("name", PAGES)
 @FALLS_BACK
 def test_pages_at_a_crooked_address_are_refused_with_and_without_a_kernel(

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/element.cuh"
+#include "shape.cuh"
 
 inline uint16_t SharedElement(unsigned row, int column) {
   uint16_t bits;
@@ -37,9 +37,15 @@ inline void LoadMatricesTransposed(unsigned (&to)[4], unsigned shared) { LoadMat
 
 inline float HalfOf(unsigned word, int upper) {
   const uint16_t bits = upper ? word >> 16 : word;
+#if KV_DTYPE
+  _Float16 element;
+  std::memcpy(&element, &bits, 2);
+  return static_cast<float>(element);
+#else
   Element element;
   std::memcpy(&element, &bits, 2);
   return ToFloat(element);
+#endif
 }
 
 inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high, const float (&from)[4]) {
@@ -72,6 +78,37 @@ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, uns
 inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high) {
   Multiply(sums, a, low, high, sums);
 }
+
+#if KV_DTYPE
+inline unsigned Halves(float low, float high) {
+  const _Float16 halves[2] = {static_cast<_Float16>(low), static_cast<_Float16>(high)};
+  unsigned pair;
+  std::memcpy(&pair, halves, 4);
+  return pair;
+}
+inline float FloatOfE4m3(unsigned byte) {
+  const int exponent = byte >> 3 & 15;
+  const int mantissa = byte & 7;
+  const float magnitude = (byte & 0x7f) == 0x7f ? NAN
+                          : exponent == 0       ? std::ldexp(static_cast<float>(mantissa), -9)
+                                                : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  return byte & 0x80 ? -magnitude : magnitude;
+}
+inline void HalvesOfE4m3(unsigned bytes, unsigned& low, unsigned& high) {
+  low = Halves(FloatOfE4m3(bytes & 0xff), FloatOfE4m3(bytes >> 8 & 0xff));
+  high = Halves(FloatOfE4m3(bytes >> 16 & 0xff), FloatOfE4m3(bytes >> 24));
+}
+
+inline uint2 LoadShared8(unsigned shared) {
+  uint2 to;
+  std::memcpy(&to, emulation::running->At(shared, 8), 8);
+  return to;
+}
+inline void StoreShared8(unsigned shared, unsigned first, unsigned second) {
+  const unsigned words[2] = {first, second};
+  std::memcpy(emulation::running->At(shared, 8), words, 8);
+}
+#endif
 
 inline void StartCopy16(unsigned shared, const void* from, bool valid) {
   emulation::running->StartCopy({shared, from, valid, false});

@@ -1,0 +1,149 @@
+#include "server/catalog/answers/stored_answer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/catalog/result_key.h"
+#include "server/catalog/served_timing.h"
+#include "server/catalog/staleness.h"
+#include "server/measure/measure.h"
+
+namespace attune::catalog {
+
+namespace {
+
+constexpr int kMostTies = 64;  // candidates for a tie that are read
+// Baselines in an answer, the newest; together no larger than this, whatever earlier versions let into the store.
+constexpr int kMostBaselines = 100;
+constexpr size_t kMostBaselineBytes = 1 << 18;
+constexpr int kBaselinePage = 1000;
+
+// Variants of other families have other sources.
+bool SameButForSources(const v1::Dependencies& a, const v1::Dependencies& b) {
+  return a.toolchain() == b.toolchain() && a.driver() == b.driver() && a.device_fingerprint() == b.device_fingerprint();
+}
+
+// The incumbent's trial, with its recipe.
+absl::StatusOr<v1::Trial> WholeTrial(const v1::Incumbent& incumbent, store::Store& store) {
+  if (!incumbent.trial().recipe().launches().empty()) return incumbent.trial();
+  return store.GetTrial(incumbent.trial().name());
+}
+
+// Good trials of the same card under the same dependencies whose intervals overlap the incumbent's.
+absl::Status AddTies(const v1::Trial& trial, store::Store& store, v1::GetBestResponse& response) {
+  v1::TrialFilter filter;
+  filter.set_problem(trial.problem_text());
+  filter.set_device_id(trial.device_id());
+  filter.set_policy(trial.policy());
+  filter.add_verdicts(v1::VERDICT_OK);
+  absl::StatusOr<store::Page<v1::Trial>> fastest =
+      store.ListTrials(filter, v1::ListTrialsRequest::ORDER_FASTEST, kMostTies, "");
+  if (!fastest.ok()) return fastest.status();
+  std::vector<std::string> texts = {trial.variant().text()};
+  for (const v1::Trial& other : fastest->items) {
+    if (other.timing().contended() || other.device_uuid() != trial.device_uuid() ||
+        !SameButForSources(other.dependencies(), trial.dependencies()) ||
+        measure::Compare(other.timing(), trial.timing()) != measure::Comparison::kTie ||
+        std::find(texts.begin(), texts.end(), other.variant().text()) != texts.end()) {
+      continue;
+    }
+    texts.push_back(other.variant().text());
+    *response.add_ties() = other.variant();
+  }
+  return absl::OkStatus();
+}
+
+// Whether the baseline is one of a card that the incumbent is served on, or of the one that timed it.
+bool IsFor(const v1::Incumbent& incumbent, const v1::Baseline& baseline, const Host& host) {
+  if (baseline.policy() != incumbent.policy()) return false;
+  if (baseline.device_id() == incumbent.device_id()) return true;
+  return FindDevice(host, baseline.device_id()) != nullptr &&
+         ClassNamed(baseline.device_id(), host) == KeyFor(incumbent, host).device_class;
+}
+
+absl::Status AddBaselines(const v1::Incumbent& incumbent, const Host& host, store::Store& store,
+                          v1::GetBestResponse& response) {
+  absl::StatusOr<store::Page<v1::Baseline>> baselines =
+      store.ListBaselines(incumbent.problem_text(), /*device_id=*/"", kBaselinePage, "");
+  if (!baselines.ok()) return baselines.status();
+  size_t room = kMostBaselineBytes;
+  for (v1::Baseline& baseline : baselines->items) {
+    if (response.baselines_size() == kMostBaselines) break;
+    if (!IsFor(incumbent, baseline, host) || baseline.ByteSizeLong() > room) continue;
+    room -= baseline.ByteSizeLong();
+    *response.add_baselines() = std::move(baseline);
+  }
+  return absl::OkStatus();
+}
+
+void SetProvenance(const v1::Trial& trial, const Host& host, v1::GetBestResponse& response) {
+  const std::string changed = WhatChanged(trial, host);
+  if (!changed.empty()) {
+    response.set_provenance(v1::PROVENANCE_STALE);
+    response.set_provenance_detail(changed);
+  } else if (response.ties_size() > 0) {
+    response.set_provenance(v1::PROVENANCE_TIE);
+    response.set_provenance_detail(
+        absl::StrCat("with ", response.ties_size(), response.ties_size() == 1 ? " other variant" : " other variants"));
+  } else {
+    response.set_provenance(v1::PROVENANCE_EXACT);
+  }
+}
+
+// For which cards it is, and what serves other problems and finds the code again: the variant as today's families have
+// it.
+void SetVariant(const v1::Trial& trial, const Host& host, Answer& answer) {
+  const v1::Device* device = DeviceFor(trial, host);
+  if (device == nullptr) return;
+  answer.device_class = device->fingerprint();
+  absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), host.families);
+  if (!variant.ok()) return;
+  absl::StatusOr<space::CompileSpec> spec = space::SpecFor(*variant, answer.problem, *device);
+  if (spec.ok()) answer.compile_key = spec->key;
+  if (variant->family->source_hash == trial.dependencies().source_hash()) {
+    answer.toolchain = trial.dependencies().toolchain();
+  }
+  answer.variant = *std::move(variant);
+}
+
+void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestResponse& response) {
+  *response.mutable_problem() = incumbent.problem();
+  response.set_device_id(incumbent.device_id());
+  *response.mutable_variant() = trial.variant();
+  *response.mutable_recipe() = trial.recipe();
+  *response.mutable_timing() = ServedTiming(incumbent);
+  *response.mutable_measure_time() = incumbent.has_timing() ? incumbent.promote_time() : trial.finish_time();
+  response.set_pinned(incumbent.pinned());
+  *response.mutable_geometry() = trial.geometry();
+  *response.mutable_accuracy() = trial.accuracy();
+  response.set_artifact_sha256(trial.artifact_sha256());
+  if (!trial.artifact_sha256().empty()) response.set_artifact_state(v1::ARTIFACT_STATE_READY);
+  response.set_trial(trial.name());
+  *response.mutable_promote_time() = incumbent.promote_time();
+}
+
+}  // namespace
+
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host) {
+  const absl::StatusOr<v1::Trial> trial = WholeTrial(incumbent, store);
+  if (!trial.ok()) return trial.status();
+  const absl::StatusOr<Problem> problem = FromProto(incumbent.problem());
+  if (!problem.ok()) return problem.status();
+  auto answer = std::make_shared<Answer>();
+  answer->problem = *problem;
+  answer->policy = incumbent.policy();
+  answer->resources = trial->resources();
+  answer->timed_by = {InstanceOf(*trial), trial->dependencies().device_fingerprint()};
+  Fill(incumbent, *trial, answer->response);
+  if (absl::Status status = AddTies(*trial, store, answer->response); !status.ok()) return status;
+  if (absl::Status status = AddBaselines(incumbent, host, store, answer->response); !status.ok()) return status;
+  SetProvenance(*trial, host, answer->response);
+  SetVariant(*trial, host, *answer);
+  return answer;
+}
+
+}  // namespace attune::catalog

@@ -1,0 +1,19 @@
+// The answer that an incumbent in the store gives: EXACT, TIE or STALE.
+#ifndef ATTUNE_SERVER_CATALOG_STORED_ANSWER_H_
+#define ATTUNE_SERVER_CATALOG_STORED_ANSWER_H_
+
+#include "absl/status/statusor.h"
+#include "attune/v1/service.pb.h"
+#include "server/catalog/answers/answer.h"
+#include "server/catalog/host.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// With its ties, and the baselines of every card that it is for. InvalidArgument for a problem that only earlier
+// versions took.
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_STORED_ANSWER_H_

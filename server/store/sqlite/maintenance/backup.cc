@@ -1,0 +1,100 @@
+#include "server/store/sqlite/maintenance/backup.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "attune/v1/trial.pb.h"
+#include "server/store/files.h"
+#include "server/store/sqlite/migrations.h"
+#include "server/store/sqlite/names.h"
+
+namespace attune::store::sqlite {
+namespace {
+
+absl::Status CopyPages(Connection& source, Connection& target) {
+  sqlite3_backup* backup = sqlite3_backup_init(target.handle(), "main", source.handle(), "main");
+  if (backup == nullptr) return target.Error(sqlite3_errcode(target.handle()));
+  sqlite3_backup_step(backup, -1);  // its error is the one that finish returns
+  const int code = sqlite3_backup_finish(backup);
+  return code == SQLITE_OK ? absl::OkStatus() : target.Error(code);
+}
+
+absl::Status IntegrityCheck(Connection& connection) {
+  Statement check(connection, "PRAGMA integrity_check(1)");
+  absl::StatusOr<bool> row = check.Step();
+  if (!row.ok()) return row.status();
+  if (*row && check.Text(0) == "ok") return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(connection.file(), " is damaged: ", *row ? check.Text(0) : "unknown"));
+}
+
+absl::StatusOr<int64_t> Count(Connection& connection, absl::string_view of) {
+  absl::StatusOr<std::optional<int64_t>> count =
+      Statement(connection, absl::StrCat("SELECT count(*) FROM ", of)).FindInt();
+  if (!count.ok()) return count.status();
+  return count->value_or(0);
+}
+
+absl::StatusOr<CopyContents> ContentsOf(Connection& connection) {
+  CopyContents contents;
+  const std::pair<absl::string_view, int64_t*> counts[] = {
+      {"trials", &contents.trials}, {"incumbents WHERE served = 1", &contents.incumbents}, {"jobs", &contents.jobs}};
+  for (const auto& [of, to] : counts) {
+    absl::StatusOr<int64_t> count = Count(connection, of);
+    if (!count.ok()) return count.status();
+    *to = *count;
+  }
+  absl::StatusOr<std::vector<std::string>> artifacts = ArtifactsOfIncumbents(connection);
+  if (!artifacts.ok()) return artifacts.status();
+  contents.artifacts = *std::move(artifacts);
+  return contents;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ArtifactsOfIncumbents(Connection& connection) {
+  Statement select(connection,
+                   "SELECT trial_id, message FROM trial_bodies WHERE trial_id IN (SELECT trial_id FROM incumbents)");
+  std::set<std::string> names;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return std::vector<std::string>(names.begin(), names.end());
+    v1::Trial body;
+    const absl::Status status = Parse(select.Bytes(1), "trial", body);
+    if (SkipDamaged(status, "trials", select.Int(0))) continue;
+    if (!status.ok()) return status;
+    if (!body.artifact_sha256().empty()) names.insert(body.artifact_sha256());
+  }
+}
+
+absl::Status CopyDatabase(Connection& source, const std::string& file) {
+  absl::StatusOr<std::unique_ptr<Connection>> target = Connection::Open(file, Connection::Access::kWrite);
+  if (!target.ok()) return target.status();
+  // No journal beside the copy and no sync within it: when it fails it is thrown away, and CheckCopy syncs it whole.
+  absl::Status status = (*target)->Execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+  if (!status.ok()) return status;
+  return CopyPages(source, **target);
+}
+
+absl::StatusOr<CopyContents> CheckCopy(const std::string& file) {
+  absl::StatusOr<CopyContents> contents;
+  {
+    absl::StatusOr<std::unique_ptr<Connection>> copy = Connection::Open(file, Connection::Access::kWrite);
+    if (!copy.ok()) return copy.status();
+    const absl::StatusOr<int64_t> version = VersionOf(**copy, Migrations());
+    if (!version.ok()) return version.status();
+    if (*version == 0) return absl::DataLossError(absl::StrCat(file, " is empty"));
+    // The copy is in WAL mode, as its source is. Out of it, it is one file, and a look at it makes no other.
+    if (absl::Status status = (*copy)->Execute("PRAGMA journal_mode = DELETE"); !status.ok()) return status;
+    if (absl::Status status = IntegrityCheck(**copy); !status.ok()) return status;
+    if (absl::Status status = CheckForeignKeys(**copy); !status.ok()) return status;
+    contents = ContentsOf(**copy);
+  }
+  if (absl::Status status = Sync(file); !status.ok()) return status;
+  return contents;
+}
+
+}  // namespace attune::store::sqlite

@@ -1,0 +1,61 @@
+// A problem prepared on FakeDevice, and kernels checked there.
+#ifndef ATTUNE_SERVER_VERIFY_TESTING_PREPARED_PROBLEM_FIXTURE_H_
+#define ATTUNE_SERVER_VERIFY_TESTING_PREPARED_PROBLEM_FIXTURE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/verify/testing/fake_device.h"
+#include "server/verify/testing/fake_kernels.h"
+#include "server/verify/verify.h"
+
+namespace attune::verify {
+
+class PreparedProblemTest : public ::testing::Test {
+ protected:
+  void Prepare(const char* text) {
+    problem_ = *ParseProblem(text);
+    absl::StatusOr<std::unique_ptr<PreparedProblem>> prepared =
+        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_));
+    ASSERT_TRUE(prepared.ok()) << prepared.status();
+    prepared_ = *std::move(prepared);
+  }
+
+  // A right kernel, and `mistake` after it.
+  FakeKernel RightThen(const std::function<void(const FakeArguments&)>& mistake) {
+    return [right = RightKernel(problem_), mistake](const FakeArguments& arguments) {
+      absl::Status status = right(arguments);
+      mistake(arguments);
+      return status;
+    };
+  }
+
+  worker::v1::TrialResponse Check(const worker::v1::Candidate& candidate) {
+    absl::StatusOr<worker::v1::TrialResponse> response = prepared_->Check(candidate);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : worker::v1::TrialResponse();
+  }
+  worker::v1::TrialResponse Check(FakeKernel kernel, bool deterministic = true) {
+    const std::string name = "kernel " + std::to_string(++kernels_);
+    device_.kernels[name] = std::move(kernel);
+    return Check(CandidateOf(name, deterministic));
+  }
+  void ExpectVerdict(FakeKernel kernel, v1::Verdict verdict, const char* detail) {
+    const worker::v1::TrialResponse response = Check(std::move(kernel));
+    EXPECT_EQ(response.verdict(), verdict) << response.detail();
+    EXPECT_THAT(response.detail(), ::testing::HasSubstr(detail));
+  }
+
+  FakeDevice device_;
+  Problem problem_;
+  std::unique_ptr<PreparedProblem> prepared_;
+  int kernels_ = 0;
+};
+
+}  // namespace attune::verify
+
+#endif  // ATTUNE_SERVER_VERIFY_TESTING_PREPARED_PROBLEM_FIXTURE_H_

@@ -1,0 +1,149 @@
+"""Two GPUs of one class in one daemon: python3 tests/gpu/two_cards.py --bundle BUNDLE --out OUT
+
+What tests/e2e/two_cards_test.py shows on PoCL, on a host with two GPUs (a bundle: deploy/bundle): the second card answers
+at once with its sister's winner, compiles nothing again, tries no rejected variant again and takes its own times; and a
+sweep over both cards takes how long, beside the same sweep on one. Each sweep begins with all code compiled and no trial
+of its policy, in a copy of one data directory. Writes OUT/two_cards.json; ends with 1 where something does not hold.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from daemon import ROOT, Daemon
+
+PROBLEM = "b2.h8.q512.d64.f16"
+TUNING = ("--strategy=random", "--seed=3", "--max-trials=24")
+PLAN = """
+shapes { product { batch: [1, 4] heads_q: [8, 32] seq_q: [512, 1024, 2048, 4096] head_dim: 128 mask: "causal" } }
+budget { trials_per_problem: %d }
+families: "attention_mma"
+"""
+RATIO = 0.6  # of one card's time, at most
+
+
+class Checks:
+    def __init__(self):
+        self.failed = []
+
+    def __call__(self, holds, what):
+        print("ok    " if holds else "FAILED", what, flush=True)
+        if not holds:
+            self.failed.append(what)
+
+
+def sisters(daemon):
+    """The ids of the first two cards of one class, and the class."""
+    cards = [line for line in daemon.attune("devices") if line["type"] == "device"]
+    for first in cards:
+        for second in cards:
+            if first["device"] < second["device"] and first["class"] == second["class"]:
+                return first["device"], second["device"], first["class"]
+    sys.exit(f"two_cards: no two cards of one class among {[card['device'] for card in cards]}")
+
+
+def timed(daemon, *arguments):
+    begin = time.monotonic()
+    lines = daemon.attune(*arguments)
+    return time.monotonic() - begin, lines[-1]
+
+
+def share_answers(daemon, check):
+    first, second, alias = sisters(daemon)
+    cold, _ = timed(daemon, "--device", first, "tune", PROBLEM, *TUNING)
+    own = daemon.attune("--device", first, "best", PROBLEM)[0]
+    answer_s, answer = timed(daemon, "--device", second, "best", PROBLEM)
+    check(
+        answer["variant"] == own["variant"] and answer["provenance"] in ("EXACT", "TIE"),
+        f"{second} is answered with {first}'s winner, {answer['provenance']}: {answer['provenance_detail']}",
+    )
+    warm, _ = timed(daemon, "--device", second, "tune", PROBLEM, *TUNING)
+    trials = {card: {t["variant"]: t for t in daemon.attune("--device", card, "trials", PROBLEM, "--limit=0")}
+              for card in (first, second)}  # fmt: skip
+    rejected = {variant for variant, trial in trials[first].items() if trial["verdict"] != "OK"}
+    again = set(trials[first]) & set(trials[second])
+    check(
+        not rejected & set(trials[second]),
+        f"none of {len(rejected)} rejected variants is tried again",
+    )
+    check(len(again) > 0, f"{len(again)} of {len(trials[first])} variants are timed again")
+    check(
+        all(trials[second][v]["compile_ms"] is None for v in again),
+        "and none of them is compiled again",
+    )
+    check(
+        not {trials[first][v]["trial"] for v in again} & {trials[second][v]["trial"] for v in again},
+        "in trials of their own",
+    )
+    check(
+        len(daemon.attune("--device", alias, "summary")) == 1,
+        "both are served one incumbent",
+    )
+    return {
+        "class": alias, "tune_first_s": cold, "tune_second_s": warm, "answer_s": answer_s, "variant": own["variant"],
+        "timed_again": len(again), "rejected": len(rejected),
+        "latency_ms": {card: trials[card][own["variant"]]["latency_ms"] for card in (first, second)
+                       if own["variant"] in trials[card]},
+    }  # fmt: skip
+
+
+def sweep_times(bundle, directory, kernels, trials, check):
+    """Seconds of the same sweep on one card and on both."""
+    plan = directory / "plan.textproto"
+    plan.write_text(PLAN % trials)
+    compiled = directory / "compiled"
+    compiled.mkdir()
+    with Daemon(bundle, compiled, kernels) as daemon:
+        first, _, alias = sisters(daemon)
+        seconds, report = timed(daemon, "--device", first, "sweep", str(plan))
+        print(
+            f"compiled and timed HOT on {first}: {seconds:.1f} s, {report['trials']} trials",
+            flush=True,
+        )
+    result = {}
+    for cards, device in (("one", first), ("two", alias)):
+        shutil.copytree(compiled / "data", directory / cards / "data")
+        with Daemon(bundle, directory / cards, kernels) as daemon:
+            seconds, report = timed(daemon, "--device", device, "--policy=cold", "sweep", str(plan))
+            result[cards] = {
+                "seconds": seconds, "trials": report["trials"], "compiles": report["compiles"],
+                "rows": dict(collections.Counter(row["device"] for row in report["rows"])),
+            }  # fmt: skip
+            print(f"{cards}: {seconds:.1f} s, {result[cards]}", flush=True)
+    result["ratio"] = result["two"]["seconds"] / result["one"]["seconds"]
+    check(
+        result["ratio"] <= RATIO,
+        f"the sweep over both cards takes {result['ratio']:.3f} of one card's time",
+    )
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--trials", type=int, default=24, help="of each of the sweep's 16 problems")
+    arguments = parser.parse_args()
+    bundle = arguments.bundle.resolve()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    check = Checks()
+    kernels = [ROOT / "kernels_src"]
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        (directory / "answers").mkdir()
+        with Daemon(bundle, directory / "answers", kernels) as daemon:
+            result = {"answers": share_answers(daemon, check)}
+        result["sweep"] = sweep_times(bundle, directory, kernels, arguments.trials, check)
+    result["failed"] = check.failed
+    (arguments.out / "two_cards.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
