@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from answers import answer
+from nvrtc_ptx import compiled
 
 import attune
 from attune.values import KernelArg, KernelLaunch, LaunchRecipe, ScratchBuffer
@@ -34,21 +35,6 @@ extern "C" __global__ void second(unsigned short* o, const unsigned* partial, un
   if (threadIdx.x == 0) *counter = 0;
 }
 """
-
-
-def compiled(source: bytes) -> bytes:
-    """PTX of `source` for this GPU."""
-    from cuda.bindings import nvrtc
-
-    major, minor = torch.cuda.get_device_capability()
-    result, program = nvrtc.nvrtcCreateProgram(source, b"test.cu", 0, [], [])
-    assert int(result) == 0
-    (result,) = nvrtc.nvrtcCompileProgram(program, 1, [f"--gpu-architecture=compute_{major}{minor}".encode()])
-    assert int(result) == 0
-    _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx = bytearray(size)
-    nvrtc.nvrtcGetPTX(program, ptx)
-    return bytes(ptx)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from answers import answer
-from test_gpu_scratch import compiled
+from nvrtc_ptx import compiled
 
 import attune
 from attune.values import KernelArg, KernelLaunch, LaunchRecipe, TensorMap

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake_service import Clock, Service
+from fake_answers import HOLD, REVALIDATE, Answers
+from fake_service import Clock, FakeKernel, Service
+
+from attune.background import kernel_cache
+from attune.background import service as asked
+from attune.background.kernel_cache import KernelCache
+from attune.background.service import Gpu
+from attune.background.settings import ACCEPTABLE, Settings
+from attune.values import Policy
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Time as attention sees it."""
-    from attune.background import kernel_cache, service
-
     fake = Clock()
     monkeypatch.setattr(kernel_cache, "time", fake)
-    monkeypatch.setattr(service, "time", fake)
+    monkeypatch.setattr(asked, "time", fake)
     return fake
 
 
@@ -25,8 +31,6 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     are not timed."""
     pytest.importorskip("torch")
     import attune.torch
-    from attune.background import kernel_cache
-    from attune.background import service as asked
     from attune.torch import dispatch, problem_of_tensors
 
     fake = Service()
@@ -39,3 +43,17 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     attune.torch.configure(device="cuda:0", hold=30.0, wait=60.0, never_slower=False)
     yield fake
     attune.torch.refresh()
+
+
+@pytest.fixture
+def answers(clock: Clock) -> Answers:
+    return Answers(clock)
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> KernelCache:
+    """Of `answers`, without a background thread and without contests."""
+    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
+    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
+    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
+    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)

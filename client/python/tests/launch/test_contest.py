@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import threading
 
 import pytest
+from contest_times import CALLS, PROBLEM, STREAM, baseline, timing
 from fake_driver import FakeDriver
 from fake_service import FakeAnswer
 
@@ -17,12 +17,9 @@ from attune.background.records import Recorded, Verdict, recorded, report
 from attune.cuda import CudaError
 from attune.cuda.driver import Capture
 from attune.problem import Problem
-from attune.values import Baseline, Policy, Provenance, Timing
+from attune.values import Baseline, Policy, Provenance
 
 RIVAL = "torch-sdpa 2.15"
-STREAM = 5
-CALLS = WARM_UP + 2 * PAIRS
-PROBLEM = Problem.parse("b1.h2.q16.d64.f16")
 
 
 @pytest.fixture
@@ -277,16 +274,6 @@ def test_threads(calls: Calls) -> None:
 )
 def test_contested_is_what_plain_sdpa_computes(text: str, contested: bool) -> None:
     assert is_contested(Problem.parse(text)) is contested
-
-
-def timing(median_us: float) -> Timing:
-    return Timing(median_us, median_us, median_us, median_us, 30, 0, True, False, 0, 0.0, 0, 0)
-
-
-def baseline(contender: str, median_us: float, note: str = "", minute: int = 0, **fields: object) -> Baseline:
-    when = datetime.datetime(2026, 1, 1, 0, minute, tzinfo=datetime.timezone.utc)
-    made = Baseline(PROBLEM, "cuda:0", Policy.HOT, contender, median_us, median_us, median_us, when, note)
-    return dataclasses.replace(made, **fields)
 
 
 def known(*baselines: Baseline, rival: str = RIVAL, **fields: object) -> tuple[bool, bool] | None:

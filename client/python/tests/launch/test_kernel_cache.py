@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 
 import pytest
+from fake_answers import HOLD, REVALIDATE, Answers, artifact, problem, work
 from fake_driver import FakeDriver
 from fake_service import Clock, FakeAnswer, FakeKernel
 
@@ -14,81 +14,9 @@ from attune.background import capture, kernel_cache
 from attune.background.entry import Entry
 from attune.background.kernel_cache import KernelCache
 from attune.background.reason import Reason, Unsuitable
-from attune.background.service import Gpu
-from attune.background.settings import ACCEPTABLE, Settings
 from attune.cuda import CudaError
 from attune.errors import AttuneError, FailedPrecondition, NotFound, Unreachable
-from attune.problem import Problem
-from attune.values import ArtifactState, Policy
-
-HOLD, REVALIDATE = 30.0, 20.0
-
-
-def problem(length: int = 16) -> Problem:
-    return Problem.parse(f"b1.h2.q{length}.d64.f16")
-
-
-class Answers:
-    """Stands in for Service: `asked` are the problems, in order."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.asked: list[str] = []
-        self.artifact = "first"
-        self.state = ArtifactState.READY
-        self.refuses_with: AttuneError | None = None
-        self.is_served: object = 1
-        self.unreachable_until = -math.inf
-        self.awaited: list[Callable[[bool], None]] = []  # what is to be called when code is there
-        self._clock = clock
-
-    def reachable(self) -> bool:
-        return self._clock.now >= self.unreachable_until
-
-    def answer(self, problem: Problem, index: int, *, kept: bool) -> FakeAnswer:
-        self.asked.append(str(problem))
-        if self.refuses_with is not None:
-            if isinstance(self.refuses_with, Unreachable):
-                self.unreachable_until = self._clock.now + 5
-            raise self.refuses_with
-        artifact = "" if self.state is ArtifactState.COMPILING else self.artifact
-        return FakeAnswer(problem, artifact, artifact_state=self.state, artifact_reason="nvcc: error")
-
-    def when_compiled(self, problem: Problem, index: int, done: Callable[[bool], None]) -> None:
-        self.awaited.append(done)
-
-    def served(self) -> object:
-        if isinstance(self.is_served, AttuneError):
-            raise self.is_served
-        return self.is_served
-
-    def close(self) -> None:
-        self.unreachable_until = math.inf
-
-
-@pytest.fixture
-def answers(clock: Clock) -> Answers:
-    return Answers(clock)
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> KernelCache:
-    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
-    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
-    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
-    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
-
-
-def work(cache: KernelCache) -> float:
-    """All that there is to do; the seconds until there is more."""
-    for _ in range(100_000):
-        pause = cache.work()
-        if pause > 0:
-            return pause
-    raise AssertionError("there is no end to it")
-
-
-def artifact(entry: Entry) -> str | None:
-    return None if entry.kernel is None else entry.kernel.answer.artifact_sha256
+from attune.values import ArtifactState
 
 
 def test_a_call_finds_the_kernel_once_the_thread_has_asked(cache: KernelCache, answers: Answers) -> None:

@@ -5,29 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from fake_service import Clock, FakeKernel
-from test_kernel_cache import HOLD, REVALIDATE, Answers, artifact, problem, work
+from fake_answers import REVALIDATE, Answers, artifact, problem, work
+from fake_service import Clock
 
-from attune.background import compiling, kernel_cache
+from attune.background import compiling
 from attune.background.kernel_cache import KernelCache
 from attune.background.reason import Reason
-from attune.background.service import Gpu
-from attune.background.settings import ACCEPTABLE, Settings
 from attune.errors import Unreachable
-from attune.values import ArtifactState, Policy
-
-
-@pytest.fixture
-def answers(clock: Clock) -> Answers:
-    return Answers(clock)
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> KernelCache:
-    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
-    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
-    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
-    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
+from attune.values import ArtifactState
 
 
 def test_code_that_is_being_compiled_is_waited_for(cache: KernelCache, answers: Answers, clock: Clock) -> None:

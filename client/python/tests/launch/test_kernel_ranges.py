@@ -7,18 +7,17 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from fake_service import Clock, FakeAnswer, FakeKernel
-from test_kernel_cache import HOLD, REVALIDATE, Answers, artifact, work
+from fake_answers import HOLD, REVALIDATE, Answers, artifact, work
+from fake_service import Clock, FakeAnswer
 
-from attune.background import followers, kernel_cache
+from attune.background import followers
 from attune.background.entry import Entry
 from attune.background.kernel_cache import KernelCache
 from attune.background.reason import Reason
 from attune.background.service import Gpu
-from attune.background.settings import ACCEPTABLE, Settings
 from attune.errors import NotFound
 from attune.problem import Problem
-from attune.values import ArtifactState, Axis, Domain, Policy
+from attune.values import ArtifactState, Axis, Domain
 
 
 def decode(length: int, batch: int = 1) -> Problem:
@@ -48,14 +47,6 @@ class RangedAnswers(Answers):
 @pytest.fixture
 def answers(clock: Clock) -> RangedAnswers:
     return RangedAnswers(clock)
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, answers: RangedAnswers) -> KernelCache:
-    monkeypatch.setattr(kernel_cache, "Service", lambda settings, gpu_of: answers)
-    monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
-    settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
-    return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
 
 
 @pytest.fixture

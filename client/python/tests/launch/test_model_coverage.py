@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from answers import answer
+from contest_times import baseline, timing
 from fake_driver import launch, recipe
-from test_contest import baseline, timing
 
 import attune
 from attune.background import service as asked

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from contest_times import CALLS, STREAM, baseline, timing
 from fake_driver import FakeDriver
 from fake_service import Clock, FakeAnswer, FakeKernel, Service
-from test_contest import CALLS, STREAM, baseline, timing
 
 torch = pytest.importorskip("torch")
 
