@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from attune.background.contest import Contest, is_contested
 from attune.background.entry import Entry
 from attune.background.followers import Followers
+from attune.background.head_dims import is_padded
 from attune.background.records import Report, Verdict, recorded, report
 from attune.cuda import Kernel
 from attune.values import Policy
@@ -46,8 +47,10 @@ class Contests:
         that. The lock is held, and calls read `entry` meanwhile."""
         entry.launch = None  # what calls have read of the kernel before does not go together with this one
         entry.kernel, entry.device, entry.for_graphs = kernel, kernel.device, True
-        rival = None if self._rival is None or not is_contested(kernel.answer.problem) else self._rival()
-        known = None if rival is None else recorded(kernel.answer, self._policy, rival)
+        pads = _pads(entry)
+        contested = pads or is_contested(kernel.answer.problem)
+        rival = None if self._rival is None or not contested else self._rival()
+        known = None if rival is None or pads else recorded(kernel.answer, self._policy, rival)
         if entry.dropped:
             entry.launch = entry.contest = None
         elif rival is None or (known is not None and known.faster and known.in_place):
@@ -74,8 +77,14 @@ class Contests:
             else:
                 entry.unsuitable, entry.due = verdict.unsuitable(), math.inf
             entry.contest = None
-            shared = bool(entry.followers)  # times of other lengths, too, are nobody's own
+            # Times of other lengths, too, are nobody's own; those with padding are not the answer's problem's.
+            shared = bool(entry.followers) or _pads(entry)
             self._followers.release(entry)
         told = None if shared else report(kernel.answer, verdict)
         if told is not None:
             self._tell(told)
+
+
+def _pads(entry: Entry) -> bool:
+    """Whether its calls copy their tensors, which nothing that is recorded knows of."""
+    return entry.key is not None and is_padded(entry.key[0])

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from attune.background.entry import PENDING, Entry, Key
+from attune.background.head_dims import padded
 from attune.background.ranges import Ranges
 from attune.cuda import Kernel
 from attune.values import Domain
@@ -87,7 +88,7 @@ def made_for(entry: Entry, known: Kernel) -> Kernel | None:
     assert entry.key is not None
     problem, _ = entry.key
     try:
-        answer = known.answer.at(problem)
+        answer = known.answer.at(padded(problem))
         return None if answer is None else known.like(answer)
     except Exception as error:  # an answer that does not fit its own recipe: the problem is asked for itself
         _log.warning("the answer to %s does not make one to %s: %s", known.answer.problem, problem, error)

@@ -19,6 +19,7 @@ from attune.background.compiling import Compiling
 from attune.background.contests import Contests
 from attune.background.entry import FIRST_BY_TORCH, Entry, Key, State
 from attune.background.followers import Followers, made_for
+from attune.background.head_dims import check_scale, is_padded
 from attune.background.reason import Reason, Unsuitable
 from attune.background.records import Report
 from attune.background.service import Gpu, Service, check_code, unanswered, waits, waits_for_answers
@@ -331,9 +332,12 @@ class KernelCache:
             return known
         check_code(problem, answer)
         try:
-            return load(answer, device)
+            kernel = load(answer, device)
         except Exception as error:
             raise Unsuitable(Reason.NOT_LOADED, f"the kernel for {problem}: {error}", answer.domains) from error
+        if is_padded(problem):
+            check_scale(problem, kernel)
+        return kernel
 
     def _settle(self, entry: Entry, kernel: Kernel) -> None:
         with self._changed:

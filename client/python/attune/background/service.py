@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from attune.background.head_dims import padded
 from attune.background.reason import Reason, Unsuitable
 from attune.background.records import Report
 from attune.background.settings import Settings
@@ -87,28 +88,31 @@ class Service:
     def answer(self, problem: Problem, index: int, *, kept: bool) -> Answer:
         """The answer for this process's GPU `index`, with its artifact unless that is COMPILING or loaded already.
 
-        `kept`: while the service cannot be reached the client's snapshot may answer. Raises AttuneError, Unreachable
-        among them, and Unsuitable for a GPU that the service does not know."""
+        A problem with a head_dim that no kernel takes has the padded problem's (head_dims.py). `kept`: while the
+        service cannot be reached the client's snapshot may answer. Raises AttuneError, Unreachable among them, and
+        Unsuitable for a GPU that the service does not know."""
+        asked = padded(problem)
         try:
-            return self._reached(lambda: self._ask(problem, index))
+            return self._reached(lambda: self._ask(asked, index))
         except Unreachable as error:
             if not kept:
                 raise
-            return self._kept(problem, index, error)
+            return self._kept(asked, index, error)
 
     def answer_without_code(self, problem: Problem, index: int) -> Answer:
         """`answer`, for what it says."""
+        asked = padded(problem)
         try:
-            return self._reached(lambda: self._ask_without_code(problem, index))
+            return self._reached(lambda: self._ask_without_code(asked, index))
         except Unreachable as error:
-            return self._kept(problem, index, error)
+            return self._kept(asked, index, error)
 
     def when_compiled(self, problem: Problem, index: int, done: Callable[[bool], None]) -> None:
         """Calls `done` in another thread once the service compiles the code for `problem` no longer; with False where
         nobody said so in time."""
         try:
             client, device = self._connected(), self._device(index)
-            query = self._query(problem, device, artifact=False)
+            query = self._query(padded(problem), device, artifact=False)
             plan = client.lookup.ask(dataclasses.replace(query, domains=False, wait=_LONGEST_COMPILE_S))
             # A service with too much to do answers at once, of code that it still compiles.
             client._start(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import abc
+import copy
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
+from attune.background.head_dims import scale_of
 from attune.cuda.strides import MULTIPLE, Placement
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch import problem_of_tensors
 from attune.torch.fallback import Reason, Unsuitable
 from attune.torch.options import Options
+from attune.torch.padding import needs_padding, widened
 
 _SINKS = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -37,6 +40,7 @@ class AttentionCall(abc.ABC):
     otherwise: ClassVar[str]  # what computes instead of a kernel
 
     frames: ClassVar[int] = 3  # from warn_once to the user's call
+    pads: ClassVar[bool] = True  # tensors whose head_dim no kernel takes; else they are refused
 
     query: Tensor
     key: Tensor
@@ -76,6 +80,16 @@ class AttentionCall(abc.ABC):
     def compute(self) -> tuple[Tensor, Tensor | None]:
         """What a kernel would have written, without one. The second may be None unless options.return_lse."""
 
+    def is_padded(self) -> bool:
+        return needs_padding(self.query)
+
+    def widened(self) -> AttentionCall:
+        """The same call of padded tensors, which kernels take."""
+        wide = copy.copy(self)
+        wide.query, wide.key, wide.value = (widened(tensor) for tensor in (self.query, self.key, self.value))
+        wide.options = self.options._replace(scale=scale_of(self.query.shape[-1], self.options.scale))
+        return wide
+
     def shaped(self, result: Tensor) -> Tensor:
         """An output as the caller wants it."""
         return result
@@ -89,8 +103,9 @@ class AttentionCall(abc.ABC):
         dim = self.query.shape[-1]
         if self.value.shape[-1] != dim:
             return Reason.SHAPE, f"head_dim is {dim}, of the values {self.value.shape[-1]}; they must agree"
-        if dim % MULTIPLE:
-            return Reason.SHAPE, f"head_dim is {dim}; it must be a multiple of {MULTIPLE}"
+        if self.is_padded() and (self.kv_dtype() or not self.pads):
+            kept = "8-bit keys and values are" if self.kv_dtype() else "pages are"
+            return Reason.SHAPE, f"head_dim is {dim}; it must be a multiple of {MULTIPLE}, as {kept} not padded"
         return problem_of_tensors.refusal_of_scale(self.options.scale)
 
     def check_memory(self) -> None:  # noqa: B027

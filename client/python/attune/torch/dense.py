@@ -33,7 +33,8 @@ def attention(
     query: [batch, heads_q, seq_q, head_dim], f16 or bf16 on a GPU; key, value: [batch, heads_kv, seq_kv, head_dim],
     with enable_gqa of fewer heads; or all three without the heads. Contiguous, transposed, or views of larger tensors,
     each with strides of its own: nothing is copied. The last dimension must be contiguous, the other strides multiples
-    of 8 and addresses of 16 bytes.
+    of 8 and addresses of 16 bytes. Only where head_dim is not a multiple of 8 is all of it copied, padded with zeros to
+    the next one, and the result as well; strides and addresses are then free.
     is_causal is top-left: row i sees the keys j <= i. Returns a tensor like query, strides included.
 
     causal: "top-left" (as is_causal) or "bottom-right": row i sees the keys j <= i + seq_kv - seq_q, as

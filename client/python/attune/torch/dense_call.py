@@ -146,4 +146,6 @@ class DenseCall(AttentionCall):
         return self.options.mask(self.query.shape[2] == self.key.shape[2])
 
     def _layout(self) -> str:
+        if self.is_padded():
+            return "bhsd"
         return layout_of(self.query, self.key, self.value) or layout_for(self.query, self.key)

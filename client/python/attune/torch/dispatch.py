@@ -18,6 +18,7 @@ from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.background.capture import UNDECIDED, Captured
 from attune.background.entry import Entry
+from attune.background.head_dims import scale_of
 from attune.cuda.strides import Placement
 from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
@@ -27,6 +28,7 @@ from attune.torch.dense_call import DenseCall, signature_of
 from attune.torch.fallback import Reason, Stats, Unsuitable, by_torch, sdpa, warn_once
 from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
+from attune.torch.padding import narrow, needs_padding, widened
 from attune.torch.problem_of_tensors import (
     MASKED,
     autocasts,
@@ -221,6 +223,8 @@ def _launch_call(
     stats: Stats | None, entry: Entry, launch: Callable[..., None], call: AttentionCall
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`call`, by `entry`'s kernel. Raises Unsuitable for what it cannot read, and if the driver does not launch it."""
+    if call.is_padded():
+        return _launch_padded_call(stats, entry, launch, call)
     addresses = check_addresses(call.query, call.key, call.value)
     try:
         out, lse = call.outputs()
@@ -238,6 +242,21 @@ def _launch_call(
     if stats is not None:
         stats.launched += 1
     return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
+
+
+def _launch_padded_call(
+    stats: Stats | None, entry: Entry, launch: Callable[..., None], call: AttentionCall
+) -> Tensor | tuple[Tensor, Tensor]:
+    """_launch_call, of copies."""
+    try:
+        out = call.shaped(call.outputs()[0])
+        wide = call.widened()
+    except OutOfMemoryError as error:
+        raise _refused(entry, error) from None
+    result = _launch_call(stats, entry, launch, wide)
+    if isinstance(result, Tensor):
+        return narrow(result, out)
+    return narrow(result[0], out), result[1]
 
 
 def check(call: AttentionCall) -> None:
@@ -265,7 +284,8 @@ def _entry_of(call: AttentionCall) -> Entry:
     call.check_memory()
     call.check_grad()
     signature = call.signature()
-    found = calls.get(signature)
+    known = placed if call.is_padded() else calls
+    found = known.get(signature)
     if found is not None and not found.dropped:
         if deterministic():
             _pin(found)
@@ -274,7 +294,7 @@ def _entry_of(call: AttentionCall) -> Entry:
         problem = problem_of_call(call)
     except Unsuitable as unsuitable:
         return _never(signature, unsuitable.again())
-    return _find(problem, call.query.get_device(), signature, calls)
+    return _find(problem, call.query.get_device(), signature, known)
 
 
 def problem_of_call(call: AttentionCall) -> Problem:
@@ -339,7 +359,7 @@ def _attend_anew(
         except Unsuitable as unsuitable:
             entry = _never(signature, unsuitable.again())
         else:
-            as_made = layout is not None and other is None
+            as_made = layout is not None and other is None and not needs_padding(query)
             entry = _find(problem, query.get_device(), signature, calls if as_made else placed)
     launch = entry.launch
     if launch is not None:
@@ -363,6 +383,8 @@ def _launch(
 ) -> Tensor:
     """By `entry`'s kernel; `layout` is the tensors', `scale` another than usual. Raises Unsuitable for what it cannot
     read or compute, and if the driver does not launch it."""
+    if needs_padding(query):
+        return _launch_padded(stats, entry, query, key, value, scale, launch)
     addresses = check_addresses(query, key, value)
     try:
         out = new_output(query)
@@ -375,6 +397,24 @@ def _launch(
     if stats is not None:
         stats.launched += 1
     return out
+
+
+def _launch_padded(
+    stats: Stats | None,
+    entry: Entry,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float | None,
+    launch: Callable[..., None],
+) -> Tensor:
+    """_launch, of copies."""
+    try:
+        out = new_output(query)
+        wide = [widened(tensor) for tensor in (query, key, value)]
+    except OutOfMemoryError as error:
+        raise _refused(entry, error) from None
+    return narrow(_launch(stats, entry, *wide, "bhsd", scale_of(query.shape[-1], scale), launch), out)
 
 
 def _launch_of(entry: Entry, placement: Placement | None, scale: float | None) -> Callable[..., None]:

@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from attune.background import settings
 from attune.background.contest import is_contested
+from attune.background.head_dims import is_padded, padded, scale_of
 from attune.background.reason import Reason, Unsuitable
 from attune.background.records import recorded
 from attune.background.service import Service, check_code, unanswered
@@ -184,6 +185,8 @@ class _Recorder:
                 raise Unsuitable(*refused)
             _check_eager(query, key, value)
             problem = problem_for(q, k, v, is_causal)
+            if is_padded(problem):
+                return problem, _Launch(None, scale_of(problem.head_dim, scale))
             _check_addresses(query, key, value)
             placement = None if layout_of(q, k, v) else placement_of(q, k, v, new_output(q))
             return problem, _Launch(placement, other_scale(scale, q.shape[-1]))
@@ -203,6 +206,8 @@ class _Recorder:
             on_gpu = {name: getattr(there.extra, name) for name in ("sinks", "k_scale", "v_scale")}
             there.options = call.options._replace(**on_gpu)
             problem = problem_of_call(there)
+            if is_padded(problem):
+                return problem, _Launch(None, scale_of(problem.head_dim, there.options.scale))
             _check_addresses(call.query, call.key, call.value)
             with self._fakes or contextlib.nullcontext():
                 out, _ = there.outputs()
@@ -276,7 +281,7 @@ class _Answers:
             found = self._known[call.problem, call.gpu] = self._ask(call.problem, call.gpu)
         if found.recipe is not None and call.launch.scale is not None:
             try:
-                scaled(found.recipe, call.problem.head_dim, call.launch.scale)
+                scaled(found.recipe, padded(call.problem).head_dim, call.launch.scale)
             except InvalidArgument as error:
                 found = found._replace(reason=Reason.SCALE.value, detail=error.message)
         if found.recipe is not None and call.launch.placement is not None:
@@ -296,6 +301,9 @@ class _Answers:
             check_code(problem, answer)
         except Unsuitable as unsuitable:
             return _Answer(unsuitable.reason.value, unsuitable.detail, answer.provenance, answer.variant.text)
+        if is_padded(problem):
+            detail = f"padded to {padded(problem)}" + (f", {answer.provenance_detail}" * bool(answer.provenance_detail))
+            return _Answer(None, detail, answer.provenance, answer.variant.text, answer.recipe)
         if self._settings.never_slower and is_contested(problem):
             known = recorded(answer, self._settings.policy, rival())
             if known is not None and not known.faster:

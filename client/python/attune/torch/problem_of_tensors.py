@@ -18,6 +18,7 @@ from attune.cuda.tensors import ALIGNMENT
 from attune.errors import InvalidArgument
 from attune.problem import Problem
 from attune.torch.fallback import Reason, Unsuitable
+from attune.torch.padding import needs_padding
 
 MASKED = "attn_mask is given; only is_causal is computed"
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -52,8 +53,6 @@ def refusal(
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; they must have 3 or 4 dimensions"
     if key.shape != value.shape or key.shape[0] != query.shape[0] or key.shape[-1] != query.shape[-1]:
         return Reason.SHAPE, f"the inputs have shapes {_all('shape', tensors)}; batch and head_dim must agree"
-    if query.shape[-1] % MULTIPLE != 0:
-        return Reason.SHAPE, f"head_dim is {query.shape[-1]}; it must be a multiple of {MULTIPLE}"
     if (
         query.dim() == 4
         and key.shape[1] != query.shape[1]
@@ -146,7 +145,9 @@ def problem_of(query: Tensor, key: Tensor, is_causal: bool, layout: str) -> Prob
 
 def problem_for(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Problem:
     """problem_of in the layout that they have, or `layout_for` says. Raises Unsuitable also for strides that no kernel
-    reads."""
+    reads, unless the tensors are padded, which copies them."""
+    if needs_padding(query):
+        return problem_of(query, key, is_causal, "bhsd")
     check_strides(query, key, value)
     return problem_of(query, key, is_causal, layout_of(query, key, value) or layout_for(query, key))
 

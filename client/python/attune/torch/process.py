@@ -21,7 +21,7 @@ _MOST_CALLS = 16384
 _EXIT_S = 2.0
 
 # By everything about a call that it depends on. Those in `placed` need more than the launch: their tensors have
-# strides of their own, or another scale is asked for.
+# strides of their own, or are padded, or another scale is asked for.
 calls: dict[tuple, Entry] = {}
 placed: dict[tuple, Entry] = {}
 

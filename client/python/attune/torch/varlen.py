@@ -49,11 +49,11 @@ def attention_varlen(
     with sequences of no tokens, where it changes from call to call. cu_seqlens stay on the device and nothing waits for
     it, so that a CUDA graph may capture the call and be replayed with others. Their values are not checked.
 
-    query, key and value may have strides of their own, as for attune.attention. Gradients, other dtypes, scales beyond
-    the kernel's, strides and addresses that a kernel cannot read (reason "layout"), problems without an answer and
-    everything while the service cannot be reached are computed by unfused attention in torch, in fp32, with one
-    AttuneWarning a reason: slowly, and synchronizing with the device, which a graph cannot capture. Raises
-    InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it is the operator
+    query, key and value may have strides of their own and any head_dim, as for attune.attention. Gradients, other
+    dtypes, scales beyond the kernel's, strides and addresses that a kernel cannot read (reason "layout"), problems
+    without an answer and everything while the service cannot be reached are computed by unfused attention in torch, in
+    fp32, with one AttuneWarning a reason: slowly, and synchronizing with the device, which a graph cannot capture.
+    Raises InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it is the operator
     attune::attention_varlen.
     """
     given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
@@ -104,8 +104,8 @@ def attention_paged(
     page_size, its seq_kv, and batch as they are: where shapes change from call to call, keep the table's width and the
     batch fixed, by padding them. seqused_k and block_table stay on the device, as attention_varlen's cu_seqlens do.
     What falls back does so as there, strides that a kernel cannot read among it, such as those of pages that are not
-    one behind the other to one that takes no others. Pages that are not aligned to 16 bytes are an InvalidArgument. In
-    torch.compile it is the operator attune::attention_paged.
+    one behind the other to one that takes no others, and a head_dim that is not a multiple of 8. Pages that are not
+    aligned to 16 bytes are an InvalidArgument. In torch.compile it is the operator attune::attention_paged.
     """
     given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
     options = options_of(*given, k_scale, v_scale)

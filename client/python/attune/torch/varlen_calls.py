@@ -191,6 +191,7 @@ class PagedCall(SequenceCall):
     cu_seqlens_q, [total, heads_q, head_dim]."""
 
     what = "attune.attention_paged"
+    pads = False  # a cache is not copied
 
     def __init__(
         self,

@@ -68,6 +68,25 @@ def test_results_agree_with_fp32_and_are_laid_out_like_the_query(
     assert out.stride() == q.stride()
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "b1.h1.q128.d59.f16",
+        "b2.h8.kvh2.q256.d59.f16.causal",
+        "b2.h4.q256.d60.f16.bshd",
+        "b1.h4.q113.kv203.d125.f16.causal",
+    ],
+)
+def test_head_dims_that_no_kernel_takes_are_padded(
+    tensors: Make, check: Callable, launched: Callable, problem: str
+) -> None:
+    q, k, v = tensors(problem)
+    for _ in range(2):
+        out = launched(q, k, v, **options(problem))
+        check(problem, q, k, v, out)
+    assert out.stride() == q.stride()
+
+
 def test_inputs_without_heads(tensors: Make, check: Callable, launched: Callable) -> None:
     problem = "b4.h1.q128.d64.f16"
     q, k, v = tensors(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from fake_answers import HOLD, REVALIDATE, Answers
@@ -14,6 +15,9 @@ from attune.background.kernel_cache import KernelCache
 from attune.background.service import Gpu
 from attune.background.settings import ACCEPTABLE, Settings
 from attune.values import Policy
+
+if TYPE_CHECKING:
+    from timed_device import Device
 
 
 @pytest.fixture
@@ -57,3 +61,18 @@ def cache(monkeypatch: pytest.MonkeyPatch, answers: Answers) -> KernelCache:
     monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, []))
     settings = Settings(None, "cuda:0", Policy.HOT, ACCEPTABLE, HOLD, 0.0, REVALIDATE)  # type: ignore[arg-type]
     return KernelCache(settings, lambda index: Gpu("NVIDIA L4", ""), lambda: False)
+
+
+@pytest.fixture
+def device(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """The one that kernels of `service` are timed on against SDPA."""
+    import timed_device
+    import torch
+
+    import attune.torch
+
+    made = timed_device.Device()
+    timed_device.stand_in(made, service, monkeypatch)
+    attune.torch.configure(device="cuda:0", hold=30.0, wait=60.0, revalidate=20.0)
+    with torch.no_grad():
+        yield made

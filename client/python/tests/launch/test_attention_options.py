@@ -219,7 +219,7 @@ def test_reasons_are_counted(service: Service) -> None:
     assert options_fallen_back(q, k, k, softcap=2.0, dropout_p=0.5) == {"dropout": 1}
     assert options_fallen_back(q, k, k, causal="top-left", window=3) == {"window": 1}
     assert options_fallen_back(*[x.float() for x in (q, k, k)], softcap=2.0) == {"dtype": 1}
-    assert options_fallen_back(*[x[..., :60] for x in (q, k, k)], softcap=2.0) == {"shape": 1}
+    assert options_fallen_back(q, k, k[..., :60], softcap=2.0) == {"shape": 1}
     assert options_fallen_back(q, k, k, softcap=2.0, sinks=torch.nn.Parameter(torch.zeros(2))) == {"grad": 1}
     assert service.problems == []
 

@@ -124,7 +124,7 @@ def test_each_reason_that_a_call_itself_has_is_found(service: Asked) -> None:
     def model() -> None:
         sdpa = F.scaled_dot_product_attention
         sdpa(q, q, q, dropout_p=0.5)
-        sdpa(*[half(1, 2, 8, 59)] * 3)
+        sdpa(q, q, q[..., :16])
         sdpa(*[memory[1:].view(1, 2, 8, 32)] * 3)
         sdpa(*[q.as_subclass(Tagged)] * 3)
         attune.attention(q, q[:, :, :4], q[:, :, :4], causal="top-left", window=2)
@@ -150,6 +150,35 @@ def test_strides_that_the_answers_kernel_does_not_read_are_a_reason(service: Ask
     ]
     assert found.calls[0].detail.startswith("k has 2048 elements from one head to the next; this kernel reads 1536")
     assert len(service.problems) == 1
+
+
+SCALED = KernelArg("F32", 0.125, max_scale_ratio=1.5)
+
+
+def test_head_dims_that_no_kernel_takes_are_padded(service: Asked) -> None:
+    service.answers["b1.h2.q8.d64.f16"] = {
+        "recipe": recipe(launch("main", SCALED)),
+        "timing": timing(10.0),
+        "baselines": (baseline("sdpa", 1.0, problem=Problem.parse("b1.h2.q8.d64.f16")),),
+    }
+    q, tokens, pages = half(1, 2, 8, 59), half(8, 2, 59), half(4, 16, 2, 59)
+
+    def model() -> None:
+        F.scaled_dot_product_attention(q, q, q)
+        F.scaled_dot_product_attention(q, q, q, scale=0.5)
+        attune.attention_varlen(tokens, tokens, tokens, bounds([8]), bounds([8]), 8, 8)
+        attune.attention_paged(tokens[None], pages, pages, ints([1, 2]), ints(20))
+
+    found = attune.coverage(model, device="l4")
+    assert [(str(call.problem), call.reason) for call in found.calls] == [
+        ("b1.h2.q8.d59.f16", None),
+        ("b1.h2.q8.d59.f16", "scale"),
+        ("b1.h2.q8.d59.f16.varlen", "scale"),
+        ("None", "shape"),
+    ]
+    assert found.calls[0].detail == "padded to b1.h2.q8.d64.f16"
+    assert found.calls[3].detail == "head_dim is 59; it must be a multiple of 8, as pages are not padded"
+    assert [problem for problem, _ in service.problems] == ["b1.h2.q8.d64.f16", "b1.h2.q8.d64.f16.varlen"]
 
 
 def test_gradients_are_a_reason(service: Asked) -> None:
