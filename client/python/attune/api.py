@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -43,6 +44,12 @@ def message(name: str) -> type[Message]:
     """The class of message `name`: "Problem" of attune.v1, or a full name such as "google.rpc.Status"."""
     full = name if name.startswith("google.") else f"{PACKAGE}.{name}"
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(full))
+
+
+def duration(seconds: float) -> Message:
+    """A google.protobuf.Duration, to the nanosecond."""
+    whole = math.floor(seconds)
+    return message("google.protobuf.Duration")(seconds=whole, nanos=min(round((seconds - whole) * 1e9), 999_999_999))
 
 
 def enum_numbers(name: str) -> dict[str, int]:

@@ -8,10 +8,10 @@ import inspect
 import math
 import os
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, TypeVar
 
 from attune import api
+from attune.arguments import is_number
 from attune.cache import AnswerCache
 from attune.clock import Clock
 from attune.errors import FailedPrecondition, InvalidArgument
@@ -53,11 +53,11 @@ class Core:
             self.server = _checked("$ATTUNE_SERVER", os.environ.get("ATTUNE_SERVER") or DEFAULT_SERVER)
         else:
             self.server = _checked("server", server)
-        if not (isinstance(deadline, Real) and 0 < deadline < math.inf):
+        if not (is_number(deadline) and 0 < deadline < math.inf):
             raise InvalidArgument(f"deadline is {deadline!r}; it must be a positive number of seconds")
         others = {"cache_ttl": cache_ttl, "cache_capacity": cache_capacity}
         for name, value in {**others, "unreachable_hold": unreachable_hold, "reattach_for": reattach_for}.items():
-            if not (isinstance(value, Real) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise InvalidArgument(f"{name} is {value!r}; it must be a number, at least 0")
         self.deadline = deadline
         self.retry = retry or RetryPolicy()

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from google.protobuf.message import Message
 
-from attune import api, snapshot
+from attune import api, arguments, snapshot
 from attune.cache import AnswerCache, AnswerKey, Entry
 from attune.clock import Clock, utc_text
 from attune.errors import AttuneError, Unreachable
@@ -31,17 +31,16 @@ class Query:
 
     def to_message(self) -> Message:
         """As an attune.v1.GetBestRequest."""
-        wait = api.message("google.protobuf.Duration")()
-        wait.FromTimedelta(timedelta(seconds=self.wait))
-        return api.message("GetBestRequest")(
-            problem=self.key.problem.to_message(),
-            device_id=self.key.device_id,
-            policy=self.key.policy.value,
-            acceptable=[provenance.value for provenance in self.acceptable],
-            include_artifact=self.artifact,
-            wait=wait if self.wait else None,
-            include_domains=self.domains,
-        )
+        fields = {
+            "problem": self.key.problem.to_message(),
+            "device_id": self.key.device_id,
+            "policy": self.key.policy.value,
+            "acceptable": [provenance.value for provenance in self.acceptable],
+            "include_artifact": self.artifact,
+            "wait": api.duration(self.wait) if self.wait else None,
+            "include_domains": self.domains,
+        }
+        return arguments.request(api.message("GetBestRequest"), fields)
 
     def accepts(self, answer: Answer) -> bool:
         return not self.acceptable or answer.provenance in self.acceptable
@@ -54,7 +53,7 @@ def best(
     policy: Policy | str = Policy.HOT,
     acceptable: Iterable[Provenance | str] = (),
     artifact: bool = False,
-    wait: float = 0.0,
+    wait: float | timedelta = 0.0,
     domains: bool = False,
 ) -> Query:
     """The best known variant for a problem, never starting any work.
@@ -68,7 +67,10 @@ def best(
     Raises NotFound when nothing fits, Unreachable when nobody answers and nothing is kept.
     """
     key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
-    return Query(key, tuple(map(Provenance.of, acceptable)), artifact, wait, domains)
+    # Mostly there are neither, and a cached answer is to cost no more than its look-up.
+    if acceptable != ():
+        acceptable = tuple(map(Provenance.of, arguments.several("acceptable", acceptable, "'EXACT'")))
+    return Query(key, acceptable, artifact, 0.0 if wait == 0 else arguments.seconds("wait", wait), domains)
 
 
 class Lookup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from attune.arguments import is_number
 from attune.clock import Clock
 from attune.errors import AttuneError, InvalidArgument
 
@@ -21,9 +22,9 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         """InvalidArgument names the field, its value and what is allowed."""
         for name, least in (("attempts", 1), ("initial_wait", 0), ("multiplier", 1), ("longest_wait", 0)):
-            if not getattr(self, name) >= least:
-                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; it must be at least {least}")
-        if not 0 <= self.jitter <= 1:
+            if not is_number(getattr(self, name)) or getattr(self, name) < least:
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}; it must be a number, at least {least}")
+        if not is_number(self.jitter) or not 0 <= self.jitter <= 1:
             raise InvalidArgument(f"jitter is {self.jitter!r}; it must be 0 to 1")
 
 

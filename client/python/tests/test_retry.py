@@ -31,10 +31,10 @@ def test_waits_are_spread_so_that_clients_do_not_come_back_in_step():
 @pytest.mark.parametrize(
     ("field", "value", "allowed"),
     [
-        ("attempts", 0, "at least 1"),
-        ("initial_wait", -1, "at least 0"),
-        ("multiplier", 0.5, "at least 1"),
-        ("longest_wait", math.nan, "at least 0"),
+        ("attempts", 0, "a number, at least 1"),
+        ("initial_wait", -1, "a number, at least 0"),
+        ("multiplier", 0.5, "a number, at least 1"),
+        ("longest_wait", math.nan, "a number, at least 0"),
         ("jitter", 1.5, "0 to 1"),
     ],
 )

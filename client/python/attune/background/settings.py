@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from attune.arguments import is_number, several
 from attune.client import Client
 from attune.errors import InvalidArgument
 from attune.values import Policy, Provenance
@@ -62,10 +63,12 @@ def configure(
     global _settings
     if client is not None and not isinstance(client, Client):
         raise InvalidArgument(f"client is {client!r}; it must be an attune.Client, or None")
-    provenances = tuple(map(Provenance.of, acceptable))
+    if device is not None and not isinstance(device, str):
+        raise InvalidArgument(f"device is {device!r}; it must be the service's name for it, such as 'cuda:0', or None")
+    provenances = tuple(map(Provenance.of, several("acceptable", acceptable, "'EXACT'")))
     for name, seconds, least in (("hold", hold, 0), ("wait", wait, 0), ("revalidate", revalidate, 1)):
-        if not seconds >= least:
-            raise InvalidArgument(f"{name} is {seconds!r}; it must be at least {least}")
+        if not is_number(seconds) or seconds < least:
+            raise InvalidArgument(f"{name} is {seconds!r}; it must be a number of seconds, at least {least}")
     whom = client or Client(deadline=2.0), device, Policy.of(policy), provenances
     _settings = Settings(*whom, hold, wait, revalidate, bool(never_slower))
     for listener in _listeners:

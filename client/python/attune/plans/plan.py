@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from attune import api
-from attune.errors import AttuneError, InvalidArgument
+from attune import api, arguments
+from attune.errors import AttuneError
 from attune.table import Table
 
 T = TypeVar("T")
@@ -41,13 +41,13 @@ def advance(plan: Plan[Any], outcome: Message | AttuneError | None) -> Call:
 
 def call(method: str, *, retries: bool = True, outdates_answers: bool = False, **fields: Any) -> Plan[Message]:
     """The response of `method`, asked with a request of `fields`."""
-    return (yield Call(method, api.METHODS[method].request(**fields), retries, outdates_answers))
+    return (yield Call(method, arguments.request(api.METHODS[method].request, fields), retries, outdates_answers))
 
 
 def pages(method: str, field: str, read: Callable[[Message], T], limit: int | None, **fields: Any) -> Plan[Table[T]]:
     """The entries of every page's `field`, at most `limit` of them when there is one."""
-    if limit is not None and limit < 1:
-        raise InvalidArgument(f"limit is {limit}; it must be None or a positive integer")
+    if limit is not None:
+        limit = arguments.count("limit", limit, unset="None")
     entries: list[T] = []
     token = ""
     while True:

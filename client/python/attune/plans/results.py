@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attune import arguments
 from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
@@ -15,6 +16,10 @@ _ORDERS = {"newest": 1, "fastest": 2}
 
 def _text(problem: Problem | str | None) -> str:
     return "" if problem is None else str(Problem.of(problem))
+
+
+def _verdicts(given: Iterable[Verdict | str]) -> list[int]:
+    return [Verdict.of(verdict).value for verdict in arguments.several("verdicts", given, "'OK'")]
 
 
 def trials(
@@ -35,7 +40,7 @@ def trials(
         "problem": _text(problem),
         "device_id": device,
         "family": family,
-        "verdicts": [Verdict.of(verdict).value for verdict in verdicts],
+        "verdicts": _verdicts(verdicts),
         "policy": 0 if policy is None else Policy.of(policy).value,
         "job": resource("operations", job) if job else "",
     }
@@ -90,7 +95,7 @@ def retry_trials(
         "problem": _text(problem),
         "device_id": device,
         "family": family,
-        "verdicts": [Verdict.of(verdict).value for verdict in verdicts],
+        "verdicts": _verdicts(verdicts),
         "policy": 0 if policy is None else Policy.of(policy).value,
         "job": resource("operations", job) if job else "",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attune import arguments
 from attune.plans.plan import Plan, call
 from attune.problem import Problem
 from attune.table import Table
@@ -39,7 +40,7 @@ def preflight(
         "Preflight",
         problem=Problem.of(problem).to_message(),
         device_id=device,
-        families=list(families),
+        families=arguments.several("families", families, "'attention_mma'"),
         list_variants=variants,
     )
     return Preflight.from_message(response)

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
-from attune import api
+from attune import api, arguments
 from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
@@ -37,22 +37,23 @@ def tune(
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
-    `families`: only these; none means all that fit. `max_time` in seconds. `seed` is of Strategy.RANDOM, 0 lets the
-    server choose. `retry_known` tries again what has a trial under today's dependencies. `background` gives way to
-    every other job. `ignore_advice` tries also what the families advise against. The same `request_id` (at most 128
-    characters) starts the same tuning once.
+    `families`: only these; none means all that fit. `max_trials` and `max_time`, in seconds, end the search; None is no
+    limit. `seed` is of Strategy.RANDOM, 0 lets the server choose. `retry_known` tries again what has a trial under
+    today's dependencies. `background` gives way to every other job. `ignore_advice` tries also what the families advise
+    against. The same `request_id` (at most 128 characters) starts the same tuning once.
     """
-    chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "max_trials": max_trials or 0, "seed": seed}
+    chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "seed": seed}
+    if max_trials is not None:
+        chosen["max_trials"] = arguments.count("max_trials", max_trials, unset="None (no limit)")
     if max_time is not None:
-        chosen["max_time"] = api.message("google.protobuf.Duration")()
-        chosen["max_time"].FromTimedelta(max_time if isinstance(max_time, timedelta) else timedelta(seconds=max_time))
+        chosen["max_time"] = api.duration(arguments.seconds("max_time", max_time, above=0, unset="None (no limit)"))
     response = yield from call(
         "Tune",
         request_id=request_id or new_request_id(),
         problem=Problem.of(problem).to_message(),
         device_id=device,
         policy=Policy.of(policy).value,
-        families=list(families),
+        families=arguments.several("families", families, "'attention_mma'"),
         strategy=chosen,
         retry_known=retry_known,
         background=background,

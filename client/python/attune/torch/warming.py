@@ -10,6 +10,7 @@ from time import monotonic
 import torch
 from torch import Tensor
 
+from attune.arguments import seconds, several
 from attune.background.contest import PAIRS, WARM_UP, is_contested
 from attune.background.entry import Entry
 from attune.background.head_dims import as_called
@@ -35,10 +36,12 @@ def warm(problems: Iterable[Problem | str] = (), *, device: int | None = None, t
     are still to be timed against SDPA are timed now, on tensors of their problems in the current stream, which is
     waited for.
     """
+    asked = [as_called(Problem.of(problem)) for problem in several("problems", problems, "'b2.h8.q512.d64.f16'")]
+    timeout = seconds("timeout", timeout)
     kernels = process.kernel_cache()
     until = monotonic() + timeout
-    for problem in problems:
-        kernels.ask(as_called(Problem.of(problem)), torch.cuda.current_device() if device is None else device)
+    for problem in asked:
+        kernels.ask(problem, torch.cuda.current_device() if device is None else device)
     answered = kernels.wait(timeout)
     decide(itertools.takewhile(lambda _: monotonic() < until, kernels.contested()))
     return answered

@@ -52,9 +52,10 @@ class Answer(Value):
     artifact_reason: str  # why there is NONE
     domains: tuple[Domain, ...] = ()  # other problems that it holds for, when asked for
 
-    def at(self, problem: Problem) -> Answer | None:
-        """The answer for another problem, or `problem`'s own, made from this one without a question: the same code,
+    def at(self, problem: Problem | str) -> Answer | None:
+        """The answer for another problem, or for its own, made from this one without a question: the same code,
         launched with other numbers. None where no domain has the problem."""
+        problem = Problem.of(problem)
         if problem == self.problem:
             return self
         for domain, length in domains_of(self.problem, self.domains, problem):

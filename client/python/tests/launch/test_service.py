@@ -188,7 +188,7 @@ def test_configure_names_a_provenance_that_does_not_exist() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("wait", -1), ("hold", float("nan")), ("revalidate", 0.5)])
 def test_configure_names_a_time_that_cannot_be(name: str, value: float) -> None:
-    with pytest.raises(InvalidArgument, match=rf"{name} is {value}; it must be at least [01]"):
+    with pytest.raises(InvalidArgument, match=rf"{name} is {value}; it must be a number of seconds, at least [01]"):
         configure(**{name: value})
 
 
