@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from attune.background.entry import Entry
 from attune.background.head_dims import scale_of
 from attune.cuda.strides import MULTIPLE, Placement
 from attune.errors import InvalidArgument
@@ -47,6 +48,7 @@ class AttentionCall(abc.ABC):
     value: Tensor
     options: Options
     extra: ExtraTensors
+    entry: Entry | None = None  # what is known of such calls, once it was looked for
 
     def tensors(self) -> list[Tensor]:
         return [self.query, self.key, self.value, *(tensor for tensor in self.extra if tensor is not None)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 
+from attune.torch import direct
 from attune.torch.dispatch import attend, attend_options
 from attune.torch.fallback import current_stats
 from attune.torch.options import options_of
@@ -59,7 +60,15 @@ def attention(
     stats = None if is_dynamo_compiling() else current_stats()
     more = causal is not None or window is not None or softcap or sinks is not None or return_lse
     if more or k_scale is not None or v_scale is not None:
-        given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-        options = options_of(*given, k_scale, v_scale)
-        return attend_options(stats, query, key, value, attn_mask, dropout_p, options)
+        found = None
+        if attn_mask is None and dropout_p == 0.0 and k_scale is v_scale is None and not is_compiling():
+            given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
+            found = direct.dense_key(stats, query, key, value, sinks, given)
+            if found is not None:
+                rows = query.shape[:-1] if return_lse else None
+                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(sinks))
+                if known is not None:
+                    return known
+        options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
+        return attend_options(stats, query, key, value, attn_mask, dropout_p, options, found)
     return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

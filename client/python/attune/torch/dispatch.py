@@ -22,9 +22,9 @@ from attune.background.head_dims import scale_of
 from attune.cuda.strides import Placement
 from attune.errors import AttuneError, InvalidArgument
 from attune.problem import Problem
-from attune.torch import contest, process
+from attune.torch import contest, direct, process
 from attune.torch.call import AttentionCall
-from attune.torch.dense_call import DenseCall, signature_of
+from attune.torch.dense_call import DenseCall
 from attune.torch.fallback import Reason, Stats, Unsuitable, by_torch, sdpa, warn_once
 from attune.torch.local_bias import LocalBias
 from attune.torch.options import Options
@@ -34,7 +34,6 @@ from attune.torch.problem_of_tensors import (
     autocasts,
     check_addresses,
     check_eager,
-    is_usual_call,
     layout_of,
     new_output,
     other_scale,
@@ -141,18 +140,27 @@ def attend_options(
     attn_mask: Tensor | LocalBias | None,
     dropout_p: float,
     options: Options,
+    found: tuple | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`attune.attention` with more than SDPA's arguments, counted in `stats`."""
+    """`attune.attention` with more than SDPA's arguments, counted in `stats`. `found`: its direct.dense_key, if it has
+    one and was not launched by it."""
     same_lengths = query.shape[-2] == key.shape[-2]
     if attn_mask is None and options.only_causal() and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
-    if attn_mask is None and dropout_p == 0.0:
-        known = _launch_known(stats, query, key, value, options)
-        if known is not None:
-            return known
-    call = DenseCall(query, key, value, options, attn_mask, dropout_p)
     if not is_compiling():
-        return attend_call(stats, call)
+        if found is None and attn_mask is None and dropout_p == 0.0 and options.k_scale is options.v_scale is None:
+            given = (False, options.causal, options.window, options.softcap, options.return_lse, *options[5:7])
+            found = direct.dense_key(stats, query, key, value, options.sinks, given)
+            if found is not None:
+                rows = query.shape[:-1] if options.return_lse else None
+                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(options.sinks))
+                if known is not None:
+                    return known
+        call = DenseCall(query, key, value, options, attn_mask, dropout_p)
+        result = attend_call(stats, call)
+        direct.remember(found, call)
+        return result
+    call = DenseCall(query, key, value, options, attn_mask, dropout_p)
     needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors())
     if needs_grad or attn_mask is not None or dropout_p != 0.0 or value.shape[-1] != query.shape[-1]:
         return computed(call)
@@ -160,47 +168,12 @@ def attend_options(
     return (out, lse) if options.return_lse else out
 
 
-def _launch_known(
-    stats: Stats | None, query: Tensor, key: Tensor, value: Tensor, options: Options
-) -> Tensor | tuple[Tensor, Tensor] | None:
-    """By the kernel that calls of this kind have had; None where there is more to it. Like the beginning of `attend`
-    this is the way of nearly every call, and its time is the host's part."""
-    if (
-        is_compiling()
-        or (stats is not None and stats.recorder is not None)
-        or not is_usual_call(query, key, value)
-        or not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous())
-        or (is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad))
-        or options.has_tensors()
-        or other_scale(options.scale, query.shape[-1]) is not None
-        or deterministic()
-    ):
-        return None
-    entry = calls.get(signature_of(query, key, value, options))
-    launch = None if entry is None else entry.launch
-    if entry is None or launch is None:
-        return None
-    q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
-    if (q | k | v) & 15:
-        return None
-    out, lse = empty_like(query), None
-    if options.return_lse:
-        lse = torch.empty(query.shape[:3], dtype=torch.float32, device=query.device)
-    try:
-        launch(q, k, v, out.data_ptr(), 0 if lse is None else lse.data_ptr(), current_stream(entry.device))
-    except AttuneError:
-        return None  # it is found out again, and said why
-    if stats is not None:
-        stats.launched += 1
-    return out if lse is None else (out, lse)
-
-
 def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
     """What `call` asks for, by a kernel if there is one, counted in `stats`. Its caller is the user's function."""
     if stats is not None and stats.recorder is not None:
         return stats.recorder.attend_call(call)
     try:
-        entry = _entry_of(call)
+        entry = call.entry = _entry_of(call)
     except Unsuitable as raised:
         unsuitable = raised.again()
     else:

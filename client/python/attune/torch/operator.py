@@ -4,18 +4,18 @@ unless it was asked for: an operator has one number of results."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from attune.torch.call import AttentionCall
-from attune.torch.dispatch import attend, attend_call, attend_options
+from attune.torch import varlen
+from attune.torch.dispatch import attend, attend_options
 from attune.torch.fallback import current_stats
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import new_output
-from attune.torch.varlen_calls import PagedCall, VarlenCall
 
 _library = torch.library.Library("attune", "FRAGMENT")
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def attention_options(
         with torch.no_grad():
             return attention_options(query, key, value, *options)
     result = attend_options(current_stats(), query, key, value, None, 0.0, options)
-    out, lse = result if return_lse else (result, query.new_empty(0, dtype=torch.float32))
+    out, lse = _both(result, query, return_lse)
     return _laid_out(out, query), lse.contiguous()
 
 
@@ -135,8 +135,9 @@ def attention_varlen(
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
+    given = query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    return _run(VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options))
+    return _run(varlen.attention_varlen, given, options)
 
 
 def _fake_attention_paged(
@@ -179,17 +180,22 @@ def attention_paged(
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
+    attend = functools.partial(varlen.attention_paged, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q)
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    return _run(PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options))
+    return _run(attend, (query, key_pages, value_pages, block_table, seqused_k), options)
 
 
-def _run(call: AttentionCall) -> tuple[Tensor, Tensor]:
+def _run(attend: Callable[..., Any], given: tuple[Any, ...], options: Options) -> tuple[Tensor, Tensor]:
     if torch.is_grad_enabled():
         with torch.no_grad():
-            return _run(call)
-    result = attend_call(current_stats(), call)
-    out, lse = result if call.options.return_lse else (result, call.query.new_empty(0, dtype=torch.float32))
+            return _run(attend, given, options)
+    out, lse = _both(attend(*given, **options._asdict()), given[0], options.return_lse)
     return out.contiguous(), lse.contiguous()
+
+
+def _both(result: Any, query: Tensor, return_lse: bool) -> tuple[Tensor, Tensor]:
+    """With a log-sum-exp that is empty unless it was asked for."""
+    return result if return_lse else (result, query.new_empty(0, dtype=torch.float32))
 
 
 def _laid_out(out: Tensor, query: Tensor) -> Tensor:

@@ -24,6 +24,8 @@ _EXIT_S = 2.0
 # strides of their own, or are padded, or another scale is asked for.
 calls: dict[tuple, Entry] = {}
 placed: dict[tuple, Entry] = {}
+# By keys of direct.py, those that a kernel computed as it is.
+direct: dict[tuple, Entry] = {}
 
 _kernel_cache: KernelCache | None = None
 _lock = threading.Lock()
@@ -43,7 +45,7 @@ def kernel_cache() -> KernelCache:
 
 
 def remember(kernels: KernelCache, known: dict[tuple, Entry], signature: tuple | None, entry: Entry) -> None:
-    """`entry` in `known`, which is `calls` or `placed`, unless attune was configured anew meanwhile."""
+    """`entry` in `known`, one of those above, unless attune was configured anew meanwhile."""
     with _lock:
         if signature is None or kernels is not _kernel_cache:
             return
@@ -60,6 +62,7 @@ def refresh() -> None:
         before, _kernel_cache = _kernel_cache, None
         calls.clear()
         placed.clear()
+        direct.clear()
     if before is not None:
         before.close()
 
@@ -107,6 +110,7 @@ def _in_forked_child() -> None:
     _kernel_cache, _background, _lock = None, Background(_work, _may_start), threading.Lock()
     calls.clear()
     placed.clear()
+    direct.clear()
     fallback.renew_lock()
     settings.renew_locks()
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 
+from attune.torch import direct
 from attune.torch.call import AttentionCall
 from attune.torch.dispatch import attend_call, computed
 from attune.torch.fallback import current_stats
@@ -56,11 +57,27 @@ def attention_varlen(
     Raises InvalidArgument, naming the argument, its value and what is allowed. In torch.compile it is the operator
     attune::attention_varlen.
     """
-    given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    options = options_of(*given, k_scale, v_scale)
+    stats = found = None
+    if not is_compiling():
+        stats = current_stats()
+        if k_scale is v_scale is None:
+            given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
+            found = direct.varlen_key(
+                stats, query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, sinks, given
+            )
+            if found is not None:
+                to_sinks = 0 if sinks is None else sinks.data_ptr()
+                more = (to_sinks, cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0, 0, 0)
+                rows = (query.shape[1], query.shape[0]) if return_lse else None
+                known = direct.launch(stats, found, query, key, value, rows, more)
+                if known is not None:
+                    return known
+    options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options)
     if not is_compiling():
-        return attend_call(current_stats(), call)
+        result = attend_call(stats, call)
+        direct.remember(found, call)
+        return result
     if _needs_grad(call):
         return computed(call)
     out, lse = torch.ops.attune.attention_varlen(
@@ -107,11 +124,28 @@ def attention_paged(
     one behind the other to one that takes no others, and a head_dim that is not a multiple of 8. Pages that are not
     aligned to 16 bytes are an InvalidArgument. In torch.compile it is the operator attune::attention_paged.
     """
-    given = (is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa)
-    options = options_of(*given, k_scale, v_scale)
+    stats = found = None
+    if not is_compiling():
+        stats = current_stats()
+        if k_scale is v_scale is None:
+            given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
+            found = direct.paged_key(
+                stats, query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, sinks, given
+            )
+            if found is not None:
+                to_sinks = 0 if sinks is None else sinks.data_ptr()
+                bounds = 0 if cu_seqlens_q is None else cu_seqlens_q.data_ptr()
+                more = (to_sinks, bounds, 0, seqused_k.data_ptr(), block_table.data_ptr(), 0, 0)
+                rows = (*query.shape[:-3], query.shape[-2], query.shape[-3]) if return_lse else None
+                known = direct.launch(stats, found, query, key_pages, value_pages, rows, more)
+                if known is not None:
+                    return known
+    options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     call = PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options)
     if not is_compiling():
-        return attend_call(current_stats(), call)
+        result = attend_call(stats, call)
+        direct.remember(found, call)
+        return result
     if _needs_grad(call):
         return computed(call)
     out, lse = torch.ops.attune.attention_paged(

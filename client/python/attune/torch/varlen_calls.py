@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -24,6 +25,7 @@ _LARGEST_PAGE = 65536
 _SIGNIFICANT_BITS = 3
 
 
+@functools.lru_cache(maxsize=4096)
 def rounded_up(length: int) -> int:
     """To three significant bits (..., 8, 10, 12, 14, 16, 20, ...), less than a quarter more: lengths that differ from
     call to call pose few problems."""

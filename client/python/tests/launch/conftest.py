@@ -35,11 +35,12 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     are not timed."""
     pytest.importorskip("torch")
     import attune.torch
-    from attune.torch import dispatch, problem_of_tensors
+    from attune.torch import direct, dispatch, problem_of_tensors
 
     fake = Service()
     monkeypatch.setattr(problem_of_tensors, "on_one_gpu", lambda *tensors: True)
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
+    monkeypatch.setattr(direct, "current_stream", lambda device: 5)
     monkeypatch.setattr(dispatch, "monotonic", clock.monotonic)
     monkeypatch.setattr(asked.Service, "_ask", lambda self, problem, device: fake.best(problem))
     monkeypatch.setattr(asked.Service, "_ask_served", lambda self: fake.served)

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 
 from attune.background import kernel_cache  # noqa: E402
 from attune.background import service as asked  # noqa: E402
-from attune.torch import attention, dispatch, problem_of_tensors, process, replace_sdpa, state, warm  # noqa: E402
+from attune.torch import attention, direct, dispatch, problem_of_tensors, process, replace_sdpa, state, warm  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -56,6 +56,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     made: list[tuple[int, ...]] = []
     monkeypatch.setattr(problem_of_tensors, "on_one_gpu", lambda *tensors: True)
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
+    monkeypatch.setattr(direct, "current_stream", lambda device: 5)
     monkeypatch.setattr(kernel_cache, "load", lambda answer, device: FakeKernel(answer, made))
     monkeypatch.setattr(asked, "modules", EveryModule)
     return made
@@ -209,9 +210,9 @@ PROLOGUE = """
     from fake_service import EveryModule
     torch.set_num_threads(1)  # torch's own threads do not survive a fork
     from attune.background import kernel_cache, service
-    from attune.torch import dispatch, problem_of_tensors
+    from attune.torch import direct, dispatch, problem_of_tensors
     problem_of_tensors.on_one_gpu = lambda *tensors: True
-    dispatch.current_stream = lambda device: 5
+    dispatch.current_stream = direct.current_stream = lambda device: 5
     launched = []
     class Kernel:
         device = -1

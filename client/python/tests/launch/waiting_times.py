@@ -68,10 +68,10 @@ def prepare() -> None:
     from fake_service import EveryModule, FakeKernel
 
     from attune.background import kernel_cache, service
-    from attune.torch import dispatch, problem_of_tensors
+    from attune.torch import direct, dispatch, problem_of_tensors
 
     problem_of_tensors.on_one_gpu = lambda *tensors: True
-    dispatch.current_stream = lambda device: 5
+    dispatch.current_stream = direct.current_stream = lambda device: 5
     dispatch.by_torch = lambda query, *others, **options: query
     kernel_cache.load = lambda answer, device: FakeKernel(answer, Nothing())
     service.modules = EveryModule
