@@ -6,7 +6,8 @@ Arguments, layouts and results are FlashAttention's. attune.attention and its si
 do: each reason gives one AttuneWarning and is counted. What neither a kernel nor a fallback computes is an
 InvalidArgument.
 `deterministic` and `num_splits` are accepted and ignored: the served variant decides how the keys are split. With
-return_attn_probs the third result, which FlashAttention fills for tests of its dropout, is None.
+return_attn_probs the third result, which FlashAttention fills for tests of its dropout, is None. Of FlashAttention 3's
+arguments k_descale and v_descale are taken, by name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.errors import InvalidArgument
 from attune.torch.contiguous_cache import append, as_pages, positions, rotated
+from attune.torch.descale import check_new, scales_of
 from attune.torch.dispatch import attend_call, attend_options, check, computed
 from attune.torch.fallback import current_stats
 from attune.torch.local_bias import masks_of, sides_of
@@ -49,6 +51,10 @@ def flash_attn_func(
     alibi_slopes: Tensor | None = None,
     deterministic: bool = False,
     return_attn_probs: bool = False,
+    *,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
 ) -> Any:
     """Attention of q [batch, seqlen_q, nheads, headdim] to k and v [batch, seqlen_k, nheads_k, headdim], nheads a
     multiple of nheads_k.
@@ -62,6 +68,10 @@ def flash_attn_func(
     Returns [batch, seqlen_q, nheads, headdim], contiguous; with return_attn_probs (out, softmax_lse, None), softmax_lse
     fp32 [batch, nheads, seqlen_q]. A window with keys after the diagonal, or with causal=False of keys before it alone,
     alibi_slopes, dropout and gradients are computed by unfused attention in torch, or by SDPA.
+
+    k and v may be torch.float8_e4m3fn or float8_e5m2, q of 16 bits: their elements stand for element * descale.
+    k_descale, v_descale: fp32 [batch, nheads_k] of any strides, as FlashAttention 3 has them, [nheads_k] or []; None is
+    1, filled in each call. They are ignored of 16-bit keys and values, and so is q_descale.
     """
     what = "flash_attn_func"
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -69,7 +79,8 @@ def flash_attn_func(
     rows, keys = q.shape[1], k.shape[1]
     sides = sides_of(what, window_size)
     *masks, bias = masks_of(what, sides, causal, alibi_slopes, (q.shape[0], q.shape[2]), (rows, keys))
-    options = options_of(False, *masks, softcap, None, return_attn_probs, softmax_scale, True)
+    scales = scales_of(what, q, k, q.shape[0], k_descale, v_descale)
+    options = options_of(False, *masks, softcap, None, return_attn_probs, softmax_scale, True, **scales)
     stats = None if is_dynamo_compiling() else current_stats()
     result = attend_options(stats, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), bias, dropout_p, options)
     if not return_attn_probs:
@@ -129,14 +140,18 @@ def flash_attn_varlen_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
     block_table: Tensor | None = None,
+    *,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
 ) -> Any:
     """flash_attn_func of packed sequences: q [total_q, nheads, headdim], k and v [total_k, nheads_k, headdim], sequence
     b the rows cu_seqlens[b] to cu_seqlens[b + 1], int32 [batch + 1].
 
     With block_table, int32 [batch, width], k and v are pages [pages, page_size, nheads_k, headdim], as those of
-    flash_attn_with_kvcache. Returns [total_q, nheads, headdim]; with return_attn_probs (out, softmax_lse, None),
-    softmax_lse fp32 [nheads, total_q]. What flash_attn_func has computed without a kernel is computed by unfused
-    attention in torch, sequence by sequence.
+    flash_attn_with_kvcache. k_descale and v_descale are those of flash_attn_func. Returns [total_q, nheads, headdim];
+    with return_attn_probs (out, softmax_lse, None), softmax_lse fp32 [nheads, total_q]. What flash_attn_func has
+    computed without a kernel is computed by unfused attention in torch, sequence by sequence.
     """
     what = "flash_attn_varlen_func"
     _check_dims(what, "q", q, 3, "[total_q, heads, headdim]")
@@ -146,6 +161,7 @@ def flash_attn_varlen_func(
     sides, lengths = sides_of(what, window_size), (max_seqlen_q, max_seqlen_k)
     causal_mask, window, bias = masks_of(what, sides, causal, alibi_slopes, slopes, lengths)
     options: dict[str, Any] = {
+        **scales_of(what, q, k, slopes[0], k_descale, v_descale),
         "causal": causal_mask,
         "window": window,
         "softcap": softcap,
@@ -232,6 +248,10 @@ def flash_attn_with_kvcache(
     alibi_slopes: Tensor | None = None,
     num_splits: int = 0,
     return_softmax_lse: bool = False,
+    *,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
 ) -> Any:
     """Attention of q [batch, seqlen_q, nheads, headdim] to a cache, for inference.
 
@@ -241,8 +261,8 @@ def flash_attn_with_kvcache(
     cache end; without it all are there. cache_leftpad: int32 [batch], where they begin: sequence b has the keys from
     cache_leftpad[b] to before cache_seqlens[b], which counts those in front, too; not with block_table.
     k, v: [batch, seqlen_new, nheads_k, headdim], written into the cache, in place, behind the keys that are there, and
-    then seen; they need cache_seqlens, which is not changed. causal, window_size and alibi_slopes are those of
-    flash_attn_func, each sequence's own.
+    then seen; they need cache_seqlens, which is not changed. causal, window_size, alibi_slopes, k_descale and v_descale
+    are those of flash_attn_func, each sequence's own. An 8-bit cache takes k and v of its own dtype, already rotated.
     rotary_cos, rotary_sin: [positions, pairs], which need k and v. The first 2 * pairs dimensions of k are rotated at
     the positions cache_seqlens, cache_seqlens + 1, ..., and so are q's where a mask tells rows apart, else at
     cache_seqlens. Pairs are neighbours, or with rotary_interleaved=False half of those dimensions apart.
@@ -282,6 +302,7 @@ def flash_attn_with_kvcache(
     if cache_leftpad is not None:
         lengths = lengths - cache_leftpad
     options: dict[str, Any] = {
+        **scales_of(what, q, k_cache, batch, k_descale, v_descale),
         "causal": causal_mask,
         "window": window,
         "softcap": softcap,
@@ -292,6 +313,8 @@ def flash_attn_with_kvcache(
     given = options_of(is_causal=False, sinks=None, **options)
     if k is not None and v is not None:
         _check_new(what, k, v, (k_cache, v_cache), batch)
+        check_new(what, k_cache, k, rotary_cos)
+        check_new(what, v_cache, v, rotary_cos)
         check(PagedCall(q, *pages, block_table, lengths, None, None, given, bias))  # while the cache is as it was
         if rotary_cos is not None and rotary_sin is not None:
             _check_angles(what, rotary_cos, rotary_sin, q.shape[-1], length)

@@ -401,17 +401,18 @@ def test_a_misaligned_cache_is_left_as_it_was(aligned: bool) -> None:
 def test_the_arguments_are_flash_attentions() -> None:
     common = ["softmax_scale", "causal", "window_size", "softcap", "alibi_slopes"]
     more = ["deterministic", "return_attn_probs"]
+    descales = ["q_descale", "k_descale", "v_descale"]
     bounds = ["cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k"]
     cache = ["rotary_cos", "rotary_sin", "cache_seqlens", "cache_batch_idx", "cache_leftpad", "block_table"]
     assert {name: list(inspect.signature(getattr(flash_attn, name)).parameters) for name in flash_attn.__all__} == {
-        "flash_attn_func": ["q", "k", "v", "dropout_p", *common, *more],
+        "flash_attn_func": ["q", "k", "v", "dropout_p", *common, *more, *descales],
         "flash_attn_kvpacked_func": ["q", "kv", "dropout_p", *common, *more],
         "flash_attn_qkvpacked_func": ["qkv", "dropout_p", *common, *more],
         "flash_attn_varlen_kvpacked_func": ["q", "kv", *bounds, "dropout_p", *common, *more],
         "flash_attn_varlen_qkvpacked_func": ["qkv", "cu_seqlens", "max_seqlen", "dropout_p", *common, *more],
-        "flash_attn_varlen_func": ["q", "k", "v", *bounds, "dropout_p", *common, *more, "block_table"],
+        "flash_attn_varlen_func": ["q", "k", "v", *bounds, "dropout_p", *common, *more, "block_table", *descales],
         "flash_attn_with_kvcache": [
             *("q", "k_cache", "v_cache", "k", "v", *cache, *common[:4]),
-            *("rotary_interleaved", "alibi_slopes", "num_splits", "return_softmax_lse"),
+            *("rotary_interleaved", "alibi_slopes", "num_splits", "return_softmax_lse", *descales),
         ],
     }
