@@ -1,6 +1,8 @@
 """The operators that torch.compile and torch.export keep in their graphs: attune::attention, attention_options,
 attention_varlen and attention_paged. Those that may return a log-sum-exp always return two tensors, the second empty
-unless it was asked for: an operator has one number of results."""
+unless it was asked for: an operator has one number of results.
+
+Inputs that require grad are computed as attune.attention computes them: without a kernel, and differentiably."""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 from attune.torch import varlen
 from attune.torch.dispatch import attend, attend_options
 from attune.torch.fallback import current_stats
 from attune.torch.options import Options
-from attune.torch.problem_of_tensors import new_output
+from attune.torch.problem_of_tensors import is_usual_call, new_output
 
 _library = torch.library.Library("attune", "FRAGMENT")
 T = TypeVar("T")
@@ -29,11 +32,38 @@ def _operator(fake: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable
         name = function.__name__
         schema = torch.library.infer_schema(function, mutates_args=())
         _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
-        _library.impl(name, function, "CompositeExplicitAutograd")
+        _library.impl(name, _without_grad(function), "CompositeExplicitAutograd")
+        _library.impl(name, _with_autograd(name, function), "Autograd")
         torch.library.register_fake(f"attune::{name}", fake, lib=_library)
         return function
 
     return register
+
+
+def _without_grad(function: Callable[..., T]) -> Callable[..., T]:
+    """For where torch records nothing: inputs that require grad are as others."""
+
+    def compute(*given: Any) -> T:
+        if not torch.is_grad_enabled():
+            return function(*given)
+        with torch.no_grad():
+            return function(*given)
+
+    return compute
+
+
+def _with_autograd(name: str, function: Callable[..., T]) -> Callable[..., T]:
+    """For where torch may record: what requires grad is computed without a kernel, which `function` sees to."""
+
+    def compute(*given: Any) -> Any:
+        tensors = [each for each in given if isinstance(each, Tensor)]
+        needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        if needs_grad or (is_usual_call(*tensors) and not is_compiling()):
+            return function(*given)
+        with torch._C._AutoDispatchBelowAutograd():  # subclasses, modes and transforms are asked next
+            return getattr(torch.ops.attune, name).default(*given)
+
+    return compute
 
 
 @_operator(lambda query, *others: new_output(query))
@@ -45,10 +75,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`attune.attention` without mask and dropout, for inference. Returns a tensor as `new_output` lays it out."""
-    if torch.is_grad_enabled():
-        with torch.no_grad():
-            return attention(query, key, value, is_causal, scale, enable_gqa)
+    """`attune.attention` without mask and dropout. Returns a tensor as `new_output` lays it out."""
     result = attend(current_stats(), query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     # SDPA lays its result out as it likes; a graph was made for one layout.
     return _laid_out(result, query)
@@ -87,9 +114,6 @@ def attention_options(
     v_scale: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    if torch.is_grad_enabled():
-        with torch.no_grad():
-            return attention_options(query, key, value, *options)
     result = attend_options(current_stats(), query, key, value, None, 0.0, options)
     out, lse = _both(result, query, return_lse)
     return _laid_out(out, query), lse.contiguous()
@@ -186,9 +210,6 @@ def attention_paged(
 
 
 def _run(attend: Callable[..., Any], given: tuple[Any, ...], options: Options) -> tuple[Tensor, Tensor]:
-    if torch.is_grad_enabled():
-        with torch.no_grad():
-            return _run(attend, given, options)
     out, lse = _both(attend(*given, **options._asdict()), given[0], options.return_lse)
     return out.contiguous(), lse.contiguous()
 
