@@ -89,7 +89,7 @@ Action AddTune(CLI::App& app) {
       ->check(OneOf({"exhaustive", "random"}));
   AddCount(app, "--max-trials", &arguments->max_trials,
            "Stop after this many trials, reused ones included; 0: no limit");
-  app.add_option("--max-time", arguments->max_time, "Stop after this long: 30s, 5m, 1h30m");
+  app.add_option("--max-time", arguments->max_time, "Stop this long after the first trial: 30s, 5m, 1h30m");
   AddCount(app, "--seed", &arguments->seed, "Seed of --strategy random; 0: chosen by the server");
   app.add_flag("--retry-known", arguments->retry_known,
                "Try variants again that were tried with today's sources, compiler and driver");

@@ -71,7 +71,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   });
   if (!candidates.ok()) return candidates.status();
   const std::unique_ptr<search::Strategy> strategy =
-      search::MakeStrategy(spec.strategy, candidates->all.size(), candidates->LikelyOnes(), spec.seed, means.clock);
+      search::MakeStrategy(spec.strategy, candidates->ToField(), spec.seed, means.clock);
 
   trials::TrialPhase::Plan plan;
   plan.tuning_key = &tuning_key;

@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_SEARCH_BUDGET_H_
 
 #include <memory>
+#include <set>
 
 #include "absl/time/time.h"
 #include "server/search/strategy.h"
@@ -10,24 +11,34 @@
 namespace attune::search {
 
 struct Budget {
-  int64_t max_trials = 0;                              // 0: no limit
-  absl::Duration max_time = absl::InfiniteDuration();  // from the first Ask
+  int64_t max_trials = 0;  // 0: no limit. Those are counted that are chosen, or told unasked
+  int64_t spent = 0;       // of max_trials, before this began
+  absl::Duration max_time = absl::InfiniteDuration();  // from the first choice
 };
 
 class BudgetedStrategy : public Strategy {
  public:
   BudgetedStrategy(std::unique_ptr<Strategy> strategy, Budget budget, Clock clock);
 
-  std::optional<size_t> Ask() override;
-  void Tell(size_t candidate, const v1::Trial& trial) override { strategy_->Tell(candidate, trial); }
+  std::optional<size_t> Speculate() override;
+  std::vector<size_t> Drop() override;
+  Choice Choose(const std::vector<size_t>& ready) override;
+  void Tell(size_t candidate, const v1::Trial& trial) override;
+  Thought Think() override;
+  bool Done() const override;
   size_t Total() const override;
+  std::vector<size_t> Known() const override { return strategy_->Known(); }
 
  private:
+  bool IsSpent() const;
+  bool IsTimeOver() const;
+
   const std::unique_ptr<Strategy> strategy_;
   const Budget budget_;
   const Clock clock_;
-  int64_t asked_ = 0;
-  absl::Duration start_;
+  std::set<size_t> open_;  // speculated about, not dropped, chosen or told
+  int64_t taken_;          // chosen, or told unasked
+  std::optional<absl::Duration> start_;
 };
 
 }  // namespace attune::search

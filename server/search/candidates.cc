@@ -20,14 +20,14 @@ absl::Status TooLarge(const space::Family& family, const space::Enumeration& spa
       "parameters in its manifest fewer values"));
 }
 
-// The variants of one family; where there are more than `room`, as many of them, drawn at random, as the choice needs.
+// The variants of one family; where there are more than `room`, as many of them, drawn at random, as the search needs.
 absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const space::Family>& family,
                                                  space::Enumeration& space, const catalog::TuningKey& tuning_key,
-                                                 int64_t room, const Choice& choice, const space::Stopped& stopped) {
+                                                 int64_t room, const Listing& listing, const space::Stopped& stopped) {
   if (space.listed && space.count <= room) return std::move(space.variants);
-  if (!choice.random) return TooLarge(*family, space, tuning_key);
-  const int64_t wanted = choice.max_trials > 0 ? std::min(choice.max_trials, room) : room;
-  return space::Sample(family, tuning_key.problem, tuning_key.device, wanted, choice.seed, stopped, choice.advice);
+  if (!listing.random) return TooLarge(*family, space, tuning_key);
+  const int64_t wanted = listing.max_trials > 0 ? std::min(listing.max_trials, room) : room;
+  return space::Sample(family, tuning_key.problem, tuning_key.device, wanted, listing.seed, stopped, listing.advice);
 }
 
 absl::Status Add(std::vector<space::Variant> variants, const catalog::TuningKey& tuning_key,
@@ -90,23 +90,25 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
   return it->second;
 }
 
-Likely CandidateSet::LikelyOnes() const {
-  Likely likely = {incumbent, priors, guesses};
+Field CandidateSet::ToField() const {
+  Field field;
+  field.candidates = all.size();
+  field.likely = {incumbent, priors, guesses};
   std::map<std::string, size_t> sizes;
   for (const Candidate& candidate : all) ++sizes[candidate.variant.family->name()];
   std::map<std::string, size_t> numbers;
   for (const Candidate& candidate : all) {
     // One that is alone, as an incumbent of a family that is not searched, has no turns of its own.
     const std::string& name = candidate.variant.family->name();
-    likely.families.push_back(numbers.try_emplace(sizes[name] > 1 ? name : "", numbers.size()).first->second);
+    field.likely.families.push_back(numbers.try_emplace(sizes[name] > 1 ? name : "", numbers.size()).first->second);
   }
-  return likely;
+  return field;
 }
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra,
-                                              const catalog::TuningKey& tuning_key, const Choice& choice,
+                                              const catalog::TuningKey& tuning_key, const Listing& listing,
                                               const space::Stopped& stopped) {
   CandidateSet set;
   std::vector<std::string> reasons;
@@ -116,11 +118,11 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       continue;
     }
     absl::StatusOr<space::Enumeration> enumeration =
-        space::Enumerate(family, tuning_key.problem, tuning_key.device, stopped, choice.advice);
+        space::Enumerate(family, tuning_key.problem, tuning_key.device, stopped, listing.advice);
     if (!enumeration.ok()) return enumeration.status();
     const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
     absl::StatusOr<std::vector<space::Variant>> variants =
-        List(family, *enumeration, tuning_key, room, choice, stopped);
+        List(family, *enumeration, tuning_key, room, listing, stopped);
     if (!variants.ok()) return variants.status();
     for (const space::Removed& removed : enumeration->removed) {
       v1::RemovedByConstraint& row = set.removed.emplace_back();

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/tuning_key.h"
-#include "server/search/strategy.h"
+#include "server/search/field.h"
 #include "server/space/space.h"
 #include "server/store/store.h"
 
@@ -39,16 +39,16 @@ struct CandidateSet {
   std::vector<size_t> guesses;
 
   std::optional<size_t> Find(absl::string_view variant_text) const;
-  // What strategies are told of them.
-  Likely LikelyOnes() const;
+  // Their number, and which are likely: all that a strategy needs that learns nothing.
+  Field ToField() const;
   std::map<std::string, size_t, std::less<>> by_text;
 };
 
 // `variant` as a candidate; what is known of it is not looked up.
 absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::TuningKey& tuning_key);
 
-// How a strategy chooses, as far as it decides what must be listed.
-struct Choice {
+// What a strategy needs listed.
+struct Listing {
   bool random = false;     // RANDOM: a sample of a space that is too large to list will do
   int64_t max_trials = 0;  // 0: no limit
   uint64_t seed = 1;       // of the sample: the same draws the same
@@ -62,7 +62,7 @@ struct Choice {
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra,
-                                              const catalog::TuningKey& tuning_key, const Choice& choice = Choice(),
+                                              const catalog::TuningKey& tuning_key, const Listing& listing = Listing(),
                                               const space::Stopped& stopped = nullptr);
 
 }  // namespace attune::search

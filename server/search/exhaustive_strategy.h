@@ -6,16 +6,19 @@
 #include <utility>
 #include <vector>
 
-#include "server/search/strategy.h"
+#include "server/search/ordered_strategy.h"
 
 namespace attune::search {
 
-class ExhaustiveStrategy : public Strategy {
+class ExhaustiveStrategy : public OrderedStrategy {
  public:
   explicit ExhaustiveStrategy(size_t candidates, std::vector<size_t> first = {})
       : candidates_(candidates), first_(std::move(first)) {}
 
-  std::optional<size_t> Ask() override {
+  size_t Total() const override { return candidates_; }
+
+ private:
+  std::optional<size_t> Next() override {
     while (first_asked_ < first_.size()) {
       const size_t candidate = first_[first_asked_++];
       if (asked_.insert(candidate).second) return candidate;
@@ -24,10 +27,7 @@ class ExhaustiveStrategy : public Strategy {
     if (next_ == candidates_) return std::nullopt;
     return next_++;
   }
-  void Tell(size_t candidate, const v1::Trial& trial) override {}
-  size_t Total() const override { return candidates_; }
 
- private:
   const size_t candidates_;
   const std::vector<size_t> first_;
   std::set<size_t> asked_;  // of first_

@@ -14,7 +14,7 @@ RandomStrategy::RandomStrategy(size_t candidates, std::vector<size_t> first, con
   }
 }
 
-std::optional<size_t> RandomStrategy::Ask() {
+std::optional<size_t> RandomStrategy::Next() {
   while (first_asked_ < first_.size()) {
     const size_t candidate = first_[first_asked_++];
     if (asked_.insert(candidate).second) return candidate;

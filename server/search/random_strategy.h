@@ -8,17 +8,15 @@
 #include <set>
 #include <vector>
 
-#include "server/search/strategy.h"
+#include "server/search/ordered_strategy.h"
 
 namespace attune::search {
 
-class RandomStrategy : public Strategy {
+class RandomStrategy : public OrderedStrategy {
  public:
   // Of `first`, each candidate counts once. `families` has each candidate's, or nothing (search::Likely).
   RandomStrategy(size_t candidates, std::vector<size_t> first, const std::vector<size_t>& families, uint64_t seed);
 
-  std::optional<size_t> Ask() override;
-  void Tell(size_t candidate, const v1::Trial& trial) override {}
   size_t Total() const override { return candidates_; }
 
  private:
@@ -27,6 +25,7 @@ class RandomStrategy : public Strategy {
     size_t drawn = 0;
   };
 
+  std::optional<size_t> Next() override;
   // The next in the seed's order, those of first_ included.
   std::optional<size_t> Draw();
 

@@ -18,11 +18,11 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
     absl::StatusOr<space::Variant> variant = TodaysVariant(served->trial(), spec.tuning_key, families);
     if (variant.ok()) extra.push_back(*std::move(variant));
   }
-  Choice choice;
-  choice.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
-  choice.max_trials = spec.strategy.max_trials();
-  choice.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
-  choice.advice = space::AdviceOf(spec.ignore_advice);
+  Listing listing;
+  listing.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
+  listing.max_trials = spec.strategy.max_trials();
+  listing.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
+  listing.advice = space::AdviceOf(spec.ignore_advice);
   const auto searched =
       catalog::FamiliesFor(families, spec.tuning_key.device.backend(), family::v1::ROLE_SEARCH, spec.families);
   std::vector<space::Variant> seeds;
@@ -30,7 +30,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
     if (std::find(searched.begin(), searched.end(), seed.family) != searched.end()) seeds.push_back(seed);
   }
   extra.insert(extra.end(), seeds.begin(), seeds.end());
-  absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, choice, stopped);
+  absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, listing, stopped);
   if (!set.ok()) return set.status();
   if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());
   std::vector<size_t> first;
@@ -42,10 +42,10 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec) {
   v1::Strategy untimed = spec.strategy;
   untimed.clear_max_time();
-  const std::unique_ptr<Strategy> strategy = MakeStrategy(untimed, candidates.all.size(), candidates.LikelyOnes(),
-                                                          spec.seed, [] { return absl::ZeroDuration(); });
+  const std::unique_ptr<Strategy> strategy =
+      MakeStrategy(untimed, candidates.ToField(), spec.seed, [] { return absl::ZeroDuration(); });
   int64_t untried = 0;
-  while (const std::optional<size_t> index = strategy->Ask()) {
+  while (const std::optional<size_t> index = strategy->Speculate()) {
     if (!candidates.all[*index].known.has_value()) ++untried;
   }
   return untried;

@@ -9,18 +9,19 @@
 
 namespace attune::search {
 
-std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, const Likely& likely,
-                                       uint64_t default_seed, Clock clock) {
-  std::unique_ptr<Strategy> strategy;
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, Field field, uint64_t default_seed,
+                                       Clock clock) {
+  const Likely& likely = field.likely;
   std::vector<size_t> first;
   if (likely.incumbent.has_value()) first.push_back(*likely.incumbent);
   first.insert(first.end(), likely.priors.begin(), likely.priors.end());
+  std::unique_ptr<Strategy> strategy;
   if (description.kind() == v1::Strategy::KIND_RANDOM) {
     const uint64_t seed = description.seed() != 0 ? description.seed() : default_seed;
     first.insert(first.end(), likely.guesses.begin(), likely.guesses.end());
-    strategy = std::make_unique<RandomStrategy>(candidates, first, likely.families, seed);
+    strategy = std::make_unique<RandomStrategy>(field.candidates, first, likely.families, seed);
   } else {
-    strategy = std::make_unique<ExhaustiveStrategy>(candidates, first);
+    strategy = std::make_unique<ExhaustiveStrategy>(field.candidates, first);
   }
   Budget budget;
   budget.max_trials = description.max_trials();

@@ -1,12 +1,14 @@
-// Which variants are tried, and in what order: the ask/tell seam of the tuning loop.
+// Which variants are tried, and in what order: the seam between a search and what compiles, checks and times for it.
 //
-// A strategy sees candidates as indices 0..n-1 and learns their trials. Compiling runs ahead of timing, so several
-// candidates are asked for before the first is told. Not thread-safe.
+// A strategy sees candidates as numbers 0..n-1 and learns their trials. What is compiled ahead (Speculate) is apart
+// from what is tried next (Choose), so that a strategy that learns may change its mind about codes that are under way.
+// Calls are made one at a time; the work of Think alone runs beside them.
 #ifndef ATTUNE_SERVER_SEARCH_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_STRATEGY_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,37 +16,52 @@
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "server/base/clock.h"
+#include "server/search/field.h"
 
 namespace attune::search {
 
-class Strategy {
- public:
-  virtual ~Strategy() = default;
-  // The candidate to try next, each at most once; nullopt when there are no more.
-  virtual std::optional<size_t> Ask() = 0;
-  // How a candidate that was asked for has ended.
-  virtual void Tell(size_t candidate, const v1::Trial& trial) = 0;
-  // How many it will ask for at most, from the start.
-  virtual size_t Total() const = 0;
+// What to try next. Waiting is not the end: more becomes ready, or is told.
+struct Choice {
+  enum class What { kTry, kWait, kDone };
+  What what = What::kWait;
+  size_t candidate = 0;  // with kTry
+
+  static Choice Try(size_t candidate) { return {What::kTry, candidate}; }
+  static Choice Wait() { return {What::kWait}; }
+  static Choice Done() { return {What::kDone}; }
 };
 
-// Candidates that are likely to be good, best first.
-struct Likely {
-  // Served now: every strategy begins with it, and its budget counts it. It takes part in the play-off, and a good
-  // leader makes racing short.
-  std::optional<size_t> incumbent = {};
-  std::vector<size_t> priors;   // timed on other cards: every strategy goes on with them
-  std::vector<size_t> guesses;  // never timed: RANDOM goes on with them
+class Strategy {
+ public:
+  // Computes without the lock, and gives what is to be run under it.
+  using Thought = std::function<std::function<void()>()>;
 
-  // The number of each candidate's family, 0..n-1: RANDOM then draws from the families in turn, so that none is lost
-  // among another's thousands. Empty: all are of one.
-  std::vector<size_t> families = {};
+  virtual ~Strategy() = default;
+
+  // A candidate whose code is worth having soon, most wanted first, none given twice unless it was dropped; nullopt:
+  // none for now. What is known of it already may be told at once; it is then not chosen any more.
+  virtual std::optional<size_t> Speculate() = 0;
+  // Those of Speculate, not yet chosen or told, that nobody needs to wait for any more. Choose gives none of them.
+  virtual std::vector<size_t> Drop() { return {}; }
+  // One of `ready`, candidates of Speculate whose code is there, in the order in which it came. It may be called with
+  // none, and whenever something was told.
+  virtual Choice Choose(const std::vector<size_t>& ready) = 0;
+  // How a candidate that was speculated about has ended, chosen or not.
+  virtual void Tell(size_t candidate, const v1::Trial& trial) = 0;
+  // What must be computed before the strategy can go on, such as fitting a model; null when there is nothing.
+  virtual Thought Think() { return nullptr; }
+  // Speculate gives nothing any more, whatever is told.
+  virtual bool Done() const = 0;
+  // How many will be tried at most, from the start.
+  virtual size_t Total() const = 0;
+  // Those whose trials it has begun with: they are tried no more, and its budget does not count them.
+  virtual std::vector<size_t> Known() const { return {}; }
 };
 
 // The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that is
 // the same when the job is resumed.
-std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, size_t candidates, const Likely& likely,
-                                       uint64_t default_seed, Clock clock);
+std::unique_ptr<Strategy> MakeStrategy(const v1::Strategy& description, Field field, uint64_t default_seed,
+                                       Clock clock);
 
 }  // namespace attune::search
 

@@ -24,7 +24,7 @@ struct CompileAhead::State {
     int tries = 0;
     bool known = false;
     absl::StatusOr<CodePtr> code;  // once known
-    int untaken = 0;
+    int untaken = 0;               // 0: all were dropped while it compiles
   };
   struct Waiting {
     std::string compile_key;
@@ -35,26 +35,70 @@ struct CompileAhead::State {
   std::condition_variable changed;
   std::deque<Finished> finished;
   std::deque<Waiting> ready;
-  std::map<std::string, Key> keys;  // asked for and not all taken
+  std::map<std::string, Key> keys;  // asked for and not all taken, or still compiled
+  size_t wanted = 0;                // keys with candidates that were neither taken nor dropped
   bool exhausted = false;
   bool stopped = false;
+  bool ask = true;       // `next` may have something
+  uint64_t version = 0;  // grows whenever a choice may come out otherwise
 
-  bool OverLocked() const { return stopped || (exhausted && keys.empty()); }
+  bool OverLocked() const { return stopped || (exhausted && wanted == 0); }
   void PublishLocked(const std::string& compile_key, absl::StatusOr<CodePtr> code) {
-    Key& key = keys[compile_key];
+    const auto it = keys.find(compile_key);
+    if (it->second.untaken == 0) {
+      keys.erase(it);
+      return;
+    }
+    Key& key = it->second;
     key.known = true;
     key.code = std::move(code);
     for (size_t candidate : key.waiting) ready.push_back({compile_key, {candidate, key.code}});
     key.waiting.clear();
+    NewsLocked();
+  }
+  void NewsLocked() {
+    ++version;
     changed.notify_all();
+  }
+  void JoinLocked(Key& key) {
+    if (key.untaken++ == 0) ++wanted;
+  }
+  // One candidate of the key less.
+  void LeaveLocked(const std::string& compile_key) {
+    const auto key = keys.find(compile_key);
+    if (--key->second.untaken > 0) return;
+    --wanted;
+    if (key->second.known) keys.erase(key);
+  }
+  // One that is ready.
+  Ready TakeLocked(size_t candidate) {
+    const auto waiting =
+        std::find_if(ready.begin(), ready.end(), [&](const Waiting& one) { return one.ready.candidate == candidate; });
+    Waiting taken = std::move(*waiting);
+    ready.erase(waiting);
+    LeaveLocked(taken.compile_key);
+    ask = true;
+    changed.notify_all();
+    return std::move(taken.ready);
+  }
+  void DropLocked(size_t candidate) {
+    const auto waiting =
+        std::find_if(ready.begin(), ready.end(), [&](const Waiting& one) { return one.ready.candidate == candidate; });
+    if (waiting != ready.end()) {
+      const std::string compile_key = waiting->compile_key;
+      ready.erase(waiting);
+      return LeaveLocked(compile_key);
+    }
+    for (auto& [compile_key, key] : keys) {
+      if (std::erase(key.waiting, candidate) > 0) return LeaveLocked(std::string(compile_key));
+    }
   }
 };
 
 // The thread's side.
 class CompileAhead::Worker {
  public:
-  Worker(std::shared_ptr<State> state, Options options, std::function<std::optional<Item>()> next,
-         std::function<void()> compiled)
+  Worker(std::shared_ptr<State> state, Options options, Next next, std::function<void()> compiled)
       : state_(std::move(state)),
         options_(std::move(options)),
         next_(std::move(next)),
@@ -69,16 +113,21 @@ class CompileAhead::Worker {
         lock.unlock();
         Keep(std::move(finished));
         lock.lock();
-      } else if (!state_->exhausted && state_->keys.size() < static_cast<size_t>(options_.window)) {
+      } else if (!state_->exhausted && state_->ask) {
+        const bool room = state_->wanted < static_cast<size_t>(options_.window);
+        state_->ask = false;
         lock.unlock();
-        std::optional<Item> item = next_();
-        const bool more = item.has_value();
-        if (more) Accept(*std::move(item));
+        Wanted wanted = next_(room);
         lock.lock();
-        if (!more) {
-          state_->exhausted = true;
-          state_->changed.notify_all();
-        }
+        for (size_t candidate : wanted.dropped) state_->DropLocked(candidate);
+        if (wanted.over) state_->exhausted = true;
+        // Full before, there may be room now.
+        if (wanted.item.has_value() || !wanted.dropped.empty()) state_->ask = true;
+        state_->NewsLocked();
+        if (!wanted.item.has_value()) continue;
+        lock.unlock();
+        Accept(*std::move(wanted.item));
+        lock.lock();
       } else {
         state_->changed.wait(lock);
       }
@@ -91,10 +140,10 @@ class CompileAhead::Worker {
       std::lock_guard<std::mutex> lock(state_->mutex);
       auto [it, fresh] = state_->keys.try_emplace(item.compile_key);
       State::Key& key = it->second;
-      ++key.untaken;
+      state_->JoinLocked(key);
       if (key.known) {
         state_->ready.push_back({item.compile_key, {item.candidate, key.code}});
-        state_->changed.notify_all();
+        state_->NewsLocked();
         return;
       }
       key.waiting.push_back(item.candidate);
@@ -134,8 +183,8 @@ class CompileAhead::Worker {
       std::function<worker::v1::CompileRequest()> again;
       {
         std::lock_guard<std::mutex> lock(state_->mutex);
-        State::Key& key = state_->keys[finished.compile_key];
-        if (WorthAnotherTry(finished.response.status(), ++key.tries)) again = key.request;
+        State::Key& key = state_->keys.at(finished.compile_key);
+        if (key.untaken > 0 && WorthAnotherTry(finished.response.status(), ++key.tries)) again = key.request;
       }
       if (again) return Submit(finished.compile_key, again);
     }
@@ -145,11 +194,11 @@ class CompileAhead::Worker {
 
   const std::shared_ptr<State> state_;
   const Options options_;
-  const std::function<std::optional<Item>()> next_;
+  const Next next_;
   const std::function<void()> compiled_;
 };
 
-CompileAhead::CompileAhead(Options options, std::function<std::optional<Item>()> next, std::function<void()> compiled)
+CompileAhead::CompileAhead(Options options, Next next, std::function<void()> compiled)
     : state_(std::make_shared<State>()) {
   options.window = std::max(options.window, 1);
   thread_ = std::thread([worker = std::make_shared<Worker>(state_, std::move(options), std::move(next),
@@ -161,16 +210,26 @@ CompileAhead::~CompileAhead() {
   thread_.join();
 }
 
-std::optional<CompileAhead::Ready> CompileAhead::Take() {
+std::optional<CompileAhead::Ready> CompileAhead::Take(Choose choose) {
   std::unique_lock<std::mutex> lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return !state_->ready.empty() || state_->OverLocked(); });
-  if (state_->stopped || state_->ready.empty()) return std::nullopt;
-  State::Waiting waiting = std::move(state_->ready.front());
-  state_->ready.pop_front();
-  const auto key = state_->keys.find(waiting.compile_key);
-  if (--key->second.untaken == 0) state_->keys.erase(key);
-  state_->changed.notify_all();
-  return std::move(waiting.ready);
+  while (!state_->stopped && !state_->OverLocked()) {
+    const uint64_t version = state_->version;
+    std::vector<size_t> candidates;
+    for (const State::Waiting& waiting : state_->ready) candidates.push_back(waiting.ready.candidate);
+    lock.unlock();
+    const search::Choice choice = choose(candidates);
+    lock.lock();
+    if (choice.what == search::Choice::What::kDone) return std::nullopt;
+    if (choice.what == search::Choice::What::kTry) return state_->TakeLocked(choice.candidate);
+    state_->changed.wait(lock, [&] { return state_->version != version || state_->OverLocked(); });
+  }
+  return std::nullopt;
+}
+
+void CompileAhead::Wake() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->ask = true;
+  state_->NewsLocked();
 }
 
 void CompileAhead::Stop() {

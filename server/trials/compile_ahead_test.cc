@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,17 +21,25 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 // Candidates 0, 1, 2, ... with the compile keys given.
-std::function<std::optional<CompileAhead::Item>()> Candidates(std::vector<std::string> keys) {
+CompileAhead::Item Asked(size_t candidate, const std::string& key) {
+  return {candidate, key, [key] {
+            worker::v1::CompileRequest request;
+            request.add_options(key);
+            return request;
+          }};
+}
+CompileAhead::Next Candidates(std::vector<std::string> keys) {
   auto next = std::make_shared<size_t>(0);
-  return [keys = std::move(keys), next]() -> std::optional<CompileAhead::Item> {
-    if (*next == keys.size()) return std::nullopt;
+  return [keys = std::move(keys), next](bool room) -> CompileAhead::Wanted {
+    if (!room) return {};
+    if (*next == keys.size()) return {.item = {}, .dropped = {}, .over = true};
     const size_t index = (*next)++;
-    return CompileAhead::Item{index, keys[index], [key = keys[index]] {
-                                worker::v1::CompileRequest request;
-                                request.add_options(key);
-                                return request;
-                              }};
+    return {.item = Asked(index, keys[index]), .dropped = {}};
   };
+}
+
+search::Choice First(const std::vector<size_t>& ready) {
+  return ready.empty() ? search::Choice::Wait() : search::Choice::Try(ready.front());
 }
 
 // Its files may be damaged.
@@ -56,7 +66,20 @@ class CompileAheadTest : public ::testing::Test {
   }
   static std::vector<size_t> TakeAll(CompileAhead& ahead) {
     std::vector<size_t> taken;
-    while (const std::optional<CompileAhead::Ready> ready = ahead.Take()) taken.push_back(ready->candidate);
+    while (const std::optional<CompileAhead::Ready> ready = ahead.Take(First)) taken.push_back(ready->candidate);
+    return taken;
+  }
+
+  // Waits for others than `unwanted`.
+  static std::vector<size_t> TakeAllBut(CompileAhead& ahead, size_t unwanted) {
+    std::vector<size_t> taken;
+    const auto choose = [&](const std::vector<size_t>& ready) {
+      for (size_t candidate : ready) {
+        if (candidate != unwanted) return search::Choice::Try(candidate);
+      }
+      return search::Choice::Wait();
+    };
+    while (const std::optional<CompileAhead::Ready> ready = ahead.Take(choose)) taken.push_back(ready->candidate);
     return taken;
   }
 
@@ -83,7 +106,7 @@ TEST_F(CompileAheadTest, CompilesNoFurtherAheadThanItsWindow) {
   EXPECT_EQ(pool_.AwaitSubmitted(3), 3);
   pool_.Go();
   // Nothing is taken, so that nothing further is asked for: the first of three is still there.
-  const std::optional<CompileAhead::Ready> first = ahead.Take();
+  const std::optional<CompileAhead::Ready> first = ahead.Take(First);
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(pool_.AwaitSubmitted(4), 4);
   EXPECT_EQ(TakeAll(ahead).size(), 5);
@@ -95,7 +118,7 @@ TEST_F(CompileAheadTest, TakesWhatTheStoreHas) {
     TakeAll(ahead);
   }
   CompileAhead again(Options(2), Candidates({"a", "b"}), [] {});
-  const std::optional<CompileAhead::Ready> ready = again.Take();
+  const std::optional<CompileAhead::Ready> ready = again.Take(First);
   ASSERT_TRUE(ready.has_value() && ready->code.ok());
   EXPECT_TRUE((*ready->code)->cached);
   EXPECT_EQ((*ready->code)->artifact, "code a");
@@ -121,7 +144,7 @@ TEST_F(CompileAheadTest, CompilesAgainWhatIsDamaged) {
   }
   store_.damaged = true;
   CompileAhead again(Options(2), Candidates({"a"}), [] {});
-  const std::optional<CompileAhead::Ready> ready = again.Take();
+  const std::optional<CompileAhead::Ready> ready = again.Take(First);
   ASSERT_TRUE(ready.has_value());
   ASSERT_TRUE(ready->code.ok()) << ready->code.status();
   EXPECT_EQ((*ready->code)->artifact, "code a");
@@ -137,7 +160,7 @@ TEST_F(CompileAheadTest, ABadVerdictIsQuarantinedUnlessToldOtherwise) {
   });
   for (int round = 0; round < 2; ++round) {
     CompileAhead ahead(Options(2), Candidates({"a"}), [] {});
-    const std::optional<CompileAhead::Ready> ready = ahead.Take();
+    const std::optional<CompileAhead::Ready> ready = ahead.Take(First);
     ASSERT_TRUE(ready.has_value() && ready->code.ok());
     EXPECT_EQ((*ready->code)->report.verdict, v1::VERDICT_COMPILE_ERROR);
     EXPECT_EQ((*ready->code)->report.log, "line 1: no");
@@ -157,7 +180,7 @@ TEST_F(CompileAheadTest, ALostCompileIsTriedAgainAFewTimes) {
     return supervisor::FakeCompilePool::Plain(request);
   });
   CompileAhead ahead(Options(2), Candidates({"a"}), [] {});
-  const std::optional<CompileAhead::Ready> ready = ahead.Take();
+  const std::optional<CompileAhead::Ready> ready = ahead.Take(First);
   ASSERT_TRUE(ready.has_value());
   EXPECT_TRUE(ready->code.ok());
   EXPECT_EQ(calls, 3);
@@ -168,7 +191,7 @@ TEST_F(CompileAheadTest, WhatIsLostEveryTimeEndsAsAnError) {
     return absl::InternalError("the worker is gone");
   });
   CompileAhead ahead(Options(2), Candidates({"a"}), [] {});
-  const std::optional<CompileAhead::Ready> ready = ahead.Take();
+  const std::optional<CompileAhead::Ready> ready = ahead.Take(First);
   ASSERT_TRUE(ready.has_value());
   EXPECT_TRUE(absl::IsInternal(ready->code.status()));
   EXPECT_EQ(pool_.compiles(), 3);
@@ -183,6 +206,83 @@ TEST_F(CompileAheadTest, StopEndsItWhileACompileIsInFlight) {
     EXPECT_THAT(TakeAll(ahead), IsEmpty());
   }
   pool_.Go();  // results of what is gone are dropped
+}
+
+TEST_F(CompileAheadTest, TakesWhatIsChosenOfThoseThatAreReady) {
+  CompileAhead ahead(Options(3), Candidates({"a", "b", "c"}), [] {});
+  const auto ready = ahead.Take([](const std::vector<size_t>& candidates) {
+    return candidates.size() < 3 ? search::Choice::Wait()
+                                 : search::Choice::Try(*std::max_element(candidates.begin(), candidates.end()));
+  });
+  ASSERT_TRUE(ready.has_value());
+  EXPECT_EQ(ready->candidate, 2);
+  EXPECT_THAT(TakeAll(ahead), UnorderedElementsAre(0, 1));
+}
+
+TEST_F(CompileAheadTest, EndsWhenTheChoiceIsThatNothingMoreIsTried) {
+  CompileAhead ahead(Options(3), Candidates({"a", "b", "c"}), [] {});
+  EXPECT_FALSE(ahead.Take([](const std::vector<size_t>&) { return search::Choice::Done(); }).has_value());
+}
+
+// With a window of one, "b" has room only once "a" is dropped.
+TEST_F(CompileAheadTest, WhatIsDroppedMakesRoom) {
+  std::atomic<bool> changed_mind = false;
+  int asked = 0;
+  CompileAhead ahead(
+      Options(1),
+      [&](bool room) -> CompileAhead::Wanted {
+        if (room && asked == 0) return {.item = Asked(asked++, "a"), .dropped = {}};
+        if (!room && changed_mind.exchange(false)) return {.item = {}, .dropped = {0}};
+        if (room && asked == 1) return {.item = Asked(asked++, "b"), .dropped = {}};
+        return {.item = {}, .dropped = {}, .over = asked == 2};
+      },
+      [] {});
+  pool_.AwaitSubmitted(1);
+  changed_mind = true;
+  ahead.Wake();
+  EXPECT_THAT(TakeAllBut(ahead, 0), ElementsAre(1));
+  EXPECT_EQ(pool_.compiles(), 2);
+}
+
+TEST_F(CompileAheadTest, WhatIsDroppedWhileItCompilesIsStored) {
+  pool_.Hold();
+  std::atomic<bool> changed_mind = false;
+  std::atomic<int> asked = 0;
+  std::atomic<int> compiled = 0;
+  {
+    CompileAhead ahead(
+        Options(1),
+        [&](bool room) -> CompileAhead::Wanted {
+          if (room && asked == 0) return {.item = Asked(asked++, "a"), .dropped = {}};
+          if (changed_mind.exchange(false)) return {.item = {}, .dropped = {0}};
+          return {};
+        },
+        [&] {
+          ++compiled;
+          compiled.notify_all();
+        });
+    pool_.AwaitSubmitted(1);
+    changed_mind = true;
+    ahead.Wake();
+    while (changed_mind) std::this_thread::yield();
+    pool_.Go();
+    compiled.wait(0);
+  }
+  EXPECT_TRUE(FindCode(store_, "a", "fakec 1.0").ok());
+}
+
+// What is dropped and then asked for again is taken as if it had never been dropped.
+TEST_F(CompileAheadTest, WhatIsDroppedMayBeAskedForAgain) {
+  std::vector<CompileAhead::Wanted> answers;
+  answers.push_back({.item = Asked(0, "a"), .dropped = {}});
+  answers.push_back({.item = {}, .dropped = {0}});
+  answers.push_back({.item = Asked(0, "a"), .dropped = {}});
+  answers.push_back({.item = {}, .dropped = {}, .over = true});
+  size_t next = 0;
+  CompileAhead ahead(
+      Options(2), [&](bool) { return answers[next++]; }, [] {});
+  pool_.AwaitSubmitted(1);
+  EXPECT_THAT(TakeAll(ahead), ElementsAre(0));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "server/trials/trial_phase.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,7 @@ store::TrialKey KeyOf(const search::Candidate& candidate, const catalog::TuningK
 
 // How many of those that the strategy will ask for have a trial, as far as that can be told before it is asked.
 int64_t CountKnown(const TrialPhase::Plan& plan) {
+  if (const size_t begun_with = plan.strategy->Known().size(); begun_with > 0) return static_cast<int64_t>(begun_with);
   if (plan.retry_known) return 0;
   const std::vector<search::Candidate>& all = plan.candidates->all;
   const auto known = std::count_if(all.begin(), all.end(),
@@ -54,7 +56,7 @@ TrialPhase::TrialPhase(const Means& means, const Job& job, const Plan& plan)
       known_(CountKnown(plan_)),
       recorder_(&means.code.store(), job, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
-          AheadOptions(means, job, plan_), [this] { return Next(); }, [this] { Compiled(); }) {}
+          AheadOptions(means, job, plan_), [this](bool room) { return Next(room); }, [this] { Compiled(); }) {}
 
 TrialPhase::~TrialPhase() = default;
 
@@ -66,7 +68,10 @@ absl::Status TrialPhase::Run(DeviceUse& use) {
   const absl::Duration waited = use.waited();
   absl::Status status;
   while (status.ok() && !stop.stop_requested()) {
-    std::optional<CompileAhead::Ready> ready = ahead_.Take();
+    std::optional<CompileAhead::Ready> ready = ahead_.Take([this](const std::vector<size_t>& candidates) {
+      const std::lock_guard<std::mutex> lock(strategy_mutex_);
+      return plan_.strategy->Choose(candidates);
+    });
     if (!ready.has_value()) break;
     status = Try(ready->candidate, ready->code, use);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -81,12 +86,51 @@ absl::Status TrialPhase::Run(DeviceUse& use) {
   return absl::OkStatus();
 }
 
-std::optional<CompileAhead::Item> TrialPhase::Next() {
+CompileAhead::Wanted TrialPhase::Next(bool room) {
+  if (!std::exchange(begun_, true)) ReuseKnown();
+  Think();
+  CompileAhead::Wanted wanted;
+  {
+    const std::lock_guard<std::mutex> lock(strategy_mutex_);
+    wanted.dropped = plan_.strategy->Drop();
+  }
+  if (room) wanted.item = NextItem();
+  const std::lock_guard<std::mutex> lock(strategy_mutex_);
+  wanted.over = !wanted.item.has_value() && plan_.strategy->Done();
+  return wanted;
+}
+
+void TrialPhase::ReuseKnown() {
+  for (size_t index : plan_.strategy->Known()) {
+    v1::Trial known = *plan_.candidates->all[index].known;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      NoteLocked(index, known);
+    }
+    UpdateProgress(&known, true);
+  }
+}
+
+void TrialPhase::Think() {
+  while (!job_.stop.stop_requested()) {
+    search::Strategy::Thought thought;
+    {
+      const std::lock_guard<std::mutex> lock(strategy_mutex_);
+      thought = plan_.strategy->Think();
+    }
+    if (!thought) return;
+    const std::function<void()> adopt = thought();
+    const std::lock_guard<std::mutex> lock(strategy_mutex_);
+    adopt();
+  }
+}
+
+std::optional<CompileAhead::Item> TrialPhase::NextItem() {
   while (true) {
     std::optional<size_t> index;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      index = plan_.strategy->Ask();
+      const std::lock_guard<std::mutex> lock(strategy_mutex_);
+      index = plan_.strategy->Speculate();
     }
     if (!index.has_value()) return std::nullopt;
     if (std::optional<v1::Trial> known = Known(*index); known.has_value()) {
@@ -119,9 +163,17 @@ void TrialPhase::Reuse(size_t index, v1::Trial trial) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     NoteLocked(index, trial);
+  }
+  Tell(index, trial);
+  UpdateProgress(&trial, true);
+}
+
+void TrialPhase::Tell(size_t index, const v1::Trial& trial) {
+  {
+    const std::lock_guard<std::mutex> lock(strategy_mutex_);
     plan_.strategy->Tell(index, trial);
   }
-  UpdateProgress(&trial, true);
+  ahead_.Wake();
 }
 
 void TrialPhase::Compiled() {
@@ -274,6 +326,7 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
     NoteLocked(index, outcome);
     if (duplicate.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
   }
+  Tell(index, trial);
   if (!trial.identical_to().empty()) duplicate.reset();
   recorder_.Add(index, std::move(trial), duplicate, std::move(claim));
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
@@ -300,7 +353,6 @@ void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
     v1::Trial& outcome = outcomes_.at(index);
     outcome.set_name(trial.name());
     outcome.set_identical_to(trial.identical_to());
-    plan_.strategy->Tell(index, trial);
   }
   UpdateProgress(&trial, false);
 }

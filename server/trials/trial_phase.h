@@ -1,7 +1,7 @@
 // The trials of a job: asked for by its strategy, compiled ahead, checked and timed on the device, recorded.
 //
-// Three threads: one asks and compiles ahead (CompileAhead), the caller's feeds the device, one records (Recorder). A
-// trial counts as done once it is on disk.
+// Three threads: one lets the strategy think, asks it and compiles ahead (CompileAhead), the caller's lets it choose
+// and feeds the device, one records (Recorder). A trial counts as done once it is on disk; the strategy is told before.
 #ifndef ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 #define ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 
@@ -61,9 +61,13 @@ class TrialPhase {
 
  private:
   // On the compile-ahead thread.
-  std::optional<CompileAhead::Item> Next();
+  CompileAhead::Wanted Next(bool room);
+  void ReuseKnown();  // what the strategy has begun with
+  void Think();
+  std::optional<CompileAhead::Item> NextItem();
   std::optional<v1::Trial> Known(size_t index);
   void Reuse(size_t index, v1::Trial trial);
+  void Tell(size_t index, const v1::Trial& trial);
   void Compiled();
 
   // On the device's thread.
@@ -91,6 +95,8 @@ class TrialPhase {
   const Means& means_;
   const Job& job_;
   const Plan plan_;
+  std::mutex strategy_mutex_;  // of the strategy; nothing else is locked under it
+  bool begun_ = false;         // the compile-ahead thread alone
   std::mutex mutex_;
   const int64_t known_;  // of those to be asked for
   std::map<size_t, v1::Trial> outcomes_;
