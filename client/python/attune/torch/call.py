@@ -48,10 +48,11 @@ class AttentionCall(abc.ABC):
     value: Tensor
     options: Options
     extra: ExtraTensors
+    out: Tensor | None = None  # what is written, if the caller gives it
     entry: Entry | None = None  # what is known of such calls, once it was looked for
 
     def tensors(self) -> list[Tensor]:
-        return [self.query, self.key, self.value, *(tensor for tensor in self.extra if tensor is not None)]
+        return [self.query, self.key, self.value, *(each for each in (*self.extra, self.out) if each is not None)]
 
     @abc.abstractmethod
     def signature(self) -> tuple:
@@ -76,7 +77,7 @@ class AttentionCall(abc.ABC):
 
     @abc.abstractmethod
     def outputs(self) -> tuple[Tensor, Tensor | None]:
-        """New memory for what a kernel writes; the second is None unless options.return_lse."""
+        """What a kernel writes: `self.out` or new memory, and a log-sum-exp if options.return_lse, else None."""
 
     @abc.abstractmethod
     def compute(self) -> tuple[Tensor, Tensor | None]:
@@ -89,6 +90,7 @@ class AttentionCall(abc.ABC):
         """The same call of padded tensors, which kernels take."""
         wide = copy.copy(self)
         wide.query, wide.key, wide.value = (widened(tensor) for tensor in (self.query, self.key, self.value))
+        wide.out = None
         wide.options = self.options._replace(scale=scale_of(self.query.shape[-1], self.options.scale))
         return wide
 

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.torch import direct
+from attune.torch.destination import check_out, is_like
 from attune.torch.dispatch import attend, attend_options
 from attune.torch.fallback import current_stats
 from attune.torch.options import options_of
@@ -28,6 +29,7 @@ def attention(
     return_lse: bool = False,
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """F.scaled_dot_product_attention, computed by the fastest kernel that the service knows for this shape.
 
@@ -48,6 +50,8 @@ def attention(
     scale: fp32 of shape [], [heads_kv] or [batch, heads_kv], of any strides, on query's device, as attune.quantize_kv
     makes them. Strides of key and value are then multiples of 16. A number is not taken: each call would copy it to the
     device.
+    out: like query, of any strides, and apart from the inputs in memory: it is written and returned. Where a kernel
+    cannot write it (reason "layout"), and where torch computes, the result is copied there.
 
     The service is asked once a shape, or a range of them, by a background thread: until then SDPA computes. A kernel
     that SDPA could stand in for must be the faster one, as recorded or as the first calls show (attune.configure).
@@ -59,16 +63,22 @@ def attention(
     """
     stats = None if is_dynamo_compiling() else current_stats()
     more = causal is not None or window is not None or softcap or sinks is not None or return_lse
-    if more or k_scale is not None or v_scale is not None:
+    if more or k_scale is not None or v_scale is not None or out is not None:
         found = None
-        if attn_mask is None and dropout_p == 0.0 and k_scale is v_scale is None and not is_compiling():
+        if out is not None:
+            check_out("attune.attention", query, value, out)
+            if not more and k_scale is v_scale is None and (attn_mask is not None or dropout_p != 0.0):
+                given = (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+                return out.copy_(attend(stats, *given))
+        at_once = attn_mask is None and dropout_p == 0.0 and k_scale is v_scale is None and not is_compiling()
+        if at_once and (out is None or is_like(out, query)):
             given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
             found = direct.dense_key(stats, query, key, value, sinks, given)
             if found is not None:
                 rows = query.shape[:-1] if return_lse else None
-                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(sinks))
+                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(sinks), out)
                 if known is not None:
                     return known
         options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-        return attend_options(stats, query, key, value, attn_mask, dropout_p, options, found)
+        return attend_options(stats, query, key, value, attn_mask, dropout_p, options, found, out)
     return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

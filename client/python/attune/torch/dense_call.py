@@ -55,16 +55,19 @@ class DenseCall(AttentionCall):
         options: Options,
         attn_mask: Tensor | LocalBias | None = None,
         dropout_p: float = 0.0,
+        out: Tensor | None = None,
     ) -> None:
         self.without_heads = query.dim() == key.dim() == value.dim() == 3
         if self.without_heads:
             query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+            out = None if out is None else out.unsqueeze(1)
             if isinstance(attn_mask, Tensor) and attn_mask.dim() == 3:
                 attn_mask = attn_mask.unsqueeze(1)
         self.query, self.key, self.value = query, key, value
         self.options = options
         self.attn_mask = attn_mask
         self.dropout_p = dropout_p
+        self.out = out
         self.extra = ExtraTensors(options.sinks, **options.scales())
 
     def signature(self) -> tuple:
@@ -108,22 +111,25 @@ class DenseCall(AttentionCall):
 
     def placement(self, out: Tensor) -> Placement | None:
         of_scales = self.options.spacing_of_scales()
-        if not of_scales and layout_of(self.query, self.key, self.value) is not None:
+        if not of_scales and layout_of(self.query, self.key, self.value, out) is not None:
             return None
-        check_strides(self.query, self.key, self.value)
+        check_strides(self.query, self.key, self.value, out)
         return (*placement_of(self.query, self.key, self.value, out), *of_scales)
 
     def outputs(self) -> tuple[Tensor, Tensor | None]:
         lse = None
         if self.options.return_lse:
             lse = torch.empty(self.query.shape[:3], dtype=torch.float32, device=self.query.device)
-        return new_output(self.query), lse
+        return new_output(self.query) if self.out is None else self.out, lse
 
     def compute(self) -> tuple[Tensor, Tensor | None]:
         """By SDPA where it has the arguments and every row sees a key, which it may not do without."""
         options = self.options
         rows, keys = self.query.shape[2], self.key.shape[2]
         key, value = self.in_dtype_of_query(self.key, self.value)
+        if self.attn_mask is None and options.is_sdpas():
+            given = {"is_causal": options.causal is not None, "scale": options.scale, "enable_gqa": options.enable_gqa}
+            return by_torch(self.query, key, value, dropout_p=self.dropout_p, **given), None
         if (
             self.attn_mask is None
             and not (options.softcap or options.return_lse)

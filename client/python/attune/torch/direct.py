@@ -138,9 +138,10 @@ def launch(
     value: Tensor,
     rows: tuple[int, ...] | None,
     more: tuple[int, ...],
+    out: Tensor | None = None,
 ) -> Result | None:
     """By the kernel of `found`, a key; None without one. `rows`: the shape of the log-sum-exp, None where none is asked
-    for. `more` as Kernel.launch has it."""
+    for. `more` as Kernel.launch has it. `out`: what is written, which is like `query`; else a new tensor."""
     try:
         entry = known.get(found)
     except TypeError:  # an argument that cannot be looked up
@@ -151,7 +152,7 @@ def launch(
     q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
     if (q | k | v) & 15:
         return None
-    out, lse, to_lse = empty_like(query), None, 0
+    out, lse, to_lse = empty_like(query) if out is None else out, None, 0
     if rows is not None:
         lse = query.new_empty(rows, dtype=torch.float32)
         to_lse = lse.data_ptr()

@@ -141,14 +141,21 @@ def attend_options(
     dropout_p: float,
     options: Options,
     found: tuple | None = None,
+    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """`attune.attention` with more than SDPA's arguments, counted in `stats`. `found`: its direct.dense_key, if it has
-    one and was not launched by it."""
+    one and was not launched by it. `out`: checked."""
     same_lengths = query.shape[-2] == key.shape[-2]
-    if attn_mask is None and options.only_causal() and (options.causal == "top-left" or same_lengths):
+    if out is None and attn_mask is None and options.only_causal() and (options.causal == "top-left" or same_lengths):
         return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
     if not is_compiling():
-        if found is None and attn_mask is None and dropout_p == 0.0 and options.k_scale is options.v_scale is None:
+        if (
+            found is None
+            and out is None
+            and attn_mask is None
+            and dropout_p == 0.0
+            and options.k_scale is options.v_scale is None
+        ):
             given = (False, options.causal, options.window, options.softcap, options.return_lse, *options[5:7])
             found = direct.dense_key(stats, query, key, value, options.sinks, given)
             if found is not None:
@@ -156,15 +163,16 @@ def attend_options(
                 known = direct.launch(stats, found, query, key, value, rows, direct.more_of(options.sinks))
                 if known is not None:
                     return known
-        call = DenseCall(query, key, value, options, attn_mask, dropout_p)
+        call = DenseCall(query, key, value, options, attn_mask, dropout_p, out)
         result = attend_call(stats, call)
         direct.remember(found, call)
         return result
-    call = DenseCall(query, key, value, options, attn_mask, dropout_p)
+    call = DenseCall(query, key, value, options, attn_mask, dropout_p, out)
     needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors())
     if needs_grad or attn_mask is not None or dropout_p != 0.0 or value.shape[-1] != query.shape[-1]:
         return computed(call)
-    out, lse = torch.ops.attune.attention_options(query, key, value, *options)
+    made, lse = torch.ops.attune.attention_options(query, key, value, *options)
+    out = made if out is None else out.copy_(made)
     return (out, lse) if options.return_lse else out
 
 
@@ -201,6 +209,8 @@ def _launch_call(
     addresses = check_addresses(call.query, call.key, call.value)
     try:
         out, lse = call.outputs()
+        if call.out is not None:
+            check_addresses(out)
         placement, scale = call.placement(out), other_scale(call.options.scale, call.query.shape[-1])
         if placement is not None or scale is not None:
             launch = _launch_of(entry, placement, scale)
@@ -246,6 +256,8 @@ def computed(call: AttentionCall) -> Tensor | tuple[Tensor, Tensor]:
     """What `call` asks for, without a kernel."""
     call.check()
     out, lse = call.compute()
+    if call.out is not None:
+        out = call.out.copy_(out)
     if not call.options.return_lse or lse is None:
         return call.shaped(out)
     return call.shaped(out), call.shaped(lse)

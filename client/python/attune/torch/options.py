@@ -43,6 +43,11 @@ class Options(NamedTuple):
         no_others = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
         return no_others and self.k_scale is None and self.v_scale is None and self.causal is not None
 
+    def is_sdpas(self) -> bool:
+        """Whether SDPA has an argument for each of them, and for none more."""
+        no_others = self.window is None and not self.softcap and self.sinks is None and not self.return_lse
+        return no_others and self.k_scale is None and self.v_scale is None and self.causal in (None, "top-left")
+
     def mask(self, same_lengths: bool) -> str | None:
         """The problem's mask; None when no problem has such a one. `same_lengths`: of queries and keys, always."""
         if self.causal is None:

@@ -203,7 +203,7 @@ def check_strides(*tensors: Tensor) -> None:
         ):
             raise Unsuitable(
                 Reason.LAYOUT,
-                f"an input has strides {tensor.stride()}; the last must be 1, the others multiples of {multiple}",
+                f"a tensor has strides {tensor.stride()}; the last must be 1, the others multiples of {multiple}",
             )
 
 
@@ -212,7 +212,7 @@ def check_addresses(*tensors: Tensor) -> list[int]:
     addresses = [tensor.data_ptr() for tensor in tensors]
     for address in addresses:
         if address % ALIGNMENT:
-            what = f"an input is at address {address:#x}; it must be a multiple of {ALIGNMENT}"
+            what = f"a tensor is at address {address:#x}; it must be a multiple of {ALIGNMENT}"
             raise Unsuitable(Reason.LAYOUT, what)
     return addresses
 

@@ -8,6 +8,7 @@ from torch.compiler import is_compiling
 
 from attune.torch import direct
 from attune.torch.call import AttentionCall
+from attune.torch.destination import check_out, is_like
 from attune.torch.dispatch import attend_call, computed
 from attune.torch.fallback import current_stats
 from attune.torch.options import options_of
@@ -35,6 +36,7 @@ def attention_varlen(
     enable_gqa: bool = False,
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Result:
     """Attention of sequences packed one behind the other, by the fastest kernel that the service knows.
 
@@ -42,8 +44,8 @@ def attention_varlen(
     [total_k, heads_kv, head_dim]. Sequence b is the rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] of query, and likewise
     of key and value: int32 [batch + 1], contiguous, on query's device, the first 0 and the last the total.
     max_seqlen_q, max_seqlen_k: no sequence is longer. Lengths may be 0. The other arguments are those of
-    attune.attention, "bottom-right" and windows each sequence's own. Returns [total_q, heads_q, head_dim], contiguous;
-    with return_lse also fp32 [heads_q, total_q].
+    attune.attention, "bottom-right" and windows each sequence's own. Returns [total_q, heads_q, head_dim], contiguous
+    unless it is `out`; with return_lse also fp32 [heads_q, total_q].
 
     The problem that the service is asked for has max_seqlen_q and max_seqlen_k rounded up to three significant bits
     (..., 8, 10, 12, 14, 16, 20, ...): calls whose lengths differ a little share one. batch is taken as it is: pad it,
@@ -58,9 +60,11 @@ def attention_varlen(
     attune::attention_varlen.
     """
     stats = found = None
+    if out is not None:
+        check_out("attune.attention_varlen", query, value, out)
     if not is_compiling():
         stats = current_stats()
-        if k_scale is v_scale is None:
+        if k_scale is v_scale is None and (out is None or is_like(out, query)):
             given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
             found = direct.varlen_key(
                 stats, query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, sinks, given
@@ -69,20 +73,21 @@ def attention_varlen(
                 to_sinks = 0 if sinks is None else sinks.data_ptr()
                 more = (to_sinks, cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0, 0, 0)
                 rows = (query.shape[1], query.shape[0]) if return_lse else None
-                known = direct.launch(stats, found, query, key, value, rows, more)
+                known = direct.launch(stats, found, query, key, value, rows, more, out)
                 if known is not None:
                     return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options)
+    call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options, out=out)
     if not is_compiling():
         result = attend_call(stats, call)
         direct.remember(found, call)
         return result
     if _needs_grad(call):
         return computed(call)
-    out, lse = torch.ops.attune.attention_varlen(
+    made, lse = torch.ops.attune.attention_varlen(
         query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, *options
     )
+    out = made if out is None else out.copy_(made)
     return (out, lse) if return_lse else out
 
 
@@ -105,6 +110,7 @@ def attention_paged(
     enable_gqa: bool = False,
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Result:
     """Attention to a paged K/V cache, by the fastest kernel that the service knows.
 
@@ -114,8 +120,8 @@ def attention_paged(
     (cache_seqlens). Entries behind a sequence's last page are not read; rows behind its end may hold anything. With
     cu_seqlens_q and max_seqlen_q (see attention_varlen) query is [total_q, heads_q, head_dim]. The other arguments are
     those of attune.attention, "bottom-right" and windows each sequence's own: decoding and chunked prefill are
-    causal="bottom-right". Returns a contiguous tensor of query's shape; with return_lse also fp32 [batch, heads_q,
-    seq_q] or [heads_q, total_q].
+    causal="bottom-right". Returns `out`, or a contiguous tensor of query's shape; with return_lse also fp32 [batch,
+    heads_q, seq_q] or [heads_q, total_q].
 
     The problem that the service is asked for has max_seqlen_q rounded up to three significant bits, but width *
     page_size, its seq_kv, and batch as they are: where shapes change from call to call, keep the table's width and the
@@ -125,9 +131,11 @@ def attention_paged(
     aligned to 16 bytes are an InvalidArgument. In torch.compile it is the operator attune::attention_paged.
     """
     stats = found = None
+    if out is not None:
+        check_out("attune.attention_paged", query, value_pages, out)
     if not is_compiling():
         stats = current_stats()
-        if k_scale is v_scale is None:
+        if k_scale is v_scale is None and (out is None or is_like(out, query)):
             given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
             found = direct.paged_key(
                 stats, query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, sinks, given
@@ -137,20 +145,22 @@ def attention_paged(
                 bounds = 0 if cu_seqlens_q is None else cu_seqlens_q.data_ptr()
                 more = (to_sinks, bounds, 0, seqused_k.data_ptr(), block_table.data_ptr(), 0, 0)
                 rows = (*query.shape[:-3], query.shape[-2], query.shape[-3]) if return_lse else None
-                known = direct.launch(stats, found, query, key_pages, value_pages, rows, more)
+                known = direct.launch(stats, found, query, key_pages, value_pages, rows, more, out)
                 if known is not None:
                     return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    call = PagedCall(query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, options)
+    numbers = block_table, seqused_k, cu_seqlens_q, max_seqlen_q
+    call = PagedCall(query, key_pages, value_pages, *numbers, options, out=out)
     if not is_compiling():
         result = attend_call(stats, call)
         direct.remember(found, call)
         return result
     if _needs_grad(call):
         return computed(call)
-    out, lse = torch.ops.attune.attention_paged(
+    made, lse = torch.ops.attune.attention_paged(
         query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, *options
     )
+    out = made if out is None else out.copy_(made)
     return (out, lse) if return_lse else out
 
 

@@ -53,9 +53,10 @@ class SequenceCall(AttentionCall):
 
     def placement(self, out: Tensor) -> Placement | None:
         of_scales = self.options.spacing_of_scales()
-        if not of_scales and self.query.is_contiguous() and self.key.is_contiguous() and self.value.is_contiguous():
+        tensors = self.query, self.key, self.value, out
+        if not of_scales and all(tensor.is_contiguous() for tensor in tensors):
             return None
-        check_strides(self.query, self.key, self.value)
+        check_strides(*tensors)
         return _spacing(self.query), _spacing(self.key), _spacing(self.value), _spacing(out), *of_scales
 
     def compute(self) -> tuple[Tensor, Tensor | None]:
@@ -90,12 +91,15 @@ class SequenceCall(AttentionCall):
         no_lse = self.query.new_empty(self.query.shape[1], 0, dtype=torch.float32)
         return torch.cat(outs) if outs else none, torch.cat(lses, 1) if lses else no_lse
 
+    def new_rows(self) -> Tensor:
+        return torch.empty_like(self.query, memory_format=torch.contiguous_format)
+
     def empty_tokens(self) -> tuple[Tensor, Tensor | None]:
         total, heads, _ = self.query.shape
         lse = None
         if self.options.return_lse:
             lse = torch.empty((heads, total), dtype=torch.float32, device=self.query.device)
-        return torch.empty_like(self.query, memory_format=torch.contiguous_format), lse
+        return self.new_rows() if self.out is None else self.out, lse
 
     def problem_of(self, **fields: object) -> Problem:
         """The problem's fields that both kinds take from the same place, and `fields`."""
@@ -141,8 +145,9 @@ class VarlenCall(SequenceCall):
         options: Options,
         bias: LocalBias | None = None,
         dropout_p: float = 0.0,
+        out: Tensor | None = None,
     ) -> None:
-        self.query, self.key, self.value = query, key, value
+        self.query, self.key, self.value, self.out = query, key, value, out
         self.options, self.bias, self.dropout_p = options, bias, dropout_p
         self.max_seqlen_q, self.max_seqlen_k = (
             self.length_of("max_seqlen_q", max_seqlen_q),
@@ -207,8 +212,9 @@ class PagedCall(SequenceCall):
         options: Options,
         bias: LocalBias | None = None,
         dropout_p: float = 0.0,
+        out: Tensor | None = None,
     ) -> None:
-        self.query, self.key, self.value = query, key_pages, value_pages
+        self.query, self.key, self.value, self.out = query, key_pages, value_pages, out
         self.options, self.bias, self.dropout_p = options, bias, dropout_p
         self.max_seqlen_q = max_seqlen_q
         self.extra = ExtraTensors(options.sinks, cu_seqlens_q, None, seqused_k, block_table, **options.scales())
@@ -270,7 +276,7 @@ class PagedCall(SequenceCall):
         lse = None
         if self.options.return_lse:
             lse = torch.empty((batch, heads, rows), dtype=torch.float32, device=self.query.device)
-        return torch.empty_like(self.query, memory_format=torch.contiguous_format), lse
+        return self.new_rows() if self.out is None else self.out, lse
 
     def by_sequence(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         cu_seqlens_q, seqused_k, block_table = self.extra.cu_seqlens_q, self.extra.seqused_k, self.extra.block_table

@@ -87,6 +87,19 @@ def test_head_dims_that_no_kernel_takes_are_padded(
     assert out.stride() == q.stride()
 
 
+@pytest.mark.parametrize("problem", ["b2.h4.q256.d64.f16.bshd", "b1.h8.q1.kv4096.d64.f16", "b1.h1.q128.d59.f16"])
+def test_the_result_is_written_where_it_is_wanted(tensors: Make, check: Callable, problem: str) -> None:
+    q, k, v = tensors(problem)
+    wide = torch.zeros(*q.shape[:-1], 128, dtype=q.dtype, device="cuda")
+    for out in (torch.zeros_like(q), wide[..., : q.shape[-1]]):
+        with attune.replace_sdpa() as replaced:
+            for _ in range(2):
+                assert attune.attention(q, k, v, out=out.zero_()) is out
+                check(problem, q, k, v, out)
+        assert (replaced.stats.launched, dict(replaced.stats.fallbacks)) == (2, {})
+    assert not wide[..., q.shape[-1] :].any()
+
+
 def test_inputs_without_heads(tensors: Make, check: Callable, launched: Callable) -> None:
     problem = "b4.h1.q128.d64.f16"
     q, k, v = tensors(problem)
