@@ -48,8 +48,21 @@
 #include "server/supervisor/worker_options.h"
 #include "server/trials/code_on_demand.h"
 
-ABSL_FLAG(std::vector<std::string>, listen, {"localhost:7411"},
-          "addresses to serve on, comma-separated: host:port or unix:/path");
+ABSL_FLAG(
+    std::vector<std::string>, listen, {},
+    "addresses to serve on, comma-separated: host:port or unix:/path; default: localhost:7411 and the Unix socket "
+    "that clients look for by themselves, /run/attune/attuned.sock for root, else "
+    "$XDG_RUNTIME_DIR/attune/attuned.sock");
+ABSL_FLAG(bool, insecure, false,
+          "listen also on addresses that other hosts can reach, although nothing is encrypted there");
+ABSL_FLAG(std::string, anonymous_role, "reader",
+          "what calls over TCP may do: none, reader (look up, list, explain), tuner (also start and cancel work, and "
+          "change what is served), author, or admin (all, backups too)");
+ABSL_FLAG(std::string, socket_role, "tuner",
+          "what users may do over a Unix socket, of those whom its mode (0660) lets connect; root and the daemon's own "
+          "user are admins");
+ABSL_FLAG(std::vector<std::string>, user_roles, {},
+          "what single users may do over a Unix socket, comma-separated: alice=admin,1001=reader,guest=none");
 ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
@@ -125,6 +138,11 @@ std::string DefaultWorker() {
 Settings SettingsOfFlags() {
   Settings settings;
   settings.listen = absl::GetFlag(FLAGS_listen);
+  if (settings.listen.empty()) settings.listen = DefaultListen();
+  settings.insecure = absl::GetFlag(FLAGS_insecure);
+  settings.anonymous_role = absl::GetFlag(FLAGS_anonymous_role);
+  settings.socket_role = absl::GetFlag(FLAGS_socket_role);
+  settings.user_roles = absl::GetFlag(FLAGS_user_roles);
   settings.data_dir = absl::GetFlag(FLAGS_data_dir);
   settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
   if (settings.kernels_dir.empty()) settings.kernels_dir = DefaultKernels();
@@ -262,7 +280,9 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
                                                                                         .backups = backups,
                                                                                         .host = &front->host,
                                                                                         .version = kVersion});
-  auto server = service::Server::Start(addresses, front->service.get());
+  auto options_of_server = ServerOptionsOf(settings);
+  if (!options_of_server.ok()) return options_of_server.status();
+  auto server = service::Server::Start(addresses, front->service.get(), *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
   return front;

@@ -20,7 +20,9 @@ namespace {
 constexpr char kGroup[] = "Options of every command";
 
 void AddCommonOptions(CLI::App& app, CommonOptions& common) {
-  app.add_option("--server", common.server, "host:port or unix:/path; default $ATTUNE_SERVER, then localhost:7411")
+  app.add_option(
+         "--server", common.server,
+         "host:port or unix:/path; default $ATTUNE_SERVER, then the socket of this host's daemon, then localhost:7411")
       ->group(kGroup);
   app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
       ->check(OneOf({"table", "json"}))

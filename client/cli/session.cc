@@ -1,14 +1,10 @@
 #include "client/cli/session.h"
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/default_server.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
-namespace {
-
-constexpr char kDefaultServer[] = "localhost:7411";
-
-}  // namespace
 
 v1::Policy Session::policy() const { return ParsePolicy(options_.policy); }
 
@@ -22,8 +18,7 @@ bool Session::colored_err() const {
 
 std::string Session::server() const {
   if (!options_.server.empty()) return options_.server;
-  const std::string variable = env_.variable("ATTUNE_SERVER");
-  return variable.empty() ? kDefaultServer : variable;
+  return DefaultServer(env_.variable, MayConnect);
 }
 
 std::string Session::snapshot_path() const {

@@ -15,7 +15,7 @@
 namespace attune::cli {
 
 struct CommonOptions {
-  std::string server;  // empty: $ATTUNE_SERVER, then localhost:7411
+  std::string server;  // empty: DefaultServer's
   std::string format = "table";
   std::string device;
   std::string policy;  // empty: hot

@@ -9,6 +9,8 @@
 namespace attune {
 
 inline constexpr char kReasonUrl[] = "attune.dev/reason";
+// Every other payload whose url begins so is metadata of the ErrorInfo, under the rest of the url.
+inline constexpr char kMetadataUrl[] = "attune.dev/";
 // Which other problems it is true of, too: "kv 1024..2047, batch 4..7".
 inline constexpr char kHoldsForUrl[] = "attune.dev/holds_for";
 

@@ -11,6 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "proto/attune/quote.h"
+#include "server/access/local_users.h"
+#include "server/access/role.h"
 #include "server/base/device_profile.h"
 #include "server/base/lock_directory.h"
 #include "server/daemon/writable_directory.h"
@@ -55,7 +57,21 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   if (settings.listen.empty()) mistakes.Add("listen", " is empty; give host:port or unix:/path");
   for (const std::string& address : settings.listen) {
     const absl::StatusOr<service::ListenAddress> parsed = service::ParseListenAddress(address);
-    if (!parsed.ok()) mistakes.Add("listen", ": ", parsed.status().message());
+    if (!parsed.ok()) {
+      mistakes.Add("listen", ": ", parsed.status().message());
+    } else if (absl::Status reach = service::CheckReach(*parsed, address); !settings.insecure && !reach.ok()) {
+      mistakes.Add("listen", ": ", reach.message());
+    }
+  }
+  for (const auto& [flag, role] :
+       {std::pair("anonymous_role", settings.anonymous_role), std::pair("socket_role", settings.socket_role)}) {
+    if (const auto parsed = access::ParseRole(role); !parsed.ok()) {
+      mistakes.Add(flag, " is ", parsed.status().message());
+    }
+  }
+  access::LocalUsers users(geteuid(), access::Role::kNone);
+  if (absl::Status assigned = users.Assign(settings.user_roles); !assigned.ok()) {
+    mistakes.Add("user_roles", ": ", assigned.message());
   }
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   if (!settings.backup_dir.empty()) {
@@ -74,7 +90,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
       mistakes.Add("devices", " has an empty name; give ids such as cuda:0 or classes such as l4, comma-separated");
   }
   if (absl::Status status = CheckLockDirectory(settings.lock_dir); !status.ok()) mistakes.AddText(status.message());
-  if (!settings.worker.empty() && access(settings.worker.c_str(), X_OK) != 0) {
+  if (!settings.worker.empty() && ::access(settings.worker.c_str(), X_OK) != 0) {
     mistakes.Add("worker", " is ", Quoted(settings.worker), ", which is no executable file");
   }
   if (settings.compile_workers < 0 || settings.compile_workers > kMostWorkers) {
@@ -96,6 +112,28 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();
+}
+
+absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings) {
+  const absl::StatusOr<access::Role> anonymous = access::ParseRole(settings.anonymous_role);
+  if (!anonymous.ok()) return anonymous.status();
+  const absl::StatusOr<access::Role> others = access::ParseRole(settings.socket_role);
+  if (!others.ok()) return others.status();
+  service::ServerOptions options{.users = {geteuid(), *others}, .anonymous = *anonymous, .insecure = settings.insecure};
+  if (absl::Status assigned = options.users.Assign(settings.user_roles); !assigned.ok()) return assigned;
+  return options;
+}
+
+std::vector<std::string> DefaultListen() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  std::string directory;
+  if (geteuid() == 0) {
+    directory = "/run/attune";
+  } else if (runtime != nullptr && *runtime != '\0') {
+    directory = absl::StrCat(runtime, "/attune");
+  }
+  if (directory.empty() || !WhyNotMade(directory).empty()) return {"localhost:7411"};
+  return {absl::StrCat("unix:", directory, "/attuned.sock"), "localhost:7411"};
 }
 
 std::string DefaultLockDir(const std::string& data_dir) {

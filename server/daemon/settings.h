@@ -6,13 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/service/server_options.h"
 
 namespace attune {
 
 // One field a flag, of its name.
 struct Settings {
   std::vector<std::string> listen;
+  bool insecure = false;
+  std::string anonymous_role = "reader";
+  std::string socket_role = "tuner";
+  std::vector<std::string> user_roles;
   std::string data_dir;
   std::vector<std::string> kernels_dir;
   std::string worker;
@@ -36,8 +42,15 @@ struct Settings {
   std::string log_level;
 };
 
+// Whom the server serves, of settings without a mistake.
+absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings);
+
 // Every mistake there is, each in one line that names flag, value and what is allowed; empty when there is none.
 std::vector<std::string> MistakesIn(const Settings& settings);
+
+// Where the daemon listens unless --listen says: on localhost, and on the Unix socket where clients look for it by
+// themselves: /run/attune/attuned.sock for root, else below XDG_RUNTIME_DIR; no socket where there is no such place.
+std::vector<std::string> DefaultListen();
 
 // Where device locks are unless --lock_dir says: in a directory that only this user, or root, can write to, and the
 // same one for all daemons of the user where there is such a place. /run/attune/locks for root, else below

@@ -49,6 +49,41 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
                   "--log_level is 'loud'; allowed: debug, info, warning, error"));
 }
 
+TEST(Settings, RefuseWhatOtherHostsCanReachUnlessToldSo) {
+  Settings settings = Good();
+  settings.listen = {"0.0.0.0:7411", "[::1]:7411"};
+  EXPECT_THAT(MistakesIn(settings),
+              ElementsAre("--listen: '0.0.0.0:7411' can be reached from other hosts, and nothing is encrypted there; "
+                          "listen on localhost or unix:/path, to both of which ssh -L forwards, or say --insecure"));
+  settings.insecure = true;
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
+}
+
+TEST(Settings, KnowTheRolesThatThereAre) {
+  Settings settings = Good();
+  settings.anonymous_role = "root";
+  settings.socket_role = "";
+  settings.user_roles = {"1001=reader", "1002=boss"};
+  EXPECT_THAT(
+      MistakesIn(settings),
+      ElementsAre("--anonymous_role is 'root'; allowed: none, reader, tuner, author, admin",
+                  "--socket_role is ''; allowed: none, reader, tuner, author, admin",
+                  "--user_roles: '1002=boss' has the role 'boss'; allowed: none, reader, tuner, author, admin"));
+}
+
+TEST(Settings, SayWhomTheServerServes) {
+  Settings settings = Good();
+  settings.anonymous_role = "none";
+  settings.user_roles = {"1001=reader"};
+  const auto options = ServerOptionsOf(settings);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->anonymous, access::Role::kNone);
+  EXPECT_EQ(options->users.Of(1000).role, access::Role::kTuner);
+  EXPECT_EQ(options->users.Of(1001).role, access::Role::kReader);
+  EXPECT_EQ(options->users.Of(geteuid()).role, access::Role::kAdmin);
+  EXPECT_FALSE(options->insecure);
+}
+
 TEST(Settings, RefuseABackupDirectoryThatCannotBeMade) {
   Settings settings = Good();
   settings.backup_dir = ::testing::TempDir() + "/attune-backups";
@@ -95,6 +130,17 @@ TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
                                                 "--kernels_dir has an empty name; give directories, comma-separated",
                                                 "--worker is '/nonexistent/attune-worker', which is no executable file",
                                                 "--drain_timeout is inf; allowed: 0 to 1h"));
+}
+
+TEST(DefaultListen, IsLocalhostAndTheSocketThatClientsLookFor) {
+  const std::string runtime = ::testing::TempDir();
+  setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);
+  const std::string directory = geteuid() == 0 ? "/run/attune" : runtime + "/attune";
+  EXPECT_THAT(DefaultListen(), ElementsAre(absl::StrCat("unix:", directory, "/attuned.sock"), "localhost:7411"));
+  unsetenv("XDG_RUNTIME_DIR");
+  if (geteuid() != 0) {
+    EXPECT_THAT(DefaultListen(), ElementsAre("localhost:7411"));
+  }
 }
 
 // Of the vectors that the bench's Python shares, those for the user that runs this: root's place is fixed.

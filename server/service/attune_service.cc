@@ -87,12 +87,13 @@ AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
       heavy_(kHeavyThreads),
       copying_(kCopyingThreads) {}
 
-grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, const char* method,
+grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, access::MethodRow method,
                                                    const google::protobuf::Message& request,
                                                    std::function<absl::Status()> work, Executor* executor) {
+  if (absl::Status admitted = Admit(*context, method); !admitted.ok()) return Finish(context, method, admitted);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   (executor == nullptr ? executor_ : *executor).Run([context, reactor, method, &request, work = std::move(work)] {
-    reactor->Finish(ToGrpc(Work(context, request, work), method));
+    reactor->Finish(ToGrpc(Work(context, request, work), method->name));
   });
   return reactor;
 }
@@ -156,8 +157,9 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerCo
                [this, request, response] { return Fill(options_.tuner->GetOperation(request->name()), response); });
 }
 
-grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext*,
+grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext* context,
                                                                            const v1::WatchOperationRequest* request) {
+  if (absl::Status admitted = Admit(*context, "WatchOperation"); !admitted.ok()) return RefuseWatch(admitted);
   return StartWatch(options_.tuner, &executor_, *request);
 }
 
@@ -352,17 +354,19 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListMisses(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListKernelFamilies(grpc::CallbackServerContext* context,
                                                                 const v1::ListKernelFamiliesRequest*,
                                                                 v1::ListKernelFamiliesResponse* response) {
-  for (const auto& family : options_.host->families) *response->add_families() = Translate(*family);
-  return Now(context, "ListKernelFamilies", absl::OkStatus());
+  return Now(context, "ListKernelFamilies", [this, response] {
+    for (const auto& family : options_.host->families) *response->add_families() = Translate(*family);
+  });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListDevices(grpc::CallbackServerContext* context,
                                                          const v1::ListDevicesRequest*,
                                                          v1::ListDevicesResponse* response) {
-  for (const v1::Device& device : options_.host->devices) *response->add_devices() = device;
-  for (const v1::BackendStatus& backend : options_.host->backends) *response->add_backends() = backend;
-  response->set_server_version(options_.version);
-  return Now(context, "ListDevices", absl::OkStatus());
+  return Now(context, "ListDevices", [this, response] {
+    for (const v1::Device& device : options_.host->devices) *response->add_devices() = device;
+    for (const v1::BackendStatus& backend : options_.host->backends) *response->add_backends() = backend;
+    response->set_server_version(options_.version);
+  });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerContext* context,
@@ -408,7 +412,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListBackups(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Ping(grpc::CallbackServerContext* context, const v1::PingRequest*,
                                                   v1::PingResponse*) {
-  return Now(context, "Ping", absl::OkStatus());
+  return Now(context, "Ping", [] {});
 }
 
 }  // namespace attune::service

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
+#include "server/access/method.h"
 #include "server/catalog/answers/code_supply.h"
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
@@ -87,9 +88,9 @@ class AttuneServiceImpl final
   grpc::ServerUnaryReactor* Ping(grpc::CallbackServerContext*, const v1::PingRequest*, v1::PingResponse*) override;
 
  private:
-  // Runs `work` on an executor (null: the common one), unless the request is beyond its limits, and finishes the call
-  // with its status. Request and response live until then.
-  grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, const char* method,
+  // Runs `work` on an executor (null: the common one), unless the caller may not make the call or the request is beyond
+  // its limits, and finishes the call with its status. Request and response live until then.
+  grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, access::MethodRow method,
                                   const google::protobuf::Message& request, std::function<absl::Status()> work,
                                   Executor* executor = nullptr);
 

@@ -6,16 +6,26 @@
 
 #include <functional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "proto/attune/problem.h"
+#include "server/access/method.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
 
 namespace attune::service {
 
+// OK when the caller may make the call; else what CheckRole says. The context is one of a PrincipalServer.
+absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method);
+
 // Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
-grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, const char* method, const absl::Status& status);
+grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::MethodRow method,
+                                 const absl::Status& status);
+
+// A call that is admitted and answered on gRPC's own thread.
+grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, access::MethodRow method,
+                              absl::FunctionRef<void()> answer);
 
 // What `work` gives, unless the call was cancelled or the request is beyond its limits. A request that asks for more
 // memory than there is must not cost the others their server.

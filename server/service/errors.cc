@@ -3,10 +3,13 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/strip.h"
 #include "proto/attune/quote.h"
 #include "server/base/reason.h"
 
 namespace attune::service {
+
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   if (status.ok()) return grpc::Status::OK;
   google::rpc::ErrorInfo info;
@@ -14,9 +17,10 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view method) {
   const auto reason = status.GetPayload(kReasonUrl);
   info.set_reason(reason ? std::string(*reason) : absl::StatusCodeToString(status.code()));
   (*info.mutable_metadata())["method"] = std::string(method);
-  if (const auto holds_for = status.GetPayload(kHoldsForUrl)) {
-    (*info.mutable_metadata())["holds_for"] = std::string(*holds_for);
-  }
+  status.ForEachPayload([&info](absl::string_view url, const absl::Cord& value) {
+    if (url == kReasonUrl || !absl::ConsumePrefix(&url, kMetadataUrl)) return;
+    (*info.mutable_metadata())[std::string(url)] = std::string(value);
+  });
 
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));

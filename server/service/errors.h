@@ -12,8 +12,8 @@ namespace attune::service {
 inline constexpr char kErrorDomain[] = "attune.dev";
 
 // OK stays OK. The message is made a line (proto/attune/quote.h, ErrorLine). ErrorInfo.reason is the status code's name
-// ("NOT_FOUND"), unless the status has a finer one (server/base/reason.h); metadata names the method and, of a miss
-// that is asked for with its ranges, "holds_for".
+// ("NOT_FOUND"), unless the status has a finer one (server/base/reason.h); metadata names the method, and has
+// what else the status carries for programs.
 grpc::Status ToGrpc(const absl::Status& status, absl::string_view method);
 
 }  // namespace attune::service

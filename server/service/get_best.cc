@@ -82,16 +82,19 @@ void AttuneServiceImpl::Run(std::shared_ptr<Question> question) {
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+  if (absl::Status admitted = Admit(*context, "GetBest"); !admitted.ok()) {
+    return Finish(context, "GetBest", admitted);
+  }
   grpc::Slice slice;
   if (!request->DumpToSingleSlice(&slice).ok()) slice = grpc::Slice();
   const std::string_view bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
   if (std::optional<grpc::ByteBuffer> kept = answers_.Find(bytes, options_.results->version())) {
     response->Swap(&*kept);
-    return Now(context, "GetBest", absl::OkStatus());
+    return Finish(context, "GetBest", absl::OkStatus());
   }
   v1::GetBestRequest parsed;
   if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Now(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
+    return Finish(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
   }
   if (parsed.include_artifact() || parsed.has_wait() || parsed.include_domains()) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -106,7 +109,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
     return reactor;
   }
   std::string nobody_waits;
-  return Now(context, "GetBest", Answer(parsed, bytes, response, &nobody_waits));
+  return Finish(context, "GetBest", Answer(parsed, bytes, response, &nobody_waits));
 }
 
 }  // namespace attune::service

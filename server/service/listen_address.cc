@@ -1,9 +1,13 @@
 #include "server/service/listen_address.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -52,6 +56,33 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   address.host = std::string(host);
   address.port = static_cast<uint16_t>(number);
   return address;
+}
+
+bool IsLoopback(const sockaddr& address) {
+  constexpr uint8_t kLoopbackNet = 127;
+  if (address.sa_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == kLoopbackNet;
+  }
+  const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&ip) || (IN6_IS_ADDR_V4MAPPED(&ip) && ip.s6_addr[12] == kLoopbackNet);
+}
+
+absl::Status CheckReach(const ListenAddress& address, absl::string_view text) {
+  if (!address.path.empty()) return absl::OkStatus();
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return absl::OkStatus();
+  const absl::Cleanup release = [found] { freeaddrinfo(found); };
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (IsLoopback(*one->ai_addr)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quoted(text),
+                     " can be reached from other hosts, and nothing is encrypted there; listen on localhost or "
+                     "unix:/path, to both of which ssh -L forwards, or say --insecure"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace attune::service

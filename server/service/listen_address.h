@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
+struct sockaddr;
 
 namespace attune::service {
 
@@ -18,6 +21,13 @@ struct ListenAddress {
 
 // "host:port", "[::1]:port" or "unix:/path". InvalidArgument quotes the text and says what is allowed.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
+
+// Of an IPv4 or IPv6 address: whether only this host can connect to it.
+bool IsLoopback(const sockaddr& address);
+
+// FailedPrecondition when other hosts could connect to an address of `host`: nothing would be encrypted there. It names
+// `text`, the address as it was given, and the ways out. OK for what cannot be resolved: listening on it says why.
+absl::Status CheckReach(const ListenAddress& address, absl::string_view text);
 
 }  // namespace attune::service
 

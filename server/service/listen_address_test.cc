@@ -1,5 +1,6 @@
 #include "server/service/listen_address.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -43,6 +44,17 @@ TEST(ListenAddress, IsNothingElse) {
 TEST(ListenAddress, HasAPortThatThereIs) {
   EXPECT_EQ(ErrorOf("localhost:99999"), "'localhost:99999' has a port that is not one of 0 to 65535");
   EXPECT_THAT(ErrorOf("localhost:4294967297"), HasSubstr("not one of 0 to 65535"));
+}
+
+TEST(ListenAddress, IsOfThisHostAloneOrNot) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "no.such.host.invalid"}) {
+    EXPECT_TRUE(CheckReach(ListenAddress{"", host, 0}, host).ok()) << host;
+  }
+  EXPECT_TRUE(CheckReach(ListenAddress{"/run/attune/attuned.sock", "", 0}, "unix:/run/attune/attuned.sock").ok());
+  for (const char* host : {"0.0.0.0", "::", "10.0.0.1", "fe80::1", "::ffff:10.0.0.1"}) {
+    EXPECT_THAT(std::string(CheckReach(ListenAddress{"", host, 0}, host).message()),
+                HasSubstr(absl::StrCat("'", host, "' can be reached from other hosts")));
+  }
 }
 
 TEST(ListenAddress, IsQuotedInPart) { EXPECT_THAT(ErrorOf(std::string(5000, 'x')), SizeIs(testing::Lt(120u))); }

@@ -106,7 +106,7 @@ ConnectionLimits LimitsOfThisProcess() {
   return {std::max(local - kKeptForLocal, all / 4), local};
 }
 
-absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::string>& addresses) {
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::string>& addresses, bool insecure) {
   if (addresses.empty()) return absl::InvalidArgumentError("listen is empty; give host:port or unix:/path");
   std::unique_ptr<Listener> listener(new Listener);
   for (const std::string& text : addresses) {
@@ -117,6 +117,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::
       listener->addresses_.push_back(text);
       continue;
     }
+    if (absl::Status reach = CheckReach(*address, text); !insecure && !reach.ok()) return reach;
     absl::StatusOr<int> port = listener->ListenOnNetwork(address->host, address->port);
     if (!port.ok()) return port.status();
     listener->addresses_.push_back(absl::StrCat(text.substr(0, text.rfind(':') + 1), *port));
@@ -126,6 +127,8 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::vector<std::
 
 absl::Status Listener::ListenLocally(const std::string& path) {
   if (absl::Status status = ClearStaleSocket(path); !status.ok()) return status;
+  // /run is empty after a boot. What else is missing, bind says.
+  if (const size_t slash = path.rfind('/'); slash != std::string::npos) mkdir(path.substr(0, slash).c_str(), 0755);
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return CannotListen(path, strerror(errno));
   const sockaddr_un address = UnixAddress(path);
@@ -138,7 +141,7 @@ absl::Status Listener::ListenLocally(const std::string& path) {
   }
   struct stat info = {};
   lstat(path.c_str(), &info);
-  sockets_.push_back({fd, path, info.st_dev, info.st_ino});
+  sockets_.push_back({fd, Peer::Transport::kUnix, path, info.st_dev, info.st_ino});
   if (chmod(path.c_str(), kSocketMode) != 0 || listen(fd, SOMAXCONN) != 0) return CannotListen(path, strerror(errno));
   return absl::OkStatus();
 }
@@ -155,7 +158,7 @@ absl::StatusOr<int> Listener::ListenOnNetwork(const std::string& host, int port)
 
   // A port that is free at one address may be in use at another.
   for (int attempt = 1;; ++attempt) {
-    std::vector<int> fds;
+    std::vector<Socket> opened;
     std::set<std::string> seen;  // resolvers name some addresses twice
     int chosen = port;
     int error = 0;
@@ -169,19 +172,20 @@ absl::StatusOr<int> Listener::ListenOnNetwork(const std::string& host, int port)
         error = why;  // this host may have IPv4 alone
         continue;
       }
-      fds.push_back(fd);
+      opened.push_back(
+          {fd, IsLoopback(*address->ai_addr) ? Peer::Transport::kLoopback : Peer::Transport::kNetwork, ""});
       chosen = PortOf(fd);
     }
-    if (error != EADDRINUSE && !fds.empty()) {
-      for (int fd : fds) sockets_.push_back({fd, ""});
+    if (error != EADDRINUSE && !opened.empty()) {
+      sockets_.insert(sockets_.end(), opened.begin(), opened.end());
       return chosen;
     }
-    for (int fd : fds) close(fd);
+    for (const Socket& socket : opened) close(socket.fd);
     if (error != EADDRINUSE || port != 0 || attempt == kPortTries) return CannotListen(where, strerror(error));
   }
 }
 
-void Listener::Start(ConnectionLimits limits, std::function<void(int fd)> accepted) {
+void Listener::Start(ConnectionLimits limits, Accepted accepted) {
   limits_ = limits;
   accepted_ = std::move(accepted);
   stop_ = eventfd(0, EFD_CLOEXEC);
@@ -232,9 +236,21 @@ void Listener::Accept(const Socket& socket) {
     close(fd);
     return;
   }
-  const int yes = 1;
-  if (!local) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  accepted_(fd);
+  Peer peer{socket.transport};
+  if (local) {
+    ucred credentials = {};
+    socklen_t size = sizeof credentials;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+      LogWarning("connection refused, its credentials cannot be read", {{"reason", strerror(errno)}});
+      close(fd);
+      return;
+    }
+    peer.uid = credentials.uid;
+  } else {
+    const int yes = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  accepted_(fd, peer);
 }
 
 }  // namespace attune::service

@@ -26,12 +26,20 @@ struct ConnectionLimits {
 // By what this process may open: the rest is for files and workers.
 ConnectionLimits LimitsOfThisProcess();
 
+// Where a connection is from, as far as the kernel says.
+struct Peer {
+  enum class Transport { kUnix, kLoopback, kNetwork };  // the last two by the address that was connected to
+  Transport transport = Transport::kNetwork;
+  uid_t uid = 0;  // with kUnix: whose process connected
+};
+
 class Listener {
  public:
   // Listens on every address (listen_address.h); a name's addresses all get the same port. The socket file that a
-  // process left behind is replaced; its mode is 0660 whatever the umask. Unavailable names the address that could not
-  // be listened on and why, FailedPrecondition a socket that another process serves.
-  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::vector<std::string>& addresses);
+  // process left behind is replaced; its mode is 0660 whatever the umask, and its directory is made (one level).
+  // Unavailable names the address that could not be listened on and why, FailedPrecondition a socket that another
+  // process serves, or an address beyond this host unless `insecure`.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::vector<std::string>& addresses, bool insecure);
   ~Listener() { Stop(); }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -40,13 +48,15 @@ class Listener {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   // From now on hands over connected sockets, which `accepted` owns; it is called on the listener's thread.
-  void Start(ConnectionLimits limits, std::function<void(int fd)> accepted);
+  using Accepted = std::function<void(int fd, const Peer& peer)>;
+  void Start(ConnectionLimits limits, Accepted accepted);
   // No connection is taken after this; socket files are removed. Harmless when repeated.
   void Stop();
 
  private:
   struct Socket {
     int fd;
+    Peer::Transport transport;
     std::string path;  // of a Unix socket
     dev_t device = 0;  // of the file at `path`, so that nobody else's is removed
     ino_t inode = 0;
@@ -62,7 +72,7 @@ class Listener {
   std::vector<Socket> sockets_;
   std::vector<std::string> addresses_;
   ConnectionLimits limits_;
-  std::function<void(int fd)> accepted_;
+  Accepted accepted_;
   int stop_ = -1;  // an eventfd
   std::thread thread_;
 };

@@ -32,15 +32,16 @@ class ListenerTest : public ::testing::Test {
     unlink(path_.c_str());
   }
   std::unique_ptr<Listener> Open(const std::vector<std::string>& addresses) {
-    absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses);
+    absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses, /*insecure=*/false);
     EXPECT_TRUE(listener.ok()) << listener.status();
     return *std::move(listener);
   }
   std::unique_ptr<Listener> Start(const std::vector<std::string>& addresses, ConnectionLimits limits) {
     std::unique_ptr<Listener> listener = Open(addresses);
-    listener->Start(limits, [this](int fd) {
+    listener->Start(limits, [this](int fd, const Peer& peer) {
       const std::lock_guard lock(mutex_);
       accepted_.push_back(fd);
+      peers_.push_back(peer);
       changed_.notify_all();
     });
     return listener;
@@ -76,6 +77,7 @@ class ListenerTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<int> accepted_;
+  std::vector<Peer> peers_;
 };
 
 TEST_F(ListenerTest, HandsOverConnectionsOfEveryAddress) {
@@ -86,6 +88,41 @@ TEST_F(ListenerTest, HandsOverConnectionsOfEveryAddress) {
   EXPECT_TRUE(AwaitAccepted(2));
   close(tcp);
   close(local);
+}
+
+TEST_F(ListenerTest, SaysWhoseProcessConnectedAndOverWhat) {
+  const auto listener = Start({"localhost:0", "unix:" + path_}, {10'000, 10'000});
+  const int local = ConnectLocally();
+  ASSERT_TRUE(AwaitAccepted(1));
+  const int tcp = ConnectTcp(PortOf(listener->addresses()[0]));
+  ASSERT_TRUE(AwaitAccepted(2));
+  EXPECT_EQ(peers_[0].transport, Peer::Transport::kUnix);
+  EXPECT_EQ(peers_[0].uid, geteuid());
+  EXPECT_EQ(peers_[1].transport, Peer::Transport::kLoopback);
+  close(tcp);
+  close(local);
+}
+
+TEST_F(ListenerTest, ListensBeyondThisHostOnlyWhenItIsSaid) {
+  for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
+    EXPECT_EQ(Listener::Open({address}, /*insecure=*/false).status().message(),
+              absl::StrCat("'", address,
+                           "' can be reached from other hosts, and nothing is encrypted there; listen on localhost or "
+                           "unix:/path, to both of which ssh -L forwards, or say --insecure"));
+  }
+  const auto opened = Listener::Open({"0.0.0.0:0"}, /*insecure=*/true);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  (*opened)->Start({10'000, 10'000}, [this](int fd, const Peer& peer) {
+    const std::lock_guard lock(mutex_);
+    accepted_.push_back(fd);
+    peers_.push_back(peer);
+    changed_.notify_all();
+  });
+  const int tcp = ConnectTcp(PortOf((*opened)->addresses()[0]));
+  ASSERT_TRUE(AwaitAccepted(1));
+  EXPECT_EQ(peers_[0].transport, Peer::Transport::kNetwork) << "although the client is on this host";
+  close(tcp);
+  (*opened)->Stop();
 }
 
 TEST_F(ListenerTest, LeavesDescriptorsForFilesAndSomeOfTheRestForThisHost) {
@@ -110,6 +147,13 @@ TEST_F(ListenerTest, ASocketIsItsOwnersAndItsGroupsWhateverTheUmask) {
   }
 }
 
+TEST_F(ListenerTest, MakesTheDirectoryOfItsSocket) {
+  const std::string directory = path_ + ".directory";
+  EXPECT_EQ(Open({"unix:" + directory + "/sock"})->addresses().size(), 1u);
+  EXPECT_TRUE(std::filesystem::is_directory(directory));
+  std::filesystem::remove_all(directory);
+}
+
 TEST_F(ListenerTest, RemovesItsSocketAndNobodyElses) {
   Open({"unix:" + path_})->Stop();
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -123,13 +167,13 @@ TEST_F(ListenerTest, RemovesItsSocketAndNobodyElses) {
 TEST_F(ListenerTest, SaysWhyItCannot) {
   const auto listener = Open({"localhost:0"});
   const std::string& address = listener->addresses()[0];
-  EXPECT_EQ(Listener::Open({address}).status().message(),
+  EXPECT_EQ(Listener::Open({address}, false).status().message(),
             absl::StrCat("cannot listen on '", address, "': Address already in use"));
-  EXPECT_THAT(std::string(Listener::Open({"unix:/nonexistent/sock"}).status().message()),
-              HasSubstr("cannot listen on '/nonexistent/sock': No such file or directory"));
-  EXPECT_THAT(std::string(Listener::Open({"no.such.host.invalid:1"}).status().message()),
+  EXPECT_THAT(std::string(Listener::Open({"unix:/nonexistent/no/sock"}, false).status().message()),
+              HasSubstr("cannot listen on '/nonexistent/no/sock': No such file or directory"));
+  EXPECT_THAT(std::string(Listener::Open({"no.such.host.invalid:1"}, false).status().message()),
               HasSubstr("cannot listen on 'no.such.host.invalid:1'"));
-  EXPECT_THAT(std::string(Listener::Open({"foo"}).status().message()), HasSubstr("'foo' is not host:port"));
+  EXPECT_THAT(std::string(Listener::Open({"foo"}, false).status().message()), HasSubstr("'foo' is not host:port"));
 }
 
 TEST(ConnectionLimits, LeaveRoomForFilesAndWorkers) {

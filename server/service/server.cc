@@ -1,68 +1,76 @@
 #include "server/service/server.h"
 
-#include <chrono>
-#include <utility>
-#include <vector>
+#include <unistd.h>
 
-#include "attune/v1/service.grpc.pb.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "server/service/limits.h"
-#include "server/service/unreadable_requests.h"
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "server/base/log.h"
 
 namespace attune::service {
-namespace {
-
-// Artifacts travel inside GetBest's response.
-constexpr int kMostResponseBytes = 64 << 20;
-
-// A connection that never speaks HTTP/2 ends after the first, one without calls after the second; a peer that is gone
-// is found out by pings.
-constexpr int kHandshakeMilliseconds = 10'000;
-constexpr int kIdleMilliseconds = 10 * 60'000;
-constexpr int kPingMilliseconds = 60'000;
-constexpr int kPingAnswerMilliseconds = 20'000;
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::string>& addresses, grpc::Service* service,
-                                                      ConnectionLimits limits) {
-  absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses);
+                                                      ServerOptions options) {
+  absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses, options.insecure);
   if (!listener.ok()) return listener.status();
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMilliseconds);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.SetMaxReceiveMessageSize(kMostRequestBytes);
-  builder.SetMaxSendMessageSize(kMostResponseBytes);
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}));
-  builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  auto server = std::make_unique<Server>();
-  using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  server->acceptor_ =
-      builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, grpc::InsecureServerCredentials());
-  builder.RegisterService(service);
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr) return absl::InternalError("the gRPC server does not start");
+  std::unique_ptr<Server> server(new Server(service, std::move(options)));
+  // Whatever keeps a server from starting shows here, and not at the first connection.
+  const Peer own{Peer::Transport::kUnix, geteuid()};
+  if (server->ServerOf(server->Of(own)) == nullptr) return absl::InternalError("the gRPC server does not start");
   server->listener_ = *std::move(listener);
-  server->listener_->Start(limits, [acceptor = server->acceptor_.get()](int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = fd;
-    acceptor->HandleNewConnection(&connection);
-  });
+  server->listener_->Start(server->options_.limits,
+                           [server = server.get()](int fd, const Peer& peer) { server->Take(fd, peer); });
   return server;
 }
 
+access::Principal Server::Of(const Peer& peer) const {
+  switch (peer.transport) {
+    case Peer::Transport::kUnix:
+      return options_.users.Of(peer.uid);
+    case Peer::Transport::kLoopback:
+      return {"loopback", options_.anonymous};
+    case Peer::Transport::kNetwork:
+      return {"network", options_.anonymous};
+  }
+  return {"nobody", access::Role::kNone};
+}
+
+PrincipalServer* Server::ServerOf(const access::Principal& principal) {
+  std::unique_ptr<PrincipalServer>& server = servers_[principal.name];
+  if (server != nullptr) return server.get();
+  auto started = PrincipalServer::Start(principal, service_);
+  if (!started.ok()) {
+    LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});
+    return nullptr;
+  }
+  server = *std::move(started);
+  return server.get();
+}
+
+void Server::Take(int fd, const Peer& peer) {
+  const access::Principal principal = Of(peer);
+  PrincipalServer* server = nullptr;
+  if (servers_.contains(principal.name) || servers_.size() < kMostPrincipals) {
+    server = ServerOf(principal);
+  } else {
+    LogWarning("connection refused, too many users have connected", {{"principal", principal.name}});
+  }
+  if (server == nullptr) {
+    close(fd);
+  } else {
+    server->Take(fd);
+  }
+}
+
 void Server::Shutdown(absl::Duration grace) {
-  if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
   listener_->Stop();
-  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(grace));
-  server_->Wait();
+  const auto deadline = std::chrono::system_clock::now() + absl::ToChronoNanoseconds(grace);
+  std::vector<std::thread> ending;  // all at once: none takes a call while another one ends
+  for (const auto& [principal, server] : servers_) {
+    if (server != nullptr) ending.emplace_back([deadline, ends = server.get()] { ends->Shutdown(deadline); });
+  }
+  for (std::thread& thread : ending) thread.join();
 }
 
 }  // namespace attune::service

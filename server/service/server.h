@@ -1,7 +1,8 @@
-// The gRPC server around the service: addresses, health, reflection, message limits, shutdown.
+// The gRPC server around the service: addresses, whose connection is whose, health, reflection, shutdown.
 #ifndef ATTUNE_SERVER_SERVICE_SERVER_H_
 #define ATTUNE_SERVER_SERVICE_SERVER_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,17 +10,22 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "server/access/principal.h"
 #include "server/service/listener.h"
+#include "server/service/principal_server.h"
+#include "server/service/server_options.h"
 
 namespace attune::service {
 
 class Server {
  public:
+  // Users of this host that are told apart; connections of further ones are refused.
+  static constexpr size_t kMostPrincipals = 256;
+
   // Listens on every address: "host:port" (port 0: any free one) or "unix:/path"; errors are Listener's. `service`
   // lives longer than the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const std::vector<std::string>& addresses,
-                                                       grpc::Service* service,
-                                                       ConnectionLimits limits = LimitsOfThisProcess());
+                                                       grpc::Service* service, ServerOptions options = {});
 
   // What it listens on, with real port numbers.
   const std::vector<std::string>& addresses() const { return listener_->addresses(); }
@@ -28,8 +34,17 @@ class Server {
   void Shutdown(absl::Duration grace);
 
  private:
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
+  Server(grpc::Service* service, ServerOptions options) : service_(service), options_(std::move(options)) {}
+
+  access::Principal Of(const Peer& peer) const;
+  // On the listener's thread.
+  void Take(int fd, const Peer& peer);
+  // Made where there is none yet; null when it does not start or there are too many.
+  PrincipalServer* ServerOf(const access::Principal& principal);
+
+  grpc::Service* const service_;
+  const ServerOptions options_;
+  std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal; the listener's while it runs
   std::unique_ptr<Listener> listener_;  // last: it ends before what it hands connections to
 };
 

@@ -98,7 +98,15 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
   v1::Operation current_;  // not changed while it is being written
 };
 
+class RefusedWatch final : public grpc::ServerWriteReactor<v1::Operation> {
+ public:
+  explicit RefusedWatch(const absl::Status& why) { Finish(ToGrpc(why, "WatchOperation")); }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
+
+grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const absl::Status& why) { return new RefusedWatch(why); }
 
 grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
                                                     const v1::WatchOperationRequest& request) {

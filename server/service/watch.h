@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_SERVICE_WATCH_H_
 #define ATTUNE_SERVER_SERVICE_WATCH_H_
 
+#include "absl/status/status.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "server/jobs/tuner.h"
 #include "server/service/executor.h"
@@ -11,6 +12,9 @@ namespace attune::service {
 // The reactor owns itself and is gone after OnDone. Tuner and executor live longer.
 grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
                                                     const v1::WatchOperationRequest& request);
+
+// The stream of a call that ends with `why` before it begins.
+grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const absl::Status& why);
 
 }  // namespace attune::service
 

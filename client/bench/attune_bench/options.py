@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--device", default="cuda:0", help="the daemon's name of the device; default: cuda:0")
 
     daemon = made.add_argument_group("the daemon")
-    daemon.add_argument("--server", help="address of a daemon on this host; default: $ATTUNE_SERVER or localhost:7411")
+    daemon.add_argument("--server", help="address of a daemon on this host; default: $ATTUNE_SERVER, or this host's")
     daemon.add_argument("--attuned", type=Path, metavar="PATH", help="start this daemon for the run instead")
     daemon.add_argument(
         "--data", type=Path, default=Path("attune-data"), help="its data directory, kept; with --attuned"

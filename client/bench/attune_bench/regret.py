@@ -70,7 +70,7 @@ _TUNED = (Provenance.EXACT, Provenance.TIE)
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problem", nargs="*", default=SHAPES)
-    parser.add_argument("--server", help="address of the daemon; default: $ATTUNE_SERVER or localhost:7411")
+    parser.add_argument("--server", help="address of the daemon; default: $ATTUNE_SERVER, or this host's")
     parser.add_argument("--device", default="cuda:0", help="the daemon's name of the device")
     parser.add_argument("--families", type=lambda text: text.split(","), default=FAMILIES, metavar="NAMES")
     parser.add_argument("--max-time", type=float, default=4.0, metavar="S", help="of trials a shape")

@@ -45,7 +45,7 @@ SDPA, BLOCK, KERNEL, SLICED, PACKED = "sdpa", "replace_sdpa", "kernel", "kernel,
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", help="address of the daemon; default: $ATTUNE_SERVER or localhost:7411")
+    parser.add_argument("--server", help="address of the daemon; default: $ATTUNE_SERVER, or this host's")
     parser.add_argument("--device", default="cuda:0", help="the daemon's name of the device")
     parser.add_argument("--problems", type=Path, default=GRID, metavar="FILE", help="default: the bench's grid")
     parser.add_argument("--tune", action="store_true", help="tune each problem first; default: ask only")

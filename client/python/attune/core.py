@@ -14,6 +14,7 @@ from attune import api
 from attune.arguments import is_number
 from attune.cache import AnswerCache
 from attune.clock import Clock
+from attune.default_server import default_server
 from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
 from attune.plans.plan import Call
@@ -21,7 +22,6 @@ from attune.retry import Attempts, RetryPolicy
 
 C = TypeVar("C", bound="Core")
 
-DEFAULT_SERVER = "localhost:7411"
 _LARGEST_MESSAGE_BYTES = 256 << 20  # an answer carries its artifact
 
 
@@ -43,14 +43,15 @@ class Core:
     ) -> None:
         """Makes no call yet: an unreachable server shows at the first one.
 
-        `server` is "host:port" or "unix:/path"; without one $ATTUNE_SERVER, then localhost:7411. Times are seconds:
+        `server` is "host:port" or "unix:/path"; without one $ATTUNE_SERVER, then the socket of this host's
+        daemon, then localhost:7411. Times are seconds:
         `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
         tries to attach again after its stream broke. InvalidArgument names the option, its value and what is allowed.
         """
         if server is None:
-            self.server = _checked("$ATTUNE_SERVER", os.environ.get("ATTUNE_SERVER") or DEFAULT_SERVER)
+            self.server = _checked("$ATTUNE_SERVER", default_server(os.environ))
         else:
             self.server = _checked("server", server)
         if not (is_number(deadline) and 0 < deadline < math.inf):

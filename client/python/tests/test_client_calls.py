@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import socket
 
 import grpc
 import pytest
 from fake import OPERATION, PROBLEM, error_info, message, problem
+from golden import golden
 
 import attune
+from attune.default_server import default_server
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
@@ -22,8 +25,21 @@ def test_an_address_that_is_none_is_rejected(address):
 def test_the_server_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ATTUNE_SERVER", "l4:7411")
     assert attune.Client().server == "l4:7411"
-    monkeypatch.delenv("ATTUNE_SERVER")
-    assert attune.Client().server == "localhost:7411"
+
+
+@pytest.mark.parametrize("vector", golden("default_server"))
+def test_without_it_the_server_is_a_socket_of_this_host_or_localhost(vector):
+    environ = {name: vector[name] for name in ("ATTUNE_SERVER", "XDG_RUNTIME_DIR") if vector[name] is not None}
+    assert default_server(environ, lambda path: path in vector["sockets"]) == vector["server"]
+
+
+def test_the_socket_of_the_users_own_daemon_is_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATTUNE_SERVER", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "attune").mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "attune/attuned.sock"))
+        assert attune.Client().server == f"unix:{tmp_path}/attune/attuned.sock"
 
 
 def test_an_address_of_the_environments_is_named_as_that(monkeypatch):

@@ -44,7 +44,7 @@ def configure(
 ) -> None:
     """Sets whom attention asks, from the next call on in every thread, and forgets what was answered before.
 
-    `client`: without one a new one for $ATTUNE_SERVER or localhost:7411, with a deadline of 2 s. `device` is the
+    `client`: without one a new one for the default server, with a deadline of 2 s. `device` is the
     service's name for this process's GPUs, such as "cuda:0"; None finds the one with the same UUID, else the first of
     the same model. `acceptable`: answers of other provenances are not run; HEURISTIC is not among them unless given.
 

@@ -1,0 +1,67 @@
+// The table of the API's methods: the least role that may call each, and whether it changes anything. A method that is
+// not in it cannot be served: naming it does not compile.
+#ifndef ATTUNE_SERVER_ACCESS_METHOD_H_
+#define ATTUNE_SERVER_ACCESS_METHOD_H_
+
+#include "absl/strings/string_view.h"
+#include "server/access/role.h"
+
+namespace attune::access {
+
+struct Method {
+  absl::string_view name;
+  Role needs = Role::kAdmin;
+  bool changes = false;  // what is stored, served or run; compiling the code of an answer is none
+};
+
+inline constexpr Method kMethods[] = {
+    {"GetBest", Role::kReader},
+    {"Tune", Role::kTuner, true},
+    {"Sweep", Role::kTuner, true},
+    {"PlanSweep", Role::kReader},
+    {"EvaluateVariant", Role::kTuner, true},
+    {"GetOperation", Role::kReader},
+    {"WatchOperation", Role::kReader},
+    {"ListOperations", Role::kReader},
+    {"CancelOperation", Role::kTuner, true},
+    {"GetTrial", Role::kReader},
+    {"ListTrials", Role::kReader},
+    {"ListIncumbents", Role::kReader},
+    {"RetryTrials", Role::kTuner, true},
+    {"Explain", Role::kReader},
+    {"RollBack", Role::kTuner, true},
+    {"Unpin", Role::kTuner, true},
+    {"RecordBaseline", Role::kTuner, true},
+    {"ListBaselines", Role::kReader},
+    {"ListMisses", Role::kReader},
+    {"ListKernelFamilies", Role::kReader},
+    {"ListDevices", Role::kReader},
+    {"Preflight", Role::kReader},
+    {"CreateBackup", Role::kAdmin, true},
+    {"ListBackups", Role::kAdmin},
+    {"Ping", Role::kReader},
+};
+
+// The row of a method, found by the compiler.
+class MethodRow {
+ public:
+  // Implicit, so that a call names its method as a text.
+  consteval MethodRow(const char* name) : row_(Find(name)) {}  // NOLINT(google-explicit-constructor)
+
+  const Method& operator*() const { return *row_; }
+  const Method* operator->() const { return row_; }
+
+ private:
+  static constexpr const Method* Find(absl::string_view name) {
+    for (const Method& method : kMethods) {
+      if (method.name == name) return &method;
+    }
+    throw "not in kMethods";  // no constant: the compiler stops here
+  }
+
+  const Method* row_;
+};
+
+}  // namespace attune::access
+
+#endif  // ATTUNE_SERVER_ACCESS_METHOD_H_

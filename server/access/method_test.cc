@@ -1,0 +1,63 @@
+#include "server/access/method.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "attune/v1/service.pb.h"
+#include "gtest/gtest.h"
+#include "server/access/principal.h"
+
+namespace attune::access {
+namespace {
+
+const google::protobuf::ServiceDescriptor& Api() {
+  return *v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService");
+}
+
+TEST(Methods, AreThoseOfTheApiEachOnce) {
+  std::set<std::string> api;
+  for (int i = 0; i < Api().method_count(); ++i) api.insert(Api().method(i)->name());
+  std::set<std::string> table;
+  for (const Method& method : kMethods)
+    EXPECT_TRUE(table.emplace(std::string(method.name)).second) << method.name << " stands twice";
+  EXPECT_EQ(table, api);
+}
+
+// By the names alone: whoever adds a method that changes something must say so in the table.
+TEST(Methods, ThatOnlyReadAreForReaders) {
+  for (const Method& method : kMethods) {
+    bool reads = method.name == "Ping";
+    for (const char* verb : {"Get", "List", "Plan", "Watch", "Preflight", "Explain"}) {
+      reads = reads || absl::StartsWith(method.name, verb);
+    }
+    EXPECT_EQ(reads, !method.changes) << method.name;
+    EXPECT_GE(method.needs, method.changes ? Role::kTuner : Role::kReader) << method.name;
+  }
+}
+
+TEST(Roles, MayDoWhatTheirMethodsNeedAndNoMore) {
+  for (const Method& method : kMethods) {
+    for (const Role role : kEveryRole) {
+      const absl::Status status = CheckRole({"uid:7", role}, method);
+      EXPECT_EQ(status.ok(), role >= method.needs) << method.name << " " << RoleName(role);
+      if (status.ok()) continue;
+      EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+      EXPECT_EQ(std::string(*status.GetPayload(kRoleHeldUrl)), RoleName(role));
+      EXPECT_EQ(std::string(*status.GetPayload(kRoleNeededUrl)), RoleName(method.needs));
+    }
+  }
+}
+
+TEST(Roles, ARefusalNamesPrincipalRoleAndMethod) {
+  EXPECT_EQ(CheckRole({"loopback", Role::kReader}, *MethodRow("Tune")).message(),
+            "loopback has the role reader; Tune needs tuner");
+}
+
+TEST(Roles, AreReadByTheirNames) {
+  for (const Role role : kEveryRole) EXPECT_EQ(*ParseRole(RoleName(role)), role);
+  EXPECT_EQ(ParseRole("root").status().message(), "'root'; allowed: none, reader, tuner, author, admin");
+}
+
+}  // namespace
+}  // namespace attune::access

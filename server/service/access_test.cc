@@ -1,0 +1,174 @@
+// Who may call what, over the wire.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "attune/v1/service.pb.h"
+#include "gmock/gmock.h"
+#include "google/rpc/rpc.pb.h"
+#include "grpcpp/create_channel_posix.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "server/access/method.h"
+#include "server/jobs/pending_tuner.h"
+#include "server/service/attune_service.h"
+#include "server/service/server.h"
+#include "server/store/testing/fake_store.h"
+
+namespace attune::service {
+namespace {
+
+using access::Role;
+using ::testing::IsSupersetOf;
+using ::testing::Pair;
+
+// The metadata of a refusal's ErrorInfo.
+std::map<std::string, std::string> MetadataOf(const grpc::Status& status) {
+  google::rpc::Status wire;
+  google::rpc::ErrorInfo info;
+  if (!wire.ParseFromString(status.error_details()) || wire.details_size() != 1 || !wire.details(0).UnpackTo(&info)) {
+    return {};
+  }
+  return {info.metadata().begin(), info.metadata().end()};
+}
+
+class AccessTest : public ::testing::Test {
+ protected:
+  AccessTest() : path_(absl::StrCat(::testing::TempDir(), "/attune-access-test-", getpid(), ".sock")) {
+    ServiceOptions options;
+    options.tuner = &tuner_;
+    options.results = results_.get();
+    options.host = &host_;
+    options.store = &store_;
+    options.backups = &backups_;
+    service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
+  }
+  ~AccessTest() override {
+    if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
+  }
+
+  // Connects to the `which`th address.
+  void Serve(ServerOptions options, size_t which = 0) {
+    if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
+    server_.reset();
+    auto server = Server::Start({"localhost:0", "unix:" + path_}, service_.get(), std::move(options));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
+  }
+
+  // From now on calls over the socket, as the user of this id.
+  void ConnectAs(uid_t uid) {
+    chmod(path_.c_str(), 0666);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path_.c_str());
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    std::thread([&] {
+      // The system call itself changes this thread alone.
+      ASSERT_EQ(syscall(SYS_setresuid, -1, uid, -1), 0);
+      EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    }).join();
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    channel_ = grpc::CreateInsecureChannelFromFd("stranger", fd);
+  }
+
+  // An empty request, which each method either answers or finds something wrong with.
+  grpc::Status Call(const std::string& method) {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    grpc::CompletionQueue queue;
+    const grpc::Slice empty;
+    auto call =
+        stub.PrepareUnaryCall(&context, "/attune.v1.AttuneService/" + method, grpc::ByteBuffer(&empty, 1), &queue);
+    call->StartCall();
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return status;
+  }
+
+  const std::string path_;
+  jobs::PendingTuner tuner_;  // which never arrives
+  catalog::Host host_;
+  store::FakeStore store_;
+  std::unique_ptr<catalog::Results> results_ = *catalog::Results::Load(store_, host_, nullptr);
+  store::Backups backups_{nullptr, ""};
+  std::unique_ptr<AttuneServiceImpl> service_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+// By the API's own list, so that a method which forgets to ask is found, whatever the table says.
+TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
+  const auto& api = *v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService");
+  for (const Role role : access::kEveryRole) {
+    Serve({.anonymous = role});
+    for (int i = 0; i < api.method_count(); ++i) {
+      const std::string& name = api.method(i)->name();
+      const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
+                                    [&name](const access::Method& method) { return method.name == name; });
+      ASSERT_NE(row, std::end(access::kMethods)) << name;
+      const grpc::Status status = Call(name);
+      EXPECT_EQ(status.error_code() == grpc::StatusCode::PERMISSION_DENIED, role < row->needs)
+          << name << " as " << access::RoleName(role) << ": " << status.error_message();
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << name;
+    }
+  }
+}
+
+TEST_F(AccessTest, ARefusalNamesMethodPrincipalAndRoles) {
+  Serve({});
+  const grpc::Status status = Call("Tune");
+  EXPECT_EQ(status.error_message(), "loopback has the role reader; Tune needs tuner");
+  EXPECT_THAT(MetadataOf(status), IsSupersetOf({Pair("method", "Tune"), Pair("principal", "loopback"),
+                                                Pair("role", "reader"), Pair("role_needed", "tuner")}));
+}
+
+TEST_F(AccessTest, TheDaemonsOwnUserIsAdminOverTheSocketAndAReaderOverTcp) {
+  Serve({}, 1);
+  EXPECT_EQ(Call("CreateBackup").error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "there is no --backup_dir";
+  Serve({}, 0);
+  EXPECT_EQ(Call("CreateBackup").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Call("Ping").ok());
+}
+
+// A connection of another user: root becomes one for it, anybody else is one to a server that is told so.
+TEST_F(AccessTest, OtherUsersHaveTheirRoleOverTheSocket) {
+  const bool root = geteuid() == 0;
+  const uid_t stranger = root ? 65534 : geteuid();
+  access::LocalUsers users(root ? 0 : geteuid() + 1, Role::kTuner);
+  Serve({.users = users}, 1);
+  ConnectAs(stranger);
+  EXPECT_NE(Call("CancelOperation").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(MetadataOf(Call("CreateBackup"))["principal"], absl::StrCat("uid:", stranger));
+  ASSERT_TRUE(users.Assign({absl::StrCat(stranger, "=none")}).ok());
+  Serve({.users = users}, 1);
+  ConnectAs(stranger);
+  EXPECT_EQ(MetadataOf(Call("Ping"))["role"], "none");
+}
+
+TEST_F(AccessTest, EachPrincipalHasItsOwnConnectionsOfOneService) {
+  Serve({});
+  for (const size_t which : {0, 1, 0, 1}) {
+    channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
+    EXPECT_EQ(Call("ListBackups").error_code() == grpc::StatusCode::PERMISSION_DENIED, which == 0);
+  }
+}
+
+}  // namespace
+}  // namespace attune::service

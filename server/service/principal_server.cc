@@ -1,0 +1,73 @@
+#include "server/service/principal_server.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "attune/v1/service.grpc.pb.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "server/service/call_context.h"
+#include "server/service/limits.h"
+#include "server/service/unreadable_requests.h"
+
+namespace attune::service {
+namespace {
+
+// Artifacts travel inside GetBest's response.
+constexpr int kMostResponseBytes = 64 << 20;
+
+// A connection that never speaks HTTP/2 ends after the first, one without calls after the second; a peer that is gone
+// is found out by pings.
+constexpr int kHandshakeMilliseconds = 10'000;
+constexpr int kIdleMilliseconds = 10 * 60'000;
+constexpr int kPingMilliseconds = 60'000;
+constexpr int kPingAnswerMilliseconds = 20'000;
+
+void Configure(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.SetMaxReceiveMessageSize(kMostRequestBytes);
+  builder.SetMaxSendMessageSize(kMostResponseBytes);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(access::Principal principal,
+                                                                        grpc::Service* service) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(principal)));
+  grpc::ServerBuilder builder;
+  Configure(builder);
+  builder.SetContextAllocator(std::make_unique<CallContexts>(server->principal_));
+  using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  server->acceptor_ =
+      builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, grpc::InsecureServerCredentials());
+  builder.RegisterService(service);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr) {
+    return absl::InternalError(absl::StrCat("the gRPC server for ", server->principal_.name, " does not start"));
+  }
+  return server;
+}
+
+void PrincipalServer::Take(int fd) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd;
+  acceptor_->HandleNewConnection(&connection);
+}
+
+void PrincipalServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
+  server_->Shutdown(deadline);
+  server_->Wait();
+}
+
+}  // namespace attune::service

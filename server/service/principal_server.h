@@ -1,0 +1,40 @@
+// The gRPC server of one principal's connections.
+//
+// gRPC does not tell the handler of a call which connection it came over, only the peer's address, which a Unix socket
+// has none of. So connections are sorted where they are accepted: each principal has a server of its own, all with the
+// same service, and whatever is asked there is asked by that principal.
+#ifndef ATTUNE_SERVER_SERVICE_PRINCIPAL_SERVER_H_
+#define ATTUNE_SERVER_SERVICE_PRINCIPAL_SERVER_H_
+
+#include <chrono>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/grpcpp.h"
+#include "server/access/principal.h"
+
+namespace attune::service {
+
+// Thread-safe.
+class PrincipalServer {
+ public:
+  // `service` lives longer; it has no methods but those of the callback API, so that several servers may share it.
+  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(access::Principal principal, grpc::Service* service);
+
+  // Serves a connected socket, which is the server's from now on.
+  void Take(int fd);
+
+  // Health turns NOT_SERVING and no call is taken; calls in flight have until `deadline` to end.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+
+ private:
+  explicit PrincipalServer(access::Principal principal) : principal_(std::move(principal)) {}
+
+  const access::Principal principal_;  // of every context, so it goes last
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace attune::service
+
+#endif  // ATTUNE_SERVER_SERVICE_PRINCIPAL_SERVER_H_
