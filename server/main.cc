@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
+#include "server/access/audit_log.h"
 #include "server/base/byte_size.h"
 #include "server/base/log.h"
 #include "server/catalog/host.h"
@@ -254,12 +255,10 @@ struct QueryFrontend {
   }
 };
 
-absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
-                                                     const std::vector<std::string>& addresses,
-                                                     supervisor::HostDescription host,
-                                                     const supervisor::WorkerOptions& options,
-                                                     const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                     store::Store* store, store::Backups* backups) {
+absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
+    const Settings& settings, const std::vector<std::string>& addresses, supervisor::HostDescription host,
+    const supervisor::WorkerOptions& options, const std::vector<std::shared_ptr<const space::Family>>& families,
+    store::Store* store, store::Backups* backups, access::AuditLog* audit) {
   auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
@@ -282,6 +281,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
                                                                                         .version = kVersion});
   auto options_of_server = ServerOptionsOf(settings);
   if (!options_of_server.ok()) return options_of_server.status();
+  options_of_server->audit = audit;
   auto server = service::Server::Start(addresses, front->service.get(), *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
@@ -314,7 +314,8 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
 // Serves on the description that the last start left, while the host is probed; null when there is none.
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
     const Settings& settings, const std::string& host_file, const supervisor::WorkerOptions& options,
-    const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups) {
+    const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups,
+    access::AuditLog* audit) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
   absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
@@ -324,7 +325,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
     return nullptr;
   }
   auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
-                     families, store, backups);
+                     families, store, backups, audit);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -345,7 +346,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
 
   const supervisor::WorkerOptions options = OptionsOfWorkers(settings);
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
-  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups);
+  const auto audit = access::AuditLog::Open(settings.data_dir);
+  if (!audit.ok()) return audit.status();
+  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, audit->get());
   if (!front.ok()) return front.status();
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
@@ -368,7 +371,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
       (*front)->Close(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(settings, addresses, host, options, *families, store->get(), &backups);
+    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, audit->get());
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {

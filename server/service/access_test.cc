@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "attune/v1/service.pb.h"
@@ -19,9 +22,12 @@
 #include "grpcpp/create_channel_posix.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "proto/attune/problem.h"
+#include "server/access/audit_log.h"
 #include "server/access/method.h"
 #include "server/jobs/pending_tuner.h"
 #include "server/service/attune_service.h"
+#include "server/service/calls.h"
 #include "server/service/server.h"
 #include "server/store/testing/fake_store.h"
 
@@ -29,6 +35,8 @@ namespace attune::service {
 namespace {
 
 using access::Role;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Pair;
 
@@ -160,6 +168,55 @@ TEST_F(AccessTest, OtherUsersHaveTheirRoleOverTheSocket) {
   Serve({.users = users}, 1);
   ConnectAs(stranger);
   EXPECT_EQ(MetadataOf(Call("Ping"))["role"], "none");
+}
+
+TEST_F(AccessTest, WhatIsRefusedAndWhatChangesIsAuditedAndNothingElse) {
+  const std::string directory = path_ + ".audit";
+  std::filesystem::create_directories(directory);
+  auto audit = access::AuditLog::Open(directory);
+  ASSERT_TRUE(audit.ok()) << audit.status();
+  Serve({.anonymous = Role::kTuner, .audit = audit->get()});
+  const auto stub = v1::AttuneService::NewStub(channel_);
+  v1::CancelOperationRequest cancel;
+  cancel.set_name("operations/7");
+  grpc::ClientContext cancelling;
+  v1::Operation operation;
+  stub->CancelOperation(&cancelling, cancel, &operation);
+  EXPECT_TRUE(Call("Ping").ok());
+  Call("ListOperations");
+  v1::CreateBackupRequest backup;
+  backup.set_id("mine");
+  grpc::ClientContext copying;
+  v1::Backup made;
+  EXPECT_EQ(stub->CreateBackup(&copying, backup, &made).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  server_->Shutdown(absl::Seconds(5));
+  server_.reset();
+  audit->reset();
+  std::ifstream lines(directory + "/audit.jsonl");
+  std::vector<std::string> told;
+  for (std::string line; std::getline(lines, line);) told.push_back(line);
+  EXPECT_THAT(told,
+              ElementsAre(HasSubstr(R"("principal":"loopback","role":"tuner","method":"CancelOperation",)"
+                                    R"("resource":"operations/7","outcome":"UNAVAILABLE")"),
+                          HasSubstr(R"("method":"CreateBackup","resource":"mine","outcome":"PERMISSION_DENIED")")));
+  std::filesystem::remove_all(directory);
+}
+
+TEST(ResourceOf, IsWhatARequestNames) {
+  v1::TuneRequest tune;
+  EXPECT_EQ(ResourceOf(tune), "");
+  *tune.mutable_problem() = ToProto(*ParseProblem("b1.h2.q3.d64.f16"));
+  EXPECT_EQ(ResourceOf(tune), "b1.h2.q3.d64.f16");
+  v1::SweepRequest sweep;
+  sweep.mutable_plan()->set_title("nightly");
+  EXPECT_EQ(ResourceOf(sweep), "nightly");
+  v1::RecordBaselineRequest baseline;
+  baseline.mutable_baseline()->set_problem_text("b1.h2.q4.d64.f16");
+  EXPECT_EQ(ResourceOf(baseline), "b1.h2.q4.d64.f16");
+  v1::RetryTrialsRequest retry;
+  retry.mutable_filter()->set_problem("b1.h2.q5.d64.f16");
+  EXPECT_EQ(ResourceOf(retry), "b1.h2.q5.d64.f16");
+  EXPECT_EQ(ResourceOf(v1::PingRequest()), "");
 }
 
 TEST_F(AccessTest, EachPrincipalHasItsOwnConnectionsOfOneService) {

@@ -90,10 +90,14 @@ AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, access::MethodRow method,
                                                    const google::protobuf::Message& request,
                                                    std::function<absl::Status()> work, Executor* executor) {
-  if (absl::Status admitted = Admit(*context, method); !admitted.ok()) return Finish(context, method, admitted);
+  if (absl::Status admitted = Admit(*context, method, &request); !admitted.ok()) {
+    return Finish(context, method, admitted);
+  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   (executor == nullptr ? executor_ : *executor).Run([context, reactor, method, &request, work = std::move(work)] {
-    reactor->Finish(ToGrpc(Work(context, request, work), method->name));
+    const absl::Status status = Work(context, request, work);
+    Audit(*context, method, request, status);
+    reactor->Finish(ToGrpc(status, method->name));
   });
   return reactor;
 }
@@ -159,7 +163,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerCo
 
 grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext* context,
                                                                            const v1::WatchOperationRequest* request) {
-  if (absl::Status admitted = Admit(*context, "WatchOperation"); !admitted.ok()) return RefuseWatch(admitted);
+  if (absl::Status admitted = Admit(*context, "WatchOperation", request); !admitted.ok()) return RefuseWatch(admitted);
   return StartWatch(options_.tuner, &executor_, *request);
 }
 

@@ -5,26 +5,36 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include <string>
+#include <utility>
+
+#include "server/access/audit_log.h"
 #include "server/access/principal.h"
 
 namespace attune::service {
 
-class CallContext final : public grpc::CallbackServerContext {
- public:
-  explicit CallContext(const access::Principal& principal) : principal_(principal) {}
-
-  const access::Principal& principal() const { return principal_; }
-
- private:
-  const access::Principal& principal_;
+// What all calls of a server have in common.
+struct Caller {
+  access::Principal principal;
+  access::AuditLog* audit = nullptr;  // null: none is kept
 };
 
-// Makes the contexts of a server's calls. The principal lives longer.
+class CallContext final : public grpc::CallbackServerContext {
+ public:
+  explicit CallContext(const Caller& caller) : caller_(caller) {}
+
+  const Caller& caller() const { return caller_; }
+
+ private:
+  const Caller& caller_;
+};
+
+// Makes the contexts of a server's calls. The caller lives longer.
 class CallContexts final : public grpc::ContextAllocator {
  public:
-  explicit CallContexts(const access::Principal& principal) : principal_(principal) {}
+  explicit CallContexts(const Caller& caller) : caller_(caller) {}
 
-  grpc::CallbackServerContext* NewCallbackServerContext() override { return new CallContext(principal_); }
+  grpc::CallbackServerContext* NewCallbackServerContext() override { return new CallContext(caller_); }
   // Of calls of methods that there are none of: gRPC releases theirs as it does the others, even those it made itself.
   grpc::GenericCallbackServerContext* NewGenericCallbackServerContext() override {
     return new grpc::GenericCallbackServerContext;
@@ -33,7 +43,7 @@ class CallContexts final : public grpc::ContextAllocator {
   void Release(grpc::GenericCallbackServerContext* context) override { delete context; }
 
  private:
-  const access::Principal& principal_;
+  const Caller& caller_;
 };
 
 }  // namespace attune::service

@@ -2,6 +2,10 @@
 
 #include <new>
 
+#include "absl/time/clock.h"
+#include "attune/v1/problem.pb.h"
+#include "proto/attune/problem.h"
+#include "server/access/audit_log.h"
 #include "server/access/principal.h"
 #include "server/service/call_context.h"
 #include "server/service/errors.h"
@@ -9,10 +13,42 @@
 
 namespace attune::service {
 
-absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method) {
+absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method,
+                   const google::protobuf::Message* request) {
   const auto* const call = dynamic_cast<const CallContext*>(&context);
   if (call == nullptr) return absl::InternalError("nobody knows whom the call is from");
-  return access::CheckRole(call->principal(), *method);
+  const auto& [principal, audit] = call->caller();
+  absl::Status status = access::CheckRole(principal, *method);
+  if (!status.ok() && audit != nullptr) {
+    const std::string resource = request == nullptr ? "" : ResourceOf(*request);
+    audit->Refused(access::AuditLine(absl::Now(), principal, *method, resource, status));
+  }
+  return status;
+}
+
+void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
+           const google::protobuf::Message& request, const absl::Status& outcome) {
+  const auto* const call = dynamic_cast<const CallContext*>(&context);
+  if (!method->changes || call == nullptr || call->caller().audit == nullptr) return;
+  const auto& [principal, audit] = call->caller();
+  audit->Changed(access::AuditLine(absl::Now(), principal, *method, ResourceOf(request), outcome));
+}
+
+std::string ResourceOf(const google::protobuf::Message& request) {
+  const google::protobuf::Reflection& reflection = *request.GetReflection();
+  if (const auto* problem = google::protobuf::DynamicCastToGenerated<v1::Problem>(&request)) {
+    const absl::StatusOr<Problem> parsed = FromProto(*problem);
+    return parsed.ok() ? ToText(*parsed) : "";
+  }
+  for (const char* name : {"name", "problem_text", "problem", "baseline", "filter", "id", "title", "plan"}) {
+    const google::protobuf::FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);
+    if (field == nullptr || field->is_repeated()) continue;
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
+      return reflection.GetString(request, field);
+    }
+    return ResourceOf(reflection.GetMessage(request, field));
+  }
+  return "";
 }
 
 grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::MethodRow method,

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -16,8 +17,17 @@
 
 namespace attune::service {
 
-// OK when the caller may make the call; else what CheckRole says. The context is one of a PrincipalServer.
-absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method);
+// OK when the caller may make the call; else what CheckRole says, which the audit log is told. The context is one of a
+// PrincipalServer. `request`: null where it is not known yet.
+absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method,
+                   const google::protobuf::Message* request = nullptr);
+
+// Tells the audit log of a call that was admitted, if it is one that changes something.
+void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
+           const google::protobuf::Message& request, const absl::Status& outcome);
+
+// What a request is about: the operation, problem, backup or sweep that it names; empty where it names none.
+std::string ResourceOf(const google::protobuf::Message& request);
 
 // Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
 grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::MethodRow method,

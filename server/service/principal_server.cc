@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "server/service/call_context.h"
 #include "server/service/limits.h"
 #include "server/service/unreadable_requests.h"
 
@@ -39,21 +38,20 @@ void Configure(grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(access::Principal principal,
-                                                                        grpc::Service* service) {
+absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(Caller caller, grpc::Service* service) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(principal)));
+  std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(caller)));
   grpc::ServerBuilder builder;
   Configure(builder);
-  builder.SetContextAllocator(std::make_unique<CallContexts>(server->principal_));
+  builder.SetContextAllocator(std::make_unique<CallContexts>(server->caller_));
   using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   server->acceptor_ =
       builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, grpc::InsecureServerCredentials());
   builder.RegisterService(service);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
-    return absl::InternalError(absl::StrCat("the gRPC server for ", server->principal_.name, " does not start"));
+    return absl::InternalError(absl::StrCat("the gRPC server for ", server->caller_.principal.name, " does not start"));
   }
   return server;
 }

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
-#include "server/access/principal.h"
+#include "server/service/call_context.h"
 
 namespace attune::service {
 
@@ -19,7 +19,7 @@ namespace attune::service {
 class PrincipalServer {
  public:
   // `service` lives longer; it has no methods but those of the callback API, so that several servers may share it.
-  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(access::Principal principal, grpc::Service* service);
+  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(Caller caller, grpc::Service* service);
 
   // Serves a connected socket, which is the server's from now on.
   void Take(int fd);
@@ -28,9 +28,9 @@ class PrincipalServer {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  explicit PrincipalServer(access::Principal principal) : principal_(std::move(principal)) {}
+  explicit PrincipalServer(Caller caller) : caller_(std::move(caller)) {}
 
-  const access::Principal principal_;  // of every context, so it goes last
+  const Caller caller_;  // of every context, so it goes last
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -39,7 +39,7 @@ access::Principal Server::Of(const Peer& peer) const {
 PrincipalServer* Server::ServerOf(const access::Principal& principal) {
   std::unique_ptr<PrincipalServer>& server = servers_[principal.name];
   if (server != nullptr) return server.get();
-  auto started = PrincipalServer::Start(principal, service_);
+  auto started = PrincipalServer::Start({principal, options_.audit}, service_);
   if (!started.ok()) {
     LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});
     return nullptr;

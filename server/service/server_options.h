@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "server/access/audit_log.h"
 #include "server/access/local_users.h"
 #include "server/access/role.h"
 #include "server/service/listener.h"
@@ -14,6 +15,7 @@ struct ServerOptions {
   ConnectionLimits limits = LimitsOfThisProcess();
   access::LocalUsers users{geteuid(), access::Role::kTuner};  // over Unix sockets
   access::Role anonymous = access::Role::kReader;             // over TCP
+  access::AuditLog* audit = nullptr;                          // lives longer than the server; null: none is kept
   bool insecure = false;                                      // listens on addresses beyond this host, too
 };
 
