@@ -47,8 +47,9 @@ class Contests:
         that. The lock is held, and calls read `entry` meanwhile."""
         entry.launch = None  # what calls have read of the kernel before does not go together with this one
         entry.kernel, entry.device, entry.for_graphs = kernel, kernel.device, True
-        pads = _pads(entry)
-        contested = pads or is_contested(kernel.answer.problem)
+        pads, problem = _pads(entry), kernel.answer.problem
+        # What computes packed sequences without a kernel waits for the device for each, and is in no graph.
+        contested = is_contested(problem) or (pads and not problem.has_own_lengths)
         rival = None if self._rival is None or not contested else self._rival()
         known = None if rival is None or pads else recorded(kernel.answer, self._policy, rival)
         if entry.dropped:

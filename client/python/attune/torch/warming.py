@@ -16,10 +16,9 @@ from attune.background.entry import Entry
 from attune.background.head_dims import as_called
 from attune.problem import Problem
 from attune.torch import process
-from attune.torch.dispatch import attend, attend_call, attend_options
+from attune.torch.dispatch import attend, attend_options
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import DTYPES
-from attune.torch.varlen_calls import VarlenCall
 
 _BUSY_CYCLES = 30_000_000  # of the device's clock: longer than the host takes for the calls of a contest
 _ROUNDS = 4
@@ -84,20 +83,10 @@ def _attend(problem: Problem, query: Tensor, key: Tensor, value: Tensor) -> None
     if is_contested(problem):
         attend(None, query, key, value, None, 0.0, problem.mask == "causal", None, fewer)
         return
-    options = _options(problem, fewer, query)
-    if not problem.varlen:
-        attend_options(None, query, key, value, None, 0.0, options)
-        return
-    packed = [tensor.transpose(1, 2).flatten(0, 1) for tensor in (query, key, value)]
-    each = torch.arange(problem.batch + 1, dtype=torch.int32, device=query.device)
-    bounds = each * problem.seq_q, each * problem.seq_kv
-    attend_call(None, VarlenCall(*packed, *bounds, problem.seq_q, problem.seq_kv, options))
-
-
-def _options(problem: Problem, enable_gqa: bool, query: Tensor) -> Options:
     causal = {"none": None, "causal": "top-left"}.get(problem.mask, "bottom-right")
     sinks = query.new_zeros(problem.heads_q, dtype=torch.float32) if problem.sinks else None
-    return Options(causal, problem.window or None, problem.softcap, sinks, problem.lse, None, enable_gqa)
+    options = Options(causal, problem.window or None, problem.softcap, sinks, problem.lse, None, fewer)
+    attend_options(None, query, key, value, None, 0.0, options)
 
 
 def tensors_of(problem: Problem, device: int | str) -> tuple[Tensor, Tensor, Tensor]:

@@ -364,7 +364,6 @@ def test_options_are_contested_too(device: Device, monkeypatch: pytest.MonkeyPat
         "b1.h2.q16.d59.f16.causal.bshd",
         "b1.h4.kvh2.q16.d59.f16.window4.lse",
         "b2.h2.q16.d59.f16.softcap2.sinks",
-        "b2.h2.q14.kv16.d59.f16.causal-br.varlen",
     ],
 )
 def test_warming_asks_for_the_padded_problem_and_decides_on_the_device(
@@ -396,6 +395,16 @@ def test_warming_asks_for_the_padded_problem_and_decides_on_the_device(
     if problem == "b1.h2.q16.d59.f16":
         call(device)
         assert (device.computed, len(service.launches)) == ((1, {}), launches + 1)
+
+
+def test_packed_sequences_are_not_contested(device: Device) -> None:
+    """What computes them without a kernel cannot be captured: a graph has the kernel at once."""
+    q, of_rows = half(10, 2, 59), bounds([3, 7])
+    with attune.replace_sdpa() as replaced:
+        attune.attention_varlen(q, q, q, of_rows, of_rows, 7, 7)
+        device.captures[STREAM] = Capture(1, "graph")
+        attune.attention_varlen(q, q, q, of_rows, of_rows, 7, 7)
+    assert (replaced.stats.launched, replaced.stats.fallbacks, state().contests) == (2, {}, 0)
 
 
 def test_fake_kernels_are_launched_on_copies(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
