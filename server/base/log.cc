@@ -41,20 +41,32 @@ void Write(LogLevel level, absl::string_view event, absl::Span<const LogField> f
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
+struct SharedBudget {
+  std::mutex mutex;
+  LogBudget budget;  // guarded by mutex
+};
+
+SharedBudget& Budget() {
+  static SharedBudget& budget = *new SharedBudget;  // never destroyed: threads log until the process ends
+  return budget;
+}
+
 LogBudget::Answer AskBudget(absl::string_view event, int64_t& left_out) {
-  // Never destroyed: threads log until the process ends.
-  static std::mutex& mutex = *new std::mutex;
-  static LogBudget& budget = *new LogBudget;
-  const std::lock_guard<std::mutex> lock(mutex);
   // No clock of days, which may be set back.
   const auto uptime = std::chrono::steady_clock::now().time_since_epoch();
-  return budget.Ask(event, absl::UnixEpoch() + absl::FromChrono(uptime), left_out);
+  const std::lock_guard<std::mutex> lock(Budget().mutex);
+  return Budget().budget.Ask(event, absl::UnixEpoch() + absl::FromChrono(uptime), left_out);
 }
 
 }  // namespace
 
 void SetLogFormat(LogFormat format) { log_format = format; }
 void SetLogLevel(LogLevel least) { least_level = least; }
+
+void ForgetLeftOutLines() {
+  const std::lock_guard<std::mutex> lock(Budget().mutex);
+  Budget().budget = LogBudget();
+}
 
 std::string FormatLogLine(LogFormat format, absl::string_view time, absl::string_view level, absl::string_view event,
                           absl::Span<const LogField> fields) {

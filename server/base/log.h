@@ -43,6 +43,9 @@ inline void LogError(absl::string_view event, std::initializer_list<LogField> fi
   Log(LogLevel::kError, event, absl::MakeConstSpan(fields.begin(), fields.size()));
 }
 
+// For tests, which share a process: what was left out of the log before has no effect on what is written from now on.
+void ForgetLeftOutLines();
+
 // The line as written, without its newline. `time` is RFC 3339.
 std::string FormatLogLine(LogFormat format, absl::string_view time, absl::string_view level, absl::string_view event,
                           absl::Span<const LogField> fields);

@@ -5,10 +5,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/log_budget.h"
+#include "server/base/testing/logged.h"
 
 namespace attune {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -33,14 +35,14 @@ TEST(LogLine, IsOneJsonObjectForCollectors) {
 }
 
 TEST(Log, WritesWhatIsOfItsLevelOrAbove) {
-  ::testing::internal::CaptureStderr();
-  LogDebug("fine print");
-  LogInfo("news");
-  SetLogLevel(LogLevel::kWarning);
-  LogInfo("old news");
-  LogError("trouble", {{"why", "x"}});
-  SetLogLevel(LogLevel::kInfo);
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string log = Logged([] {
+    LogDebug("fine print");
+    LogInfo("news");
+    SetLogLevel(LogLevel::kWarning);
+    LogInfo("old news");
+    LogError("trouble", {{"why", "x"}});
+    SetLogLevel(LogLevel::kInfo);
+  });
   EXPECT_THAT(log, HasSubstr(" info news\n"));
   EXPECT_THAT(log, HasSubstr(" error trouble why=x\n"));
   EXPECT_THAT(log, Not(HasSubstr("fine print")));
@@ -48,13 +50,21 @@ TEST(Log, WritesWhatIsOfItsLevelOrAbove) {
 }
 
 TEST(Log, ThinsOutWhatRepeatsWithoutEnd) {
-  ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 1000 * LogBudget::kBurst; ++i) LogInfo("again and again");
-  LogInfo("something else");
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string log = Logged([] {
+    for (int i = 0; i < 1000 * LogBudget::kBurst; ++i) LogInfo("again and again");
+    LogInfo("something else");
+  });
   EXPECT_LT(std::count(log.begin(), log.end(), '\n'), 100 * LogBudget::kBurst);
   EXPECT_THAT(log, HasSubstr("log lines are left out repeated=\"again and again\""));
   EXPECT_THAT(log, HasSubstr("something else"));
+}
+
+TEST(Log, AfterForgettingEveryLineIsWrittenAgain) {
+  Logged([] {
+    for (int i = 0; i < 2 * LogBudget::kBurst; ++i) LogInfo("many a time");
+  });
+  const std::string log = Logged([] { LogInfo("many a time"); });
+  EXPECT_THAT(log, EndsWith(" info many a time\n"));
 }
 
 }  // namespace

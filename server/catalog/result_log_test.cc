@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/testing/logged.h"
 
 namespace attune::catalog {
 namespace {
@@ -20,13 +21,6 @@ v1::Incumbent IncumbentOf(const char* variant, double us) {
   incumbent.mutable_trial()->mutable_variant()->set_text(variant);
   incumbent.mutable_trial()->mutable_timing()->set_median_us(us);
   return incumbent;
-}
-
-template <typename Act>
-std::string Logged(Act act) {
-  ::testing::internal::CaptureStderr();
-  act();
-  return ::testing::internal::GetCapturedStderr();
 }
 
 TEST(ResultLog, APromotionHasBeforeAndAfter) {

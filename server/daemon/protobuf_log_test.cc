@@ -6,6 +6,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
+#include "server/base/testing/logged.h"
 
 namespace attune {
 namespace {
@@ -15,10 +16,7 @@ using ::testing::Not;
 
 TEST(ProtobufLog, IsTheDaemons) {
   RouteProtobufLog();
-  ::testing::internal::CaptureStderr();
-  google::protobuf::StringValue text;
-  EXPECT_FALSE(text.ParseFromString("\x0a\x01\xff"));
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string log = Logged([] { EXPECT_FALSE(google::protobuf::StringValue().ParseFromString("\x0a\x01\xff")); });
   google::protobuf::SetLogHandler(nullptr);
   EXPECT_THAT(log, HasSubstr("Z error protobuf message=\""));
   EXPECT_THAT(log, HasSubstr("invalid UTF-8"));

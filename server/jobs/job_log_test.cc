@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/testing/logged.h"
 
 namespace attune::jobs {
 namespace {
@@ -25,13 +26,6 @@ class JobLogTest : public ::testing::Test {
       row.set_count(count);
     }
   }
-  template <typename Act>
-  static std::string Logged(Act act) {
-    ::testing::internal::CaptureStderr();
-    act();
-    return ::testing::internal::GetCapturedStderr();
-  }
-
   v1::Operation operation_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/testing/logged.h"
 
 namespace attune::store {
 namespace {
@@ -11,9 +12,7 @@ using ::testing::HasSubstr;
 class WriteHealthTest : public ::testing::Test {
  protected:
   std::string LogOf(const absl::Status& status) {
-    ::testing::internal::CaptureStderr();
-    health_.Note(status);
-    return ::testing::internal::GetCapturedStderr();
+    return Logged([&] { health_.Note(status); });
   }
   WriteHealth health_;
 };

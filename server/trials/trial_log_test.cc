@@ -1,14 +1,13 @@
 #include "server/trials/trial_log.h"
 
 #include "gtest/gtest.h"
+#include "server/base/testing/logged.h"
 
 namespace attune::trials {
 namespace {
 
 TEST(TrialLog, TrialsAreFinePrint) {
-  ::testing::internal::CaptureStderr();
-  LogTrial(v1::Trial());
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(Logged([] { LogTrial(v1::Trial()); }), "");
 }
 
 }  // namespace
