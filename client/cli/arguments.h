@@ -15,8 +15,9 @@ namespace attune::cli {
 
 inline constexpr char kProblemHelp[] =
     "The problem, as b2.h8.q512.d64.f16: batch, query heads, query length, head dimension, and f16 or bf16. Where they "
-    "differ, .kvh<heads> follows .h and .kv<length> follows .q. Options come last, in this order: .causal, .causal-br "
-    "or .window<keys>, .softcap<x>, .sinks, .varlen or .bshd, .page<size>, .lse";
+    "differ, .kvh<heads> follows .h and .kv<length> follows .q; .kve4m3 or .kve5m2 says that keys and values have 8 "
+    "bits. "
+    "Options come last: .causal, .causal-br or .window<keys>, .softcap<x>, .sinks, .varlen or .bshd, .page<size>, .lse";
 inline constexpr char kStandardInputHelp[] = ". With - problems are read from standard input, one per line";
 
 inline CLI::Option* AddProblemArgument(CLI::App& app, std::string* problem) {

@@ -26,7 +26,9 @@ std::optional<google::rpc::ErrorInfo> FindErrorInfo(const std::string& details) 
 std::string Folded(absl::string_view message, const google::rpc::ErrorInfo& info) {
   std::string text = absl::StrCat(message, " [", info.reason());
   const std::map<std::string, std::string> sorted(info.metadata().begin(), info.metadata().end());
-  for (const auto& [key, value] : sorted) absl::StrAppend(&text, " ", key, "=", value);
+  for (const auto& [key, value] : sorted) {
+    if (key != "holds_for") absl::StrAppend(&text, " ", key, "=", value);  // for programs alone
+  }
   return absl::StrCat(text, "]");
 }
 

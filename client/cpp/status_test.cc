@@ -22,6 +22,15 @@ TEST(FromGrpc, FoldsTheErrorInfoIntoTheMessageAndKeepsIt) {
   EXPECT_EQ(GetErrorInfo(status)->domain(), "attune.dev");
 }
 
+TEST(FromGrpc, KeepsForProgramsWhatIsNotForReaders) {
+  const absl::Status status =
+      FromGrpc(testing::RichError(grpc::StatusCode::NOT_FOUND, "it was never tuned", "NOT_FOUND",
+                                  {{"method", "GetBest"}, {"holds_for", "kv 1024..2047"}}),
+               "l4:7411");
+  EXPECT_EQ(status.message(), "it was never tuned [NOT_FOUND method=GetBest]");
+  EXPECT_EQ(GetErrorInfo(status)->metadata().at("holds_for"), "kv 1024..2047");
+}
+
 TEST(FromGrpc, NamesTheServerThatDidNotAnswer) {
   const absl::Status unavailable = FromGrpc({grpc::StatusCode::UNAVAILABLE, "connection refused"}, "l4:7411");
   EXPECT_THAT(std::string(unavailable.message()), HasSubstr("l4:7411"));

@@ -52,6 +52,13 @@ absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std
                    "); `attune serve` pins its variant, ", named->trial().variant().text()));
 }
 
+absl::Status NoOtherBefore(absl::string_view served, const std::vector<std::string>& before, absl::string_view whose) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(served, " of ", whose,
+                   ": all before it serve the same variant, so that a rollback would change nothing; to goes ",
+                   "back to an earlier timing of it, allowed: ", absl::StrJoin(before, ", ")));
+}
+
 // Of a class there is a fingerprint alone here, of which the beginning is enough to tell it from others.
 std::string WordsOf(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy) {
   return absl::StrCat(problem_text, " on device class ", device_class.substr(0, 8), " (", Word(policy), ")");

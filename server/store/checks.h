@@ -28,6 +28,9 @@ absl::Status CheckBaseline(const v1::Baseline& baseline);
 absl::Status NoWayBack(absl::string_view to, absl::string_view served, const std::vector<std::string>& before,
                        const std::optional<v1::Incumbent>& named, absl::string_view whose);
 
+// Why a rollback that names no incumbent does nothing: those `before`, newest first, serve what is `served`.
+absl::Status NoOtherBefore(absl::string_view served, const std::vector<std::string>& before, absl::string_view whose);
+
 // For messages: "b2.h8.q512.d64.f16 on device class 3f2a9c10 (HOT)".
 std::string WordsOf(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy);
 

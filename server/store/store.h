@@ -130,9 +130,9 @@ class Store {
                                                 const JobWrite& write) = 0;
   // Takes the served incumbent out and serves its previous one again (returned), or, when `to` names one, that one of
   // the previous ones, with all in between taken out too. Its previous one is the last of another variant or,
-  // where it is pinned, that was not: of times alone nobody goes back, unless there is nothing else. NotFound when `to`
+  // where it is pinned, that was not: to an earlier time alone nobody goes back unless `to` says so. NotFound when `to`
   // is no incumbent of the problem, FailedPrecondition when it is the served one or was taken out before, or when there
-  // is none before. `why` is told after the reason of those taken out.
+  // is no other variant before. `why` is told after the reason of those taken out.
   virtual absl::StatusOr<v1::Incumbent> RollBack(absl::string_view problem_text, absl::string_view device_class,
                                                  v1::Policy policy, absl::string_view why, absl::string_view to) = 0;
   // The served incumbent is no longer pinned; the same again when it was not. NotFound without one.

@@ -197,6 +197,18 @@ TEST_P(IncumbentContract, RollsBackPastNewTimesOfTheSameVariant) {
       << retimed;
 }
 
+TEST_P(IncumbentContract, ARollBackThatWouldChangeNoVariantIsRefusedUnlessItIsNamed) {
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string retimed = MustPromote(SampleTrial(64), first);
+  const absl::Status status = store().RollBack(kProblem, kClass, v1::POLICY_HOT, "slow", "").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("all before it serve the same variant"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("allowed: " + first));
+  EXPECT_EQ(Served()->name(), retimed);
+  EXPECT_FALSE(Served()->rolled_back());
+  EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "slow", first)->name(), first);
+}
+
 TEST_P(IncumbentContract, CannotRollBackTheFirst) {
   EXPECT_EQ(store().RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status().code(),
             absl::StatusCode::kFailedPrecondition);

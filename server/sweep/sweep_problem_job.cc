@@ -96,12 +96,13 @@ absl::StatusOr<jobs::JobKind::Fill> SweepProblemJob::RunRequest(const v1::SweepR
   const absl::StatusOr<Problem> problem = ParseProblem(plan.shapes(0).problem(0));
   if (!problem.ok()) return problem.status();
   // What it waits for jobs ahead of it, whether before its first turn on the device or later, is none of its time.
+  if (absl::Status turn = trials::DeviceUse(run.slot, run.job.priority, run.job.stop, run.job.waiter).Await();
+      !turn.ok()) {
+    return turn;
+  }
   WorkingTime time(clock_);
   const trials::Job job{run.job.name,     run.job.priority, run.job.stop, time.Counted(run.job.waiter),
                         run.job.progress, run.job.epoch,    run.job.abort};
-  if (absl::Status turn = trials::DeviceUse(run.slot, job.priority, job.stop, job.waiter).Await(); !turn.ok()) {
-    return turn;
-  }
   absl::StatusOr<Ended> ended = EndFor(*problem, plan, means_, run.slot, job);
   if (!ended.ok()) return ended.status();
   ended->row.set_device_id(run.slot.device().id());

@@ -244,7 +244,7 @@ def main():
     report = {"command": " ".join(["tests/gpu/suite.py", *sys.argv[1:]]), "sources": sources, "parts": {}, "failures": []}
     if arguments.join:
         report = json.loads(arguments.join.read_text())
-        if report["sources"] != sources:
+        if report.get("sources") != sources:
             sys.exit(f"{arguments.join} was made from other sources; run its parts again")
     failures = report["failures"]
     report["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,60 +1,27 @@
 #include "server/catalog/answers/stored_answer.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/catalog/result_key.h"
 #include "server/catalog/served_timing.h"
 #include "server/catalog/staleness.h"
-#include "server/measure/measure.h"
 
 namespace attune::catalog {
 
 namespace {
 
-constexpr int kMostTies = 64;  // candidates for a tie that are read
 // Baselines in an answer, the newest; together no larger than this, whatever earlier versions let into the store.
 constexpr int kMostBaselines = 100;
 constexpr size_t kMostBaselineBytes = 1 << 18;
 constexpr int kBaselinePage = 1000;
 
-// Variants of other families have other sources.
-bool SameButForSources(const v1::Dependencies& a, const v1::Dependencies& b) {
-  return a.toolchain() == b.toolchain() && a.driver() == b.driver() && a.device_fingerprint() == b.device_fingerprint();
-}
-
 // The incumbent's trial, with its recipe.
 absl::StatusOr<v1::Trial> WholeTrial(const v1::Incumbent& incumbent, store::Store& store) {
   if (!incumbent.trial().recipe().launches().empty()) return incumbent.trial();
   return store.GetTrial(incumbent.trial().name());
-}
-
-// Good trials of the same card under the same dependencies whose intervals overlap the incumbent's.
-absl::Status AddTies(const v1::Trial& trial, store::Store& store, v1::GetBestResponse& response) {
-  v1::TrialFilter filter;
-  filter.set_problem(trial.problem_text());
-  filter.set_device_id(trial.device_id());
-  filter.set_policy(trial.policy());
-  filter.add_verdicts(v1::VERDICT_OK);
-  absl::StatusOr<store::Page<v1::Trial>> fastest =
-      store.ListTrials(filter, v1::ListTrialsRequest::ORDER_FASTEST, kMostTies, "");
-  if (!fastest.ok()) return fastest.status();
-  std::vector<std::string> texts = {trial.variant().text()};
-  for (const v1::Trial& other : fastest->items) {
-    if (other.timing().contended() || other.device_uuid() != trial.device_uuid() ||
-        !SameButForSources(other.dependencies(), trial.dependencies()) ||
-        measure::Compare(other.timing(), trial.timing()) != measure::Comparison::kTie ||
-        std::find(texts.begin(), texts.end(), other.variant().text()) != texts.end()) {
-      continue;
-    }
-    texts.push_back(other.variant().text());
-    *response.add_ties() = other.variant();
-  }
-  return absl::OkStatus();
 }
 
 // Whether the baseline is one of a card that the incumbent is served on, or of the one that timed it.
@@ -114,6 +81,7 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_problem() = incumbent.problem();
   response.set_device_id(incumbent.device_id());
   *response.mutable_variant() = trial.variant();
+  *response.mutable_ties() = incumbent.ties();
   *response.mutable_recipe() = trial.recipe();
   *response.mutable_timing() = ServedTiming(incumbent);
   *response.mutable_measure_time() = incumbent.has_timing() ? incumbent.promote_time() : trial.finish_time();
@@ -139,7 +107,6 @@ absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store
   answer->resources = trial->resources();
   answer->timed_by = {InstanceOf(*trial), trial->dependencies().device_fingerprint()};
   Fill(incumbent, *trial, answer->response);
-  if (absl::Status status = AddTies(*trial, store, answer->response); !status.ok()) return status;
   if (absl::Status status = AddBaselines(incumbent, host, store, answer->response); !status.ok()) return status;
   SetProvenance(*trial, host, answer->response);
   SetVariant(*trial, host, *answer);

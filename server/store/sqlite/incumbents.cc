@@ -177,11 +177,12 @@ bool ServesTheSame(Connection& connection, int64_t before, int64_t served) {
          (one->pinned() || !other->pinned());
 }
 
-// Why nothing goes back to `to`, which is none of `before`, the ones before `served`.
+// Why nothing goes back to `to`, which is none of `before`, the ones before `served`; when empty, to any of them.
 absl::Status NoWayBackTo(Connection& connection, absl::string_view to, int64_t served,
                          const std::vector<int64_t>& before, absl::string_view whose) {
   std::vector<std::string> names;
   for (const int64_t id : before) names.push_back(NameOf(id));
+  if (to.empty()) return NoOtherBefore(NameOf(served), names, whose);
   std::optional<v1::Incumbent> named;
   if (const std::optional<int64_t> id = IdOf(kIncumbents, to); id.has_value()) {
     absl::StatusOr<v1::Incumbent> found = ById(connection, *id);
@@ -210,7 +211,6 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
     return to.empty() ? !ServesTheSame(connection, id, **served) : NameOf(id) == to;
   };
   auto target = std::find_if(before->begin(), before->end(), is_meant);
-  if (to.empty() && target == before->end()) target = before->begin();
   if (target == before->end()) return NoWayBackTo(connection, to, **served, *before, whose);
   std::vector<int64_t> passed(before->cbegin(), std::vector<int64_t>::const_iterator(target));
   passed.push_back(**served);

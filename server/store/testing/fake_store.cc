@@ -346,8 +346,7 @@ absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text
   }
   if (to.empty() && before.empty()) return absl::FailedPreconditionError("there is none before the first");
   if (at == nullptr && to.empty()) {
-    at = state_->Named(served->incumbent.previous());
-    taken_out = {served};
+    return NoOtherBefore(NameOf(*served), before, WordsOf(problem_text, device_class, policy));
   }
   if (at == nullptr) {
     const StoredIncumbent* const named = state_->Named(to);
