@@ -84,6 +84,8 @@ ABSL_FLAG(absl::Duration, trial_age, absl::InfiniteDuration(),
 ABSL_FLAG(absl::Duration, job_age, absl::InfiniteDuration(), "forget operations that ended this long ago; inf: never");
 ABSL_FLAG(absl::Duration, artifact_age, absl::InfiniteDuration(),
           "remove compiled code that was not used for this long and that no incumbent names; inf: never");
+ABSL_FLAG(absl::Duration, retiming_age, absl::InfiniteDuration(),
+          "forget how long incumbents took in nights this long ago (`attune history --times`); inf: never");
 ABSL_FLAG(attune::ByteSize, database_limit, attune::ByteSize{int64_t{10} << 30},
           "forget the least recently used trials and operations when the database is larger than this, such as 512MiB; "
           "0: no limit");
@@ -154,6 +156,7 @@ Settings SettingsOfFlags() {
   settings.trial_age = absl::GetFlag(FLAGS_trial_age);
   settings.job_age = absl::GetFlag(FLAGS_job_age);
   settings.artifact_age = absl::GetFlag(FLAGS_artifact_age);
+  settings.retiming_age = absl::GetFlag(FLAGS_retiming_age);
   settings.database_limit = absl::GetFlag(FLAGS_database_limit).bytes;
   settings.artifact_limit = absl::GetFlag(FLAGS_artifact_limit).bytes;
   settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
@@ -294,6 +297,7 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
   retention.trial_age = settings.trial_age;
   retention.job_age = settings.job_age;
   retention.artifact_age = settings.artifact_age;
+  retention.retiming_age = settings.retiming_age;
   retention.database_bytes = settings.database_limit;
   retention.artifact_bytes = settings.artifact_limit;
   for (const v1::Device& device : host.devices) {

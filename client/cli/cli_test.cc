@@ -136,6 +136,13 @@ TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   EXPECT_THAT(out, HasSubstr("SUCCEEDED"));
   EXPECT_EQ(Run({"history", problem}), 0);
   EXPECT_THAT(out, HasSubstr("incumbents/1"));
+  EXPECT_EQ(Run({"history", problem, "--times"}), 0);
+  EXPECT_THAT(out, HasSubstr("driver 580.1 to 580.2"));
+  EXPECT_EQ(Run({"history", problem, "--times", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[1]["driver"], "580.1");
+  EXPECT_EQ(Run({"history", problem, "--since", "24h"}), 2) << "of times alone";
+  EXPECT_EQ(Run({"history", problem, "--times", "--since", "yesterday"}), 2);
+  EXPECT_THAT(err, HasSubstr("--since"));
   EXPECT_EQ(Run({"rollback", problem, "--why", "slower"}), 0);
   EXPECT_THAT(out, StartsWith("served again: attention_wmma"));
   EXPECT_EQ(Run({"baseline"}), 0);

@@ -1,13 +1,15 @@
-// attune history: who was served for a problem, since when and why.
+// attune history: who was served for a problem, since when and why; and how long it took, time after time.
 #include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/existence.h"
+#include "client/cli/history_times.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
@@ -53,8 +55,50 @@ std::string TuneCommand(const Session& session, const std::string& problem) {
                       options.policy.empty() ? "" : " --policy ", options.policy);
 }
 
-absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
-  const auto problem = ParseProblem(text);
+struct HistoryArguments {
+  std::string problem;
+  bool times = false;
+  std::string since;
+  int32_t spans = 60;
+};
+
+absl::StatusOr<ExitCode> RunTimes(Session& session, const HistoryArguments& arguments) {
+  const auto problem = ParseProblem(arguments.problem);
+  if (!problem.ok()) return problem.status();
+  v1::ListRetimingsRequest request;
+  request.set_problem(ToText(*problem));
+  request.set_device_id(session.options().device);
+  if (!session.options().policy.empty()) request.set_policy(session.policy());
+  request.set_spans(arguments.spans);
+  if (!arguments.since.empty()) {
+    const auto since = ParseDuration("--since", arguments.since);
+    if (!since.ok()) return since.status();
+    request.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now() - *since));
+  }
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  std::vector<v1::Retiming> retimings;
+  const absl::Status status = ForEach(**client, &Client::ListRetimings, &v1::ListRetimingsResponse::retimings, request,
+                                      kAll, [&](const v1::Retiming& retiming) { retimings.push_back(retiming); });
+  if (!status.ok()) return status;
+  if (retimings.empty()) {
+    if (absl::Status known = CheckDevice(**client, session.options().device); !known.ok()) return known;
+  }
+  if (session.json()) {
+    for (const v1::Retiming& retiming : retimings) session.Emit(RetimingJson(retiming));
+  } else if (retimings.empty()) {
+    session.Note(absl::StrCat(ToText(*problem), " was not timed again", arguments.since.empty() ? "" : " in the last ",
+                              arguments.since,
+                              "; every play-off of its incumbent, in a tuning or a sweep, adds a time"));
+  } else {
+    session.Print(TimesTable(retimings));
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> RunHistory(Session& session, const HistoryArguments& arguments) {
+  if (arguments.times) return RunTimes(session, arguments);
+  const auto problem = ParseProblem(arguments.problem);
   if (!problem.ok()) return problem.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -86,9 +130,16 @@ absl::StatusOr<ExitCode> RunHistory(Session& session, const std::string& text) {
 }  // namespace
 
 Action AddHistory(CLI::App& app) {
-  auto problem = std::make_shared<std::string>();
-  AddProblemArgument(app, problem.get())->required();
-  return [problem](Session& session) { return RunHistory(session, *problem); };
+  auto arguments = std::make_shared<HistoryArguments>();
+  AddProblemArgument(app, &arguments->problem)->required();
+  CLI::Option* const times =
+      app.add_flag("--times", arguments->times,
+                   "Instead, how long what was served took whenever it was timed again, with a plot and what changed");
+  app.add_option("--since", arguments->since, "Only times of the last while, as 720h")->needs(times);
+  AddCount(app, "--spans", &arguments->spans,
+           "One time of each card, policy and variant in so many equal spans; 0: all; default 60")
+      ->needs(times);
+  return [arguments](Session& session) { return RunHistory(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -1,4 +1,7 @@
 // attune sweep: a file of problems, and a report.
+#include <cerrno>
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/arguments.h"
@@ -6,6 +9,7 @@
 #include "client/cli/follow.h"
 #include "client/cli/json.h"
 #include "client/cli/sweep_plan.h"
+#include "client/cli/sweep_reports.h"
 #include "client/cli/text.h"
 #include "client/cpp/files.h"
 #include "proto/attune/device_list.h"
@@ -17,6 +21,8 @@ struct SweepArguments {
   std::string file;
   std::string report_md;
   std::string report_json;
+  std::string report_junit;
+  bool github = false;
   std::string request_id;
   bool detach = false;
   bool dry_run = false;
@@ -25,14 +31,32 @@ struct SweepArguments {
 
 // Before a sweep of hours starts.
 absl::Status CheckReports(const SweepArguments& arguments) {
-  for (const std::string* file : {&arguments.report_md, &arguments.report_json}) {
+  for (const std::string* file : {&arguments.report_md, &arguments.report_json, &arguments.report_junit}) {
     if (file->empty()) continue;
     if (absl::Status status = CheckReplaceable(*file); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status WriteReports(const SweepArguments& arguments, const v1::SweepReport& report) {
+// Annotations of the run, and the report on its page, where GitHub names a file for that.
+absl::Status TellGitHub(Session& session, const v1::SweepReport& report) {
+  for (const std::string& line : GitHubAnnotations(report)) session.env().err << line << std::endl;
+  const std::string page = session.env().variable("GITHUB_STEP_SUMMARY");
+  if (page.empty()) return absl::OkStatus();
+  std::ofstream file(page, std::ios::app);
+  file << report.markdown() << "\n" << std::flush;
+  return file.good() ? absl::OkStatus()
+                     : absl::ErrnoToStatus(errno, absl::StrCat("the report could not be added to ", page,
+                                                               ", which GITHUB_STEP_SUMMARY names"));
+}
+
+absl::Status WriteReports(Session& session, const SweepArguments& arguments, const v1::SweepReport& report) {
+  if (arguments.github) {
+    if (absl::Status status = TellGitHub(session, report); !status.ok()) return status;
+  }
+  if (!arguments.report_junit.empty()) {
+    if (absl::Status status = ReplaceFile(arguments.report_junit, JUnitText(report)); !status.ok()) return status;
+  }
   if (!arguments.report_md.empty()) {
     if (absl::Status status = ReplaceFile(arguments.report_md, report.markdown()); !status.ok()) return status;
   }
@@ -89,8 +113,8 @@ absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& argume
   *request.mutable_plan() = *std::move(plan);
   if (arguments.dry_run) return DryRun(session, **client, request);
   const auto started = (*client)->Sweep(std::move(request));
-  return FollowUnless(arguments.detach, session, started, [&arguments](const v1::Operation& done) {
-    return done.has_sweep() ? WriteReports(arguments, done.sweep()) : absl::OkStatus();
+  return FollowUnless(arguments.detach, session, started, [&](const v1::Operation& done) {
+    return done.has_sweep() ? WriteReports(session, arguments, done.sweep()) : absl::OkStatus();
   });
 }
 
@@ -101,13 +125,21 @@ Action AddSweep(CLI::App& app) {
   app.add_option("file", arguments->file, "An attune.v1.SweepPlan in protobuf text format")->required();
   CLI::Option* markdown = app.add_option("--report-md", arguments->report_md, "Write the report here as Markdown");
   CLI::Option* json = app.add_option("--report-json", arguments->report_json, "Write the report here as JSON");
+  CLI::Option* junit = app.add_option("--report-junit", arguments->report_junit,
+                                      "Write the report here as JUnit XML: SLOWER is a failure, FAILED an error");
+  CLI::Option* github =
+      app.add_flag("--github", arguments->github,
+                   "On GitHub Actions: annotate the run with what is SLOWER, FAILED or AMBIGUOUS, and "
+                   "add the report to its summary ($GITHUB_STEP_SUMMARY)");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it")
       ->excludes(markdown)
-      ->excludes(json);
+      ->excludes(json)
+      ->excludes(junit)
+      ->excludes(github);
   return [arguments](Session& session) { return RunSweep(session, *arguments); };
 }
 

@@ -55,8 +55,8 @@ const std::vector<Command>& Commands() {
        "attune retry --verdict CRASHED\n"
        "attune retry --verdict CRASHED --verdict TIMEOUT --problem b2.h8.q512.d64.f16 --family attention_wmma",
        AddRetry},
-      {"history", "List the incumbents of a problem, past and present", "attune history b2.h8.q512.d64.f16",
-       AddHistory},
+      {"history", "List the incumbents of a problem, past and present",
+       "attune history b2.h8.q512.d64.f16\nattune history b2.h8.q512.d64.f16 --times --since 720h", AddHistory},
       {"rollback", "Serve the previous incumbent of a problem again, or an earlier one",
        "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"\n"
        "attune rollback b2.h8.q512.d64.f16 --to incumbents/3",

@@ -145,8 +145,9 @@ TEST_F(FollowTest, EvaluateSaysKeepOrRevertWithItsExitCode) {
 TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
   const std::string folder = ::testing::TempDir();
   ASSERT_TRUE(ReplaceFile(folder + "/plan.textproto", absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
-  const std::vector<std::string> line = {"sweep",         folder + "/plan.textproto", "--report-md", folder + "/r.md",
-                                         "--report-json", folder + "/r.json",         "--device",    "cuda:1"};
+  const std::vector<std::string> line = {"sweep",          folder + "/plan.textproto", "--report-md", folder + "/r.md",
+                                         "--report-json",  folder + "/r.json",         "--device",    "cuda:1",
+                                         "--report-junit", folder + "/r.xml"};
   fake.EndsWith(attune::testing::EndedSweep(false));
   EXPECT_EQ(Run(line), 0);
   EXPECT_THAT(out, HasSubstr("no regression"));
@@ -157,12 +158,30 @@ TEST_F(FollowTest, SweepWritesItsReportsAlsoWhenThereIsARegression) {
   EXPECT_THAT(out, HasSubstr(" +21.4 % ")) << "of the time, as in Markdown";
   EXPECT_EQ(*ReadFile(folder + "/r.md"), "# nightly\n");
   EXPECT_EQ(Json::parse(*ReadFile(folder + "/r.json"))["regression"], true);
+  EXPECT_THAT(*ReadFile(folder + "/r.xml"), HasSubstr("<failure type=\"SLOWER\""));
+}
+
+TEST_F(FollowTest, GitHubIsToldOfARegressionAndGetsTheReport) {
+  const std::string folder = ::testing::TempDir();
+  const std::string page = folder + "/summary.md";
+  ASSERT_TRUE(ReplaceFile(folder + "/plan.textproto", absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
+  ASSERT_TRUE(ReplaceFile(page, "of an earlier step\n").ok());
+  fake.EndsWith(attune::testing::EndedSweep(true));
+  EXPECT_EQ(Run({"sweep", folder + "/plan.textproto"}), 5);
+  EXPECT_THAT(err, Not(HasSubstr("::error")));
+  variables["GITHUB_STEP_SUMMARY"] = page;
+  EXPECT_EQ(Run({"sweep", folder + "/plan.textproto", "--github"}), 5);
+  EXPECT_THAT(err, HasSubstr("::error title=SLOWER "));
+  EXPECT_EQ(*ReadFile(page), "of an earlier step\n# nightly\n\n");
+  variables["GITHUB_STEP_SUMMARY"] = "/nonexistent/summary";
+  EXPECT_EQ(Run({"sweep", folder + "/plan.textproto", "--github"}), 3);
+  EXPECT_THAT(err, HasSubstr("could not be added to /nonexistent/summary"));
 }
 
 TEST_F(FollowTest, AReportThatCannotBeWrittenIsSaidBeforeTheSweep) {
   const std::string plan = ::testing::TempDir() + "/early.textproto";
   ASSERT_TRUE(ReplaceFile(plan, absl::StrCat("shapes { problem: \"", problem, "\" }")).ok());
-  for (const std::string option : {"--report-md", "--report-json"}) {
+  for (const std::string option : {"--report-md", "--report-json", "--report-junit"}) {
     EXPECT_EQ(Run({"sweep", plan, option, "/nonexistent/r"}), 3);
     EXPECT_THAT(err, HasSubstr("cannot create a file beside '/nonexistent/r'"));
     EXPECT_EQ(Run({"sweep", plan, option, ::testing::TempDir()}), 2);

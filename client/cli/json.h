@@ -18,6 +18,7 @@ Json RecipeJson(const v1::LaunchRecipe& recipe);
 
 Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy);
 Json IncumbentJson(const v1::Incumbent& incumbent);
+Json RetimingJson(const v1::Retiming& retiming);
 Json MissJson(const v1::Miss& miss);
 Json BackupJson(const v1::Backup& backup);
 Json BaselineJson(const v1::Baseline& baseline);

@@ -70,6 +70,14 @@ TEST(TrialJson, ACompilerThatReportsNoRegistersReportsNoSpills) {
   EXPECT_EQ(json["shared_bytes"], 49152);
 }
 
+TEST(RetimingJson, HasTheseKeysInThisOrder) {
+  EXPECT_THAT(Keys(RetimingJson(v1::Retiming())),
+              ElementsAre("type", "retiming", "problem", "device", "device_uuid", "policy", "variant", "latency_ms",
+                          "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples", "settled", "contended",
+                          "sm_clock_mhz", "power_w", "temperature_c", "source_hash", "toolchain", "driver",
+                          "device_class", "job", "finish_time", "count"));
+}
+
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(
       Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),

@@ -227,6 +227,25 @@ Json IncumbentJson(const v1::Incumbent& incumbent) {
   return json;
 }
 
+Json RetimingJson(const v1::Retiming& retiming) {
+  Json json = {{"type", "retiming"},
+               {"retiming", retiming.name()},
+               {"problem", retiming.problem_text()},
+               {"device", retiming.device_id()},
+               {"device_uuid", TextOrNull(retiming.device_uuid())},
+               {"policy", attune::Word(retiming.policy())},
+               {"variant", retiming.variant()}};
+  AddTiming(&json, true, retiming.timing());
+  json["source_hash"] = TextOrNull(retiming.dependencies().source_hash());
+  json["toolchain"] = TextOrNull(retiming.dependencies().toolchain());
+  json["driver"] = TextOrNull(retiming.dependencies().driver());
+  json["device_class"] = TextOrNull(retiming.dependencies().device_fingerprint());
+  json["job"] = TextOrNull(retiming.job());
+  json["finish_time"] = TextOrNull(Iso(retiming.finish_time()));
+  json["count"] = retiming.count();
+  return json;
+}
+
 Json RetryJson(const v1::RetryTrialsResponse& retry) {
   return {{"type", "retry"}, {"trials", retry.trials()}, {"codes", retry.codes()}, {"problems", retry.problems()}};
 }

@@ -110,6 +110,9 @@ absl::StatusOr<v1::Baseline> Client::RecordBaseline(const v1::RecordBaselineRequ
 absl::StatusOr<v1::ListBaselinesResponse> Client::ListBaselines(const v1::ListBaselinesRequest& request) {
   return impl_->Call(&Stub::ListBaselines, request);
 }
+absl::StatusOr<v1::ListRetimingsResponse> Client::ListRetimings(const v1::ListRetimingsRequest& request) {
+  return impl_->Call(&Stub::ListRetimings, request);
+}
 absl::StatusOr<v1::ListMissesResponse> Client::ListMisses(const v1::ListMissesRequest& request) {
   return impl_->Call(&Stub::ListMisses, request);
 }

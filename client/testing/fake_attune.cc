@@ -330,6 +330,23 @@ grpc::Status FakeAttune::ListBaselines(grpc::ServerContext*, const v1::ListBasel
   *response->add_baselines() = TheBaseline();
   return grpc::Status::OK;
 }
+grpc::Status FakeAttune::ListRetimings(grpc::ServerContext*, const v1::ListRetimingsRequest* request,
+                                       v1::ListRetimingsResponse* response) {
+  if (grpc::Status status = Enter("ListRetimings"); !status.ok()) return status;
+  for (int night = 2; night > 0; --night) {
+    v1::Retiming& retiming = *response->add_retimings();
+    retiming.set_name(absl::StrCat("retimings/", night));
+    retiming.set_problem_text(request->problem());
+    retiming.set_device_id("cuda:0");
+    retiming.set_policy(v1::POLICY_HOT);
+    retiming.set_variant(kVariant);
+    *retiming.mutable_timing() = CannedTrial(1).timing();
+    retiming.mutable_dependencies()->set_driver(night == 1 ? "580.1" : "580.2");
+    retiming.mutable_finish_time()->set_seconds(1'795'000'000 + night * 86'400);
+    retiming.set_count(1);
+  }
+  return grpc::Status::OK;
+}
 grpc::Status FakeAttune::ListMisses(grpc::ServerContext*, const v1::ListMissesRequest* request,
                                     v1::ListMissesResponse* response) {
   if (grpc::Status status = Enter("ListMisses"); !status.ok()) return status;

@@ -78,6 +78,8 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status RecordBaseline(grpc::ServerContext*, const v1::RecordBaselineRequest*, v1::Baseline*) override;
   grpc::Status ListBaselines(grpc::ServerContext*, const v1::ListBaselinesRequest*,
                              v1::ListBaselinesResponse*) override;
+  grpc::Status ListRetimings(grpc::ServerContext*, const v1::ListRetimingsRequest*,
+                             v1::ListRetimingsResponse*) override;
   grpc::Status ListMisses(grpc::ServerContext*, const v1::ListMissesRequest*, v1::ListMissesResponse*) override;
   grpc::Status CreateBackup(grpc::ServerContext*, const v1::CreateBackupRequest*, v1::Backup*) override;
   grpc::Status ListBackups(grpc::ServerContext*, const v1::ListBackupsRequest*, v1::ListBackupsResponse*) override;

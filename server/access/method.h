@@ -33,6 +33,7 @@ inline constexpr Method kMethods[] = {
     {"Unpin", Role::kTuner, true},
     {"RecordBaseline", Role::kTuner, true},
     {"ListBaselines", Role::kReader},
+    {"ListRetimings", Role::kReader},
     {"ListMisses", Role::kReader},
     {"ListKernelFamilies", Role::kReader},
     {"ListDevices", Role::kReader},

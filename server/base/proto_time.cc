@@ -21,4 +21,8 @@ void SetTimestamp(absl::Time time, google::protobuf::Timestamp* proto) {
   proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
 }
 
+absl::Time TimeOf(const google::protobuf::Timestamp& proto) {
+  return absl::FromUnixSeconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+}
+
 }  // namespace attune

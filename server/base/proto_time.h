@@ -12,6 +12,7 @@ namespace attune {
 absl::Duration DurationOf(const google::protobuf::Duration& proto);
 void SetDuration(absl::Duration duration, google::protobuf::Duration* proto);
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* proto);
+absl::Time TimeOf(const google::protobuf::Timestamp& proto);
 
 }  // namespace attune
 

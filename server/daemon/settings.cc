@@ -100,8 +100,9 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   mistakes.Duration("trial_timeout", settings.trial_timeout, kLeastTimeout, kMostTimeout);
   mistakes.Duration("idle_release", settings.idle_release, absl::ZeroDuration(), absl::Hours(24 * 365));
   mistakes.Duration("drain_timeout", settings.drain_timeout, absl::ZeroDuration(), kMostTimeout);
-  for (const auto& [flag, age] : {std::pair("trial_age", settings.trial_age), std::pair("job_age", settings.job_age),
-                                  std::pair("artifact_age", settings.artifact_age)}) {
+  for (const auto& [flag, age] :
+       {std::pair("trial_age", settings.trial_age), std::pair("job_age", settings.job_age),
+        std::pair("artifact_age", settings.artifact_age), std::pair("retiming_age", settings.retiming_age)}) {
     mistakes.Duration(flag, age, absl::Hours(1), absl::InfiniteDuration());
   }
   if (!settings.emulate.empty()) mistakes.Choice("emulate", settings.emulate, DeviceProfileNames());

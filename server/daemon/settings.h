@@ -27,6 +27,7 @@ struct Settings {
   absl::Duration trial_age = absl::InfiniteDuration();
   absl::Duration job_age = absl::InfiniteDuration();
   absl::Duration artifact_age = absl::InfiniteDuration();
+  absl::Duration retiming_age = absl::InfiniteDuration();
   int64_t database_limit = 0;  // bytes
   int64_t artifact_limit = 0;  // bytes
   int compile_workers = 0;

@@ -14,6 +14,7 @@
 #include "server/promotion/play_off.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
+#include "server/trials/record_retiming.h"
 #include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
 
@@ -50,6 +51,7 @@ class Contest {
     if (!field.ok()) return field.status();
     if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
     const Decision decision = Settle(*standing, *field, result);
+    if (absl::Status status = RecordServed(result); !status.ok()) return status;
     if (!decision.promote && !IsRetimed(result)) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
     if (absl::IsAborted(promoted.status()) && !store::IsStale(promoted.status())) return false;
@@ -57,6 +59,19 @@ class Contest {
     result.promoted = decision.promote;
     result.served = *std::move(promoted);
     return true;
+  }
+
+  // The times of the incumbent and of the winner, for the history.
+  absl::Status RecordServed(const ContestResult& result) const {
+    for (const v1::Trial& timed : result.play_off) {
+      const std::string& text = timed.variant().text();
+      if (!(result.before.has_value() && text == result.before->trial().variant().text()) &&
+          !(result.winner.has_value() && text == result.winner->variant().text())) {
+        continue;
+      }
+      if (absl::Status status = trials::RecordRetiming(timed, store(), job_); !status.ok()) return status;
+    }
+    return absl::OkStatus();
   }
 
   // Whether the winner is the incumbent, timed again where and as it was timed before.

@@ -80,6 +80,21 @@ TEST_F(ContestTest, AnIncumbentRemembersWhomItsPlayOffCouldNotTellApartFromIt) {
   EXPECT_THAT(done.tune().decision(), HasSubstr("statistically tied with 2 others"));
 }
 
+TEST_F(ContestTest, TheTimesOfTheIncumbentAndOfTheWinnerStayInTheHistory) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  Promote("tiles:BLOCK=16,SPLITS=1");
+  const auto before = store_.ListRetimings({}, 100, "")->items.size();
+  Tune();
+  std::map<std::string, double> times;
+  const auto page = store_.ListRetimings({}, 100, "");
+  for (size_t i = 0; i + before < page->items.size(); ++i) {
+    times[page->items[i].variant()] = page->items[i].timing().median_us();
+  }
+  EXPECT_EQ(times, (std::map<std::string, double>{{"tiles:BLOCK=16,SPLITS=1", 100}, {"tiles:BLOCK=32,SPLITS=2", 40}}));
+}
+
 TEST_F(ContestTest, WhatAnotherJobMeasuredAndDidNotServeTakesPart) {
   SetTimes({{"32/8", 40}});
   std::atomic<int> trials = 0;

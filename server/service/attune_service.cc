@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
+#include "server/catalog/retimings.h"
 #include "server/service/calls.h"
 #include "server/service/errors.h"
 #include "server/service/watch.h"
@@ -239,6 +240,22 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
     auto page = options_.store->ListIncumbents(filter, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Incumbent& incumbent : page->items) *response->add_incumbents() = std::move(incumbent);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListRetimings(grpc::CallbackServerContext* context,
+                                                           const v1::ListRetimingsRequest* request,
+                                                           v1::ListRetimingsResponse* response) {
+  return Later(context, "ListRetimings", *request, [this, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    v1::ListRetimingsRequest valid = *request;
+    if (absl::Status status = Validate(valid); !status.ok()) return status;
+    auto page = catalog::ListRetimings(valid, *size, *options_.store, *options_.host);
+    if (!page.ok()) return page.status();
+    for (v1::Retiming& retiming : page->items) *response->add_retimings() = std::move(retiming);
     response->set_next_page_token(page->next_page_token);
     return absl::OkStatus();
   });

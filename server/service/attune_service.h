@@ -63,6 +63,8 @@ class AttuneServiceImpl final
                                        v1::ListTrialsResponse*) override;
   grpc::ServerUnaryReactor* ListIncumbents(grpc::CallbackServerContext*, const v1::ListIncumbentsRequest*,
                                            v1::ListIncumbentsResponse*) override;
+  grpc::ServerUnaryReactor* ListRetimings(grpc::CallbackServerContext*, const v1::ListRetimingsRequest*,
+                                          v1::ListRetimingsResponse*) override;
   grpc::ServerUnaryReactor* RetryTrials(grpc::CallbackServerContext*, const v1::RetryTrialsRequest*,
                                         v1::RetryTrialsResponse*) override;
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext*, const v1::ExplainRequest*,

@@ -255,6 +255,8 @@ absl::Status Validate(v1::ListBaselinesRequest& request, const catalog::Host& ho
   return FirstError(NormaliseText(request.mutable_problem()), OneCard(request.mutable_device_id(), host));
 }
 
+absl::Status Validate(v1::ListRetimingsRequest& request) { return NormaliseText(request.mutable_problem()); }
+
 absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
   const v1::Device* device = catalog::FindDevice(host, filter.device_id());
   if (device != nullptr && device->id() != filter.device_id()) {

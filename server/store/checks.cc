@@ -92,4 +92,18 @@ absl::Status CheckBaseline(const v1::Baseline& baseline) {
   return absl::InvalidArgumentError(absl::StrCat("baseline: ", missing, " is not set; it must be"));
 }
 
+absl::Status CheckRetiming(const v1::Retiming& retiming) {
+  absl::string_view missing;
+  if (retiming.problem_text().empty()) missing = "problem_text";
+  if (retiming.device_id().empty()) missing = "device_id";
+  if (retiming.variant().empty()) missing = "variant";
+  if (retiming.policy() == v1::POLICY_UNSPECIFIED) missing = "policy";
+  if (!missing.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("retiming: ", missing, " is not set; it must be"));
+  }
+  if (retiming.timing().median_us() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("retiming: timing.median_us is ", retiming.timing().median_us(), "; it must be above 0"));
+}
+
 }  // namespace attune::store

@@ -21,6 +21,7 @@ absl::Status CheckArtifact(const CompiledArtifact& artifact, absl::string_view b
 // Only what is proven is served, and what the caller says about its problem must be what its trial says.
 absl::Status CheckIncumbent(const v1::Incumbent& incumbent, const v1::Trial& trial);
 absl::Status CheckBaseline(const v1::Baseline& baseline);
+absl::Status CheckRetiming(const v1::Retiming& retiming);
 
 // Why nothing goes back to the incumbent `to`: it is `served` itself, or none of those `before` it, newest first.
 // `named` is the incumbent of that name, if there is one; `whose` is WordsOf. NotFound when it is none of these

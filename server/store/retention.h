@@ -10,9 +10,9 @@
 
 namespace attune::store {
 
-// The limits of trials, finished jobs and artifacts. What was used least recently goes first. A trial is used when it
-// is made and when a job asks for what is known of its problem under its dependencies; a job when it ends; an artifact
-// when it is written and read.
+// The limits of trials, finished jobs, retimings and artifacts. What was used least recently goes first. A trial is
+// used when it is made and when a job asks for what is known of its problem under its dependencies; a job when it ends;
+// a retiming when it is made; an artifact when it is written and read.
 //
 // Whatever the limits, these stay:
 // - incumbents, past ones too, with their trials, artifacts and jobs;
@@ -27,15 +27,17 @@ struct Retention {
   absl::Duration trial_age = absl::InfiniteDuration();
   absl::Duration job_age = absl::InfiniteDuration();
   absl::Duration artifact_age = absl::InfiniteDuration();  // failed compiles too
-  int64_t database_bytes = 0;                              // 0: no limit
-  int64_t artifact_bytes = 0;                              // 0: no limit
-  std::vector<v1::Dependencies> current;                   // of every family on every device, as they are today
+  absl::Duration retiming_age = absl::InfiniteDuration();
+  int64_t database_bytes = 0;             // 0: no limit
+  int64_t artifact_bytes = 0;             // 0: no limit
+  std::vector<v1::Dependencies> current;  // of every family on every device, as they are today
   absl::Duration grace = absl::Minutes(10);
   absl::Time now = absl::InfinitePast();  // to be set
 
   bool limits_anything() const {
     const absl::Duration none = absl::InfiniteDuration();
-    return trial_age < none || job_age < none || artifact_age < none || database_bytes > 0 || artifact_bytes > 0;
+    return trial_age < none || job_age < none || artifact_age < none || retiming_age < none || database_bytes > 0 ||
+           artifact_bytes > 0;
   }
 };
 
@@ -44,6 +46,7 @@ inline constexpr int kServedTrials = 64;
 struct Retained {
   int64_t removed_trials = 0;
   int64_t removed_jobs = 0;
+  int64_t removed_retimings = 0;
   int64_t removed_compiles = 0;   // rows of failed ones
   int64_t removed_artifacts = 0;  // files
   int64_t database_bytes = 0;     // afterwards; pages that are free are not counted

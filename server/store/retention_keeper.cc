@@ -40,9 +40,12 @@ void RetentionKeeper::Retain() {
 }
 
 void RetentionKeeper::Report(const Retained& retained) {
-  if (retained.removed_trials + retained.removed_jobs + retained.removed_compiles + retained.removed_artifacts > 0) {
+  if (retained.removed_trials + retained.removed_jobs + retained.removed_retimings + retained.removed_compiles +
+          retained.removed_artifacts >
+      0) {
     LogInfo("removed from the store what was used least recently", {{"trials", retained.removed_trials},
                                                                     {"jobs", retained.removed_jobs},
+                                                                    {"retimings", retained.removed_retimings},
                                                                     {"failed_compiles", retained.removed_compiles},
                                                                     {"artifacts", retained.removed_artifacts}});
   }

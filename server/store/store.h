@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "attune/v1/retiming.pb.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
@@ -70,6 +71,16 @@ struct IncumbentFilter {
   std::string device_id = {};  // of the card that timed it
   std::optional<v1::Policy> policy = std::nullopt;
   bool history = false;  // also those no longer served
+};
+
+struct RetimingFilter {
+  std::string problem_text = {};  // empty fields do not filter
+  std::string device_class = {};
+  std::string device_id = {};
+  std::string device_uuid = {};
+  std::optional<v1::Policy> policy = std::nullopt;
+  absl::Time begin = absl::InfinitePast();  // finished then or later
+  absl::Time end = absl::InfiniteFuture();  // finished before
 };
 
 // Trials that RetryTrials has changed.
@@ -143,6 +154,13 @@ class Store {
   // Newest first. A damaged one is left out and logged.
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
+
+  // Assigns and returns "retimings/<n>"; finish_time is now unless given. InvalidArgument names what it lacks:
+  // problem_text, device_id, policy, variant and a median above 0 must be set. Refused when `write` is stale (queue.h).
+  virtual absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) = 0;
+  // Those stored last first.
+  virtual absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,
+                                                           absl::string_view page_token) = 0;
 
   // `bytes` is empty unless the verdict is OK. Content-addressed: the file is written, fsynced and renamed before the
   // row is committed. Replaces what was known of the key, and repairs a damaged or missing file.

@@ -393,6 +393,29 @@ TEST_P(RetentionContract, RemovesArtifactsByAge) {
   EXPECT_EQ(Retain(limits).removed_artifacts, 1);
 }
 
+TEST_P(RetentionContract, RemovesRetimingsByAgeAndBySize) {
+  const auto append = [this](int made) {
+    v1::Retiming retiming;
+    retiming.set_problem_text(kProblem);
+    retiming.set_device_id(kDevice);
+    retiming.set_policy(v1::POLICY_HOT);
+    retiming.set_variant("tiles:BLOCK=1");
+    retiming.mutable_timing()->set_median_us(made);
+    retiming.mutable_finish_time()->set_seconds(kLongAgo + made);
+    ASSERT_TRUE(store().AppendRetiming(retiming, {}).ok());
+  };
+  append(10);
+  append(3600);
+  append(7200);
+  Retention limits = Limits();
+  EXPECT_EQ(Retain(limits).removed_retimings, 0);
+  limits.now = absl::FromUnixSeconds(kLongAgo + 2 * 86400);
+  limits.retiming_age = absl::Hours(47);
+  EXPECT_EQ(Retain(limits).removed_retimings, 1);
+  EXPECT_EQ(store().ListRetimings({}, 10, "")->items.back().timing().median_us(), 3600);
+  EXPECT_EQ(Retain(TooSmall()).removed_retimings, 2);
+}
+
 TEST_P(RetentionContract, LeavesTodaysFailedCompiles) {
   FailCompile("today", "nvrtc 13.0");
   FailCompile("yesterday", "nvrtc 12.9");

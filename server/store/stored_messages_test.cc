@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "attune/v1/retiming.pb.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/sweep.pb.h"
 #include "attune/worker/v1/worker.pb.h"
@@ -26,10 +27,15 @@ using google::protobuf::FieldDescriptor;
 
 // The messages in columns of the database, in the order of docs/store.md.
 std::vector<const Descriptor*> Stored() {
-  return {v1::Trial::descriptor(),        v1::Incumbent::descriptor(),
-          v1::Baseline::descriptor(),     v1::Operation::descriptor(),
-          v1::TuneRequest::descriptor(),  v1::EvaluateVariantRequest::descriptor(),
-          v1::SweepRequest::descriptor(), worker::v1::CompileResponse::Entry::descriptor()};
+  return {v1::Trial::descriptor(),
+          v1::Incumbent::descriptor(),
+          v1::Baseline::descriptor(),
+          v1::Operation::descriptor(),
+          v1::Retiming::descriptor(),
+          v1::TuneRequest::descriptor(),
+          v1::EvaluateVariantRequest::descriptor(),
+          v1::SweepRequest::descriptor(),
+          worker::v1::CompileResponse::Entry::descriptor()};
 }
 
 class Lines {

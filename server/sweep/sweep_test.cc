@@ -15,6 +15,7 @@ namespace attune::sweep {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -83,6 +84,32 @@ TEST_F(SweepTest, ASlowerIncumbentIsConfirmedReportedAndStillServed) {
       absl::StrContains(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->trial().variant().text(), "BLOCK=32"));
   // Nothing has changed: it is reported again.
   EXPECT_TRUE(Sweep(Request()).regression());
+}
+
+TEST_F(SweepTest, EveryReTimingStaysInTheHistoryAlsoWhereNothingIsFaster) {
+  Scale(1);
+  Start();
+  Sweep(Request());
+  const auto times = [this] {
+    std::vector<double> medians;
+    const auto page = store_.ListRetimings({.problem_text = kProblem}, 100, "");
+    for (const v1::Retiming& retiming : page->items) {
+      medians.push_back(retiming.timing().median_us());
+    }
+    return medians;
+  };
+  EXPECT_THAT(times(), ElementsAre(40)) << "of the play-off that promoted it";
+  Sweep(Request());
+  EXPECT_THAT(times(), ElementsAre(40, 40));
+  Scale(1.05);
+  Sweep(Request());
+  EXPECT_THAT(times(), ElementsAre(42, 42, 42, 40, 40)) << "a regression is confirmed in three cycles";
+  const v1::Retiming newest = store_.ListRetimings({.problem_text = kProblem}, 1, "")->items[0];
+  EXPECT_THAT(newest.variant(), HasSubstr("BLOCK=32"));
+  EXPECT_EQ(newest.device_id(), "cuda:0");
+  EXPECT_EQ(newest.dependencies().device_fingerprint(), "an L4");
+  EXPECT_THAT(newest.job(), HasSubstr("operations/"));
+  EXPECT_GT(newest.finish_time().seconds(), 0);
 }
 
 TEST_F(SweepTest, ASlowDownThatDoesNotComeBackIsNone) {

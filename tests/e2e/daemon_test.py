@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -309,12 +310,12 @@ class LogTest(DaemonTest):
 @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
 class UnitTest(DaemonTest):
     def test_the_units_are_right(self):
-        for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer"):
-            text = (ROOT / "deploy/systemd" / name).read_text()
-            (self.directory / name).write_text(text.replace("/usr/bin/", f"{ATTUNED.parent}/"))
-        paths = [
-            str(self.directory / name) for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer")
-        ]
+        units = ROOT / "deploy/systemd"
+        paths = []
+        for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer", "attune-notify.service"):
+            text = (units / name).read_text().replace("/usr/bin/", f"{ATTUNED.parent}/")
+            paths.append(str(self.directory / name))
+            pathlib.Path(paths[-1]).write_text(text.replace("/usr/libexec/attune/", f"{units}/"))
         result = subprocess.run(["systemd-analyze", "verify", *paths], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 

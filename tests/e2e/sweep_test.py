@@ -68,6 +68,14 @@ class SweepTest(DaemonTest):
         self.assertTrue(report["regression"])
         self.assertEqual(result.returncode, 5)
         self.assertEqual(daemon.json("best", "b1.h1.q64.d64.f16")[0]["variant"], before["variant"])
+        # Both nights are in the history: the first one's time, and the cycles that confirmed the regression.
+        times = daemon.json("history", "b1.h1.q64.d64.f16", "--times", "--spans", "0")
+        slowed = [time for time in times if time["job"] == times[0]["job"]]
+        self.assertGreaterEqual(len(slowed), 3)
+        self.assertEqual({time["variant"] for time in slowed}, {before["variant"]})
+        fast = times[-1]["latency_ms"]
+        self.assertTrue(all(time["latency_ms"] > 1.02 * fast for time in slowed), times)
+        self.assertIn("*", daemon.attune("history", "b1.h1.q64.d64.f16", "--times").stdout)
         daemon.stop()
 
 

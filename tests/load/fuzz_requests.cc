@@ -60,6 +60,7 @@ std::string SeedOf(const std::string& method) {
       {"ListOperations", "page_size: 2"},
       {"ListIncumbents", "problem: 'b1.h1.q16.d64.f16' history: true"},
       {"ListBaselines", "problem: 'b1.h1.q16.d64.f16' page_size: 3"},
+      {"ListRetimings", "problem: 'b1.h1.q16.d64.f16' spans: 7 start_time { seconds: 5 }"},
       {"ListMisses", "device_id: 'l4' page_size: 3"},
       {"CreateBackup", "id: 'nightly'"},
       {"ListBackups", "page_size: 2"},

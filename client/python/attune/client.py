@@ -74,6 +74,7 @@ class Client(Core):
     record_baseline = _carries_out(results.record_baseline)
     baselines = _carries_out(results.baselines)
     misses = _carries_out(results.misses)
+    retimings = _carries_out(results.retimings)
 
     host = _carries_out(server.host)
     devices = _carries_out(server.devices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 from fake import PROBLEM, message, trial
 
@@ -65,6 +67,21 @@ def test_a_part_of_a_table_is_a_table():
     assert table[1] == "b"
     assert table[1:] == Table("bc")
     assert list(reversed(table)) == ["c", "b", "a"]
+
+
+def test_retimings_are_of_a_range_of_time(connect, server):
+    retiming = message("Retiming", problem_text=PROBLEM, device_id="cuda:0", variant="a:B=1", policy=1, count=3)
+    retiming.timing.median_us = 40
+    retiming.finish_time.seconds = 1_800_000_000
+    server.responses["ListRetimings"] = message("ListRetimingsResponse", retimings=[retiming])
+    start = datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)
+    end = start + datetime.timedelta(seconds=0.5)
+    (found,) = connect(server).retimings(PROBLEM, start=start, end=end, spans=30, policy="hot")
+    assert (found.problem_text, found.timing.median_us, found.count) == (PROBLEM, 40, 3)
+    assert found.finish_time == datetime.datetime.fromtimestamp(1_800_000_000, tz=datetime.timezone.utc)
+    (request,) = server.asked("ListRetimings")
+    assert (request.problem, request.spans, request.policy) == (PROBLEM, 30, 1)
+    assert (request.start_time.seconds, request.end_time.nanos) == (int(start.timestamp()), 500_000_000)
 
 
 def test_misses_are_listed_for_a_device(connect, server):

@@ -224,11 +224,29 @@ CREATE INDEX jobs_by_parent ON jobs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX jobs_of_none ON jobs (id) WHERE parent IS NULL;
 )sql";
 
+constexpr char kTimesOfWhatIsServed[] = R"sql(
+-- Every time of what is served, for its history.
+CREATE TABLE retimings (
+  id INTEGER PRIMARY KEY,
+  problem_id INTEGER NOT NULL REFERENCES problems,
+  device_id INTEGER NOT NULL REFERENCES devices,
+  uuid_id INTEGER REFERENCES devices, -- of the card; null when it has none
+  class_id INTEGER NOT NULL REFERENCES device_classes,
+  policy INTEGER NOT NULL,
+  finish_ns INTEGER NOT NULL,
+  message BLOB NOT NULL -- attune.v1.Retiming without what has a column
+) STRICT;
+
+CREATE INDEX retimings_by_problem ON retimings (problem_id);
+CREATE INDEX retimings_by_time ON retimings (finish_ns);
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations = *new std::vector<std::string>{
-      kInitial, kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases, kPartsOfJobs};
+  static const auto& migrations =
+      *new std::vector<std::string>{kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases,
+                                    kPartsOfJobs, kTimesOfWhatIsServed};
   return migrations;
 }
 

@@ -25,6 +25,7 @@
 #include "server/store/sqlite/maintenance/write_backup.h"
 #include "server/store/sqlite/queue.h"
 #include "server/store/sqlite/readers.h"
+#include "server/store/sqlite/retimings.h"
 #include "server/store/sqlite/trial_uses.h"
 #include "server/store/sqlite/trials.h"
 #include "server/store/sqlite/writer.h"
@@ -96,6 +97,15 @@ class SqliteStore : public Store {
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override {
     return readers_.With([&](Connection& c) { return sqlite::ListIncumbents(c, filter, page_size, page_token); });
+  }
+
+  absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override {
+    return writer_.WriteAndReturn<std::string>(
+        [&](Connection& c) { return sqlite::AppendRetiming(c, retiming, write); });
+  }
+  absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,
+                                                   absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListRetimings(c, filter, page_size, page_token); });
   }
 
   absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) override {

@@ -109,6 +109,7 @@ struct FakeStore::State {
   std::map<std::pair<std::string, std::string>, CompiledArtifact> artifacts;
   std::map<std::string, std::string> files;
   std::vector<StoredBaseline> baselines;
+  std::vector<v1::Retiming> retimings;
 
   const StoredTrial* Find(absl::string_view name) const {
     for (const StoredTrial& stored : trials) {
@@ -463,6 +464,44 @@ absl::StatusOr<Page<v1::Baseline>> FakeStore::ListBaselines(absl::string_view pr
     }
   }
   const std::string listing = absl::StrCat("baselines ", problem_text, " ", device_id);
+  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
+}
+
+absl::StatusOr<std::string> FakeStore::AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) {
+  if (absl::Status status = CheckRetiming(retiming); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->append.ok()) return state_->append;
+  return queue().Once(write, [&]() -> absl::StatusOr<std::string> {
+    v1::Retiming& stored = state_->retimings.emplace_back(retiming);
+    stored.set_name(absl::StrCat("retimings/", state_->retimings.size()));
+    stored.set_count(1);
+    if (!stored.has_finish_time()) *stored.mutable_finish_time() = Now();
+    return stored.name();
+  });
+}
+
+absl::StatusOr<Page<v1::Retiming>> FakeStore::ListRetimings(const RetimingFilter& filter, int page_size,
+                                                            absl::string_view page_token) {
+  std::vector<Row<v1::Retiming>> rows;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    for (size_t i = state_->retimings.size(); i > 0; --i) {
+      const v1::Retiming& retiming = state_->retimings[i - 1];
+      const absl::Time time =
+          absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(retiming.finish_time()));
+      if (FitsText(filter.problem_text, retiming.problem_text()) && FitsText(filter.device_id, retiming.device_id()) &&
+          FitsText(filter.device_uuid, retiming.device_uuid()) &&
+          FitsText(filter.device_class, retiming.dependencies().device_fingerprint()) &&
+          (!filter.policy.has_value() || filter.policy == retiming.policy()) && filter.begin <= time &&
+          time < filter.end) {
+        rows.push_back({{static_cast<int64_t>(i)}, retiming});
+      }
+    }
+  }
+  const std::string listing =
+      absl::StrCat("retimings\n", filter.problem_text, "\n", filter.device_class, "\n", filter.device_id, "\n",
+                   filter.device_uuid, "\n", filter.policy.value_or(v1::POLICY_UNSPECIFIED), "\n",
+                   absl::ToUnixNanos(filter.begin), "\n", absl::ToUnixNanos(filter.end));
   return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
 }
 

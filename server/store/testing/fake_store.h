@@ -55,6 +55,10 @@ class FakeStore : public Store {
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;
 
+  absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override;
+  absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,
+                                                   absl::string_view page_token) override;
+
   absl::Status PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) override;
   absl::StatusOr<CompiledArtifact> FindArtifact(absl::string_view compile_key, absl::string_view toolchain) override;
   absl::StatusOr<int64_t> ForgetFailedCompiles(const std::vector<std::string>& compile_keys,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from attune import arguments
 from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Baseline, Explanation, Incumbent, Miss, Policy, RetriedTrials, Trial, Verdict
+from attune.values import Baseline, Explanation, Incumbent, Miss, Policy, Retiming, RetriedTrials, Trial, Verdict
 
 _ORDERS = {"newest": 1, "fastest": 2}
 
@@ -171,6 +172,30 @@ def baselines(
     """Others' times, newest first."""
     fields = {"problem": _text(problem), "device_id": device}
     return (yield from pages("ListBaselines", "baselines", Baseline.from_message, limit, **fields))
+
+
+def retimings(
+    problem: Problem | str | None = None,
+    *,
+    device: str = "",
+    policy: Policy | str | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    spans: int = 0,
+    limit: int | None = None,
+) -> Plan[Table[Retiming]]:
+    """How long incumbents took whenever they were timed again, from `start` on and before `end`, newest first.
+
+    With `spans`, which needs a problem, one time of each card, policy and variant in so many equal spans of time.
+    """
+    fields: dict[str, object] = {"problem": _text(problem), "device_id": device, "spans": spans}
+    if policy is not None:
+        fields["policy"] = Policy.of(policy).value
+    for name, moment in (("start_time", start), ("end_time", end)):
+        if moment is not None:
+            microseconds = round(moment.timestamp() * 1e6)
+            fields[name] = {"seconds": microseconds // 1_000_000, "nanos": microseconds % 1_000_000 * 1000}
+    return (yield from pages("ListRetimings", "retimings", Retiming.from_message, limit, **fields))
 
 
 def misses(*, device: str = "", limit: int | None = None) -> Plan[Table[Miss]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune.values.answer import Answer, Baseline, Incumbent, Miss
+from attune.values.answer import Answer, Baseline, Incumbent, Miss, Retiming
 from attune.values.device import (
     BackendStatus,
     Constraint,
@@ -99,6 +99,7 @@ __all__ = [
     "Provenance",
     "RemovedByConstraint",
     "Resources",
+    "Retiming",
     "RetriedTrials",
     "ScratchBuffer",
     "State",

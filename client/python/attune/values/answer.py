@@ -11,7 +11,7 @@ from attune.values.convert import Value
 from attune.values.domain import Domain, domains_of
 from attune.values.enums import ArtifactState, Policy, Provenance
 from attune.values.recipe import LaunchRecipe
-from attune.values.trial import Accuracy, Geometry, Timing, Trial, Variant
+from attune.values.trial import Accuracy, Dependencies, Geometry, Timing, Trial, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,23 @@ class Incumbent(Value):
     timing: Timing | None  # of the play-off it was promoted in; None in those of earlier versions
     pinned: bool  # no faster variant replaces it until it is unpinned
     device_class: str  # Device.fingerprint of those that it is served on; device_id is of the one that timed it
+
+
+@dataclass(frozen=True, slots=True)
+class Retiming(Value):
+    """One play-off's time of a variant that was served before it or is served after it."""
+
+    name: str  # "retimings/12"
+    problem_text: str
+    device_id: str
+    device_uuid: str  # of the card; empty when its backend gives none
+    policy: Policy
+    variant: str  # its text
+    timing: Timing
+    dependencies: Dependencies
+    job: str  # "operations/..." that timed it
+    finish_time: datetime | None
+    count: int  # re-timings that it stands for, in a list by spans: the one of median time, with the widest interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ constexpr int kRowsABatch = 200;
 int64_t Begin(int64_t limit) { return limit - limit / 10; }
 int64_t Target(int64_t limit) { return limit - limit / 5; }
 
-// What goes together, and when it was last used: one job, one failed compile, or the trials of a problem under
-// dependencies.
+// What goes together, and when it was last used: one job, one failed compile, one retiming, or the trials of a problem
+// under dependencies.
 struct Unit {
-  enum Kind { kJob, kCompile, kTrials };
+  enum Kind { kJob, kCompile, kTrials, kRetiming };
   int64_t used_ns = 0;
   Kind kind = kJob;
   int64_t id = 0;            // of the row; of kTrials the problem's
@@ -180,14 +180,22 @@ class Pass {
       if (std::find(toolchains.begin(), toolchains.end(), compiles.Text(2)) != toolchains.end()) continue;
       units.push_back({compiles.Int(0), Unit::kCompile, compiles.Int(1)});
     }
+    Statement retimings(reader_, "SELECT finish_ns, id FROM retimings WHERE finish_ns < ?");
+    retimings.Bind(latest);
+    for (;;) {
+      absl::StatusOr<bool> row = retimings.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      units.push_back({retimings.Int(0), Unit::kRetiming, retimings.Int(1)});
+    }
     if (absl::Status status = AddTrials(latest, units); !status.ok()) return status;
     std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.used_ns < b.used_ns; });
     return units;
   }
 
   absl::Status RemoveOld(std::vector<Unit>& units) {
-    const int64_t before[] = {Before(retention_.job_age), Before(retention_.artifact_age),
-                              Before(retention_.trial_age)};
+    const int64_t before[] = {Before(retention_.job_age), Before(retention_.artifact_age), Before(retention_.trial_age),
+                              Before(retention_.retiming_age)};
     std::vector<Unit> old;
     const auto is_old = [&before](const Unit& unit) { return unit.used_ns < before[unit.kind]; };
     std::copy_if(units.begin(), units.end(), std::back_inserter(old), is_old);
@@ -222,16 +230,33 @@ class Pass {
     std::vector<int64_t> ids;
     for (; at < units.size() && units[at].kind == first.kind && ids.size() < kRowsABatch; ++at)
       ids.push_back(units[at].id);
-    const bool jobs = first.kind == Unit::kJob;
     const absl::StatusOr<int64_t> removed = writer_.WriteAndReturn<int64_t>([&](Connection& connection) {
-      return Delete(connection,
-                    jobs ? "DELETE FROM jobs WHERE done = 1 AND id IN (SELECT value FROM json_each(?))"
-                         : "DELETE FROM artifacts WHERE sha256 = '' AND rowid IN (SELECT value FROM json_each(?))",
-                    ids);
+      return Delete(connection, absl::StrCat(RowsOf(first.kind), " IN (SELECT value FROM json_each(?))"), ids);
     });
     if (!removed.ok()) return removed.status();
-    (jobs ? retained_.removed_jobs : retained_.removed_compiles) += *removed;
+    CountOf(first.kind) += *removed;
     return absl::OkStatus();
+  }
+
+  static absl::string_view RowsOf(Unit::Kind kind) {
+    switch (kind) {
+      case Unit::kJob:
+        return "DELETE FROM jobs WHERE done = 1 AND id";
+      case Unit::kCompile:
+        return "DELETE FROM artifacts WHERE sha256 = '' AND rowid";
+      default:
+        return "DELETE FROM retimings WHERE id";
+    }
+  }
+  int64_t& CountOf(Unit::Kind kind) {
+    switch (kind) {
+      case Unit::kJob:
+        return retained_.removed_jobs;
+      case Unit::kCompile:
+        return retained_.removed_compiles;
+      default:
+        return retained_.removed_retimings;
+    }
   }
 
   // Over and over, because a trial may go once the older ones of its key have.

@@ -1,0 +1,24 @@
+// The history of what is served: who may ask for what of it, and how a long one is made short.
+#ifndef ATTUNE_SERVER_CATALOG_RETIMINGS_H_
+#define ATTUNE_SERVER_CATALOG_RETIMINGS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/catalog/host.h"
+#include "server/store/store.h"
+
+namespace attune::catalog {
+
+// In each of `spans` equal spans of the time from the oldest to the newest, one of each card, policy and variant: that
+// of the lower median, with the lowest low_us and the highest high_us of all that it stands for (`count`). Newest first,
+// as they came.
+std::vector<v1::Retiming> Thinned(std::vector<v1::Retiming> newest_first, int spans);
+
+// A page, or with `spans` all in one. InvalidArgument names the field.
+absl::StatusOr<store::Page<v1::Retiming>> ListRetimings(const v1::ListRetimingsRequest& request, int page_size,
+                                                        store::Store& store, const Host& host);
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_RETIMINGS_H_
