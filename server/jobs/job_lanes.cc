@@ -205,6 +205,7 @@ void JobLanes::Run(Lane& lane) {
     lane.running.push_back(entry);
     ++running_;
     trials::Waiter on_device = entry->job.waiter;
+    on_device.begun = ++begun_;
     if (on_device.moved) {
       TellBegun(*entry);
       on_device.moved = [this, entry](const trials::QueuePlace& turn) {

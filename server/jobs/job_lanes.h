@@ -99,6 +99,7 @@ class JobLanes {
   std::condition_variable changed_;
   std::map<Key, Lane> lanes_;  // fixed after construction
   int running_ = 0;
+  uint64_t begun_ = 0;  // jobs
   bool stopped_ = false;
   std::vector<std::thread> threads_;
 };

@@ -7,7 +7,7 @@ namespace attune::trials {
 DeviceTurn::Ticket::Ticket(DeviceTurn& turn, Priority priority, Waiter waiter)
     : turn_(turn), waiter_(std::move(waiter)) {
   std::lock_guard<std::mutex> lock(turn_.mutex_);
-  rank_ = {priority, turn_.next_++};
+  rank_ = {priority, waiter_.begun, turn_.next_++};
   turn_.tickets_[rank_] = this;
   turn_.changed_.notify_all();
 }
@@ -40,6 +40,11 @@ bool DeviceTurn::Ticket::TryBegin() {
 }
 
 void DeviceTurn::Ticket::BeginLocked() {
+  if (rank_.begun != 0) {
+    turn_.tickets_.erase(rank_);
+    rank_.begun = 0;
+    turn_.tickets_[rank_] = this;
+  }
   turn_.busy_ = true;
   turn_.used_ = true;
   turn_.calling_ = rank_;
@@ -48,8 +53,8 @@ void DeviceTurn::Ticket::BeginLocked() {
 QueuePlace DeviceTurn::Ticket::PlaceLocked() const {
   QueuePlace place;
   const auto add = [&](const Ticket& ahead) {
-    if (ahead.rank_.first < rank_.first) ++place.urgent;
-    if (ahead.rank_.first > rank_.first) ++place.overtaken;
+    if (ahead.rank_.priority < rank_.priority) ++place.urgent;
+    if (ahead.rank_.priority > rank_.priority) ++place.overtaken;
     if (place.position++ > 0) return;
     place.first = ahead.waiter_.name;
     place.first_title = ahead.waiter_.title;

@@ -1,5 +1,5 @@
 // Whose turn it is on a device: one call at a time, interactive jobs before background ones, those before idle ones,
-// among equals first come, first served.
+// among equals first come, first served; of those that wait for their first call, the job that began first.
 //
 // A job holds a Ticket from its first call on the device to its last. Of all tickets only the best may begin a call, so
 // an interactive job goes in front of a background one between any two calls, and equal jobs run one after the other
@@ -7,13 +7,13 @@
 #ifndef ATTUNE_SERVER_TRIALS_DEVICE_TURN_H_
 #define ATTUNE_SERVER_TRIALS_DEVICE_TURN_H_
 
+#include <compare>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "server/trials/waiter.h"
@@ -25,7 +25,12 @@ enum class Priority { kInteractive = 0, kBackground = 1, kIdle = 2 };
 
 class DeviceTurn {
  private:
-  using Rank = std::pair<Priority, uint64_t>;
+  struct Rank {
+    Priority priority = Priority::kInteractive;
+    uint64_t begun = 0;   // Waiter.begun; 0 after the first call, which nobody who begins later goes before
+    uint64_t number = 0;  // of the ticket
+    auto operator<=>(const Rank&) const = default;
+  };
 
  public:
   // Must not outlive its DeviceTurn. Begin and End come from one thread.
@@ -51,7 +56,7 @@ class DeviceTurn {
     DeviceTurn& turn_;
     const Waiter waiter_;
     QueuePlace told_;  // the waiter
-    Rank rank_;
+    Rank rank_;        // its key in tickets_
   };
 
   // Blocks until the device has been used and then nobody held a ticket for `idle`; begins a call that EndIdle ends.

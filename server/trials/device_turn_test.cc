@@ -102,6 +102,30 @@ TEST(DeviceTurn, EqualTicketsGoOneAfterTheOther) {
   EXPECT_EQ(journal.entries(), (std::vector<std::string>{"first", "first", "first", "second"}));
 }
 
+Waiter BegunAs(uint64_t begun) {
+  Waiter waiter;
+  waiter.begun = begun;
+  return waiter;
+}
+
+TEST(DeviceTurn, OfEqualsThatWaitForTheirFirstCallTheOneThatBeganFirstGoesFirst) {
+  DeviceTurn turn;
+  Ticket third(turn, Priority::kBackground, BegunAs(3));
+  Ticket second(turn, Priority::kBackground, BegunAs(2));
+  EXPECT_FALSE(third.TryBegin()) << "it came first, but began later";
+  {
+    Ticket interactive(turn, Priority::kInteractive, BegunAs(4));
+    EXPECT_FALSE(second.TryBegin());
+  }
+  ASSERT_TRUE(second.TryBegin());
+  second.End();
+  Ticket first(turn, Priority::kBackground, BegunAs(1));
+  EXPECT_FALSE(first.TryBegin()) << "the second one's inputs are on the device";
+  EXPECT_TRUE(second.TryBegin());
+  second.End();
+  EXPECT_FALSE(third.TryBegin()) << "the first one is before it";
+}
+
 TEST(DeviceTurn, WhoWaitsIsToldWhoGoesFirstAndHowManyAreAhead) {
   DeviceTurn turn;
   Journal journal;

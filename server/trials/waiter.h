@@ -23,7 +23,9 @@ struct Waiter {
   std::string name;  // "operations/..."
   std::string title;
   // Told of the place in the queue whenever it changes, on any thread. Must not block; may be null.
-  std::function<void(const QueuePlace&)> moved;
+  std::function<void(const QueuePlace&)> moved = {};
+  // Grows from job to job as they begin; of equals that wait for the device, the lower is first.
+  uint64_t begun = 0;
 };
 
 }  // namespace attune::trials

@@ -11,8 +11,7 @@
 
 namespace attune::store::sqlite {
 
-absl::StatusOr<std::string> AppendRetiming(Connection& connection, const v1::Retiming& retiming,
-                                           const JobWrite& write);
+absl::StatusOr<std::string> AppendRetiming(Connection& connection, const v1::Retiming& retiming, const JobWrite& write);
 absl::StatusOr<Page<v1::Retiming>> ListRetimings(Connection& connection, const RetimingFilter& filter, int page_size,
                                                  absl::string_view page_token);
 
