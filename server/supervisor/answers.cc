@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,19 +34,79 @@ absl::Status CheckVerdict(v1::Verdict verdict, std::initializer_list<v1::Verdict
 // Neither is true of NaN.
 bool Ordered(double low, double high) { return low >= 0 && low <= high && std::isfinite(high); }
 
-absl::Status CheckTiming(const v1::Timing& timing) {
-  if (Ordered(timing.low_us(), timing.median_us()) && Ordered(timing.median_us(), timing.high_us()) &&
-      std::isfinite(timing.min_us())) {
-    return absl::OkStatus();
+// Longer than any call to a worker may last.
+constexpr double kLongestUs = 24 * 3600e6;
+constexpr double kLongestMs = kLongestUs / 1000;
+// More than any protocol takes, any compiler reports and any card draws.
+constexpr int64_t kMostSamples = 100'000'000;
+constexpr int64_t kMostOfAResource = int64_t{1} << 32;
+constexpr double kMostWatts = 100'000;
+
+// Not true of NaN either.
+bool IsIn(double value, double low, double high) { return value >= low && value <= high; }
+
+template <typename Number>
+absl::Status CheckRange(absl::string_view what, Number value, Number low, Number high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Wrong(what, " of ", value, "; allowed: ", low, " to ", high);
+}
+
+absl::Status FirstOf(std::initializer_list<absl::Status> statuses) {
+  for (const absl::Status& status : statuses) {
+    if (!status.ok()) return status;
   }
-  return Wrong("a time of ", timing.median_us(), " us in ", timing.low_us(), " to ", timing.high_us());
+  return absl::OkStatus();
+}
+
+absl::Status CheckTiming(const v1::Timing& timing) {
+  if (!Ordered(timing.low_us(), timing.median_us()) || !Ordered(timing.median_us(), timing.high_us()) ||
+      timing.high_us() > kLongestUs || !IsIn(timing.min_us(), 0, timing.median_us())) {
+    return Wrong("a time of ", timing.median_us(), " us in ", timing.low_us(), " to ", timing.high_us(), ", at least ",
+                 timing.min_us());
+  }
+  return FirstOf({CheckRange<int64_t>("samples", timing.samples(), 0, kMostSamples),
+                  CheckRange<int64_t>("discarded samples", timing.discarded(), 0, kMostSamples),
+                  CheckRange<int64_t>("a clock in MHz", timing.sm_clock_mhz(), 0, 1'000'000),
+                  CheckRange<int64_t>("a temperature in C", timing.temperature_c(), -300, 1'000),
+                  CheckRange("a power in W", timing.power_w(), 0.0, kMostWatts)});
+}
+
+// Of what is right. What is wrong may be off by anything, infinity and NaN included.
+absl::Status CheckAccuracy(const v1::Accuracy& accuracy) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  return FirstOf({CheckRange("an error", accuracy.max_abs_error(), 0.0, kMost),
+                  CheckRange("a plain computation's error", accuracy.plain_max_abs_error(), 0.0, kMost),
+                  CheckRange<int64_t>("cases", accuracy.cases(), 0, 1'000'000)});
+}
+
+absl::Status CheckEntries(const worker::v1::CompileResponse& compile) {
+  for (const worker::v1::CompileResponse::Entry& entry : compile.entries()) {
+    absl::Status status =
+        FirstOf({CheckRange<int64_t>("registers", entry.registers(), 0, kMostOfAResource),
+                 CheckRange<int64_t>("spilled bytes", entry.spill_bytes(), 0, kMostOfAResource),
+                 CheckRange<int64_t>("bytes of shared memory", entry.static_shared_bytes(), 0, kMostOfAResource),
+                 CheckRange<int64_t>("bytes of stack", entry.stack_bytes(), 0, kMostOfAResource)});
+    if (!status.ok()) return status;
+  }
+  return CheckRange("a compile's ms", compile.compile_ms(), 0.0, kLongestMs);
+}
+
+absl::Status CheckCompile(const worker::v1::CompileResponse& compile) {
+  absl::Status verdict = CheckVerdict(compile.verdict(), {v1::VERDICT_OK, v1::VERDICT_COMPILE_ERROR});
+  if (!verdict.ok()) return verdict;
+  if (compile.verdict() == v1::VERDICT_OK && compile.artifact().empty()) return Wrong("code of no bytes");
+  return CheckEntries(compile);
 }
 
 absl::Status CheckTrial(const worker::v1::TrialResponse& trial) {
   const absl::Status verdict =
       CheckVerdict(trial.verdict(), {v1::VERDICT_OK, v1::VERDICT_INFEASIBLE, v1::VERDICT_WRONG_RESULT,
                                      v1::VERDICT_OUT_OF_BOUNDS, v1::VERDICT_UNSTABLE});
-  if (!verdict.ok() || !trial.has_timing()) return verdict;
+  if (!verdict.ok()) return verdict;
+  absl::Status figures = FirstOf({CheckRange("a check's ms", trial.check_ms(), 0.0, kLongestMs),
+                                  CheckRange("a timing's ms", trial.time_ms(), 0.0, kLongestMs)});
+  if (figures.ok() && trial.verdict() == v1::VERDICT_OK) figures = CheckAccuracy(trial.accuracy());
+  if (!figures.ok() || !trial.has_timing()) return figures;
   // What is wrong was not timed.
   const absl::Status timed = CheckVerdict(trial.verdict(), {v1::VERDICT_OK, v1::VERDICT_UNSTABLE});
   return timed.ok() ? CheckTiming(trial.timing()) : timed;
@@ -60,11 +121,14 @@ absl::Status CheckAnswer(const Request& request, const Response& response) {
     return Wrong("one of kind ", static_cast<int>(response.kind_case()), " to a request of kind ",
                  static_cast<int>(request.kind_case()));
   }
-  if (response.has_compile()) {
-    return CheckVerdict(response.compile().verdict(), {v1::VERDICT_OK, v1::VERDICT_COMPILE_ERROR});
-  }
+  if (response.has_compile()) return CheckCompile(response.compile());
+  if (response.has_prepare()) return CheckRange("a preparation's ms", response.prepare().prepare_ms(), 0.0, kLongestMs);
   if (response.has_floor()) return CheckTiming(response.floor().timing());
   if (response.has_trial()) return CheckTrial(response.trial());
+  if (response.play_off().results_size() != request.play_off().candidates_size()) {
+    return Wrong(response.play_off().results_size(), " results of ", request.play_off().candidates_size(),
+                 " candidates");
+  }
   for (const worker::v1::TrialResponse& result : response.play_off().results()) {
     if (absl::Status status = CheckTrial(result); !status.ok()) return status;
   }

@@ -65,10 +65,12 @@ TEST_F(AnswersTest, TheKindIsTheRequests) {
 
 TEST_F(AnswersTest, EveryResultOfAPlayOffIsLookedAt) {
   const worker::v1::TrialResponse good = trial();
-  request_.mutable_play_off();
+  request_.mutable_play_off()->add_candidates();
   *response_.mutable_play_off()->add_results() = good;
   EXPECT_EQ(Mistake(), "");
   response_.mutable_play_off()->add_results();
+  EXPECT_THAT(Mistake(), HasSubstr("2 results of 1 candidates"));
+  request_.mutable_play_off()->add_candidates();
   EXPECT_THAT(Mistake(), HasSubstr("verdict 0"));
 }
 
@@ -78,6 +80,62 @@ TEST_F(AnswersTest, ACompileIsGoodOrNot) {
   EXPECT_EQ(Mistake(), "");
   response_.mutable_compile()->set_verdict(v1::VERDICT_WRONG_RESULT);
   EXPECT_THAT(Mistake(), HasSubstr("verdict"));
+  response_.mutable_compile()->set_verdict(v1::VERDICT_OK);
+  EXPECT_THAT(Mistake(), HasSubstr("code of no bytes"));
+  response_.mutable_compile()->set_artifact("code");
+  EXPECT_EQ(Mistake(), "");
+  response_.mutable_compile()->add_entries()->set_registers(-1);
+  EXPECT_THAT(Mistake(), HasSubstr("registers of -1; allowed: 0 to"));
+  response_.mutable_compile()->clear_entries();
+  response_.mutable_compile()->set_compile_ms(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(Mistake(), HasSubstr("a compile's ms of nan"));
+}
+
+TEST_F(AnswersTest, NoTimeIsNegativeOrLongerThanACall) {
+  trial().mutable_timing()->set_min_us(-1);
+  EXPECT_THAT(Mistake(), HasSubstr("at least -1"));
+  trial().mutable_timing()->set_min_us(10.5);  // above the median
+  EXPECT_THAT(Mistake(), HasSubstr("at least 10.5"));
+  trial().mutable_timing()->set_min_us(8);
+  trial().mutable_timing()->set_high_us(1e12);
+  EXPECT_THAT(Mistake(), HasSubstr("to 1e+12"));
+  trial().mutable_timing()->set_high_us(11);
+  EXPECT_EQ(Mistake(), "");
+  for (const double ms : {-1.0, 1e12, std::numeric_limits<double>::infinity()}) {
+    trial().set_check_ms(ms);
+    EXPECT_THAT(Mistake(), HasSubstr("a check's ms"));
+    trial().set_check_ms(0);
+    trial().set_time_ms(ms);
+    EXPECT_THAT(Mistake(), HasSubstr("a timing's ms"));
+    trial().set_time_ms(0);
+  }
+}
+
+TEST_F(AnswersTest, CountsAndReadingsAreInRange) {
+  trial().mutable_timing()->set_samples(-1);
+  EXPECT_THAT(Mistake(), HasSubstr("samples of -1"));
+  trial().mutable_timing()->set_samples(5);
+  trial().mutable_timing()->set_power_w(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(Mistake(), HasSubstr("a power in W of nan"));
+  trial().mutable_timing()->set_power_w(0);
+  trial().mutable_timing()->set_sm_clock_mhz(-5);
+  EXPECT_THAT(Mistake(), HasSubstr("a clock in MHz of -5"));
+}
+
+TEST_F(AnswersTest, WhatIsRightIsOffByAFiniteAmount) {
+  for (const double error : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    trial().mutable_accuracy()->set_max_abs_error(error);
+    EXPECT_THAT(Mistake(), HasSubstr("an error of"));
+  }
+  trial().set_verdict(v1::VERDICT_WRONG_RESULT);
+  trial().clear_timing();
+  EXPECT_EQ(Mistake(), "");
+}
+
+TEST_F(AnswersTest, APreparationTakesAFiniteTime) {
+  request_.mutable_prepare();
+  response_.mutable_prepare()->set_prepare_ms(-1);
+  EXPECT_THAT(Mistake(), HasSubstr("a preparation's ms of -1"));
 }
 
 }  // namespace

@@ -66,8 +66,10 @@ class FakeSession : public Session {
         return response;
       case worker::v1::Request::kPlayOff:
         response = Do(request.play_off().candidates(0).artifact());
-        response.mutable_play_off()->add_results()->set_verdict(attune::v1::VERDICT_OK);
-        response.mutable_play_off()->mutable_results(0)->set_detail(State());
+        for (int i = 0; i < request.play_off().candidates_size(); ++i) {
+          response.mutable_play_off()->add_results()->set_verdict(attune::v1::VERDICT_OK);
+          response.mutable_play_off()->mutable_results(i)->set_detail(State());
+        }
         return response;
       case worker::v1::Request::kFloor:
         response = Do(request.floor().artifact());
