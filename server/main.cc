@@ -317,7 +317,7 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
 
 // Serves on the description that the last start left, while the host is probed; null when there is none.
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
-    const Settings& settings, const std::string& host_file, const supervisor::WorkerOptions& options,
+    const Settings& settings, const std::string& host_file, supervisor::WorkerOptions options,
     const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups,
     access::AuditLog* audit) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
@@ -328,6 +328,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
                {{"file", host_file}, {"reason", remembered.status().message()}});
     return nullptr;
   }
+  options.cage = supervisor::CanCage(*remembered);
   auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
                      families, store, backups, audit);
   if (front.ok()) {
@@ -348,7 +349,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   if (!store.ok()) return store.status();
   store::Backups backups(store->get(), settings.backup_dir);
 
-  const supervisor::WorkerOptions options = OptionsOfWorkers(settings);
+  supervisor::WorkerOptions options = OptionsOfWorkers(settings);
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   const auto audit = access::AuditLog::Open(settings.data_dir);
   if (!audit.ok()) return audit.status();
@@ -358,6 +359,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
   }
+  options.cage = probed.ok() && supervisor::CanCage(*probed);
   // Without a probe there is no device to work on; look-ups go on as they were.
   const ChosenDevices chosen = ChooseDevices(settings.devices, probed.ok() ? *probed : supervisor::HostDescription());
   for (const std::string& name : chosen.unknown) {

@@ -197,7 +197,8 @@ class CompilePoolImpl : public CompilePool {
       std::lock_guard lock(mutex_);
       if (Clock::now() < back_off_.retry_at()) return start_error_;
     }
-    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(
+        options_.executable, arguments_, options_.cage ? Environment::kScrubbed : Environment::kInherited);
     if (!connection.ok()) return StartFailed(connection.status());
     {
       std::lock_guard lock(mutex_);

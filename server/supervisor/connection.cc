@@ -55,14 +55,18 @@ absl::Status ErrorOf(const worker::v1::Response& response) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Start(const std::string& executable,
-                                                              const std::vector<std::string>& arguments) {
-  std::unique_ptr<Connection> connection(new Connection(executable, arguments));
+                                                              const std::vector<std::string>& arguments,
+                                                              Environment environment) {
+  std::unique_ptr<Connection> connection(new Connection(executable, arguments, environment));
   if (absl::Status status = connection->Spawn(); !status.ok()) return status;
   return connection;
 }
 
-Connection::Connection(std::string executable, std::vector<std::string> arguments)
-    : executable_(std::move(executable)), arguments_(std::move(arguments)), name_(NameOf(arguments_)) {}
+Connection::Connection(std::string executable, std::vector<std::string> arguments, Environment environment)
+    : executable_(std::move(executable)),
+      arguments_(std::move(arguments)),
+      environment_(environment),
+      name_(NameOf(arguments_)) {}
 
 Connection::~Connection() {
   const std::lock_guard lock(mutex_);
@@ -75,7 +79,7 @@ absl::Status Connection::Spawn() {
       [name = name_](absl::string_view line) {
         LogWarning("worker output", {{"worker", name}, {"line", line}});
       },
-      [this](pid_t pid, const Process::Exit& exit) { LogLost(pid, exit.reason); });
+      [this](pid_t pid, const Process::Exit& exit) { LogLost(pid, exit.reason); }, environment_);
   if (!process.ok()) {
     LogError("worker does not start", {{"worker", name_}, {"error", process.status().message()}});
     return process.status();

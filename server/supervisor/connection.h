@@ -37,7 +37,8 @@ class Connection {
   // Starts the worker; Unavailable when that fails. The log has its start, what it writes, and, when that happens, its
   // loss with the cause.
   static absl::StatusOr<std::unique_ptr<Connection>> Start(const std::string& executable,
-                                                           const std::vector<std::string>& arguments);
+                                                           const std::vector<std::string>& arguments,
+                                                           Environment environment = Environment::kInherited);
   ~Connection();
 
   // The first call. A worker that is killed from outside before it answers is replaced, as Tries says. Unavailable when
@@ -50,7 +51,7 @@ class Connection {
   void Kill();
 
  private:
-  Connection(std::string executable, std::vector<std::string> arguments);
+  Connection(std::string executable, std::vector<std::string> arguments, Environment environment);
 
   absl::Status Spawn();
 
@@ -61,6 +62,7 @@ class Connection {
 
   const std::string executable_;
   const std::vector<std::string> arguments_;
+  const Environment environment_;
   const std::string name_;  // in the log
   std::mutex mutex_;        // guards killing against replacing
   bool killed_ = false;     // by Kill or the destructor, which is no loss

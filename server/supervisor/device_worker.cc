@@ -30,7 +30,11 @@ worker::v1::TrialResponse TrialOf(v1::Verdict verdict, absl::string_view detail)
 class DeviceWorkerImpl : public DeviceWorker {
  public:
   DeviceWorkerImpl(const WorkerOptions& options, const v1::Device& device)
-      : options_(options), device_(device), arguments_(WorkerArguments("device", options)) {
+      : options_(options),
+        device_(device),
+        caged_(options.cage && RunsOnCpu(device)),
+        arguments_(WorkerArguments("device", options)) {
+    if (caged_) arguments_.emplace_back("--cage");
     arguments_.push_back(absl::StrCat("--device=", device.id()));
     arguments_.push_back(absl::StrCat("--lock_dir=", options.lock_dir));
   }
@@ -204,7 +208,8 @@ class DeviceWorkerImpl : public DeviceWorker {
   }
 
   absl::Status Start() {
-    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(options_.executable, arguments_);
+    absl::StatusOr<std::unique_ptr<Connection>> connection =
+        Connection::Start(options_.executable, arguments_, caged_ ? Environment::kScrubbed : Environment::kInherited);
     if (!connection.ok()) return connection.status();
     {
       const std::lock_guard lock(mutex_);
@@ -266,6 +271,7 @@ class DeviceWorkerImpl : public DeviceWorker {
 
   const WorkerOptions options_;
   const v1::Device device_;
+  const bool caged_;
   std::vector<std::string> arguments_;
 
   std::mutex mutex_;

@@ -23,6 +23,13 @@ struct HostDescription {
 // Asks a short-lived worker what the host has, so that the daemon itself never opens a driver.
 absl::StatusOr<HostDescription> ProbeHost(const WorkerOptions& options);
 
+// Whether the device is this host's CPU.
+bool RunsOnCpu(const v1::Device& device);
+
+// Whether workers can be caged here: not where OpenCL has a GPU, too, whose driver every worker that looks for OpenCL's
+// devices opens. What that needs has not been tried.
+bool CanCage(const HostDescription& host);
+
 // What a probe answers, as the daemon has it.
 HostDescription ToHost(const worker::v1::DescribeResponse& description);
 

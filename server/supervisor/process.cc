@@ -13,8 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 
-extern char** environ;
-
 namespace attune::supervisor {
 namespace {
 
@@ -87,14 +85,22 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  int Spawn(pid_t* pid, const std::string& executable, const std::vector<std::string>& arguments) {
-    std::vector<char*> argv = {const_cast<char*>(executable.c_str())};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    return posix_spawn(pid, executable.c_str(), &actions_, &attributes_, argv.data(), environ);
+  int Spawn(pid_t* pid, const std::string& executable, const std::vector<std::string>& arguments,
+            const std::vector<std::string>& environment) {
+    std::vector<char*> argv = Pointers(arguments);
+    argv.insert(argv.begin(), const_cast<char*>(executable.c_str()));
+    return posix_spawn(pid, executable.c_str(), &actions_, &attributes_, argv.data(), Pointers(environment).data());
   }
 
  private:
+  // With a null pointer at the end, as exec takes them.
+  static std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+  }
+
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
@@ -113,14 +119,15 @@ Process::Exit Describe(int status) {
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Spawn(const std::string& executable,
                                                         const std::vector<std::string>& arguments, LineSink output,
-                                                        Ended ended) {
+                                                        Ended ended, Environment environment) {
   Descriptor ours, theirs, output_end, their_output;
   if (absl::Status status = MakeSockets(ours, theirs); !status.ok()) return status;
   if (absl::Status status = MakePipe(output_end, their_output); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<OutputReader>> reader = OutputReader::Start(output_end.Release(), std::move(output));
   if (!reader.ok()) return reader.status();
   pid_t pid = 0;
-  const int error = SpawnPlan(theirs.get(), their_output.get()).Spawn(&pid, executable, arguments);
+  const int error =
+      SpawnPlan(theirs.get(), their_output.get()).Spawn(&pid, executable, arguments, Variables(environment));
   if (error != 0) return absl::UnavailableError(absl::StrCat("cannot start '", executable, "': ", strerror(error)));
   std::unique_ptr<Process> process(new Process(pid, ours.Release(), *std::move(reader), std::move(ended)));
   process->watcher_ = std::thread(&Process::Watch, process.get());

@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/deadline.h"
+#include "server/supervisor/environment.h"
 #include "server/supervisor/output_reader.h"
 
 namespace attune::supervisor {
@@ -43,7 +44,8 @@ class Process {
   // Unavailable with the executable's path when it cannot be started.
   static absl::StatusOr<std::unique_ptr<Process>> Spawn(const std::string& executable,
                                                         const std::vector<std::string>& arguments, LineSink output,
-                                                        Ended ended = nullptr);
+                                                        Ended ended = nullptr,
+                                                        Environment environment = Environment::kInherited);
   // Kills it and waits until it is gone and `ended` has returned.
   ~Process();
   Process(const Process&) = delete;

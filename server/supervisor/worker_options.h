@@ -17,6 +17,8 @@ struct WorkerOptions {
   absl::Duration play_off_timeout = absl::Seconds(60);
   std::string lock_dir;  // of the device locks; created when missing
   std::string emulate;   // passed on as --emulate
+  // Compile workers, and workers of devices that are this host's CPU, are caged (docs/design.md, The cage).
+  bool cage = false;
 };
 
 }  // namespace attune::supervisor

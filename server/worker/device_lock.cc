@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/lock_directory.h"
+#include "server/worker/system_calls.h"
 
 namespace attune::worker {
 namespace {
@@ -52,6 +53,15 @@ absl::StatusOr<int> OpenDirectory(const std::string& path) {
   return fd;
 }
 
+// The file under a number that no kernel may close (system_calls.h): closing any descriptor of a file gives up the
+// process's locks on it.
+int Kept(int fd) {
+  const int kept = fcntl(fd, F_DUPFD_CLOEXEC, kFirstKept);
+  if (kept < 0) return fd;
+  close(fd);
+  return kept;
+}
+
 // "process 12", or what can be said of one that this process cannot see; empty when nobody holds it any more.
 std::string Holder(int fd) {
   struct flock lock = {};
@@ -61,6 +71,8 @@ std::string Holder(int fd) {
 }
 
 }  // namespace
+
+absl::Status DeviceLock::MakeDirectory(const std::string& directory) { return MakeDirectories(directory); }
 
 absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& directory, const attune::v1::Device& device) {
   if (directory.empty()) return absl::InvalidArgumentError("lock_dir is empty; it must name a directory");
@@ -76,13 +88,13 @@ absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& directory, const 
     return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link; remove it"));
   }
   if (fd < 0) return absl::ErrnoToStatus(errno, path);
-  DeviceLock taken(fd);
+  DeviceLock taken(Kept(fd));
   while (true) {
     struct flock lock = {};
     lock.l_type = F_WRLCK;
-    if (fcntl(fd, F_SETLK, &lock) == 0) return taken;
+    if (fcntl(taken.fd_, F_SETLK, &lock) == 0) return taken;
     if (errno != EAGAIN && errno != EACCES) return absl::ErrnoToStatus(errno, path);
-    const std::string holder = Holder(fd);
+    const std::string holder = Holder(taken.fd_);
     if (holder.empty()) continue;  // it has let go in between
     return absl::FailedPreconditionError(
         absl::StrCat("device ", device.id(), " (", device.model(), ") is in use by ", holder, ", which holds ", path));

@@ -20,6 +20,8 @@ class DeviceLock {
   // is not safe: it, and the file in it, must not be symbolic links, and nobody but its owner (this user or root) and
   // its group may write to it; anyone else could keep the device from being used.
   static absl::StatusOr<DeviceLock> Take(const std::string& directory, const attune::v1::Device& device);
+  // The first part of Take, before the worker is confined to what is there.
+  static absl::Status MakeDirectory(const std::string& directory);
   DeviceLock(DeviceLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   DeviceLock& operator=(DeviceLock&&) = delete;
   ~DeviceLock();

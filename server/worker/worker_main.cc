@@ -2,9 +2,13 @@
 // it (docs/design.md, Processes). Not meant to be started by hand.
 #include <stdlib.h>
 
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,17 +17,23 @@
 #include "absl/flags/usage.h"
 #include "absl/strings/str_cat.h"
 #include "server/device/device.h"
+#include "server/device/opencl/opencl_backend.h"
+#include "server/device/opencl/pocl_environment.h"
+#include "server/worker/cage.h"
 #include "server/worker/compile_session.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/device_session.h"
 #include "server/worker/sandbox.h"
 #include "server/worker/session.h"
+#include "server/worker/system_calls.h"
+#include "server/worker/toolkit_files.h"
 
 ABSL_FLAG(std::string, role, "", "what this worker does: compile, device or probe");
 ABSL_FLAG(std::string, device, "", "with --role=device: the device's id, as in cuda:0");
 ABSL_FLAG(int, fd, 3, "descriptor of the socket to the daemon");
 ABSL_FLAG(std::string, emulate, "", "device profile whose limits CUDA devices take on, as in l4; empty: none");
 ABSL_FLAG(std::string, lock_dir, "", "with --role=device: directory of the device locks");
+ABSL_FLAG(bool, cage, false, "confine compiling, or a device that is this host's CPU, to what they need");
 
 namespace attune::worker {
 namespace {
@@ -47,7 +57,34 @@ int Run(Session& session) {
   return EXIT_FAILURE;
 }
 
-int RunDevice(const Backends& backends) {
+// A host that cannot cage a worker still tunes; the log says so.
+void SayIfOpen(const absl::Status& status) {
+  if (status.ok()) return;
+  std::cerr << "attune-worker: not fully caged: " << status.message() << std::endl;
+}
+
+// The one folder that this process writes in.
+std::string MakeScratch() {
+  SayIfOpen(device::opencl::PreparePoclEnvironment());
+  const char* const given = getenv("POCL_CACHE_DIR");
+  const char* const home = getenv("HOME");
+  // A cache that is kept (pocl_environment.h) may be where PoCL has it by default.
+  const std::string scratch = given != nullptr ? given : absl::StrCat(home == nullptr ? "" : home, "/.cache/pocl");
+  std::error_code ignored;  // then it can be written no more than it could before
+  std::filesystem::create_directories(scratch, ignored);
+  setenv("POCL_CACHE_DIR", scratch.c_str(), /*overwrite=*/1);
+  setenv("TMPDIR", scratch.c_str(), /*overwrite=*/1);  // of the linker
+  return scratch;
+}
+
+// Reads and writes nothing but what compiling needs. What finds the compilers is opened before.
+void CageCompiler() {
+  SayIfOpen(Confine({LimitsOfCompiler(), ToolkitFiles(), {MakeScratch()}}));
+  SayIfOpen(DropCapabilities());
+  SayIfOpen(AllowCallsOfWorker());
+}
+
+int RunDevice(const Backends& backends, const std::function<void()>& cage) {
   auto found = FindDevice(backends, absl::GetFlag(FLAGS_device));
   if (!found.ok()) {
     FailedSession failed(found.status());
@@ -59,9 +96,32 @@ int RunDevice(const Backends& backends) {
     FailedSession failed(lock.status());
     return Run(failed);
   }
+  cage();
   device::Backend* const opener = backend;
   DeviceSession session(info, [opener, id = info.id()] { return opener->Open(id); });
   return Run(session);
+}
+
+// A device whose kernels run in this process. They run on threads that PoCL starts with its devices: these, and they
+// alone, are started by a thread that may do no more than a kernel may.
+int RunCpuDevice() {
+  const std::string scratch = MakeScratch(), lock_dir = absl::GetFlag(FLAGS_lock_dir);
+  SayIfOpen(DeviceLock::MakeDirectory(lock_dir));
+  SayIfOpen(Confine({LimitsOfDevice(), {}, {scratch, lock_dir}}));
+  Backends backends;
+  backends.push_back(device::MakeOpenClBackend());
+  std::thread([&backends] {
+    SayIfOpen(DropCapabilities());
+    SayIfOpen(AllowCallsOfKernels(absl::GetFlag(FLAGS_fd)));
+    backends.front()->Devices();
+  }).join();
+  return RunDevice(backends, [&scratch] {
+    // The lock is taken, which may be another user's file.
+    SayIfOpen(DropCapabilities());
+    SayIfOpen(Confine({LimitsOfDevice(), {}, {scratch}}));
+    SayIfOpen(AllowCallsOfWorker());
+    ExitWithPeer(absl::GetFlag(FLAGS_fd));
+  });
 }
 
 int Main() {
@@ -74,12 +134,16 @@ int Main() {
   if (absl::Status status = DenySystemCalls(); !status.ok()) {
     std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;
   }
-  ExitWithPeer(absl::GetFlag(FLAGS_fd));
+  const bool cage = absl::GetFlag(FLAGS_cage);
+  if (role == "device" && cage) return RunCpuDevice();
   // NVRTC 13 answers from the driver's cache where there is one, without a log and so without a resource report. Both
   // read this when they are loaded. The artifact store is our cache.
   if (role == "compile") setenv("CUDA_CACHE_DISABLE", "1", /*overwrite=*/1);
+  // Every thread is as caged as the one that starts it.
+  if (role == "compile" && cage) CageCompiler();
+  ExitWithPeer(absl::GetFlag(FLAGS_fd));
   Backends backends = device::HostBackends(absl::GetFlag(FLAGS_emulate));
-  if (role == "device") return RunDevice(backends);
+  if (role == "device") return RunDevice(backends, [] {});
   if (role == "probe") {
     ProbeSession session(std::move(backends));
     return Run(session);

@@ -36,6 +36,7 @@ class Daemon:
         self.address = f"unix:{self.directory}/attuned.sock"
         self.kernels = kernels
         self.flags = list(flags)
+        self.user = None  # whose it is; None: the tests'
         self.process = None
         self.log = ""
 
@@ -55,7 +56,11 @@ class Daemon:
         self._until = until
         self._serving = threading.Event()
         self.process = subprocess.Popen(
-            self.command(), stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+            self.command(),
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            user=self.user,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -32,17 +32,6 @@ std::string KernelNames(const Api& api, cl_program program) {
   return names;
 }
 
-absl::StatusOr<std::string> Binary(const Api& api, cl_program program) {
-  size_t size = 0;
-  cl_int error = api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
-  if (error != CL_SUCCESS || size == 0) return ToStatus(error == CL_SUCCESS ? CL_INVALID_BINARY : error, "binary size");
-  std::string binary(size, '\0');
-  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
-  error = api.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr);
-  if (error != CL_SUCCESS) return ToStatus(error, "CL_PROGRAM_BINARIES");
-  return binary;
-}
-
 class OpenClCompiler : public Compiler {
  public:
   OpenClCompiler(std::shared_ptr<const Api> api, std::vector<HostDevice> devices)
@@ -145,6 +134,17 @@ absl::Status Build(const Api& api, cl_program program, cl_device_id device, cons
     default:
       return ToStatus(error, "clBuildProgram");
   }
+}
+
+absl::StatusOr<std::string> Binary(const Api& api, cl_program program) {
+  size_t size = 0;
+  cl_int error = api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
+  if (error != CL_SUCCESS || size == 0) return ToStatus(error == CL_SUCCESS ? CL_INVALID_BINARY : error, "binary size");
+  std::string binary(size, '\0');
+  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+  error = api.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr);
+  if (error != CL_SUCCESS) return ToStatus(error, "CL_PROGRAM_BINARIES");
+  return binary;
 }
 
 absl::StatusOr<std::unique_ptr<Compiler>> MakeCompiler(std::shared_ptr<const Api> api,

@@ -18,6 +18,9 @@ absl::StatusOr<std::unique_ptr<Compiler>> MakeCompiler(std::shared_ptr<const Api
 // Builds `program` for `device`; InvalidArgument carries the build log.
 absl::Status Build(const Api& api, cl_program program, cl_device_id device, const std::string& options);
 
+// The built program as an artifact.
+absl::StatusOr<std::string> Binary(const Api& api, cl_program program);
+
 }  // namespace attune::device::opencl
 
 #endif  // ATTUNE_SERVER_DEVICE_OPENCL_OPENCL_COMPILER_H_

@@ -174,6 +174,13 @@ class OpenClDevice : public Device {
                               api().clReleaseProgram);
     if (error != CL_SUCCESS) return ToStatus(error, "clCreateProgramWithSource");
     if (absl::Status built = Build(api(), program.get(), stream_.device, ""); !built.ok()) return built;
+    // PoCL compiles what is built from a source at its first launch, on the thread that runs it, which in a caged
+    // worker can start no linker. What is loaded from a binary was compiled here.
+    absl::StatusOr<std::string> binary = Binary(api(), program.get());
+    if (!binary.ok()) return binary.status();
+    absl::StatusOr<std::unique_ptr<Module>> module =
+        Load(absl::MakeConstSpan(reinterpret_cast<const std::byte*>(binary->data()), binary->size()));
+    if (!module.ok()) return module.status();
 
     v1::LaunchRecipe recipe;
     v1::KernelLaunch& launch = *recipe.add_launches();
@@ -184,13 +191,12 @@ class OpenClDevice : public Device {
     launch.add_args()->set_i64(lines);
     Bindings bindings;
     bindings.scratch.push_back({buffer->get(), 0, (*buffer)->size()});
-    auto module = std::make_unique<OpenClModule>(std::move(program));
-    absl::StatusOr<std::unique_ptr<OpenClRunnable>> flush = OpenClRunnable::Create(stream_, *module, recipe, bindings);
+    absl::StatusOr<std::unique_ptr<Runnable>> flush = Bind(**module, recipe, bindings);
     if (!flush.ok()) return flush.status();
     if (absl::Status warm = (*flush)->Run(); !warm.ok()) return warm;
     flush_buffer_ = *std::move(buffer);
-    flush_module_ = std::move(module);
-    flush_ = *std::move(flush);
+    flush_module_ = *std::move(module);
+    flush_.reset(static_cast<OpenClRunnable*>(flush->release()));
     return absl::OkStatus();
   }
 
@@ -200,7 +206,7 @@ class OpenClDevice : public Device {
   Stream stream_;
   // Made by the first TimeCold.
   std::unique_ptr<Buffer> flush_buffer_;
-  std::unique_ptr<OpenClModule> flush_module_;
+  std::unique_ptr<Module> flush_module_;
   std::unique_ptr<OpenClRunnable> flush_;
 };
 
