@@ -22,6 +22,7 @@
 #include "proto/attune/quote.h"
 #include "server/access/audit_log.h"
 #include "server/base/byte_size.h"
+#include "server/base/cage_kernel.h"
 #include "server/base/log.h"
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
@@ -218,6 +219,7 @@ void LogHost(const supervisor::HostDescription& host) {
     LogInfo("device",
             {{"id", device.id()}, {"model", device.model()}, {"target", device.target()}, {"driver", device.driver()}});
   }
+  for (const std::string& missing : MissingWalls()) LogWarning("workers are not fully caged", {{"reason", missing}});
   if (host.devices.empty()) LogWarning("no device: stored answers are served, nothing can be tuned");
 }
 
@@ -281,7 +283,8 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
                                                                                         .store = store,
                                                                                         .backups = backups,
                                                                                         .host = &front->host,
-                                                                                        .version = kVersion});
+                                                                                        .version = kVersion,
+                                                                                        .warnings = MissingWalls()});
   auto options_of_server = ServerOptionsOf(settings);
   if (!options_of_server.ok()) return options_of_server.status();
   options_of_server->audit = audit;

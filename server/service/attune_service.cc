@@ -398,7 +398,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Preflight(grpc::CallbackServerConte
       [this, context, request, response]() -> absl::Status {
         v1::PreflightRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-        return Fill(catalog::Preflight(valid, *options_.host, *options_.store, GoneWith(context)), response);
+        auto preflight = catalog::Preflight(valid, *options_.host, *options_.store, GoneWith(context));
+        if (!preflight.ok()) return preflight.status();
+        for (const std::string& warning : options_.warnings) preflight->add_warnings(warning);
+        return Fill(std::move(preflight), response);
       },
       &heavy_);
 }

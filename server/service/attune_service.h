@@ -34,6 +34,7 @@ struct ServiceOptions {
   store::Backups* backups = nullptr;
   const catalog::Host* host = nullptr;
   std::string version;
+  std::vector<std::string> warnings = {};  // of this host, to whoever asks what a tuning would do
 };
 
 // GetBest and Ping answer on gRPC's thread; everything that may touch the disk runs on the executor. GetBest sees its

@@ -140,6 +140,7 @@ class ServerTest : public ::testing::Test {
     options.store = &store_;
     options.backups = &backups_;
     options.version = "test";
+    options.warnings = {"the walls are low"};
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
     auto server = Server::Start({"localhost:0"}, service_.get(), {.anonymous = access::Role::kAdmin});
     ASSERT_TRUE(server.ok()) << server.status();
@@ -159,6 +160,15 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::AttuneService::Stub> stub_;
 };
+
+TEST_F(ServerTest, PreflightWarnsOfTheHost) {
+  v1::PreflightRequest request;
+  *request.mutable_problem() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  grpc::ClientContext context;
+  v1::PreflightResponse preflight;
+  ASSERT_TRUE(stub_->Preflight(&context, request, &preflight).ok());
+  EXPECT_THAT(preflight.warnings(), ::testing::Contains("the walls are low"));
+}
 
 TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   v1::SweepRequest sweep;

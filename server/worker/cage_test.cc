@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "server/worker/landlock.h"
+#include "server/base/cage_kernel.h"
 #include "server/worker/system_calls.h"
 
 namespace attune::worker {
@@ -85,6 +85,21 @@ TEST_F(CageTest, WhatTheEnvironmentNamesIsSeen) {
   EXPECT_EQ(std::find(files.begin(), files.end(), ""), files.end());
   unsetenv("OCL_ICD_VENDORS");
   unsetenv("LD_LIBRARY_PATH");
+}
+
+TEST(MissingWalls, NamesWhatTheKernelCannotDo) {
+  EXPECT_EQ(MissingWalls().empty(), LandlockVersion() > 0);
+  // As a container answers that forbids both: every filter of a worker's does.
+  EXPECT_EXIT(
+      {
+        const bool right = AllowCallsOfWorker().ok();
+        const std::vector<std::string> missing = MissingWalls();
+        _exit(right && missing.size() == 2 && missing[0].find("seccomp") != std::string::npos &&
+                      missing[1].find("Landlock") != std::string::npos
+                  ? 0
+                  : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/cage_kernel.h"
 
 namespace attune::worker {
 namespace {
@@ -75,11 +76,6 @@ absl::Status AllowAll(int ruleset, const std::vector<std::string>& paths, uint64
 }
 
 }  // namespace
-
-int LandlockVersion() {
-  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  return version > 0 ? static_cast<int>(version) : 0;
-}
 
 absl::Status SeeOnly(const VisibleFiles& files) {
   const int version = LandlockVersion();

@@ -18,9 +18,6 @@ struct VisibleFiles {
   std::vector<std::string> devices;     // to read and write: /dev/null
 };
 
-// The version of the kernel's interface; 0 where it has none, or it is switched off.
-int LandlockVersion();
-
 // Nothing else is opened, made, renamed or removed, no TCP port bound or connected to (version 4), and no process
 // outside signalled (version 6). Unavailable without Landlock. Sets no_new_privs.
 absl::Status SeeOnly(const VisibleFiles& files);

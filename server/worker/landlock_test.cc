@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "server/base/cage_kernel.h"
 
 namespace attune::worker {
 namespace {

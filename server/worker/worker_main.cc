@@ -57,9 +57,9 @@ int Run(Session& session) {
   return EXIT_FAILURE;
 }
 
-// A host that cannot cage a worker still tunes; the log says so.
+// A host that cannot cage a worker still tunes. Of what its kernel has not (Unavailable) the daemon warns once.
 void SayIfOpen(const absl::Status& status) {
-  if (status.ok()) return;
+  if (status.ok() || absl::IsUnavailable(status)) return;
   std::cerr << "attune-worker: not fully caged: " << status.message() << std::endl;
 }
 

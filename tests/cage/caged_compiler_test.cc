@@ -9,12 +9,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/cage_kernel.h"
 #include "server/base/device_profile.h"
 #include "server/space/space.h"
 #include "server/supervisor/connection.h"
 #include "server/supervisor/probe.h"
 #include "server/trials/code.h"
-#include "server/worker/landlock.h"
 
 namespace attune {
 namespace {
@@ -70,7 +70,7 @@ class CagedCompiler : public ::testing::Test {
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
   void SetUp() override {
-    if (worker::LandlockVersion() == 0) GTEST_SKIP() << "this kernel has no Landlock";
+    if (LandlockVersion() == 0) GTEST_SKIP() << "this kernel has no Landlock";
     if (!supervisor::CanCage(host_)) GTEST_SKIP() << "nothing is caged on a host where OpenCL has a GPU";
   }
 
