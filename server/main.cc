@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
 #include "server/access/audit_log.h"
+#include "server/access/tokens.h"
 #include "server/base/byte_size.h"
 #include "server/base/cage_kernel.h"
 #include "server/base/log.h"
@@ -35,6 +36,7 @@
 #include "server/daemon/tuning.h"
 #include "server/jobs/on_miss.h"
 #include "server/jobs/pending_tuner.h"
+#include "server/service/access_service.h"
 #include "server/service/attune_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
@@ -58,7 +60,8 @@ ABSL_FLAG(
 ABSL_FLAG(bool, insecure, false,
           "listen also on addresses that other hosts can reach, although nothing is encrypted there");
 ABSL_FLAG(std::string, anonymous_role, "reader",
-          "what calls over TCP may do: none, reader (look up, list, explain), tuner (also start and cancel work, and "
+          "what calls over TCP without a token may do: none, reader (look up, list, explain), tuner (also start and "
+          "cancel work, and "
           "change what is served), author, or admin (all, backups too)");
 ABSL_FLAG(std::string, socket_role, "tuner",
           "what users may do over a Unix socket, of those whom its mode (0660) lets connect; root and the daemon's own "
@@ -251,6 +254,7 @@ struct QueryFrontend {
   std::unique_ptr<catalog::Misses> misses;
   jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
+  std::unique_ptr<service::AccessServiceImpl> access;
   std::unique_ptr<service::Server> server;
 
   // Calls in flight have `grace` to end; those that wait for code end at once.
@@ -260,10 +264,26 @@ struct QueryFrontend {
   }
 };
 
-absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
-    const Settings& settings, const std::vector<std::string>& addresses, supervisor::HostDescription host,
-    const supervisor::WorkerOptions& options, const std::vector<std::shared_ptr<const space::Family>>& families,
-    store::Store* store, store::Backups* backups, access::AuditLog* audit) {
+// What is kept of who may call, and of who did.
+struct Guard {
+  std::unique_ptr<access::AuditLog> audit;
+  std::unique_ptr<access::Tokens> tokens;
+};
+
+absl::StatusOr<Guard> OpenGuard(const std::string& data_dir) {
+  auto audit = access::AuditLog::Open(data_dir);
+  if (!audit.ok()) return audit.status();
+  auto tokens = access::Tokens::Open(absl::StrCat(data_dir, "/tokens.binpb"));
+  if (!tokens.ok()) return tokens.status();
+  return Guard{*std::move(audit), *std::move(tokens)};
+}
+
+absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
+                                                     const std::vector<std::string>& addresses,
+                                                     supervisor::HostDescription host,
+                                                     const supervisor::WorkerOptions& options,
+                                                     const std::vector<std::shared_ptr<const space::Family>>& families,
+                                                     store::Store* store, store::Backups* backups, const Guard& guard) {
   auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
@@ -287,8 +307,11 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
                                                                                         .warnings = MissingWalls()});
   auto options_of_server = ServerOptionsOf(settings);
   if (!options_of_server.ok()) return options_of_server.status();
-  options_of_server->audit = audit;
-  auto server = service::Server::Start(addresses, front->service.get(), *std::move(options_of_server));
+  options_of_server->audit = guard.audit.get();
+  options_of_server->tokens = guard.tokens.get();
+  front->access = std::make_unique<service::AccessServiceImpl>(guard.tokens.get());
+  auto server =
+      service::Server::Start(addresses, {front->service.get(), front->access.get()}, *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
   return front;
@@ -322,7 +345,7 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
     const Settings& settings, const std::string& host_file, supervisor::WorkerOptions options,
     const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups,
-    access::AuditLog* audit) {
+    const Guard& guard) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
   absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
@@ -333,7 +356,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
   }
   options.cage = supervisor::CanCage(*remembered);
   auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
-                     families, store, backups, audit);
+                     families, store, backups, guard);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -354,9 +377,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
 
   supervisor::WorkerOptions options = OptionsOfWorkers(settings);
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
-  const auto audit = access::AuditLog::Open(settings.data_dir);
-  if (!audit.ok()) return audit.status();
-  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, audit->get());
+  const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
+  if (!guard.ok()) return guard.status();
+  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, *guard);
   if (!front.ok()) return front.status();
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
@@ -380,7 +403,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
       (*front)->Close(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, audit->get());
+    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, *guard);
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {

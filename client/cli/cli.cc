@@ -24,6 +24,9 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
          "--server", common.server,
          "host:port or unix:/path; default $ATTUNE_SERVER, then the socket of this host's daemon, then localhost:7411")
       ->group(kGroup);
+  app.add_option("--token-file", common.token_file,
+                 "A file with the token that calls bring; default $ATTUNE_TOKEN_FILE")
+      ->group(kGroup);
   app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
       ->check(OneOf({"table", "json"}))
       ->group(kGroup);

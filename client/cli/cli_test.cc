@@ -308,6 +308,39 @@ TEST_F(CliTest, BackupListsThemAll) {
   EXPECT_EQ(Run({"backup", "--list", "name"}), 2);
 }
 
+TEST_F(CliTest, ATokensSecretIsTheOneLineOnStandardOutput) {
+  EXPECT_EQ(Run({"token", "create", "ci", "--role", "tuner", "--days", "7"}), 0);
+  EXPECT_EQ(out, "attune_secret\n");
+  EXPECT_THAT(err, HasSubstr("tokens/ci of a tuner, until 20"));
+  EXPECT_EQ(access.last_create().lifetime().seconds(), 7 * 24 * 3600);
+}
+
+TEST_F(CliTest, TokensAreListedAndRevoked) {
+  EXPECT_EQ(Run({"token", "list"}), 0);
+  EXPECT_THAT(out, HasSubstr("tokens/nightly"));
+  EXPECT_EQ(Run({"token", "revoke", "nightly"}), 0);
+  EXPECT_EQ(out, "revoked: tokens/nightly\n");
+  EXPECT_EQ(Run({"token", "revoke", "tokens/none"}), 3);
+  EXPECT_EQ(Run({"token", "list", "nightly"}), 2);
+  EXPECT_EQ(Run({"token", "create"}), 2);
+  EXPECT_EQ(Run({"token", "create", "x", "--role", "none"}), 2);
+}
+
+TEST_F(CliTest, CallsBringTheTokenOfTheFileThatIsNamed) {
+  const std::string path = ::testing::TempDir() + "/cli-token-" + std::to_string(getpid());
+  std::ofstream(path) << "attune_mine\n";
+  EXPECT_EQ(Run({"token", "list", "--token-file", path}), 0);
+  EXPECT_EQ(access.authorization(), "Bearer attune_mine");
+  EXPECT_EQ(Run({"token", "list"}), 0);
+  EXPECT_EQ(access.authorization(), "");
+  variables["ATTUNE_TOKEN_FILE"] = path;
+  EXPECT_EQ(Run({"token", "list"}), 0);
+  EXPECT_EQ(access.authorization(), "Bearer attune_mine");
+  unlink(path.c_str());
+  EXPECT_EQ(Run({"token", "list"}), 3);
+  EXPECT_THAT(err, HasSubstr(path));
+}
+
 TEST_F(CliTest, ABackupIsNotAskedForTwice) {
   fake.FailNext(1, attune::testing::RichError(grpc::StatusCode::UNAVAILABLE, "starting", "UNAVAILABLE"));
   EXPECT_EQ(Run({"backup"}), 4);

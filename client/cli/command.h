@@ -52,6 +52,7 @@ Action AddSummary(CLI::App& app);
 Action AddExport(CLI::App& app);
 Action AddImport(CLI::App& app);
 Action AddBackup(CLI::App& app);
+Action AddToken(CLI::App& app);
 Action AddCompletion(CLI::App& app);
 
 }  // namespace attune::cli

@@ -74,6 +74,9 @@ const std::vector<Command>& Commands() {
        AddImport},
       {"backup", "Copy what the server has stored to a new directory on its host, or list such copies",
        "attune backup\nattune backup before-upgrade\nattune backup --list", AddBackup},
+      {"token", "Make, list or revoke the tokens that callers bring; for admins",
+       "attune token create nightly --role tuner > ~/.attune-token\nattune token list\nattune token revoke nightly",
+       AddToken},
       {"completion", "Print the completion script of a shell",
        "attune completion bash > ~/.local/share/bash-completion/completions/attune\n"
        "attune completion zsh > ~/.zfunc/_attune\n"

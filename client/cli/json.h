@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attune/v1/access.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cli/session.h"
 #include "client/cpp/snapshot.h"
@@ -21,6 +22,8 @@ Json IncumbentJson(const v1::Incumbent& incumbent);
 Json RetimingJson(const v1::Retiming& retiming);
 Json MissJson(const v1::Miss& miss);
 Json BackupJson(const v1::Backup& backup);
+// `secret`: empty where it is not shown.
+Json TokenJson(const v1::Token& token, const std::string& secret);
 Json BaselineJson(const v1::Baseline& baseline);
 Json ExplanationJson(const v1::ExplainResponse& explanation);
 

@@ -80,6 +80,16 @@ Json BackupJson(const v1::Backup& backup) {
           {"elapsed_s", absl::ToDoubleSeconds(FromProto(backup.elapsed()))}};
 }
 
+Json TokenJson(const v1::Token& token, const std::string& secret) {
+  return {{"type", "token"},
+          {"token", token.name()},
+          {"role", token.role()},
+          {"create_time", Iso(token.create_time())},
+          {"expire_time", Iso(token.expire_time())},
+          {"created_by", token.created_by()},
+          {"secret", TextOrNull(secret)}};
+}
+
 Json PreflightJson(const v1::PreflightResponse& preflight) {
   Json json = {{"type", "preflight"},
                {"problem", ProblemText(preflight.problem())},

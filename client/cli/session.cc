@@ -36,6 +36,7 @@ absl::StatusOr<Client*> Session::client() {
     ClientOptions options;
     options.deadline = *deadline;
     options.snapshot_path = snapshot_path();
+    options.token_file = options_.token_file.empty() ? env_.variable("ATTUNE_TOKEN_FILE") : options_.token_file;
     auto client = Client::Connect(server(), std::move(options));
     if (!client.ok()) return client.status();
     client_ = *std::move(client);

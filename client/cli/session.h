@@ -15,7 +15,8 @@
 namespace attune::cli {
 
 struct CommonOptions {
-  std::string server;  // empty: DefaultServer's
+  std::string server;      // empty: DefaultServer's
+  std::string token_file;  // empty: $ATTUNE_TOKEN_FILE; none when that is empty, too
   std::string format = "table";
   std::string device;
   std::string policy;  // empty: hot

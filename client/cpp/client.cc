@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/client_impl.h"
+#include "client/cpp/token.h"
 
 namespace attune {
 namespace {
 
 using Stub = Connection::Stub;
+using AccessStub = Connection::AccessStub;
 
 absl::Status CheckAddress(absl::string_view server) {
   if (absl::StartsWith(server, "unix:") && server.size() > 5) return absl::OkStatus();
@@ -53,6 +55,11 @@ Client::~Client() = default;
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view server, ClientOptions options) {
   if (absl::Status status = CheckAddress(server); !status.ok()) return status;
+  if (!options.token_file.empty() && !IsLocal(server)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a token would cross the network to '", server,
+                     "' unencrypted; forward to the server's socket through ssh, or connect without a token file"));
+  }
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::string(server), std::move(options))));
 }
 
@@ -132,6 +139,15 @@ absl::StatusOr<v1::Backup> Client::CreateBackup(const v1::CreateBackupRequest& r
 }
 absl::StatusOr<v1::ListBackupsResponse> Client::ListBackups(const v1::ListBackupsRequest& request) {
   return impl_->Call(&Stub::ListBackups, request);
+}
+absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::CreateTokenRequest& request) {
+  return impl_->Call(&AccessStub::CreateToken, request, Retry::kNo);
+}
+absl::StatusOr<v1::ListTokensResponse> Client::ListTokens() {
+  return impl_->Call(&AccessStub::ListTokens, v1::ListTokensRequest());
+}
+absl::StatusOr<v1::Token> Client::RevokeToken(const v1::RevokeTokenRequest& request) {
+  return impl_->Call(&AccessStub::RevokeToken, request);
 }
 absl::Status Client::Ping() { return impl_->Call(&Stub::Ping, v1::PingRequest()).status(); }
 

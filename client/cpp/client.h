@@ -7,9 +7,9 @@
 // Threading: every method may be called from any thread at once. Ownership: the client owns its connection; answers
 // are shared and immutable, and outlive the client.
 // Errors: absl::Status with the server's code; client/cpp/status.h gives the server's reason.
-// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack, RecordBaseline
-// and CreateBackup are not, because doing them twice is not doing them once; starts of work are, because their
-// request_id makes them idempotent (the client chooses one when the request has none).
+// Retries: a call answered UNAVAILABLE is tried again (RetryPolicy) inside its deadline. RollBack, RecordBaseline,
+// CreateBackup and CreateToken are not, because doing them twice is not doing them once; starts of work are, because
+// their request_id makes them idempotent (the client chooses one when the request has none).
 #ifndef ATTUNE_CLIENT_CPP_CLIENT_H_
 #define ATTUNE_CLIENT_CPP_CLIENT_H_
 
@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "attune/v1/access.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cpp/answer_cache.h"
 #include "client/cpp/clock.h"
@@ -33,16 +34,19 @@ namespace attune {
 
 struct ClientOptions {
   absl::Duration deadline = absl::Seconds(10);  // of each call, its retries included; not of Watch
-  RetryPolicy retry;
+  RetryPolicy retry = {};
   absl::Duration time_to_live = absl::Minutes(1);  // of a cached answer
   size_t cache_capacity = 4096;                    // answers; 0 switches the cache off
   // Answers come from this file when the server cannot be reached; empty: none. Read once, when first needed.
-  std::string snapshot_path;
+  std::string snapshot_path = {};
   // After a failed attempt to reach the server, answers from the cache or the snapshot are given without another
   // attempt for this long.
   absl::Duration unreachable_hold = absl::Seconds(2);
   // How long Watch tries to attach again after its stream broke: a server needs this to restart.
   absl::Duration reattach_for = absl::Minutes(2);
+  // A file with a token, which every call brings: its one line is read anew for each. Over Unix sockets and loopback
+  // alone, since nothing is encrypted; empty: none.
+  std::string token_file = {};
   const Clock* clock = Clock::Real();  // not owned; outlives the client
 };
 
@@ -68,7 +72,7 @@ struct ExportSummary {
 class Client {
  public:
   // `server` is "host:port" or "unix:/path". Makes no call yet: an unreachable server shows at the first one.
-  // InvalidArgument when `server` is neither.
+  // InvalidArgument when `server` is neither, FailedPrecondition when a token would cross a network.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view server, ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;
@@ -121,6 +125,11 @@ class Client {
   static constexpr absl::Duration kBackupDeadline = absl::Minutes(10);
   absl::StatusOr<v1::Backup> CreateBackup(const v1::CreateBackupRequest& request);
   absl::StatusOr<v1::ListBackupsResponse> ListBackups(const v1::ListBackupsRequest& request);
+
+  // Administration of access (docs/access.md).
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
+  absl::StatusOr<v1::ListTokensResponse> ListTokens();
+  absl::StatusOr<v1::Token> RevokeToken(const v1::RevokeTokenRequest& request);
 
  private:
   struct Impl;

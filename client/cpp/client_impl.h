@@ -15,12 +15,11 @@ namespace attune {
 struct Client::Impl {
   Impl(std::string server, ClientOptions client_options)
       : options(std::move(client_options)),
-        connection(std::move(server), options.retry, options.clock),
+        connection(std::move(server), options.retry, options.clock, options.token_file),
         cache(options.cache_capacity) {}
 
-  template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (Connection::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                         Response*),
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const Request& request, Retry retry = Retry::kOnUnavailable,
                                 absl::Duration wait = absl::ZeroDuration()) {
     return connection.Call(method, request, options.deadline + wait, retry);

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "client/cpp/token.h"
+
 namespace attune {
 namespace {
 
@@ -21,10 +24,20 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server, const Retr
 
 }  // namespace
 
-Connection::Connection(std::string server, const RetryPolicy& retry, const Clock* clock)
+Connection::Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file)
     : server_(std::move(server)),
       retry_(retry),
       clock_(clock),
-      stub_(v1::AttuneService::NewStub(MakeChannel(server_, retry))) {}
+      token_file_(std::move(token_file)),
+      channel_(MakeChannel(server_, retry)),
+      stub_(v1::AttuneService::NewStub(channel_)),
+      access_(v1::AccessService::NewStub(channel_)) {}
+
+absl::Status Connection::Identify(grpc::ClientContext* context) const {
+  if (token_file_.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> token = ReadToken(token_file_);
+  if (token.ok()) context->AddMetadata("authorization", absl::StrCat("Bearer ", *token));
+  return token.status();
+}
 
 }  // namespace attune

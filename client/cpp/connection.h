@@ -9,9 +9,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "client/cpp/clock.h"
 #include "client/cpp/retry.h"
@@ -26,11 +28,13 @@ class Connection {
  public:
   using Stub = v1::AttuneService::Stub;
 
-  Connection(std::string server, const RetryPolicy& retry, const Clock* clock);
+  using AccessStub = v1::AccessService::Stub;
+
+  Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file);
 
   // Calls `method`, all attempts together within `limit`.
-  template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  template <typename OneStub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (OneStub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const Request& request, absl::Duration limit, Retry retry = Retry::kOnUnavailable) {
     const absl::Time deadline = clock_->Now() + limit;
     RetryPolicy policy = retry_;
@@ -38,25 +42,41 @@ class Connection {
     Response response;
     absl::Status status = CallWithRetries(policy, deadline, *clock_, [&] {
       grpc::ClientContext context;
+      if (absl::Status identified = Identify(&context); !identified.ok()) return identified;
       const absl::Duration left = std::max(deadline - clock_->Now(), absl::ZeroDuration());
       if (left < absl::Hours(24 * 365)) {
         context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(left));
       }
       response.Clear();
-      return FromGrpc((stub_.get()->*method)(&context, request, &response), server_);
+      return FromGrpc((StubOf<OneStub>().*method)(&context, request, &response), server_);
     });
     if (!status.ok()) return status;
     return response;
   }
 
+  // Has the call bring the token, if there is one. The error of a file that cannot be read, or holds no token.
+  absl::Status Identify(grpc::ClientContext* context) const;
+
   Stub& stub() { return *stub_; }
   const std::string& server() const { return server_; }
 
  private:
+  template <typename OneStub>
+  OneStub& StubOf() const {
+    if constexpr (std::is_same_v<OneStub, AccessStub>) {
+      return *access_;
+    } else {
+      return *stub_;
+    }
+  }
+
   const std::string server_;
   const RetryPolicy retry_;
   const Clock* const clock_;
+  const std::string token_file_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
+  const std::unique_ptr<AccessStub> access_;
 };
 
 }  // namespace attune

@@ -28,6 +28,7 @@ absl::StatusOr<v1::Operation> Client::Watch(const std::string& operation,
   for (;;) {
     if (stop.stop_requested()) return Stopped(operation);
     grpc::ClientContext context;
+    if (absl::Status identified = impl_->connection.Identify(&context); !identified.ok()) return identified;
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
     const auto reader = impl_->connection.stub().WatchOperation(&context, request);
     v1::Operation last;

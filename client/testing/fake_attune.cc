@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "client/testing/fake_access.h"
 #include "proto/attune/problem.h"
 
 namespace attune::testing {
@@ -185,6 +186,7 @@ grpc::Status FakeAttune::WatchOperation(grpc::ServerContext* context, const v1::
   std::function<void()> on_watch;
   {
     const std::lock_guard lock(mutex_);
+    authorization_ = AuthorizationOf(*context);
     if (operation_.name() != request->name()) return NotFound(request->name());
     running = operation_;
     done = ends_with_;

@@ -37,6 +37,8 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListOperationsRequest last_list_operations() const;
   v1::RollBackRequest last_roll_back() const;
   v1::RetryTrialsRequest last_retry() const;
+  // What the last watch brought for its authorization; empty: nothing.
+  std::string authorization() const;
 
   // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
   void EndsWith(v1::Operation done);
@@ -105,6 +107,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListOperationsRequest last_list_operations_;
   v1::RollBackRequest last_roll_back_;
   v1::RetryTrialsRequest last_retry_;
+  std::string authorization_;
   v1::Operation operation_;          // the one there is
   std::condition_variable changed_;  // of operation_
   v1::Operation ends_with_;
@@ -128,7 +131,9 @@ v1::Operation EndedEvaluation(v1::EvaluateResult::Decision decision);
 // Serves `service` on a free port of the loopback, or on a Unix socket, while it lives. `service` must outlive it.
 class RunningServer {
  public:
-  explicit RunningServer(grpc::Service* service, const std::string& address = "127.0.0.1:0");
+  // `other`: a second one; null: none.
+  explicit RunningServer(grpc::Service* service, const std::string& address = "127.0.0.1:0",
+                         grpc::Service* other = nullptr);
   ~RunningServer();
   const std::string& address() const { return address_; }
 

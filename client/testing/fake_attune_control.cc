@@ -93,16 +93,22 @@ void FakeAttune::HasCode(std::vector<v1::ArtifactState> states) {
   code_ = {states.begin(), states.end()};
 }
 
+std::string FakeAttune::authorization() const {
+  const std::lock_guard lock(mutex_);
+  return authorization_;
+}
+
 v1::GetBestRequest FakeAttune::last_get_best() const {
   const std::lock_guard lock(mutex_);
   return last_get_best_;
 }
 
-RunningServer::RunningServer(grpc::Service* service, const std::string& address) {
+RunningServer::RunningServer(grpc::Service* service, const std::string& address, grpc::Service* other) {
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(service);
+  if (other != nullptr) builder.RegisterService(other);
   server_ = builder.BuildAndStart();
   address_ = address.rfind("unix:", 0) == 0 ? address : "127.0.0.1:" + std::to_string(port);
 }

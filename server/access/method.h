@@ -1,5 +1,5 @@
-// The table of the API's methods: the least role that may call each, and whether it changes anything. A method that is
-// not in it cannot be served: naming it does not compile.
+// The table of the methods of AttuneService and AccessService: the least role that may call each, and whether it
+// changes anything. A method that is not in it cannot be served: naming it does not compile.
 #ifndef ATTUNE_SERVER_ACCESS_METHOD_H_
 #define ATTUNE_SERVER_ACCESS_METHOD_H_
 
@@ -41,6 +41,10 @@ inline constexpr Method kMethods[] = {
     {"CreateBackup", Role::kAdmin, true},
     {"ListBackups", Role::kAdmin},
     {"Ping", Role::kReader},
+    // Of AccessService.
+    {"CreateToken", Role::kAdmin, true},
+    {"ListTokens", Role::kAdmin},
+    {"RevokeToken", Role::kAdmin, true},
 };
 
 // The row of a method, found by the compiler.

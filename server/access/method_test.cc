@@ -2,8 +2,10 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "attune/v1/access.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gtest/gtest.h"
 #include "server/access/principal.h"
@@ -11,13 +13,16 @@
 namespace attune::access {
 namespace {
 
-const google::protobuf::ServiceDescriptor& Api() {
-  return *v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService");
+std::vector<const google::protobuf::ServiceDescriptor*> Apis() {
+  return {v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService"),
+          v1::Token::descriptor()->file()->FindServiceByName("AccessService")};
 }
 
-TEST(Methods, AreThoseOfTheApiEachOnce) {
+TEST(Methods, AreThoseOfTheServicesEachOnce) {
   std::set<std::string> api;
-  for (int i = 0; i < Api().method_count(); ++i) api.insert(Api().method(i)->name());
+  for (const auto* service : Apis()) {
+    for (int i = 0; i < service->method_count(); ++i) EXPECT_TRUE(api.insert(service->method(i)->name()).second);
+  }
   std::set<std::string> table;
   for (const Method& method : kMethods)
     EXPECT_TRUE(table.emplace(std::string(method.name)).second) << method.name << " stands twice";

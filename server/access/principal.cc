@@ -10,7 +10,8 @@ absl::Status CheckRole(const Principal& principal, const Method& method) {
   if (principal.role >= method.needs) return absl::OkStatus();
   absl::Status status =
       WithReason(absl::PermissionDeniedError(absl::StrCat(principal.name, " has the role ", RoleName(principal.role),
-                                                          "; ", method.name, " needs ", RoleName(method.needs))),
+                                                          "; ", method.name, " needs ", RoleName(method.needs),
+                                                          principal.advice.empty() ? "" : "; ", principal.advice)),
                  "ROLE_TOO_LOW");
   status.SetPayload(kPrincipalUrl, absl::Cord(principal.name));
   status.SetPayload(kRoleHeldUrl, absl::Cord(RoleName(principal.role)));

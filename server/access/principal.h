@@ -13,6 +13,7 @@ namespace attune::access {
 struct Principal {
   std::string name;  // "uid:1000", "loopback": the same ever after
   Role role = Role::kNone;
+  std::string advice = {};  // how it could have another role, for people; empty: there is none to give
 };
 
 // The keys of ErrorInfo.metadata in a refusal.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gmock/gmock.h"
 #include "google/rpc/rpc.pb.h"
@@ -25,7 +26,9 @@
 #include "proto/attune/problem.h"
 #include "server/access/audit_log.h"
 #include "server/access/method.h"
+#include "server/access/tokens.h"
 #include "server/jobs/pending_tuner.h"
+#include "server/service/access_service.h"
 #include "server/service/attune_service.h"
 #include "server/service/calls.h"
 #include "server/service/server.h"
@@ -63,13 +66,14 @@ class AccessTest : public ::testing::Test {
   }
   ~AccessTest() override {
     if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
+    std::filesystem::remove(path_ + ".tokens");
   }
 
   // Connects to the `which`th address.
   void Serve(ServerOptions options, size_t which = 0) {
     if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
     server_.reset();
-    auto server = Server::Start({"localhost:0", "unix:" + path_}, service_.get(), std::move(options));
+    auto server = Server::Start({"localhost:0", "unix:" + path_}, {service_.get(), &access_}, std::move(options));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
@@ -92,14 +96,15 @@ class AccessTest : public ::testing::Test {
   }
 
   // An empty request, which each method either answers or finds something wrong with.
-  grpc::Status Call(const std::string& method) {
+  grpc::Status Call(const std::string& method, const std::string& service = "AttuneService") {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
+    if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     grpc::CompletionQueue queue;
     const grpc::Slice empty;
-    auto call =
-        stub.PrepareUnaryCall(&context, "/attune.v1.AttuneService/" + method, grpc::ByteBuffer(&empty, 1), &queue);
+    auto call = stub.PrepareUnaryCall(&context, absl::StrCat("/attune.v1.", service, "/", method),
+                                      grpc::ByteBuffer(&empty, 1), &queue);
     call->StartCall();
     grpc::ByteBuffer response;
     grpc::Status status;
@@ -117,24 +122,29 @@ class AccessTest : public ::testing::Test {
   std::unique_ptr<catalog::Results> results_ = *catalog::Results::Load(store_, host_, nullptr);
   store::Backups backups_{nullptr, ""};
   std::unique_ptr<AttuneServiceImpl> service_;
+  std::unique_ptr<access::Tokens> tokens_ = *access::Tokens::Open(path_ + ".tokens");
+  AccessServiceImpl access_{tokens_.get()};
+  std::string authorization_;  // of the calls
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// By the API's own list, so that a method which forgets to ask is found, whatever the table says.
+// By the services' own lists, so that a method which forgets to ask is found, whatever the table says.
 TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
-  const auto& api = *v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService");
   for (const Role role : access::kEveryRole) {
     Serve({.anonymous = role});
-    for (int i = 0; i < api.method_count(); ++i) {
-      const std::string& name = api.method(i)->name();
-      const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
-                                    [&name](const access::Method& method) { return method.name == name; });
-      ASSERT_NE(row, std::end(access::kMethods)) << name;
-      const grpc::Status status = Call(name);
-      EXPECT_EQ(status.error_code() == grpc::StatusCode::PERMISSION_DENIED, role < row->needs)
-          << name << " as " << access::RoleName(role) << ": " << status.error_message();
-      EXPECT_NE(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << name;
+    for (const auto* service : {v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService"),
+                                v1::Token::descriptor()->file()->FindServiceByName("AccessService")}) {
+      for (int i = 0; i < service->method_count(); ++i) {
+        const std::string& name = service->method(i)->name();
+        const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
+                                      [&name](const access::Method& method) { return method.name == name; });
+        ASSERT_NE(row, std::end(access::kMethods)) << name;
+        const grpc::Status status = Call(name, service->name());
+        EXPECT_EQ(status.error_code() == grpc::StatusCode::PERMISSION_DENIED, role < row->needs)
+            << name << " as " << access::RoleName(role) << ": " << status.error_message();
+        EXPECT_NE(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << name;
+      }
     }
   }
 }
@@ -142,7 +152,8 @@ TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
 TEST_F(AccessTest, ARefusalNamesMethodPrincipalAndRoles) {
   Serve({});
   const grpc::Status status = Call("Tune");
-  EXPECT_EQ(status.error_message(), "loopback has the role reader; Tune needs tuner");
+  EXPECT_EQ(status.error_message(),
+            "loopback has the role reader; Tune needs tuner; bring a token, or connect over the server's Unix socket");
   EXPECT_THAT(MetadataOf(status), IsSupersetOf({Pair("method", "Tune"), Pair("principal", "loopback"),
                                                 Pair("role", "reader"), Pair("role_needed", "tuner")}));
 }
@@ -168,6 +179,35 @@ TEST_F(AccessTest, OtherUsersHaveTheirRoleOverTheSocket) {
   Serve({.users = users}, 1);
   ConnectAs(stranger);
   EXPECT_EQ(MetadataOf(Call("Ping"))["role"], "none");
+}
+
+TEST_F(AccessTest, ATokenGivesItsRoleWhoeverConnectsUntilItIsRevoked) {
+  Serve({.tokens = tokens_.get()}, 1);
+  const auto stub = v1::AccessService::NewStub(channel_);
+  v1::CreateTokenRequest request;
+  request.set_id("nightly");
+  request.set_role("tuner");
+  grpc::ClientContext creating;
+  v1::CreateTokenResponse created;
+  ASSERT_TRUE(stub->CreateToken(&creating, request, &created).ok());
+  EXPECT_EQ(created.token().created_by(), absl::StrCat("uid:", geteuid()));
+  for (const size_t which : {0, 1}) {  // also an admin's connection is the token's then
+    channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
+    authorization_ = "Bearer " + created.secret();
+    EXPECT_NE(Call("CancelOperation").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_EQ(MetadataOf(Call("CreateBackup"))["principal"], "token:nightly");
+    authorization_ = "Bearer attune_guessed";
+    EXPECT_EQ(Call("Ping").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  authorization_.clear();
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/nightly");
+  grpc::ClientContext revoking;
+  v1::Token revoked;
+  ASSERT_TRUE(stub->RevokeToken(&revoking, revoke, &revoked).ok());
+  authorization_ = "bearer " + created.secret();
+  EXPECT_EQ(Call("Ping").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call("GetBest").error_message(), "the call's token is not known, or was revoked");
 }
 
 TEST_F(AccessTest, WhatIsRefusedAndWhatChangesIsAuditedAndNothingElse) {

@@ -7,7 +7,6 @@
 #include "server/catalog/preflight.h"
 #include "server/catalog/retimings.h"
 #include "server/service/calls.h"
-#include "server/service/errors.h"
 #include "server/service/watch.h"
 #include "server/sweep/plan_sweep.h"
 #include "server/trials/retry_trials.h"
@@ -91,16 +90,7 @@ AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, access::MethodRow method,
                                                    const google::protobuf::Message& request,
                                                    std::function<absl::Status()> work, Executor* executor) {
-  if (absl::Status admitted = Admit(*context, method, &request); !admitted.ok()) {
-    return Finish(context, method, admitted);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  (executor == nullptr ? executor_ : *executor).Run([context, reactor, method, &request, work = std::move(work)] {
-    const absl::Status status = Work(context, request, work);
-    Audit(*context, method, request, status);
-    reactor->Finish(ToGrpc(status, method->name));
-  });
-  return reactor;
+  return service::Later(context, method, request, executor == nullptr ? executor_ : *executor, std::move(work));
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* context, const v1::TuneRequest* request,

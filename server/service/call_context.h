@@ -10,23 +10,29 @@
 
 #include "server/access/audit_log.h"
 #include "server/access/principal.h"
+#include "server/access/tokens.h"
 
 namespace attune::service {
 
 // What all calls of a server have in common.
 struct Caller {
   access::Principal principal;
-  access::AuditLog* audit = nullptr;  // null: none is kept
+  access::AuditLog* audit = nullptr;       // null: none is kept
+  const access::Tokens* tokens = nullptr;  // null: none is known
 };
 
 class CallContext final : public grpc::CallbackServerContext {
  public:
-  explicit CallContext(const Caller& caller) : caller_(caller) {}
+  explicit CallContext(const Caller& caller) : caller_(caller), principal_(&caller.principal) {}
 
   const Caller& caller() const { return caller_; }
+  // Of the connection, until the call turns out to bring a token.
+  const access::Principal& principal() const { return *principal_; }
+  void set_principal(const access::Principal* principal) { principal_ = principal; }
 
  private:
   const Caller& caller_;
+  const access::Principal* principal_;
 };
 
 // Makes the contexts of a server's calls. The caller lives longer.

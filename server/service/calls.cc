@@ -1,7 +1,10 @@
 #include "server/service/calls.h"
 
 #include <new>
+#include <optional>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "attune/v1/problem.pb.h"
 #include "proto/attune/problem.h"
@@ -12,26 +15,52 @@
 #include "server/service/limits.h"
 
 namespace attune::service {
+namespace {
 
-absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method,
+// "Bearer SECRET", whatever the case of its first word; nothing where the call brings none.
+std::optional<absl::string_view> SecretIn(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("authorization");
+  if (found == context.client_metadata().end()) return std::nullopt;
+  constexpr absl::string_view kScheme = "bearer ";
+  absl::string_view value(found->second.data(), found->second.size());
+  if (absl::StartsWithIgnoreCase(value, kScheme)) value.remove_prefix(kScheme.size());
+  return value;
+}
+
+absl::Status Identify(CallContext& call) {
+  const std::optional<absl::string_view> secret = SecretIn(call);
+  if (!secret.has_value()) return absl::OkStatus();
+  if (call.caller().tokens == nullptr) return absl::UnauthenticatedError("this server knows no tokens");
+  const absl::StatusOr<const access::Principal*> found = call.caller().tokens->Find(*secret, absl::Now());
+  if (found.ok()) call.set_principal(*found);
+  return found.status();
+}
+
+}  // namespace
+
+absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow method,
                    const google::protobuf::Message* request) {
-  const auto* const call = dynamic_cast<const CallContext*>(&context);
+  auto* const call = dynamic_cast<CallContext*>(&context);
   if (call == nullptr) return absl::InternalError("nobody knows whom the call is from");
-  const auto& [principal, audit] = call->caller();
-  absl::Status status = access::CheckRole(principal, *method);
-  if (!status.ok() && audit != nullptr) {
+  absl::Status status = Identify(*call);
+  if (status.ok()) status = access::CheckRole(call->principal(), *method);
+  if (!status.ok() && call->caller().audit != nullptr) {
     const std::string resource = request == nullptr ? "" : ResourceOf(*request);
-    audit->Refused(access::AuditLine(absl::Now(), principal, *method, resource, status));
+    call->caller().audit->Refused(access::AuditLine(absl::Now(), call->principal(), *method, resource, status));
   }
   return status;
+}
+
+const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context) {
+  return dynamic_cast<const CallContext&>(context).principal();
 }
 
 void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
            const google::protobuf::Message& request, const absl::Status& outcome) {
   const auto* const call = dynamic_cast<const CallContext*>(&context);
   if (!method->changes || call == nullptr || call->caller().audit == nullptr) return;
-  const auto& [principal, audit] = call->caller();
-  audit->Changed(access::AuditLine(absl::Now(), principal, *method, ResourceOf(request), outcome));
+  call->caller().audit->Changed(
+      access::AuditLine(absl::Now(), call->principal(), *method, ResourceOf(request), outcome));
 }
 
 std::string ResourceOf(const google::protobuf::Message& request) {
@@ -63,6 +92,21 @@ grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, access::Meth
   const absl::Status admitted = Admit(*context, method);
   if (admitted.ok()) answer();
   return Finish(context, method, admitted);
+}
+
+grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, access::MethodRow method,
+                                const google::protobuf::Message& request, Executor& executor,
+                                std::function<absl::Status()> work) {
+  if (absl::Status admitted = Admit(*context, method, &request); !admitted.ok()) {
+    return Finish(context, method, admitted);
+  }
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  executor.Run([context, reactor, method, &request, work = std::move(work)] {
+    const absl::Status status = Work(context, request, work);
+    Audit(*context, method, request, status);
+    reactor->Finish(ToGrpc(status, method->name));
+  });
+  return reactor;
 }
 
 absl::Status Work(grpc::CallbackServerContext* context, const google::protobuf::Message& request,

@@ -12,19 +12,25 @@
 #include "google/protobuf/message.h"
 #include "proto/attune/problem.h"
 #include "server/access/method.h"
+#include "server/access/principal.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
+#include "server/service/executor.h"
 
 namespace attune::service {
 
 // OK when the caller may make the call; else what CheckRole says, which the audit log is told. The context is one of a
-// PrincipalServer. `request`: null where it is not known yet.
-absl::Status Admit(const grpc::CallbackServerContext& context, access::MethodRow method,
+// PrincipalServer. `request`: null where it is not known yet. A call that brings a token is the token's, whoever has
+// connected: Unauthenticated when that is not one.
+absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow method,
                    const google::protobuf::Message* request = nullptr);
 
 // Tells the audit log of a call that was admitted, if it is one that changes something.
 void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
            const google::protobuf::Message& request, const absl::Status& outcome);
+
+// Whom a call that was admitted is from.
+const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context);
 
 // What a request is about: the operation, problem, backup or sweep that it names; empty where it names none.
 std::string ResourceOf(const google::protobuf::Message& request);
@@ -36,6 +42,11 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::M
 // A call that is admitted and answered on gRPC's own thread.
 grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context, access::MethodRow method,
                               absl::FunctionRef<void()> answer);
+
+// A call that is admitted, and then answered by `work` on the executor; request and response live until then.
+grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, access::MethodRow method,
+                                const google::protobuf::Message& request, Executor& executor,
+                                std::function<absl::Status()> work);
 
 // What `work` gives, unless the call was cancelled or the request is beyond its limits. A request that asks for more
 // memory than there is must not cost the others their server.

@@ -28,7 +28,7 @@ class ChangesTest : public ::testing::Test {
     options.backups = &backups_;
     options.host = &host_;
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
-    auto server = Server::Start({"localhost:0"}, service_.get(), {.anonymous = access::Role::kAdmin});
+    auto server = Server::Start({"localhost:0"}, {service_.get()}, {.anonymous = access::Role::kAdmin});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     stub_ = v1::AttuneService::NewStub(

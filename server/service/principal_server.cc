@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "server/service/limits.h"
@@ -33,12 +34,13 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxSendMessageSize(kMostResponseBytes);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}));
+  interceptors.push_back(MakeUnreadableRequests(v1::AccessService::service_full_name(), {}));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(Caller caller, grpc::Service* service) {
+absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(Caller caller, const Services& services) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(caller)));
@@ -48,7 +50,7 @@ absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(Caller c
   using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   server->acceptor_ =
       builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, grpc::InsecureServerCredentials());
-  builder.RegisterService(service);
+  for (grpc::Service* service : services) builder.RegisterService(service);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
     return absl::InternalError(absl::StrCat("the gRPC server for ", server->caller_.principal.name, " does not start"));

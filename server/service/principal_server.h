@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
@@ -15,11 +16,14 @@
 
 namespace attune::service {
 
+using Services = std::vector<grpc::Service*>;
+
 // Thread-safe.
 class PrincipalServer {
  public:
-  // `service` lives longer; it has no methods but those of the callback API, so that several servers may share it.
-  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(Caller caller, grpc::Service* service);
+  // The services live longer; they have no methods but those of the callback API, so that several servers may share
+  // them.
+  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(Caller caller, const Services& services);
 
   // Serves a connected socket, which is the server's from now on.
   void Take(int fd);

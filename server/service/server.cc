@@ -9,12 +9,17 @@
 #include "server/base/log.h"
 
 namespace attune::service {
+namespace {
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::string>& addresses, grpc::Service* service,
+constexpr char kAdvice[] = "bring a token, or connect over the server's Unix socket";
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::string>& addresses, Services services,
                                                       ServerOptions options) {
   absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses, options.insecure);
   if (!listener.ok()) return listener.status();
-  std::unique_ptr<Server> server(new Server(service, std::move(options)));
+  std::unique_ptr<Server> server(new Server(std::move(services), std::move(options)));
   // Whatever keeps a server from starting shows here, and not at the first connection.
   const Peer own{Peer::Transport::kUnix, geteuid()};
   if (server->ServerOf(server->Of(own)) == nullptr) return absl::InternalError("the gRPC server does not start");
@@ -29,9 +34,9 @@ access::Principal Server::Of(const Peer& peer) const {
     case Peer::Transport::kUnix:
       return options_.users.Of(peer.uid);
     case Peer::Transport::kLoopback:
-      return {"loopback", options_.anonymous};
+      return {"loopback", options_.anonymous, kAdvice};
     case Peer::Transport::kNetwork:
-      return {"network", options_.anonymous};
+      return {"network", options_.anonymous, kAdvice};
   }
   return {"nobody", access::Role::kNone};
 }
@@ -39,7 +44,7 @@ access::Principal Server::Of(const Peer& peer) const {
 PrincipalServer* Server::ServerOf(const access::Principal& principal) {
   std::unique_ptr<PrincipalServer>& server = servers_[principal.name];
   if (server != nullptr) return server.get();
-  auto started = PrincipalServer::Start({principal, options_.audit}, service_);
+  auto started = PrincipalServer::Start({principal, options_.audit, options_.tokens}, services_);
   if (!started.ok()) {
     LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});
     return nullptr;

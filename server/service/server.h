@@ -22,10 +22,10 @@ class Server {
   // Users of this host that are told apart; connections of further ones are refused.
   static constexpr size_t kMostPrincipals = 256;
 
-  // Listens on every address: "host:port" (port 0: any free one) or "unix:/path"; errors are Listener's. `service`
-  // lives longer than the server.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const std::vector<std::string>& addresses,
-                                                       grpc::Service* service, ServerOptions options = {});
+  // Listens on every address: "host:port" (port 0: any free one) or "unix:/path"; errors are Listener's. The services
+  // live longer than the server.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const std::vector<std::string>& addresses, Services services,
+                                                       ServerOptions options = {});
 
   // What it listens on, with real port numbers.
   const std::vector<std::string>& addresses() const { return listener_->addresses(); }
@@ -34,7 +34,7 @@ class Server {
   void Shutdown(absl::Duration grace);
 
  private:
-  Server(grpc::Service* service, ServerOptions options) : service_(service), options_(std::move(options)) {}
+  Server(Services services, ServerOptions options) : services_(std::move(services)), options_(std::move(options)) {}
 
   access::Principal Of(const Peer& peer) const;
   // On the listener's thread.
@@ -42,7 +42,7 @@ class Server {
   // Made where there is none yet; null when it does not start or there are too many.
   PrincipalServer* ServerOf(const access::Principal& principal);
 
-  grpc::Service* const service_;
+  const Services services_;
   const ServerOptions options_;
   std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal; the listener's while it runs
   std::unique_ptr<Listener> listener_;  // last: it ends before what it hands connections to

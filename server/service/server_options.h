@@ -7,6 +7,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/local_users.h"
 #include "server/access/role.h"
+#include "server/access/tokens.h"
 #include "server/service/listener.h"
 
 namespace attune::service {
@@ -16,6 +17,7 @@ struct ServerOptions {
   access::LocalUsers users{geteuid(), access::Role::kTuner};  // over Unix sockets
   access::Role anonymous = access::Role::kReader;             // over TCP
   access::AuditLog* audit = nullptr;                          // lives longer than the server; null: none is kept
+  const access::Tokens* tokens = nullptr;                     // live longer than the server; null: none is known
   bool insecure = false;                                      // listens on addresses beyond this host, too
 };
 

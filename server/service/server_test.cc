@@ -142,7 +142,7 @@ class ServerTest : public ::testing::Test {
     options.version = "test";
     options.warnings = {"the walls are low"};
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
-    auto server = Server::Start({"localhost:0"}, service_.get(), {.anonymous = access::Role::kAdmin});
+    auto server = Server::Start({"localhost:0"}, {service_.get()}, {.anonymous = access::Role::kAdmin});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     stub_ = v1::AttuneService::NewStub(
@@ -460,7 +460,7 @@ TEST_F(ServerTest, ACancelledWatchUnsubscribes) {
 
 TEST_F(ServerTest, APortInUseIsNamed) {
   const std::string address = server_->addresses().front();
-  const auto second = Server::Start({address}, service_.get());
+  const auto second = Server::Start({address}, {service_.get()});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
 }
@@ -474,9 +474,9 @@ TEST_F(ServerTest, AStaleSocketIsReplacedAndALiveOneIsNot) {
   ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   close(fd);  // nobody listens; the file stays
 
-  auto first = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  auto first = Server::Start({absl::StrCat("unix:", path)}, {service_.get()});
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  const auto second = Server::Start({absl::StrCat("unix:", path)}, {service_.get()});
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process listens"));
   (*first)->Shutdown(absl::Seconds(1));
 }
@@ -484,7 +484,7 @@ TEST_F(ServerTest, AStaleSocketIsReplacedAndALiveOneIsNot) {
 TEST_F(ServerTest, AFileThatIsNoSocketIsLeftAlone) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/attune-server-test-", getpid(), ".txt");
   std::ofstream(path) << "kept";
-  const auto server = Server::Start({absl::StrCat("unix:", path)}, service_.get());
+  const auto server = Server::Start({absl::StrCat("unix:", path)}, {service_.get()});
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("is not a socket"));
   EXPECT_TRUE(std::filesystem::exists(path));
   std::filesystem::remove(path);

@@ -33,7 +33,7 @@ class WaitingTest : public ::testing::Test {
     options.backups = &backups_;
     options.host = &host_;
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
-    server_ = *Server::Start({"localhost:0"}, service_.get(), {.anonymous = access::Role::kAdmin});
+    server_ = *Server::Start({"localhost:0"}, {service_.get()}, {.anonymous = access::Role::kAdmin});
     stub_ = v1::AttuneService::NewStub(
         grpc::CreateChannel(server_->addresses().front(), grpc::InsecureChannelCredentials()));
   }

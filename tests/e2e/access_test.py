@@ -38,6 +38,28 @@ class AccessTest(DaemonTest):
         self.assertRegex(lines[1]["principal"], r"^uid:\d+$")
         self.assertEqual(stat.S_IMODE((self.both.data / "audit.jsonl").stat().st_mode), 0o600)
 
+    def test_a_token_gives_its_role_over_tcp_until_it_is_revoked(self):
+        secret = self.both.attune("token", "create", "ci", "--role", "tuner").stdout
+        file = self.directory / "token"
+        file.write_text(secret)
+        with_token = ("--server", self.tcp, "--token-file", str(file))
+        self.assertEqual(run_attune(*with_token, "cancel", "7").returncode, 3, "there is no such operation")
+        backup = run_attune(*with_token, "backup")
+        self.assertIn("token:ci has the role tuner; CreateBackup needs admin", backup.stderr)
+        self.assertNotIn(secret.strip().encode(), (self.both.data / "tokens.binpb").read_bytes())
+        self.both.attune("token", "revoke", "ci")
+        self.assertIn("not known, or was revoked", run_attune(*with_token, "cancel", "7").stderr)
+        self.assertEqual(
+            [(line["principal"].split(":")[0], line["method"], line["outcome"]) for line in self.audited()],
+            [
+                ("uid", "CreateToken", "OK"),
+                ("token", "CancelOperation", "NOT_FOUND"),
+                ("token", "CreateBackup", "PERMISSION_DENIED"),
+                ("uid", "RevokeToken", "OK"),
+                ("loopback", "CancelOperation", "UNAUTHENTICATED"),
+            ],
+        )
+
 
 class ListenTest(unittest.TestCase):
     def test_what_other_hosts_can_reach_is_said_aloud(self):

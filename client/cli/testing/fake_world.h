@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/cli/cli.h"
+#include "client/testing/fake_access.h"
 #include "client/testing/fake_attune.h"
 #include "gtest/gtest.h"
 
@@ -96,7 +97,9 @@ class CliTest : public ::testing::Test {
   }
 
   attune::testing::FakeAttune fake;
-  std::unique_ptr<attune::testing::RunningServer> server = std::make_unique<attune::testing::RunningServer>(&fake);
+  attune::testing::FakeAccess access;
+  std::unique_ptr<attune::testing::RunningServer> server =
+      std::make_unique<attune::testing::RunningServer>(&fake, "127.0.0.1:0", &access);
   std::map<std::string, std::string> variables;
   bool terminal = false;
   int width = 100;    // of the terminal

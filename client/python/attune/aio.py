@@ -150,7 +150,7 @@ class Client(Core):
     def watch(self, name: str) -> Any:
         """The stream of the operation's messages, a grpc.aio.Call; most want `follow`."""
         self.check_open()
-        return self._stub("WatchOperation")(api.METHODS["WatchOperation"].request(name=name))
+        return self._stub("WatchOperation")(api.METHODS["WatchOperation"].request(name=name), metadata=self.metadata())
 
     async def close(self) -> None:
         """Ends the connection. What would make a call raises FailedPrecondition afterwards."""
@@ -179,7 +179,9 @@ class Client(Core):
         try:
             while True:
                 try:
-                    return await self._stub(call.method)(call.request, timeout=attempts.time_left())
+                    return await self._stub(call.method)(
+                        call.request, timeout=attempts.time_left(), metadata=self.metadata()
+                    )
                 except grpc.RpcError as broken:
                     error = to_error(broken, self.server)
                 await self.clock.sleep_async(attempts.wait_after(error))

@@ -105,13 +105,15 @@ class Client(Core):
         or with None where there was none. The call is made once."""
         call = advance(plan, None)
         self.check_open()
-        made = self._stubs[call.method].future(call.request, timeout=self.deadline + call.wait)
+        made = self._stubs[call.method].future(
+            call.request, timeout=self.deadline + call.wait, metadata=self.metadata()
+        )
         made.add_done_callback(lambda ended: done(ended.result() if ended.code() is grpc.StatusCode.OK else None))
 
     def watch(self, name: str) -> Any:
         """The stream of the operation's messages, a grpc.Call; most want `follow`."""
         self.check_open()
-        return self._stubs["WatchOperation"](api.METHODS["WatchOperation"].request(name=name))
+        return self._stubs["WatchOperation"](api.METHODS["WatchOperation"].request(name=name), metadata=self.metadata())
 
     def close(self) -> None:
         """Ends the connection. What would make a call raises FailedPrecondition afterwards."""
@@ -133,7 +135,9 @@ class Client(Core):
         try:
             while True:
                 try:
-                    return self._stubs[call.method](call.request, timeout=attempts.time_left())
+                    return self._stubs[call.method](
+                        call.request, timeout=attempts.time_left(), metadata=self.metadata()
+                    )
                 except grpc.RpcError as broken:
                     error = to_error(broken, self.server)
                 self.clock.sleep(attempts.wait_after(error))

@@ -19,6 +19,7 @@ from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
+from attune.token import is_local, read_token
 
 C = TypeVar("C", bound="Core")
 
@@ -39,6 +40,7 @@ class Core:
         snapshot: str | os.PathLike[str] | None = None,
         unreachable_hold: float = 2.0,
         reattach_for: float = 120.0,
+        token_file: str | os.PathLike[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Makes no call yet: an unreachable server shows at the first one.
@@ -48,12 +50,20 @@ class Core:
         `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
-        tries to attach again after its stream broke. InvalidArgument names the option, its value and what is allowed.
+        tries to attach again after its stream broke. `token_file`, or else $ATTUNE_TOKEN_FILE, has the token that calls
+        bring, read anew for each; none is sent to another host, and FailedPrecondition says so. InvalidArgument names
+        the option, its value and what is allowed.
         """
         if server is None:
             self.server = _checked("$ATTUNE_SERVER", default_server(os.environ))
         else:
             self.server = _checked("server", server)
+        self.token_file = os.fspath(token_file or os.environ.get("ATTUNE_TOKEN_FILE") or "")
+        if self.token_file and not is_local(self.server):
+            raise FailedPrecondition(
+                f"a token would cross the network to '{self.server}' unencrypted; forward to the server's socket "
+                "through ssh, or connect without a token file"
+            )
         if not (is_number(deadline) and 0 < deadline < math.inf):
             raise InvalidArgument(f"deadline is {deadline!r}; it must be a positive number of seconds")
         others = {"cache_ttl": cache_ttl, "cache_capacity": cache_capacity}
@@ -95,6 +105,10 @@ class Core:
         self.check_open()
         retry = self.retry if call.retries else dataclasses.replace(self.retry, attempts=1)
         return Attempts(retry, self.clock, self.deadline + call.wait)
+
+    def metadata(self) -> list[tuple[str, str]]:
+        """What a call brings beside its request: the token, if there is one."""
+        return [("authorization", f"Bearer {read_token(self.token_file)}")] if self.token_file else []
 
     def clear_cache(self) -> None:
         """Forgets every cached answer."""

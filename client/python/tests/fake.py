@@ -76,13 +76,14 @@ class FakeServer:
     """Answers each method with what `responses` has for it: a message, a list of them to stream, or a function of
     the request; everything else is NOT_FOUND. In a list, a status code breaks the stream, and a threading.Event waits
     until the client is gone and is then set. `requests` are all it was asked: (method, request); `times_left` the
-    seconds each had until its deadline.
+    seconds each had until its deadline; `authorizations` what each brought for it, or None.
     """
 
     def __init__(self, address):
         self.address = address
         self.requests = []
         self.times_left = []
+        self.authorizations = []
         self.responses = {
             "GetBest": answer(),
             "Tune": operation(1),
@@ -122,6 +123,7 @@ class FakeServer:
         with self._lock:
             self.requests.append((name, request))
             self.times_left.append(context.time_remaining())
+            self.authorizations.append(dict(context.invocation_metadata()).get("authorization"))
             failure = self._failures.pop(0) if self._failures else None
         if failure:
             code, details, trailers = failure

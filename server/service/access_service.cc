@@ -1,0 +1,38 @@
+#include "server/service/access_service.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/service/calls.h"
+
+namespace attune::service {
+
+grpc::ServerUnaryReactor* AccessServiceImpl::CreateToken(grpc::CallbackServerContext* context,
+                                                         const v1::CreateTokenRequest* request,
+                                                         v1::CreateTokenResponse* response) {
+  return Later(context, "CreateToken", *request, executor_, [this, context, request, response] {
+    auto created = tokens_.Create(*request, PrincipalOf(*context).name, absl::Now());
+    if (created.ok()) *response = *std::move(created);
+    return created.status();
+  });
+}
+
+grpc::ServerUnaryReactor* AccessServiceImpl::ListTokens(grpc::CallbackServerContext* context,
+                                                        const v1::ListTokensRequest* request,
+                                                        v1::ListTokensResponse* response) {
+  return Later(context, "ListTokens", *request, executor_, [this, response] {
+    for (v1::Token& token : tokens_.List()) *response->add_tokens() = std::move(token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AccessServiceImpl::RevokeToken(grpc::CallbackServerContext* context,
+                                                         const v1::RevokeTokenRequest* request, v1::Token* response) {
+  return Later(context, "RevokeToken", *request, executor_, [this, request, response] {
+    auto revoked = tokens_.Revoke(request->name());
+    if (revoked.ok()) *response = *std::move(revoked);
+    return revoked.status();
+  });
+}
+
+}  // namespace attune::service
