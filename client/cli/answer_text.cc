@@ -96,6 +96,7 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
               {absl::StrCat(Word(answer.provenance()), answer.provenance_detail().empty() ? "" : ": ",
                             answer.provenance_detail()),
                ColorOf(answer.provenance())}});
+  if (answer.has_claim()) fields.Row({"search", ClaimText(answer.claim())});
   if (answer.pinned())
     fields.Row({"pinned", "served even when others are faster; to unpin: attune serve PROBLEM --unpin"});
   const bool own = !IsOfNearest(answer);

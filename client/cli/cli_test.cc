@@ -234,7 +234,9 @@ TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
   EXPECT_EQ(Run({"tune", problem, "--max-trials", "-5"}), 2);
   EXPECT_EQ(err, "attune: --max-trials is -5; allowed: integers >= 0 (see attune tune --help)\n");
   EXPECT_EQ(Run({"tune", problem, "--strategy", "genetic"}), 2);
-  EXPECT_EQ(err, "attune: --strategy is 'genetic'; allowed: exhaustive, random (see attune tune --help)\n");
+  EXPECT_EQ(
+      err,
+      "attune: --strategy is 'genetic'; allowed: exhaustive, random, guided, evolution (see attune tune --help)\n");
 }
 
 TEST_F(CliTest, AWrongCommandLineNamesTheHelpOfItsCommand) {

@@ -1,8 +1,12 @@
 // attune tune: starts tuning a problem and follows it.
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/follow.h"
@@ -15,7 +19,8 @@ namespace {
 struct TuneArguments {
   std::vector<std::string> problems;
   std::vector<std::string> families;
-  std::string strategy = "exhaustive";
+  std::string strategy;
+  std::string effort;
   int64_t max_trials = 0;
   std::string max_time;
   uint64_t seed = 0;
@@ -26,6 +31,36 @@ struct TuneArguments {
   bool ignore_advice = false;
 };
 
+constexpr std::array<std::pair<absl::string_view, v1::Strategy::Kind>, 4> kStrategies = {
+    {{"exhaustive", v1::Strategy::KIND_EXHAUSTIVE},
+     {"random", v1::Strategy::KIND_RANDOM},
+     {"guided", v1::Strategy::KIND_GUIDED},
+     {"evolution", v1::Strategy::KIND_EVOLUTION}}};
+constexpr std::array<std::pair<absl::string_view, v1::Strategy::Effort>, 4> kEfforts = {
+    {{"quick", v1::Strategy::EFFORT_QUICK},
+     {"standard", v1::Strategy::EFFORT_STANDARD},
+     {"full", v1::Strategy::EFFORT_FULL},
+     {"exhaustive", v1::Strategy::EFFORT_EXHAUSTIVE}}};
+
+// Of a word that the command line has checked.
+template <typename Words>
+auto Named(const Words& words, absl::string_view word) {
+  return std::find_if(words.begin(), words.end(), [&](const auto& one) { return one.first == word; })->second;
+}
+
+// An effort alone says which strategy keeps it.
+absl::StatusOr<v1::Strategy::Kind> KindOf(const TuneArguments& arguments) {
+  if (arguments.strategy.empty()) {
+    const bool all = arguments.effort.empty() || arguments.effort == "exhaustive";
+    return all ? v1::Strategy::KIND_EXHAUSTIVE : v1::Strategy::KIND_GUIDED;
+  }
+  if (!arguments.effort.empty() && (arguments.strategy == "exhaustive" || arguments.strategy == "random")) {
+    return absl::InvalidArgumentError(absl::StrCat("--effort is ", arguments.effort, ", with --strategy ",
+                                                   arguments.strategy, "; allowed: with guided and evolution"));
+  }
+  return Named(kStrategies, arguments.strategy);
+}
+
 // But for the problem.
 absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArguments& arguments) {
   v1::TuneRequest request;
@@ -34,7 +69,10 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_policy(session.policy());
   for (const std::string& family : arguments.families) request.add_families(family);
   v1::Strategy& strategy = *request.mutable_strategy();
-  strategy.set_kind(arguments.strategy == "random" ? v1::Strategy::KIND_RANDOM : v1::Strategy::KIND_EXHAUSTIVE);
+  const absl::StatusOr<v1::Strategy::Kind> kind = KindOf(arguments);
+  if (!kind.ok()) return kind.status();
+  strategy.set_kind(*kind);
+  if (!arguments.effort.empty()) strategy.set_effort(Named(kEfforts, arguments.effort));
   strategy.set_max_trials(arguments.max_trials);
   strategy.set_seed(arguments.seed);
   if (!arguments.max_time.empty()) {
@@ -85,12 +123,19 @@ Action AddTune(CLI::App& app) {
   auto arguments = std::make_shared<TuneArguments>();
   AddSeveralProblemsArgument(app, &arguments->problems)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
-  app.add_option("--strategy", arguments->strategy, "Which variants are tried, in which order")
-      ->check(OneOf({"exhaustive", "random"}));
+  app.add_option("--strategy", arguments->strategy,
+                 "Which variants are tried, in which order: guided (by a model of what was tried) and evolution try a "
+                 "small part of them (see --effort); default exhaustive")
+      ->check(OneOf({"exhaustive", "random", "guided", "evolution"}));
+  app.add_option("--effort", arguments->effort,
+                 "Of guided and evolution: at most 24 trials (quick), a twentieth of the variants but 48 where that is "
+                 "more (standard, the default), a quarter or 96 (full), or all (exhaustive). Alone it means guided, or "
+                 "the strategy exhaustive")
+      ->check(OneOf({"quick", "standard", "full", "exhaustive"}));
   AddCount(app, "--max-trials", &arguments->max_trials,
-           "Stop after this many trials, reused ones included; 0: no limit");
+           "Stop after this many trials; of exhaustive and random, reused ones included; 0: no limit");
   app.add_option("--max-time", arguments->max_time, "Stop this long after the first trial: 30s, 5m, 1h30m");
-  AddCount(app, "--seed", &arguments->seed, "Seed of --strategy random; 0: chosen by the server");
+  AddCount(app, "--seed", &arguments->seed, "Seed of all strategies but exhaustive; 0: chosen by the server");
   app.add_flag("--retry-known", arguments->retry_known,
                "Try variants again that were tried with today's sources, compiler and driver");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);

@@ -38,6 +38,24 @@ TEST_F(FollowTest, TuneShowsItsWinnerAndWhy) {
   EXPECT_EQ(request.policy(), v1::POLICY_HOT);
 }
 
+TEST_F(FollowTest, AnEffortAloneSaysWhichStrategyKeepsIt) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  const auto asked = [this](const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"tune", problem};
+    words.insert(words.end(), options.begin(), options.end());
+    EXPECT_EQ(Run(words), 0);
+    return fake.last_tune().strategy();
+  };
+  EXPECT_EQ(asked({}).kind(), v1::Strategy::KIND_EXHAUSTIVE);
+  EXPECT_EQ(asked({"--effort", "quick"}).kind(), v1::Strategy::KIND_GUIDED);
+  EXPECT_EQ(asked({"--effort", "quick"}).effort(), v1::Strategy::EFFORT_QUICK);
+  EXPECT_EQ(asked({"--effort", "exhaustive"}).kind(), v1::Strategy::KIND_EXHAUSTIVE);
+  EXPECT_EQ(asked({"--strategy", "guided", "--effort", "exhaustive"}).kind(), v1::Strategy::KIND_GUIDED);
+  EXPECT_EQ(asked({"--strategy", "evolution"}).effort(), v1::Strategy::EFFORT_UNSPECIFIED);
+  EXPECT_EQ(Run({"tune", problem, "--strategy", "random", "--effort", "full"}), 2);
+  EXPECT_THAT(err, HasSubstr("--effort is full, with --strategy random; allowed: with guided and evolution"));
+}
+
 TEST_F(FollowTest, ATimeThatDidNotSettleSaysSo) {
   v1::Operation tuning = attune::testing::SucceededTuning();
   fake.EndsWith(tuning);

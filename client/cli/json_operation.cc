@@ -81,7 +81,8 @@ Json TuningJson(const v1::Operation& operation) {
                {"incumbent", result.has_incumbent() ? IncumbentJson(result.incumbent()) : Json()},
                {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
                {"play_off", Json::array()},
-               {"measure_time", TextOrNull(Iso(operation.end_time()))}};
+               {"measure_time", TextOrNull(Iso(operation.end_time()))},
+               {"claim", ClaimJson(result.has_claim(), result.claim())}};
   for (const v1::Trial& trial : result.play_off()) json["play_off"].push_back(TrialJson(trial));
   return json;
 }

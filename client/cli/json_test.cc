@@ -85,8 +85,8 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
                   "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms", "samples",
                   "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                   "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
-                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned", "artifact_state",
-                  "artifact_reason", "nearest", "holds_for"));
+                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned", "claim",
+                  "artifact_state", "artifact_reason", "nearest", "holds_for"));
 }
 
 TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {
@@ -228,7 +228,7 @@ TEST(ResultJson, WhatIsNotKnownIsNull) {
 TEST(ResultJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(TuningJson(v1::Operation())),
               ElementsAre("type", "operation", "promoted", "decision", "floor_ms", "verdicts", "incumbent", "winner",
-                          "play_off", "measure_time"));
+                          "play_off", "measure_time", "claim"));
   EXPECT_THAT(Keys(EvaluationJson(v1::Operation())),
               ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent", "measure_time"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());

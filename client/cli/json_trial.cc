@@ -186,6 +186,7 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
   json["recipe"] = answer.has_recipe() ? RecipeJson(answer.recipe()) : Json();
   json["measure_time"] = own ? TextOrNull(Iso(answer.measure_time())) : Json();
   json["pinned"] = answer.pinned();
+  json["claim"] = ClaimJson(answer.has_claim(), answer.claim());
   const bool known = answer.artifact_state() != v1::ARTIFACT_STATE_UNSPECIFIED;
   json["artifact_state"] = known ? Json(Word(answer.artifact_state())) : Json();
   json["artifact_reason"] = TextOrNull(answer.artifact_reason());

@@ -16,4 +16,12 @@ Json SecondsOrNull(bool known, const google::protobuf::Duration& duration) {
   return known ? Json(absl::ToDoubleSeconds(FromProto(duration))) : Json();
 }
 
+Json ClaimJson(bool known, const v1::SearchClaim& claim) {
+  if (!known) return Json();
+  return {{"within", claim.within()},
+          {"confidence", claim.confidence()},
+          {"tried", claim.tried()},
+          {"variants", claim.of()}};
+}
+
 }  // namespace attune::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "attune/v1/service.pb.h"
 #include "google/protobuf/duration.pb.h"
 
 namespace attune::cli {
@@ -24,6 +25,7 @@ Json PositiveOrNull(Number number) {
 // Microseconds as milliseconds.
 Json MillisOrNull(double us);
 Json SecondsOrNull(bool known, const google::protobuf::Duration& duration);
+Json ClaimJson(bool known, const v1::SearchClaim& claim);
 
 }  // namespace attune::cli
 

@@ -47,6 +47,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   if (result.has_winner()) session.Print(TrialFields(result.winner(), operation.end_time(), "play-off "));
   if (const std::string why = WhyNotTheBest(operation.progress().best(), result); !why.empty()) session.Print(why);
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
+  if (result.has_claim()) session.Print(absl::StrCat("Search: ", ClaimText(result.claim())));
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));
   }

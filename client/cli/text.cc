@@ -1,5 +1,6 @@
 #include "client/cli/text.h"
 
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -107,6 +108,11 @@ std::string Word(v1::SweepReport::Outcome outcome) {
 std::string Word(v1::ExplainResponse::Bound bound) {
   return WithoutPrefix(v1::ExplainResponse::Bound_Name(bound), "BOUND_");
 }
+std::string ClaimText(const v1::SearchClaim& claim) {
+  return absl::StrFormat("within %.3g %% of the best of %d with %d %% (%d tried)", claim.within() * 100, claim.of(),
+                         static_cast<int>(std::floor(claim.confidence() * 100 + 1e-9)), claim.tried());
+}
+
 std::string Word(v1::EvaluateResult::Decision decision) {
   return WithoutPrefix(v1::EvaluateResult::Decision_Name(decision), "DECISION_");
 }

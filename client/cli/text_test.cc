@@ -9,6 +9,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+TEST(ClaimText, SaysHowGoodTheBestIsAndNeverMoreThanItIs) {
+  v1::SearchClaim claim;
+  claim.set_within(0.02);
+  claim.set_confidence(0.9599);
+  claim.set_tried(58);
+  claim.set_of(840);
+  EXPECT_EQ(ClaimText(claim), "within 2 % of the best of 840 with 95 % (58 tried)");
+}
+
 TEST(Text, NumbersReadAsPeopleWriteThem) {
   EXPECT_EQ(Micros(41.2), "41.20");
   EXPECT_EQ(Micros(0), "-");

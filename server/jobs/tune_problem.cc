@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/search/learning_field.h"
 #include "server/search/strategy.h"
 #include "server/trials/store_wait.h"
 
@@ -57,6 +58,15 @@ std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tun
   return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, kMostSeeds);
 }
 
+absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& spec,
+                                                    const search::CandidateSet& candidates,
+                                                    const trials::Job& job) const {
+  if (!search::Learns(spec.strategy.kind())) return candidates.ToField();
+  return trials::ReadFor(job, [&] {
+    return search::LearningField(candidates, spec, job.name, options_.families, options_.means.code.store());
+  });
+}
+
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
                                                const trials::Job& job, const promotion::ContestRules& rules) const {
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
@@ -70,8 +80,10 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
     return search::CandidatesNow(spec, *incumbent, options_.families, means.code.store(), trials::StoppedWith(job));
   });
   if (!candidates.ok()) return candidates.status();
+  absl::StatusOr<search::Field> field = FieldOf(spec, *candidates, job);
+  if (!field.ok()) return field.status();
   const std::unique_ptr<search::Strategy> strategy =
-      search::MakeStrategy(spec.strategy, candidates->ToField(), spec.seed, means.clock);
+      search::MakeStrategy(spec.strategy, *std::move(field), spec.seed, means.clock);
 
   trials::TrialPhase::Plan plan;
   plan.tuning_key = &tuning_key;
@@ -88,7 +100,9 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   if (absl::Status status = phase.Run(**use); !status.ok()) return status;
   EndTrials(job.progress);
 
-  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, rules, job, **use);
+  promotion::ContestRules with_claim = rules;
+  with_claim.claim = strategy->Claim();
+  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, with_claim, job, **use);
   if (!contest.ok()) return contest.status();
   TuneOutcome outcome;
   outcome.trials = phase.run();
@@ -96,6 +110,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   FillResult(*std::move(contest), outcome.result);
   *outcome.result.mutable_removed() = {candidates->removed.begin(), candidates->removed.end()};
   outcome.result.set_floor_us(*floor);
+  if (with_claim.claim.has_value()) *outcome.result.mutable_claim() = *with_claim.claim;
   return outcome;
 }
 

@@ -41,6 +41,9 @@ class ProblemTuner {
   std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;
 
  private:
+  absl::StatusOr<search::Field> FieldOf(const search::SearchSpec& spec, const search::CandidateSet& candidates,
+                                        const trials::Job& job) const;
+
   const Options options_;
 };
 

@@ -303,6 +303,7 @@ class Contest {
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
     incumbent.set_job(job_.name);
     incumbent.set_why(decision.why);
+    if (rules_.claim.has_value()) *incumbent.mutable_claim() = *rules_.claim;
     for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
     return trials::WriteFor(
         job_, [&](const store::JobWrite& write) { return options_.results.Promote(incumbent, before, write); });

@@ -30,6 +30,7 @@ struct ContestRules {
   std::string why;             // said of the pin
   // An incumbent of this card that is retained is served with this play-off's time from then on.
   bool keep_time = true;
+  std::optional<v1::SearchClaim> claim = {};  // of the search before: said of what is promoted
 };
 
 struct ContestResult {

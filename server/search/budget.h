@@ -28,6 +28,8 @@ class BudgetedStrategy : public Strategy {
   bool Done() const override;
   size_t Total() const override;
   std::vector<size_t> Known() const override { return strategy_->Known(); }
+  std::string Stage() const override { return strategy_->Stage(); }
+  std::optional<v1::SearchClaim> Claim() const override { return strategy_->Claim(); }
 
  private:
   bool IsSpent() const;

@@ -49,7 +49,7 @@ absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::T
 
 // What a strategy needs listed.
 struct Listing {
-  bool random = false;     // RANDOM: a sample of a space that is too large to list will do
+  bool random = false;     // all but EXHAUSTIVE: a sample of a space that is too large to list will do
   int64_t max_trials = 0;  // 0: no limit
   uint64_t seed = 1;       // of the sample: the same draws the same
   space::Advice advice = space::Advice::kHeeded;

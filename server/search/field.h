@@ -1,9 +1,13 @@
-// What a strategy knows before it asks for anything: the candidates as numbers.
+// What a strategy knows before it asks for anything: the candidates as numbers, and every trial that can say something
+// of them. Plain data, so that a recorded space is a field like any other (client/replay).
 #ifndef ATTUNE_SERVER_SEARCH_FIELD_H_
 #define ATTUNE_SERVER_SEARCH_FIELD_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace attune::search {
@@ -21,9 +25,44 @@ struct Likely {
   std::vector<size_t> families = {};
 };
 
+// How a trial ended, as far as a model learns from it.
+struct Outcome {
+  bool ok = false;  // right and timed
+  double us = 0;    // when ok
+
+  static Outcome Failed() { return {}; }
+  static Outcome Timed(double us) { return {true, us}; }
+};
+
+// A candidate as a point of its space.
+struct Point {
+  size_t family = 0;             // its number, 0..n-1
+  std::vector<int64_t> values;   // of its family's parameters, in the manifest's order
+  std::vector<double> features;  // of Field::features; kMissing where its family has no such name
+};
+
+inline constexpr double kMissing = -1e6;
+
+// A trial of another problem of the same card, under the same sources, as that problem's point.
+struct NeighbourRow {
+  size_t family = 0;             // as in Point
+  std::vector<double> features;  // of Field::features
+  Outcome outcome;
+};
+
+struct Neighbour {
+  double distance = 0;  // in octaves (catalog::Distance)
+  std::vector<NeighbourRow> rows;
+};
+
 struct Field {
   size_t candidates = 0;
   Likely likely;
+  std::vector<std::string> features;  // names: parameters, then lets
+  std::vector<Point> points;          // of every candidate, or none
+  std::vector<std::pair<size_t, Outcome>> known;
+  int64_t spent = 0;                  // of the budget, by an earlier process that worked on this job
+  std::vector<Neighbour> neighbours;  // nearest first
 };
 
 }  // namespace attune::search

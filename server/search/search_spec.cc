@@ -9,6 +9,11 @@
 #include "server/search/todays_variant.h"
 
 namespace attune::search {
+namespace {
+
+constexpr int64_t kMostLearned = 5000;  // of a space too large to list: as many as a model ranks in some 10 ms
+
+}  // namespace
 
 absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::optional<v1::Incumbent>& served,
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
@@ -19,8 +24,8 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
     if (variant.ok()) extra.push_back(*std::move(variant));
   }
   Listing listing;
-  listing.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM;
-  listing.max_trials = spec.strategy.max_trials();
+  listing.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM || Learns(spec.strategy.kind());
+  listing.max_trials = Learns(spec.strategy.kind()) ? kMostLearned : spec.strategy.max_trials();
   listing.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
   listing.advice = space::AdviceOf(spec.ignore_advice);
   const auto searched =

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attune/v1/service.pb.h"
@@ -54,9 +55,16 @@ class Strategy {
   virtual bool Done() const = 0;
   // How many will be tried at most, from the start.
   virtual size_t Total() const = 0;
-  // Those whose trials it has begun with: they are tried no more, and its budget does not count them.
+  // Those whose trials it has begun with (Field::known): they are tried no more, and its budget does not count them.
   virtual std::vector<size_t> Known() const { return {}; }
+  // What it is at, for people; empty where there is nothing to say.
+  virtual std::string Stage() const { return ""; }
+  // How good the best is that was told, as far as the strategy can say.
+  virtual std::optional<v1::SearchClaim> Claim() const { return std::nullopt; }
 };
+
+// Whether strategies of this kind need a field with points and known trials (learning_field.h).
+bool Learns(v1::Strategy::Kind kind);
 
 // The strategy that a request describes, its budget included. `default_seed` stands in for a seed of 0: a value that is
 // the same when the job is resumed.

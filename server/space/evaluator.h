@@ -60,6 +60,8 @@ class Evaluator {
   // Of an expression that stands in the manifest, with the values now set.
   double Value(const std::string& text) const;
   bool Holds(const std::string& text) const;
+  // Of a let, or of anything else an expression may name, as it now is; the name exists.
+  double Named(absl::string_view name) { return symbols_.Find(name)->value; }
 
  private:
   struct Let {

@@ -88,6 +88,11 @@ absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::
 // parameters the fewest steps away in their manifest's lists; itself where it is advised. NotFound when there is none.
 absl::StatusOr<Variant> Refit(const Variant& variant, const Problem& problem, const v1::Device& device);
 
+// What a model may know of a variant before anything is tried: its parameters and what its manifest's lets come to for
+// a problem on a device, in the order of FeatureNames.
+std::vector<std::string> FeatureNames(const Family& family);
+absl::StatusOr<std::vector<double>> Features(const Variant& variant, const Problem& problem, const v1::Device& device);
+
 // What must be compiled. Equal `key`s compile to the same code: it covers sources, options and target, and leaves
 // launch-time parameters out.
 struct CompileSpec {

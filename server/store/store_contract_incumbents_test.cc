@@ -50,6 +50,7 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
   asked.set_why("12 % faster");
   asked.mutable_promote_time()->set_seconds(1'800'000'001);
   asked.add_ties()->set_text("attention_simt:BLOCK_M=32");
+  asked.mutable_claim()->set_tried(58);
   absl::StatusOr<v1::Incumbent> promoted = store().Promote(asked, "", {});
   ASSERT_TRUE(promoted.ok()) << promoted.status();
   EXPECT_EQ(promoted->problem_text(), kProblem);
@@ -63,6 +64,8 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
   EXPECT_EQ(promoted->previous(), "");
   EXPECT_FALSE(promoted->rolled_back());
   EXPECT_EQ(promoted->ties(0).text(), "attention_simt:BLOCK_M=32");
+  EXPECT_EQ(promoted->claim().tried(), 58);
+  EXPECT_EQ(Served()->claim().tried(), 58);
   Reopen();
   absl::StatusOr<v1::Incumbent> served = Served();
   ASSERT_TRUE(served.ok()) << served.status();

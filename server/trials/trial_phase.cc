@@ -120,8 +120,15 @@ void TrialPhase::Think() {
     }
     if (!thought) return;
     const std::function<void()> adopt = thought();
-    const std::lock_guard<std::mutex> lock(strategy_mutex_);
-    adopt();
+    std::string stage;
+    {
+      const std::lock_guard<std::mutex> lock(strategy_mutex_);
+      adopt();
+      stage = plan_.strategy->Stage();
+    }
+    job_.progress.Change([&](v1::OperationProgress& progress) {
+      if (progress.phase() == v1::OperationProgress::PHASE_TRIALS) progress.set_message(stage);
+    });
   }
 }
 

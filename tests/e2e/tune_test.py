@@ -42,6 +42,24 @@ class TuneTest(DaemonTest):
         self.assertEqual(again, names)
         daemon.stop()
 
+    def test_a_guided_tuning_says_how_good_its_best_is_and_goes_on_from_what_is_known(self):
+        daemon = self.daemon()
+        guided = ("--strategy=guided", "--effort=quick", "--seed=7", "--max-trials=12")
+        claim = daemon.json("tune", PROBLEM, *guided)[-1]["claim"]
+        self.assertEqual(len(daemon.trials(PROBLEM)), 12)
+        self.assertEqual(claim["within"], 0.02)
+        self.assertGreaterEqual(claim["tried"], 8)
+        self.assertGreater(claim["variants"], 12)
+        self.assertEqual(daemon.json("best", PROBLEM)[0]["claim"], claim)
+        # Known trials cost none of the next one's budget, and none is made twice.
+        daemon.attune("tune", PROBLEM, *guided)
+        variants = [t["variant"] for t in daemon.trials(PROBLEM)]
+        self.assertEqual((len(variants), len(set(variants))), (24, 24))
+        # A near problem's search begins with what this one has found.
+        daemon.attune("tune", "b1.h1.q80.d64.f16", "--strategy=evolution", "--max-trials=6")
+        self.assertEqual(len(daemon.trials("b1.h1.q80.d64.f16")), 6)
+        daemon.stop()
+
     def test_a_changed_source_makes_the_answer_stale_and_not_gone(self):
         kernels = self.directory / "kernels"
         shutil.copytree(KERNELS, kernels)

@@ -86,6 +86,7 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_timing() = ServedTiming(incumbent);
   *response.mutable_measure_time() = incumbent.has_timing() ? incumbent.promote_time() : trial.finish_time();
   response.set_pinned(incumbent.pinned());
+  if (incumbent.has_claim()) *response.mutable_claim() = incumbent.claim();
   *response.mutable_geometry() = trial.geometry();
   *response.mutable_accuracy() = trial.accuracy();
   response.set_artifact_sha256(trial.artifact_sha256());

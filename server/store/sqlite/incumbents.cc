@@ -93,9 +93,10 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incu
   if (!device.ok()) return device;
   absl::StatusOr<int64_t> device_class = InternClass(connection, ClassOf(trial));
   if (!device_class.ok()) return device_class;
-  v1::Incumbent ties;
-  *ties.mutable_ties() = incumbent.ties();
-  const std::string message = ties.SerializeAsString();
+  v1::Incumbent beside;  // what has no column of its own
+  *beside.mutable_ties() = incumbent.ties();
+  if (incumbent.has_claim()) *beside.mutable_claim() = incumbent.claim();
+  const std::string message = beside.SerializeAsString();
   const std::string timing = incumbent.timing().SerializeAsString();
   std::optional<Blob> measured;
   if (incumbent.has_timing()) measured = Blob{timing};

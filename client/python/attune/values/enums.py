@@ -109,6 +109,8 @@ class Strategy(ApiEnum):
     UNSPECIFIED = 0
     EXHAUSTIVE = 1
     RANDOM = 2
+    GUIDED = 3
+    EVOLUTION = 4
 
 
 class State(ApiEnum):

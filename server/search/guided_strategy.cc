@@ -1,0 +1,157 @@
+#include "server/search/guided_strategy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "server/search/beginning.h"
+#include "server/search/confidence.h"
+
+namespace attune::search {
+namespace {
+
+constexpr size_t kBeginning = 8;       // trials before the model has a say
+constexpr size_t kBatch = 4;           // trials between two fits
+constexpr size_t kAhead = 24;          // codes that the next batches may need
+constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
+constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
+constexpr double kPolishShare = 0.25;  // of the limit
+
+// Of a normal variable's fall below `best`, times the probability that the trial is good.
+double Improvement(const Expectation& expected, double best) {
+  const double z = (best - expected.mean) / expected.deviation;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846);
+  const double below = std::erfc(-z / std::sqrt(2.0)) / 2;
+  return expected.ok * expected.deviation * (z * below + density);
+}
+
+double BestOf(const std::vector<Told>& told) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [candidate, outcome] : told) {
+    if (outcome.ok) best = std::min(best, outcome.us);
+  }
+  return best;
+}
+
+// The next batch, from what the model expects.
+class BatchPlanner {
+ public:
+  BatchPlanner(const Exchange& exchange, const std::vector<Told>& told, const std::vector<bool>& open,
+               const std::vector<Expectation>& expected)
+      : exchange_(exchange), open_(open), expected_(expected) {
+    for (const Told& one : told) {
+      if (one.second.ok) good_.push_back(one);
+    }
+    std::stable_sort(good_.begin(), good_.end(),
+                     [](const Told& a, const Told& b) { return a.second.us < b.second.us; });
+    const double best = std::log(good_.front().second.us);
+    for (size_t candidate = 0; candidate < open.size(); ++candidate) {
+      if (open[candidate]) ranked_.emplace_back(Improvement(expected[candidate], best), candidate);
+    }
+    // Among equals the first: the order does not depend on how sorting works.
+    std::sort(ranked_.begin(), ranked_.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+  }
+
+  bool IsFull() const { return batch_.size() >= kBatch; }
+  void Take(std::optional<size_t> candidate) {
+    if (candidate.has_value() && !IsFull() && taken_.insert(*candidate).second) batch_.push_back(*candidate);
+  }
+  // Most improvement is expected of it.
+  std::optional<size_t> MostPromising() const {
+    for (const auto& [improvement, candidate] : ranked_) {
+      if (!taken_.contains(candidate)) return candidate;
+    }
+    return std::nullopt;
+  }
+  // The fastest, as expected, a step from the best few.
+  std::optional<size_t> BestNeighbour(size_t of) const {
+    std::optional<size_t> best;
+    double least = 0;
+    for (size_t i = 0; i < std::min(of, good_.size()); ++i) {
+      for (size_t candidate : exchange_.Neighbours(good_[i].first)) {
+        if (!open_[candidate] || taken_.contains(candidate)) continue;
+        const double cost = expected_[candidate].mean - std::log(expected_[candidate].ok);
+        if (best.has_value() && cost >= least) continue;
+        best = candidate;
+        least = cost;
+      }
+    }
+    return best;
+  }
+  std::optional<size_t> Any(RandomNumbers& random) const {
+    if (ranked_.empty()) return std::nullopt;
+    return ranked_[random.Below(ranked_.size())].second;
+  }
+  const std::vector<size_t>& batch() const { return batch_; }
+  std::vector<size_t> Ahead() const {
+    std::vector<size_t> ahead;
+    for (const auto& [improvement, candidate] : ranked_) {
+      if (ahead.size() == kAhead) break;
+      if (!taken_.contains(candidate)) ahead.push_back(candidate);
+    }
+    return ahead;
+  }
+
+ private:
+  const Exchange& exchange_;
+  const std::vector<bool>& open_;
+  const std::vector<Expectation>& expected_;
+  std::vector<Told> good_;                         // fastest first
+  std::vector<std::pair<double, size_t>> ranked_;  // those open, by improvement
+  std::vector<size_t> batch_;
+  std::set<size_t> taken_;
+};
+
+}  // namespace
+
+GuidedStrategy::GuidedStrategy(Field field, const Options& options)
+    : LearningStrategy(field),
+      field_(std::move(field)),
+      options_(options),
+      exchange_(field_),
+      model_(field_, options.seed) {}
+
+size_t GuidedStrategy::Total() const {
+  if (options_.limit == 0) return field_.candidates;
+  return std::min(field_.candidates, Known().size() + static_cast<size_t>(options_.limit));
+}
+
+LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) const {
+  RandomNumbers random(options_.seed * 1000003 + situation.round);
+  const auto tried = static_cast<int64_t>(situation.told.size() - situation.known) + field_.spent;
+  if (options_.limit > 0 && tried >= options_.limit) return {};
+  Plan plan;
+  const bool any_good =
+      std::any_of(situation.told.begin(), situation.told.end(), [](const Told& one) { return one.second.ok; });
+  if (situation.round == 0 || !any_good) {
+    plan.batch = BeginWith(field_, exchange_, model_, situation.open, kBeginning, random);
+    if (!plan.batch.empty() || !any_good) return plan;
+  }
+  const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);
+  plan.confidence = ConfidenceThatBest(BestOf(situation.told), situation.open, expected);
+  const auto enough = [this](double confidence) { return options_.enough > 0 && confidence >= options_.enough; };
+  if (enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence)) return plan;
+  BatchPlanner planner(exchange_, situation.told, situation.open, expected);
+  const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
+                                                   kPolishShare * static_cast<double>(options_.limit);
+  const bool polish = ends_soon || enough(*plan.confidence);
+  planner.Take(planner.MostPromising());
+  planner.Take(planner.BestNeighbour(polish ? kPolished : 1));
+  if (polish) planner.Take(planner.BestNeighbour(kPolished));
+  if (situation.round % kExploreEvery == 0) planner.Take(planner.Any(random));
+  while (!planner.IsFull()) {
+    const std::optional<size_t> next = planner.MostPromising();
+    if (!next.has_value()) break;
+    planner.Take(next);
+  }
+  plan.batch = planner.batch();
+  plan.ahead = planner.Ahead();
+  return plan;
+}
+
+}  // namespace attune::search

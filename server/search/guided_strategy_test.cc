@@ -1,0 +1,252 @@
+// Strategies that learn, on a space of two families small enough to see through.
+#include "server/search/guided_strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "server/search/beginning.h"
+#include "server/search/evolution_strategy.h"
+
+namespace attune::search {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsSubsetOf;
+using ::testing::Lt;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+// Family 0: 6 x 6 x 6 values; family 1: 10 values, of a parameter that the other has not.
+Field TwoFamilies() {
+  Field field;
+  field.features = {"A", "B", "C", "D"};
+  for (int64_t a = 0; a < 6; ++a) {
+    for (int64_t b = 0; b < 6; ++b) {
+      for (int64_t c = 0; c < 6; ++c) {
+        field.points.push_back(
+            {0, {a, b, c}, {static_cast<double>(a), static_cast<double>(b), static_cast<double>(c), kMissing}});
+      }
+    }
+  }
+  for (int64_t d = 0; d < 10; ++d) {
+    field.points.push_back({1, {d}, {kMissing, kMissing, kMissing, static_cast<double>(d)}});
+  }
+  field.candidates = field.points.size();
+  for (const Point& point : field.points) field.likely.families.push_back(point.family);
+  return field;
+}
+
+// Fastest at A=4, B=1, C=3: 10 us. Family 1 takes 80 us.
+Outcome Bowl(const Point& point) {
+  if (point.family == 1) return Outcome::Timed(80);
+  const auto off = [&](size_t i, int64_t at) { return std::abs(static_cast<double>(point.values[i] - at)); };
+  return Outcome::Timed(10 * std::exp(0.2 * (off(0, 4) + off(1, 1) + off(2, 3))));
+}
+
+v1::Trial TrialOf(const Outcome& outcome) {
+  v1::Trial trial;
+  trial.set_verdict(outcome.ok ? v1::VERDICT_OK : v1::VERDICT_CRASHED);
+  if (outcome.ok) trial.mutable_timing()->set_median_us(outcome.us);
+  return trial;
+}
+
+// Every code is ready at once.
+std::vector<size_t> Search(Strategy& strategy, const Field& field, const std::function<Outcome(const Point&)>& outcome,
+                           size_t most) {
+  std::vector<size_t> tried;
+  std::set<size_t> ready;
+  while (tried.size() < most) {
+    while (const Strategy::Thought thought = strategy.Think()) thought()();
+    for (size_t dropped : strategy.Drop()) ready.erase(dropped);
+    while (const std::optional<size_t> next = strategy.Speculate()) ready.insert(*next);
+    const Choice choice = strategy.Choose({ready.begin(), ready.end()});
+    if (choice.what != Choice::What::kTry) break;
+    ready.erase(choice.candidate);
+    tried.push_back(choice.candidate);
+    strategy.Tell(choice.candidate, TrialOf(outcome(field.points[choice.candidate])));
+  }
+  return tried;
+}
+
+double BestOf(const std::vector<size_t>& tried, const Field& field,
+              const std::function<Outcome(const Point&)>& outcome) {
+  double best = 1e9;
+  for (size_t candidate : tried) {
+    const Outcome one = outcome(field.points[candidate]);
+    if (one.ok) best = std::min(best, one.us);
+  }
+  return best;
+}
+
+TEST(GuidedStrategy, FindsTheBottomOfABowlInATenthOfTheSpace) {
+  const Field field = TwoFamilies();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    GuidedStrategy strategy(field, {.seed = seed});
+    EXPECT_LT(BestOf(Search(strategy, field, Bowl, 40), field, Bowl), 12.3) << seed;
+  }
+}
+
+TEST(GuidedStrategy, BeginsWithWhatIsLikelyAndBothFamilies) {
+  Field field = TwoFamilies();
+  field.likely.incumbent = 7;
+  field.likely.priors = {100};
+  field.likely.guesses = {50, 220};
+  GuidedStrategy strategy(field, {.seed = 1});
+  const std::vector<size_t> tried = Search(strategy, field, Bowl, 8);
+  EXPECT_THAT(std::vector<size_t>(tried.begin(), tried.begin() + 4), ElementsAre(7, 100, 50, 220));
+  std::set<size_t> families;
+  for (size_t i = 4; i < tried.size(); ++i) families.insert(field.points[tried[i]].family);
+  EXPECT_THAT(families, UnorderedElementsAre(0, 1));
+}
+
+TEST(GuidedStrategy, LearnsWhatFails) {
+  const Field field = TwoFamilies();
+  // Fastest where it fails.
+  const auto outcome = [](const Point& point) {
+    return point.family == 0 && point.values[0] >= 3 ? Outcome::Failed() : Bowl(point);
+  };
+  GuidedStrategy strategy(field, {.seed = 1});
+  const std::vector<size_t> tried = Search(strategy, field, outcome, 60);
+  const auto failed =
+      std::count_if(tried.begin(), tried.end(), [&](size_t candidate) { return !outcome(field.points[candidate]).ok; });
+  EXPECT_LT(failed, 18);  // a random search: 29
+  EXPECT_LT(BestOf(tried, field, outcome), 18.3);
+}
+
+TEST(GuidedStrategy, GoesOnWhereNothingIsGoodUntilNothingIsLeft) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1});
+  EXPECT_THAT(Search(
+                  strategy, field, [](const Point&) { return Outcome::Failed(); }, 1000),
+              SizeIs(field.candidates));
+}
+
+TEST(GuidedStrategy, SaysHowGoodItsBestIsAndEndsWhenThatIsEnough) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1, .enough = 0.95});
+  const std::vector<size_t> tried = Search(strategy, field, Bowl, 1000);
+  EXPECT_LT(tried.size(), field.candidates);
+  const auto claim = strategy.Claim();
+  ASSERT_TRUE(claim.has_value());
+  EXPECT_EQ(claim->within(), 0.02);
+  EXPECT_GE(claim->confidence(), 0.95);
+  EXPECT_EQ(claim->tried(), static_cast<int64_t>(tried.size()));
+  EXPECT_EQ(claim->of(), static_cast<int64_t>(field.candidates));
+  EXPECT_NEAR(BestOf(tried, field, Bowl), 10, 0.2);
+}
+
+TEST(GuidedStrategy, SaysNothingBeforeItHasAModel) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1});
+  EXPECT_FALSE(strategy.Claim().has_value());
+  Search(strategy, field, Bowl, 8);
+  EXPECT_FALSE(strategy.Claim().has_value());
+}
+
+TEST(GuidedStrategy, EndsAtItsLimit) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1, .limit = 20});
+  EXPECT_THAT(Search(strategy, field, Bowl, 1000), SizeIs(::testing::AllOf(::testing::Ge(20), Lt(24))));
+  EXPECT_EQ(strategy.Total(), 20);
+}
+
+// A near problem has the same optimum, at another scale.
+TEST(GuidedStrategy, NearProblemsSayWhereToBegin) {
+  Field field = TwoFamilies();
+  Neighbour neighbour{1, {}};
+  for (const Point& point : field.points) {
+    neighbour.rows.push_back({point.family, point.features, Outcome::Timed(7 * Bowl(point).us)});
+  }
+  field.neighbours = {neighbour};
+  GuidedStrategy strategy(field, {.seed = 1});
+  EXPECT_LT(BestOf(Search(strategy, field, Bowl, 3), field, Bowl), 12.3);
+}
+
+// The near problem's best is the worst here.
+TEST(GuidedStrategy, APriorThatMisleadsIsGivenUp) {
+  Field field = TwoFamilies();
+  Neighbour neighbour{1, {}};
+  for (const Point& point : field.points) {
+    neighbour.rows.push_back({point.family, point.features, Outcome::Timed(1e4 / Bowl(point).us)});
+  }
+  field.neighbours = {neighbour};
+  GuidedStrategy strategy(field, {.seed = 1});
+  EXPECT_LT(BestOf(Search(strategy, field, Bowl, 60), field, Bowl), 12.3);
+}
+
+TEST(EvolutionStrategy, FindsTheBottomOfABowl) {
+  const Field field = TwoFamilies();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    EvolutionStrategy strategy(field, seed);
+    EXPECT_LT(BestOf(Search(strategy, field, Bowl, 64), field, Bowl), 12.3) << seed;
+  }
+}
+
+TEST(EvolutionStrategy, CountsItsGenerations) {
+  const Field field = TwoFamilies();
+  EvolutionStrategy strategy(field, 1);
+  EXPECT_EQ(strategy.Stage(), "");
+  Search(strategy, field, Bowl, 33);
+  EXPECT_EQ(strategy.Stage(), "generation 3");
+}
+
+TEST(EvolutionStrategy, TriesAllWhenItIsLetGoOn) {
+  const Field field = TwoFamilies();
+  EvolutionStrategy strategy(field, 1);
+  const std::vector<size_t> tried = Search(strategy, field, Bowl, 1000);
+  EXPECT_EQ(std::set<size_t>(tried.begin(), tried.end()).size(), field.candidates);
+}
+
+TEST(Exchange, NeighboursDifferInOneParameter) {
+  const Field field = TwoFamilies();
+  const Exchange exchange(field);
+  EXPECT_THAT(exchange.Neighbours(0), SizeIs(15));
+  for (size_t neighbour : exchange.Neighbours(43)) EXPECT_EQ(exchange.Distance(43, neighbour), 1);
+  EXPECT_THAT(exchange.Neighbours(220), SizeIs(9));
+  EXPECT_EQ(exchange.Find(0, {0, 0, 5}), 5);
+  EXPECT_EQ(exchange.Find(0, {0, 0, 6}), std::nullopt);
+  EXPECT_GT(exchange.Distance(0, 220), 3);
+}
+
+TEST(Beginning, TakesNothingThatIsNotOpen) {
+  Field field = TwoFamilies();
+  field.likely.guesses = {3, 4};
+  std::vector<bool> open(field.candidates, false);
+  open[4] = open[9] = true;
+  RandomNumbers random(1);
+  EXPECT_THAT(BeginWith(field, Exchange(field), SpaceModel(field, 1), open, 8, random),
+              ::testing::AllOf(Contains(4), IsSubsetOf({4, 9})));
+}
+
+TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
+  Field field = TwoFamilies();
+  Neighbour neighbour{1, {}};
+  for (size_t i = 0; i < 19; ++i) neighbour.rows.push_back({0, field.points[i].features, Outcome::Timed(5)});
+  field.neighbours = {neighbour};
+  EXPECT_FALSE(SpaceModel(field, 1).has_prior());
+  neighbour.rows.push_back({0, field.points[19].features, Outcome::Timed(9)});
+  field.neighbours = {neighbour};
+  EXPECT_TRUE(SpaceModel(field, 1).has_prior());
+}
+
+TEST(SpaceModel, ExpectsWhatItWasToldAndIsUnsureElsewhere) {
+  const Field field = TwoFamilies();
+  const SpaceModel model(field, 1);
+  std::vector<Told> told;
+  for (size_t i = 0; i < 108; i += 3) told.emplace_back(i, Bowl(field.points[i]));
+  const std::vector<Expectation> expected = model.Expect(told, 1);
+  EXPECT_NEAR(expected[0].mean, std::log(Bowl(field.points[0]).us), 0.01);
+  EXPECT_GT(expected[1].deviation, 2 * expected[0].deviation);
+  for (const Expectation& one : expected) EXPECT_EQ(one.ok, 1);
+}
+
+}  // namespace
+}  // namespace attune::search

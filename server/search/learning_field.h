@@ -1,0 +1,25 @@
+// What a strategy that learns begins with: every candidate as a point, the trials that are known of them, and those of
+// near problems.
+#ifndef ATTUNE_SERVER_SEARCH_LEARNING_FIELD_H_
+#define ATTUNE_SERVER_SEARCH_LEARNING_FIELD_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/search/candidates.h"
+#include "server/search/field.h"
+#include "server/search/search_spec.h"
+#include "server/store/store.h"
+
+namespace attune::search {
+
+// `job`: whose own trials count against its budget, and are known to it even where it tries anew what is known.
+absl::StatusOr<Field> LearningField(const CandidateSet& candidates, const SearchSpec& spec, absl::string_view job,
+                                    const std::vector<std::shared_ptr<const space::Family>>& families,
+                                    store::Store& store);
+
+}  // namespace attune::search
+
+#endif  // ATTUNE_SERVER_SEARCH_LEARNING_FIELD_H_

@@ -1,0 +1,101 @@
+#include "server/search/learning_strategy.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/search/confidence.h"
+
+namespace attune::search {
+
+LearningStrategy::LearningStrategy(const Field& field) : states_(field.candidates, State::kFree) {
+  situation_.open.assign(field.candidates, true);
+  for (const auto& [candidate, outcome] : field.known) {
+    known_.push_back(candidate);
+    states_[candidate] = State::kTold;
+    situation_.open[candidate] = false;
+    situation_.told.emplace_back(candidate, outcome);
+  }
+  situation_.known = known_.size();
+}
+
+std::optional<size_t> LearningStrategy::Speculate() {
+  for (const std::vector<size_t>* wanted : {&plan_.batch, &plan_.ahead}) {
+    for (size_t candidate : *wanted) {
+      if (states_[candidate] != State::kFree) continue;
+      states_[candidate] = State::kSpeculated;
+      return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
+  if (done_) return Choice::Done();
+  for (size_t candidate : plan_.batch) {
+    if (states_[candidate] != State::kSpeculated) continue;
+    if (std::find(ready.begin(), ready.end(), candidate) == ready.end()) continue;
+    states_[candidate] = State::kChosen;
+    return Choice::Try(candidate);
+  }
+  return Choice::Wait();
+}
+
+void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
+  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
+  states_[candidate] = State::kTold;
+  situation_.open[candidate] = false;
+  if (trial.verdict() != v1::VERDICT_LOST) {
+    situation_.told.emplace_back(candidate, timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed());
+  }
+  if (std::find(plan_.batch.begin(), plan_.batch.end(), candidate) != plan_.batch.end()) --untold_;
+}
+
+Strategy::Thought LearningStrategy::Think() {
+  if (done_ || thinking_ || untold_ > 0) return nullptr;
+  thinking_ = true;
+  return [this, situation = situation_] {
+    return [this, plan = MakePlan(situation), tried = situation.told.size()]() mutable {
+      tried_when_planned_ = tried;
+      Adopt(std::move(plan));
+    };
+  };
+}
+
+std::string LearningStrategy::Stage() const {
+  return situation_.round == 0 ? "" : absl::StrCat(BatchName(), " ", situation_.round);
+}
+
+std::optional<v1::SearchClaim> LearningStrategy::Claim() const {
+  if (!situation_.confidence.has_value()) return std::nullopt;
+  v1::SearchClaim claim;
+  claim.set_within(kWithin);
+  claim.set_confidence(*situation_.confidence);
+  claim.set_tried(static_cast<int64_t>(tried_when_planned_));
+  claim.set_of(static_cast<int64_t>(states_.size()));
+  return claim;
+}
+
+void LearningStrategy::Adopt(Plan plan) {
+  thinking_ = false;
+  ++situation_.round;
+  situation_.confidence = plan.confidence;
+  done_ = plan.batch.empty();
+  const auto was_told = [this](size_t candidate) { return states_[candidate] == State::kTold; };
+  std::erase_if(plan.batch, was_told);  // meanwhile, by another job's trial
+  std::erase_if(plan.ahead, was_told);
+  plan_ = std::move(plan);
+  untold_ = plan_.batch.size();
+  // While some of the batch has no place yet, nothing else keeps it from one.
+  const bool all_there = std::all_of(plan_.batch.begin(), plan_.batch.end(),
+                                     [this](size_t candidate) { return states_[candidate] == State::kSpeculated; });
+  std::set<size_t> wanted(plan_.batch.begin(), plan_.batch.end());
+  if (all_there) wanted.insert(plan_.ahead.begin(), plan_.ahead.end());
+  for (size_t candidate = 0; candidate < states_.size(); ++candidate) {
+    if (states_[candidate] != State::kSpeculated || wanted.contains(candidate)) continue;
+    states_[candidate] = State::kFree;
+    dropped_.push_back(candidate);
+  }
+}
+
+}  // namespace attune::search

@@ -1,0 +1,78 @@
+// A strategy that plans a few trials at a time, from everything it was told: the next batch, and codes that later ones
+// may need. It plans anew once the batch has ended.
+//
+// What it tries follows from what it is told alone, not from which code is ready first.
+#ifndef ATTUNE_SERVER_SEARCH_LEARNING_STRATEGY_H_
+#define ATTUNE_SERVER_SEARCH_LEARNING_STRATEGY_H_
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/search/strategy.h"
+
+namespace attune::search {
+
+// A candidate and how it has ended.
+using Told = std::pair<size_t, Outcome>;
+
+class LearningStrategy : public Strategy {
+ public:
+  explicit LearningStrategy(const Field& field);
+
+  std::optional<size_t> Speculate() final;
+  std::vector<size_t> Drop() final { return std::exchange(dropped_, {}); }
+  Choice Choose(const std::vector<size_t>& ready) final;
+  void Tell(size_t candidate, const v1::Trial& trial) final;
+  Thought Think() final;
+  bool Done() const final { return done_; }
+  size_t Total() const override { return states_.size(); }
+  std::vector<size_t> Known() const final { return known_; }
+  // "generation 3"
+  std::string Stage() const final;
+  // As of the last plan.
+  std::optional<v1::SearchClaim> Claim() const final;
+
+ protected:
+  struct Plan {
+    std::vector<size_t> batch;  // to be tried, in this order; none: the search is over
+    std::vector<size_t> ahead;  // to be compiled after those, most wanted first
+    // That nothing else is better than the best by more than kWithin (confidence.h); nothing while that is not known.
+    std::optional<double> confidence = {};
+  };
+  // What was told so far, in the order of telling, those known before first. LOST trials are not in it, but are not to
+  // be planned again. `open`: whether a candidate was neither told nor lost.
+  struct Situation {
+    std::vector<Told> told;
+    std::vector<bool> open;
+    size_t known = 0;                       // the first of `told`
+    size_t round = 0;                       // plans made before
+    std::optional<double> confidence = {};  // of the plan before
+  };
+
+ private:
+  // What a batch is called.
+  virtual std::string BatchName() const { return "batch"; }
+
+  enum class State : char { kFree, kSpeculated, kChosen, kTold };
+
+  // Without any lock; what it reads beside the situation does not change.
+  virtual Plan MakePlan(const Situation& situation) const = 0;
+
+  void Adopt(Plan plan);
+
+  std::vector<State> states_;
+  std::vector<size_t> known_;
+  Situation situation_;
+  Plan plan_;
+  size_t tried_when_planned_ = 0;
+  size_t untold_ = 0;  // of the batch
+  std::vector<size_t> dropped_;
+  bool thinking_ = false;
+  bool done_ = false;
+};
+
+}  // namespace attune::search
+
+#endif  // ATTUNE_SERVER_SEARCH_LEARNING_STRATEGY_H_

@@ -1,0 +1,140 @@
+#include "server/search/space_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attune::search {
+namespace {
+
+constexpr size_t kLeastRows = 20;     // good ones of a near problem
+constexpr size_t kMostRows = 2500;    // of all near problems: a fit of some tens of milliseconds
+constexpr size_t kLeastForALine = 8;  // good trials
+constexpr double kNoise = 0.01;       // of ln(time), between two timings of one variant
+
+double Logarithm(double value) { return std::copysign(std::log2(1 + std::abs(value)), value); }
+
+std::vector<const NeighbourRow*> FastestFirst(const Neighbour& neighbour) {
+  std::vector<const NeighbourRow*> good;
+  for (const NeighbourRow& row : neighbour.rows) {
+    if (row.outcome.ok) good.push_back(&row);
+  }
+  std::stable_sort(good.begin(), good.end(),
+                   [](const NeighbourRow* a, const NeighbourRow* b) { return a->outcome.us < b->outcome.us; });
+  return good;
+}
+
+// About `most` of 0..size-1: the first half of them one by one, where it matters, then evenly spaced ones.
+std::vector<size_t> Thinned(size_t size, size_t most) {
+  std::vector<size_t> kept;
+  const size_t head = std::min(size, most / 2);
+  for (size_t i = 0; i < head; ++i) kept.push_back(i);
+  const size_t step = std::max<size_t>(1, (size - head + most - head) / std::max<size_t>(most - head, 1));
+  for (size_t i = head; i < size; i += step) kept.push_back(i);
+  return kept;
+}
+
+// How much of the prior holds here: the slope of own times over it, between none and all.
+double SlopeOf(const std::vector<double>& prior, const std::vector<double>& own) {
+  if (own.size() < kLeastForALine) return 1;
+  double mean_prior = 0;
+  double mean_own = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    mean_prior += prior[i] / static_cast<double>(own.size());
+    mean_own += own[i] / static_cast<double>(own.size());
+  }
+  double together = 0;
+  double squares = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    together += (prior[i] - mean_prior) * (own[i] - mean_own);
+    squares += (prior[i] - mean_prior) * (prior[i] - mean_prior);
+  }
+  return squares > 0 ? std::clamp(together / squares, 0.0, 1.0) : 1;
+}
+
+}  // namespace
+
+FeatureScale::FeatureScale(const Field& field) : missing_(field.features.size(), 0) {
+  for (size_t column = 0; column < missing_.size(); ++column) {
+    double least = std::numeric_limits<double>::infinity();
+    double most = -least;
+    for (const Point& point : field.points) {
+      if (point.features[column] == kMissing) continue;
+      least = std::min(least, Logarithm(point.features[column]));
+      most = std::max(most, Logarithm(point.features[column]));
+    }
+    missing_[column] = least > most ? 0 : least - 1 - (most - least) / 4;
+  }
+}
+
+std::vector<double> FeatureScale::Scaled(const std::vector<double>& features, size_t family) const {
+  std::vector<double> scaled;
+  scaled.reserve(features.size() + 1);
+  for (size_t column = 0; column < features.size(); ++column) {
+    scaled.push_back(features[column] == kMissing ? missing_[column] : Logarithm(features[column]));
+  }
+  scaled.push_back(static_cast<double>(family));
+  return scaled;
+}
+
+std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed) {
+  const FeatureScale scale(field);
+  TrainingRows rows;
+  for (const Neighbour& neighbour : field.neighbours) {
+    const std::vector<const NeighbourRow*> good = FastestFirst(neighbour);
+    if (good.size() < kLeastRows) continue;
+    const size_t most = kMostRows / field.neighbours.size();
+    for (size_t i : Thinned(good.size(), most)) {
+      rows.Add(scale.Scaled(good[i]->features, good[i]->family), std::log(good[i]->outcome.us / good[0]->outcome.us),
+               std::exp(-neighbour.distance));
+    }
+  }
+  if (rows.size() == 0) return std::nullopt;
+  const TreeEnsemble ensemble = TreeEnsemble::Fit(rows, {.trees = 32, .min_leaf = 2, .seed = seed});
+  std::vector<double> prior;
+  for (const Point& point : field.points) {
+    prior.push_back(ensemble.Predict(scale.Scaled(point.features, point.family)).mean);
+  }
+  return prior;
+}
+
+SpaceModel::SpaceModel(const Field& field, uint64_t seed) : field_(field), prior_(PriorOf(field, seed)) {
+  const FeatureScale scale(field);
+  for (const Point& point : field.points) rows_.push_back(scale.Scaled(point.features, point.family));
+}
+
+std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, Outcome>>& told, uint64_t seed) const {
+  std::vector<double> prior;
+  std::vector<double> own;
+  TrainingRows verdicts;
+  bool failed = false;
+  for (const auto& [candidate, outcome] : told) {
+    verdicts.Add(rows_[candidate], outcome.ok ? 1 : 0);
+    failed |= !outcome.ok;
+    if (!outcome.ok) continue;
+    prior.push_back(Prior(candidate));
+    own.push_back(std::log(outcome.us));
+  }
+  const double slope = SlopeOf(prior, own);
+  TrainingRows residuals;
+  size_t row = 0;
+  for (const auto& [candidate, outcome] : told) {
+    if (!outcome.ok) continue;
+    residuals.Add(rows_[candidate], own[row] - slope * prior[row]);
+    ++row;
+  }
+  const TreeEnsemble times = TreeEnsemble::Fit(residuals, {.trees = 64, .min_leaf = 1, .seed = seed});
+  std::optional<TreeEnsemble> right;
+  if (failed) right = TreeEnsemble::Fit(verdicts, {.trees = 32, .min_leaf = 2, .seed = seed + 1});
+  std::vector<Expectation> expected(field_.candidates);
+  for (size_t candidate = 0; candidate < expected.size(); ++candidate) {
+    const TreeEnsemble::Prediction residual = times.Predict(rows_[candidate]);
+    expected[candidate].mean = slope * Prior(candidate) + residual.mean;
+    expected[candidate].deviation = std::hypot(residual.deviation, kNoise);
+    // Never ruled out altogether: few failures are no law.
+    if (right.has_value()) expected[candidate].ok = std::max(right->Predict(rows_[candidate]).mean, 0.02);
+  }
+  return expected;
+}
+
+}  // namespace attune::search

@@ -1,0 +1,59 @@
+// What is expected of every candidate, from those that were told and from the trials of near problems.
+//
+// Of near problems a first ensemble learns ln(time / that problem's best), rows weighted by exp(-octaves): the prior.
+// Of this problem a second one learns what the prior leaves of ln(time), after a line through it, so that a prior that
+// tells nothing has no say. A third learns from failures how likely a candidate is to be right and to run.
+#ifndef ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
+#define ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/search/field.h"
+#include "server/search/tree_ensemble.h"
+
+namespace attune::search {
+
+// Features as a model takes them: logarithms, and a number of its own for what a family has not.
+class FeatureScale {
+ public:
+  explicit FeatureScale(const Field& field);
+  std::vector<double> Scaled(const std::vector<double>& features, size_t family) const;
+
+ private:
+  std::vector<double> missing_;
+};
+
+// ln(time / best) of each candidate as near problems have it; nothing where they say nothing. Rows of a problem with
+// few good trials are left out: their best may be far from what is to be had.
+std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed);
+
+struct Expectation {
+  double mean = 0;       // of ln(us)
+  double deviation = 0;  // standard
+  double ok = 1;         // probability of a good trial
+};
+
+class SpaceModel {
+ public:
+  // `field` outlives it.
+  explicit SpaceModel(const Field& field, uint64_t seed);
+
+  // Of every candidate, once `told` has a good one. The same for the same arguments.
+  std::vector<Expectation> Expect(const std::vector<std::pair<size_t, Outcome>>& told, uint64_t seed) const;
+  bool has_prior() const { return prior_.has_value(); }
+  // Relative to the best; 0 without a prior.
+  double Prior(size_t candidate) const { return prior_.has_value() ? (*prior_)[candidate] : 0; }
+
+ private:
+  const Field& field_;
+  std::vector<std::vector<double>> rows_;  // of each candidate, scaled
+  std::optional<std::vector<double>> prior_;
+};
+
+}  // namespace attune::search
+
+#endif  // ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
