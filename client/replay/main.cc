@@ -1,0 +1,263 @@
+// attune-replay: strategies on recorded spaces, without a device (docs/replay.md).
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/replay/calibration.h"
+#include "client/replay/fetch.h"
+#include "client/replay/league.h"
+#include "client/replay/record.h"
+#include "client/replay/recorded_space.h"
+#include "client/replay/replay.h"
+#include "client/replay/synthetic_space.h"
+#include "server/catalog/answers/problem_distance.h"
+
+namespace attune::replay {
+namespace {
+
+struct SpaceArguments {
+  std::vector<std::string> files;
+  int synthetic = 0;
+  bool warm = false;
+};
+
+struct Loaded {
+  std::vector<RecordedSpace> spaces;
+  std::vector<std::optional<Problem>> problems;  // of those recorded
+  std::vector<v1::Recording> recordings;         // of those recorded
+};
+
+// Each space as the others' neighbour; cold, nobody knows anything.
+void Warm(Loaded& loaded) {
+  std::vector<std::vector<search::Neighbour>> neighbours(loaded.spaces.size());
+  for (size_t i = 0; i < loaded.recordings.size(); ++i) {
+    for (size_t other = 0; other < loaded.recordings.size(); ++other) {
+      if (other == i || loaded.spaces[i].field.features != loaded.spaces[other].field.features) continue;
+      const std::optional<double> distance = catalog::Distance(*loaded.problems[i], *loaded.problems[other]);
+      if (distance.has_value()) neighbours[i].push_back(NeighbourOf(loaded.spaces[other], *distance));
+    }
+  }
+  for (size_t i = 0; i < loaded.spaces.size(); ++i) {
+    std::stable_sort(neighbours[i].begin(), neighbours[i].end(),
+                     [](const auto& a, const auto& b) { return a.distance < b.distance; });
+    loaded.spaces[i].field.neighbours = std::move(neighbours[i]);
+  }
+}
+
+absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments) {
+  Loaded loaded;
+  for (const std::string& file : arguments.files) {
+    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
+    if (!recording.ok()) return recording.status();
+    absl::StatusOr<RecordedSpace> space = SpaceOf(*recording);
+    if (!space.ok()) return space.status();
+    const absl::StatusOr<Problem> problem = ParseProblem(recording->problem());
+    if (!problem.ok()) return problem.status();
+    loaded.spaces.push_back(*std::move(space));
+    loaded.problems.emplace_back(*problem);
+    loaded.recordings.push_back(*std::move(recording));
+  }
+  if (arguments.warm) Warm(loaded);
+  for (int seed = 1; seed <= arguments.synthetic; ++seed) {
+    SyntheticOptions options;
+    options.seed = static_cast<uint64_t>(seed);
+    loaded.spaces.push_back(SyntheticSpace(options));
+    if (!arguments.warm) continue;
+    options.shape = 0.4;
+    loaded.spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
+  }
+  for (RecordedSpace& space : loaded.spaces) {
+    if (!arguments.warm) space.field.likely.guesses.clear();
+  }
+  if (loaded.spaces.empty()) return absl::InvalidArgumentError("name recordings, or spaces to make with --synthetic");
+  return std::move(loaded.spaces);
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
+struct LeagueArguments {
+  SpaceArguments spaces;
+  LeagueOptions options;
+  std::string csv;
+};
+
+absl::Status RunLeague(const LeagueArguments& arguments) {
+  const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
+  if (!spaces.ok()) return spaces.status();
+  const absl::StatusOr<std::vector<Standing>> standings = PlayLeague(*spaces, arguments.options);
+  if (!standings.ok()) return standings.status();
+  std::cout << Markdown(*standings, arguments.options);
+  return arguments.csv.empty() ? absl::OkStatus() : WriteFile(arguments.csv, Csv(*standings, arguments.options));
+}
+
+struct CalibrationArguments {
+  SpaceArguments spaces;
+  int seeds = 10;
+  double limit = 0.5;
+};
+
+absl::Status RunCalibration(const CalibrationArguments& arguments) {
+  const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
+  if (!spaces.ok()) return spaces.status();
+  const absl::StatusOr<std::vector<Calibration>> calibrations = Calibrate(*spaces, arguments.seeds, arguments.limit);
+  if (!calibrations.ok()) return calibrations.status();
+  std::cout << Markdown(*calibrations);
+  return absl::OkStatus();
+}
+
+struct RunArguments {
+  SpaceArguments spaces;
+  std::string strategy = "guided";
+  uint64_t seed = 1;
+  size_t trials = 0;
+};
+
+// The curve of one run, a line a trial.
+absl::Status RunOne(const RunArguments& arguments) {
+  const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
+  if (!spaces.ok()) return spaces.status();
+  std::cout << "space,trial,candidate,us,best_us,above_best\n";
+  for (const RecordedSpace& space : *spaces) {
+    const auto strategy = StrategyNamed(arguments.strategy, space.field, arguments.seed);
+    if (!strategy.ok()) return strategy.status();
+    const size_t most = arguments.trials > 0 ? arguments.trials : space.outcomes.size();
+    double best = 0;
+    size_t trial = 0;
+    for (size_t candidate : Replay(**strategy, space, most)) {
+      const search::Outcome& outcome = space.outcomes[candidate];
+      if (outcome.ok && (best == 0 || outcome.us < best)) best = outcome.us;
+      std::cout << absl::StrFormat("%s,%d,%d,%s,%s,%s\n", space.name, ++trial, candidate,
+                                   outcome.ok ? absl::StrFormat("%.6g", outcome.us) : "",
+                                   best > 0 ? absl::StrFormat("%.6g", best) : "",
+                                   best > 0 ? absl::StrFormat("%.4f", best / space.best_us - 1) : "");
+    }
+  }
+  return absl::OkStatus();
+}
+
+struct RecordArguments {
+  std::vector<std::string> problems;
+  std::string server;
+  std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
+  std::string device;
+  std::string policy = "hot";
+  std::string out = ".";
+};
+
+absl::Status RunRecord(const RecordArguments& arguments) {
+  const auto families = space::LoadFamilies(arguments.kernels);
+  if (!families.ok()) return families.status();
+  for (const std::string& text : arguments.problems) {
+    const absl::StatusOr<Problem> problem = ParseProblem(text);
+    if (!problem.ok()) return problem.status();
+    const absl::StatusOr<StoredTrials> stored =
+        FetchTrials(arguments.server, arguments.device,
+                    arguments.policy == "cold" ? attune::v1::POLICY_COLD : attune::v1::POLICY_HOT, *problem);
+    if (!stored.ok()) return stored.status();
+    const absl::StatusOr<v1::Recording> recording = MakeRecording(*problem, stored->device, stored->trials, *families);
+    if (!recording.ok()) return recording.status();
+    const std::string path =
+        (std::filesystem::path(arguments.out) / absl::StrCat(recording->problem(), ".rec")).string();
+    if (absl::Status status = WriteRecording(*recording, path); !status.ok()) return status;
+    std::cout << absl::StrFormat("%s: %d variants\n", path, recording->rows_size());
+  }
+  return absl::OkStatus();
+}
+
+void AddSpaces(CLI::App& command, SpaceArguments& spaces) {
+  command.add_option("RECORDING", spaces.files, "Recordings");
+  command.add_option("--synthetic", spaces.synthetic, "Add this many spaces drawn at random")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--warm", spaces.warm,
+                   "Strategies know the families' guesses and the other recordings (of a synthetic space: a near one)");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs search strategies on recorded spaces, without a device");
+  app.require_subcommand(1);
+  absl::Status status;
+
+  LeagueArguments league;
+  league.options.strategies = {"random", "evolution", "guided"};
+  CLI::App& league_command = *app.add_subcommand(
+      "league", "Trials that each strategy needs to come within some share of the best: median / 95th percentile");
+  AddSpaces(league_command, league.spaces);
+  league_command.add_option("--strategies", league.options.strategies, "Which")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  league_command.add_option("--seeds", league.options.seeds, "Runs of each on each space")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  league_command.add_option("--limit", league.options.limit, "Share of a space that is tried at most")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
+  league_command.add_option("--within", league.options.shares, "Of the best: shares")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  league_command.add_option("--csv", league.csv, "Write every run here");
+  league_command.callback([&] { status = RunLeague(league); });
+
+  CalibrationArguments calibration;
+  CLI::App& calibration_command =
+      *app.add_subcommand("calibration", "How often guided is right when it says that it is sure of its best");
+  AddSpaces(calibration_command, calibration.spaces);
+  calibration_command.add_option("--seeds", calibration.seeds, "Runs on each space")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  calibration_command.add_option("--limit", calibration.limit, "Share of a space that is tried at most")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
+  calibration_command.callback([&] { status = RunCalibration(calibration); });
+
+  RunArguments run;
+  CLI::App& run_command = *app.add_subcommand("run", "One run, trial by trial, as CSV");
+  AddSpaces(run_command, run.spaces);
+  run_command.add_option("--strategy", run.strategy, "Which")
+      ->check(CLI::IsMember(StrategyNames()))
+      ->capture_default_str();
+  run_command.add_option("--seed", run.seed, "Its seed")->check(CLI::PositiveNumber)->capture_default_str();
+  run_command.add_option("--trials", run.trials, "Stop after this many; 0: none is left")->capture_default_str();
+  run_command.callback([&] { status = RunOne(run); });
+
+  RecordArguments record;
+  CLI::App& record_command =
+      *app.add_subcommand("record", "Makes recordings of problems that a server has tuned exhaustively");
+  record_command.add_option("PROBLEM", record.problems, "Problems")->required();
+  record_command.add_option("--server", record.server, "host:port or unix:/path")->envname("ATTUNE_SERVER")->required();
+  record_command.add_option("--device", record.device, "A card by id or UUID; default the server's first");
+  record_command.add_option("--policy", record.policy, "hot or cold")
+      ->check(CLI::IsMember({"hot", "cold"}))
+      ->capture_default_str();
+  record_command.add_option("--kernels", record.kernels, "The kernel families that the server has")
+      ->capture_default_str();
+  record_command.add_option("--out", record.out, "Directory for PROBLEM.rec")->capture_default_str();
+  record_command.callback([&] { status = RunRecord(record); });
+
+  CLI11_PARSE(app, argc, argv);
+  if (status.ok()) return 0;
+  std::cerr << "attune-replay: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+}  // namespace
+}  // namespace attune::replay
+
+int main(int argc, char** argv) { return attune::replay::Main(argc, argv); }

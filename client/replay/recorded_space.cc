@@ -1,0 +1,100 @@
+#include "client/replay/recorded_space.h"
+
+#include <google/protobuf/io/gzip_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace attune::replay {
+namespace {
+
+search::Outcome OutcomeOf(const v1::Row& row) {
+  const bool timed = row.verdict() == attune::v1::VERDICT_OK && row.median_us() > 0;
+  return timed ? search::Outcome::Timed(row.median_us()) : search::Outcome::Failed();
+}
+
+absl::Status CheckRow(const v1::Recording& recording, int index) {
+  const v1::Row& row = recording.rows(index);
+  const auto wrong = [&](absl::string_view field, int64_t value, int64_t allowed) {
+    return absl::InvalidArgumentError(absl::StrCat(recording.problem(), ": rows[", index, "].", field, " has ", value,
+                                                   " entries; the recording has ", allowed, " names"));
+  };
+  if (row.family() < 0 || row.family() >= recording.families_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(recording.problem(), ": rows[", index, "].family is ", row.family(),
+                                                   "; allowed: 0 to ", recording.families_size() - 1));
+  }
+  const int parameters = recording.families(row.family()).parameters_size();
+  if (row.values_size() != parameters) return wrong("values", row.values_size(), parameters);
+  if (row.features_size() != recording.features_size()) {
+    return wrong("features", row.features_size(), recording.features_size());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording) {
+  RecordedSpace space;
+  space.name = recording.problem();
+  space.best_us = std::numeric_limits<double>::infinity();
+  space.field.candidates = static_cast<size_t>(recording.rows_size());
+  space.field.features = {recording.features().begin(), recording.features().end()};
+  for (int i = 0; i < recording.rows_size(); ++i) {
+    if (absl::Status status = CheckRow(recording, i); !status.ok()) return status;
+    const v1::Row& row = recording.rows(i);
+    const auto family = static_cast<size_t>(row.family());
+    space.field.points.push_back(
+        {family, {row.values().begin(), row.values().end()}, {row.features().begin(), row.features().end()}});
+    space.field.likely.families.push_back(family);
+    if (row.guess()) space.field.likely.guesses.push_back(static_cast<size_t>(i));
+    space.outcomes.push_back(OutcomeOf(row));
+    if (space.outcomes.back().ok) space.best_us = std::min(space.best_us, space.outcomes.back().us);
+  }
+  if (space.best_us == std::numeric_limits<double>::infinity()) {
+    return absl::InvalidArgumentError(absl::StrCat(recording.problem(), ": no row is OK and timed"));
+  }
+  return space;
+}
+
+search::Neighbour NeighbourOf(const RecordedSpace& space, double distance) {
+  search::Neighbour neighbour;
+  neighbour.distance = distance;
+  for (size_t i = 0; i < space.outcomes.size(); ++i) {
+    const search::Point& point = space.field.points[i];
+    neighbour.rows.push_back({point.family, point.features, space.outcomes[i]});
+  }
+  return neighbour;
+}
+
+absl::StatusOr<v1::Recording> ReadRecording(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("there is no file ", path));
+  google::protobuf::io::IstreamInputStream raw(&file);
+  google::protobuf::io::GzipInputStream unpacked(&raw);
+  v1::Recording recording;
+  if (!recording.ParseFromZeroCopyStream(&unpacked) || recording.rows_size() == 0) {
+    return absl::DataLossError(absl::StrCat(path, " is no recording of a space, or damaged"));
+  }
+  return recording;
+}
+
+absl::Status WriteRecording(const v1::Recording& recording, const std::string& path) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  {
+    google::protobuf::io::OstreamOutputStream raw(&file);
+    google::protobuf::io::GzipOutputStream::Options options;
+    options.compression_level = 9;
+    google::protobuf::io::GzipOutputStream packed(&raw, options);
+    recording.SerializeToZeroCopyStream(&packed);
+    packed.Close();
+  }
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
+}  // namespace attune::replay

@@ -1,0 +1,35 @@
+// A space whose every variant's outcome is known, as strategies see it and as only the replay does.
+#ifndef ATTUNE_CLIENT_REPLAY_RECORDED_SPACE_H_
+#define ATTUNE_CLIENT_REPLAY_RECORDED_SPACE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "attune/replay/v1/recording.pb.h"
+#include "server/search/field.h"
+
+namespace attune::replay {
+
+struct RecordedSpace {
+  std::string name;                       // the problem's text
+  search::Field field;                    // without anything known
+  std::vector<search::Outcome> outcomes;  // of every candidate
+  double best_us = 0;                     // the least of them
+};
+
+// InvalidArgument says what is wrong with the recording: no good trial, a row with another number of values or features
+// than there are names, an unknown family.
+absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording);
+
+// As the neighbour of another problem whose features are the same: its rows, this far away.
+search::Neighbour NeighbourOf(const RecordedSpace& space, double distance);
+
+// gzip-compressed. NotFound, DataLoss when it is no recording.
+absl::StatusOr<v1::Recording> ReadRecording(const std::string& path);
+absl::Status WriteRecording(const v1::Recording& recording, const std::string& path);
+
+}  // namespace attune::replay
+
+#endif  // ATTUNE_CLIENT_REPLAY_RECORDED_SPACE_H_
