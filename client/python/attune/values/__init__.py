@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune.values.answer import Answer, Baseline, Incumbent, Miss, Retiming
+from attune.values.answer import Answer, Baseline, Incumbent, Miss, Retiming, SearchClaim
 from attune.values.device import (
     BackendStatus,
     Constraint,
@@ -102,6 +102,7 @@ __all__ = [
     "Retiming",
     "RetriedTrials",
     "ScratchBuffer",
+    "SearchClaim",
     "State",
     "Step",
     "Strategy",

@@ -30,6 +30,16 @@ class Baseline(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SearchClaim(Value):
+    """What a search that has not tried every variant says of its best."""
+
+    within: float  # 0.02: nothing is more than 2 % faster
+    confidence: float  # 0.95
+    tried: int  # trials, known ones included
+    of: int  # variants
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(Value):
     problem: Problem
     device_id: str
@@ -51,6 +61,7 @@ class Answer(Value):
     artifact_state: ArtifactState  # whether there is code to launch it with
     artifact_reason: str  # why there is NONE
     domains: tuple[Domain, ...] = ()  # other problems that it holds for, when asked for
+    claim: SearchClaim | None = None  # of the search that found it; None where that said nothing
 
     def at(self, problem: Problem | str) -> Answer | None:
         """The answer for another problem, or for its own, made from this one without a question: the same code,
@@ -71,6 +82,7 @@ class Answer(Value):
                 baselines=(),
                 pinned=False,
                 domains=(),
+                claim=None,
             )
         return None
 
@@ -103,6 +115,7 @@ class Incumbent(Value):
     timing: Timing | None  # of the play-off it was promoted in; None in those of earlier versions
     pinned: bool  # no faster variant replaces it until it is unpinned
     device_class: str  # Device.fingerprint of those that it is served on; device_id is of the one that timed it
+    claim: SearchClaim | None  # of the search that found it; None where that said nothing
 
 
 @dataclass(frozen=True, slots=True)

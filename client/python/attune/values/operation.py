@@ -9,7 +9,7 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from attune import errors
-from attune.values.answer import Incumbent
+from attune.values.answer import Incumbent, SearchClaim
 from attune.values.convert import Value, reads
 from attune.values.enums import Decision, Outcome, Phase, State, Verdict
 from attune.values.trial import Trial
@@ -62,6 +62,7 @@ class TuneResult(Value):
     play_off: tuple[Trial, ...]  # best first
     removed: tuple[RemovedByConstraint, ...]
     floor_us: float  # launch overhead: the shortest launch on this device, measured in this job
+    claim: SearchClaim | None  # of GUIDED, of what its trials found
 
 
 @dataclass(frozen=True, slots=True)
