@@ -12,8 +12,9 @@ grpc::ServerUnaryReactor* AccessServiceImpl::CreateToken(grpc::CallbackServerCon
                                                          v1::CreateTokenResponse* response) {
   return Later(context, "CreateToken", *request, executor_, [this, context, request, response] {
     auto created = tokens_.Create(*request, PrincipalOf(*context).name, absl::Now());
-    if (created.ok()) *response = *std::move(created);
-    return created.status();
+    if (!created.ok()) return created.status();
+    *response = *std::move(created);
+    return absl::OkStatus();
   });
 }
 
@@ -30,8 +31,9 @@ grpc::ServerUnaryReactor* AccessServiceImpl::RevokeToken(grpc::CallbackServerCon
                                                          const v1::RevokeTokenRequest* request, v1::Token* response) {
   return Later(context, "RevokeToken", *request, executor_, [this, request, response] {
     auto revoked = tokens_.Revoke(request->name());
-    if (revoked.ok()) *response = *std::move(revoked);
-    return revoked.status();
+    if (!revoked.ok()) return revoked.status();
+    *response = *std::move(revoked);
+    return absl::OkStatus();
   });
 }
 
