@@ -278,11 +278,14 @@ TEST_F(CompileAheadTest, WhatIsDroppedMayBeAskedForAgain) {
   answers.push_back({.item = {}, .dropped = {0}});
   answers.push_back({.item = Asked(0, "a"), .dropped = {}});
   answers.push_back({.item = {}, .dropped = {}, .over = true});
-  size_t next = 0;
+  pool_.Hold();  // else it might be taken before it is dropped
+  std::atomic<size_t> next = 0;
   CompileAhead ahead(
       Options(2), [&](bool) { return answers[next++]; }, [] {});
-  pool_.AwaitSubmitted(1);
+  while (next < answers.size()) std::this_thread::yield();
+  pool_.Go();
   EXPECT_THAT(TakeAll(ahead), ElementsAre(0));
+  EXPECT_EQ(pool_.compiles(), 1);
 }
 
 }  // namespace
