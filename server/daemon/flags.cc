@@ -1,0 +1,114 @@
+#include "server/daemon/flags.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/time/time.h"
+#include "server/base/byte_size.h"
+
+ABSL_FLAG(
+    std::vector<std::string>, listen, {},
+    "addresses to serve on, comma-separated: host:port or unix:/path; default: localhost:7411 and the Unix socket "
+    "that clients look for by themselves, /run/attune/attuned.sock for root, else "
+    "$XDG_RUNTIME_DIR/attune/attuned.sock");
+ABSL_FLAG(bool, insecure, false,
+          "listen also on addresses that other hosts can reach, although nothing is encrypted there");
+ABSL_FLAG(std::string, anonymous_role, "reader",
+          "what calls over TCP without a token may do: none, reader (look up, list, explain), tuner (also start and "
+          "cancel work, and "
+          "change what is served), author, or admin (all, backups too)");
+ABSL_FLAG(std::string, socket_role, "tuner",
+          "what users may do over a Unix socket, of those whom its mode (0660) lets connect; root and the daemon's own "
+          "user are admins");
+ABSL_FLAG(std::vector<std::string>, user_roles, {},
+          "what single users may do over a Unix socket, comma-separated: alice=admin,1001=reader,guest=none");
+ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
+ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
+          "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
+ABSL_FLAG(std::string, worker, "", "the attune-worker executable; default: beside the daemon");
+ABSL_FLAG(std::string, lock_dir, "",
+          "directory of the device locks, which nobody but its owner and group may write to; name the same for all "
+          "daemons of a host. Default: /run/attune/locks for root, else $XDG_RUNTIME_DIR/attune/locks, else "
+          "DATA_DIR/locks");
+ABSL_FLAG(
+    std::string, backup_dir, "",
+    "directory that `attune backup` puts backups in, which no other daemon uses; without one there are no backups");
+ABSL_FLAG(std::string, restore, "",
+          "start nothing, but make the store in --data_dir, where there must be none yet, of the backup in this "
+          "directory; exit with 1 if that cannot be");
+ABSL_FLAG(absl::Duration, trial_age, absl::InfiniteDuration(),
+          "forget trials that nobody has asked for in this long, such as 4320h; inf: never. What is served, and what "
+          "keeps bad variants from being tried again, stays");
+ABSL_FLAG(absl::Duration, job_age, absl::InfiniteDuration(), "forget operations that ended this long ago; inf: never");
+ABSL_FLAG(absl::Duration, artifact_age, absl::InfiniteDuration(),
+          "remove compiled code that was not used for this long and that no incumbent names; inf: never");
+ABSL_FLAG(absl::Duration, retiming_age, absl::InfiniteDuration(),
+          "forget how long incumbents took in nights this long ago (`attune history --times`); inf: never");
+ABSL_FLAG(attune::ByteSize, database_limit, attune::ByteSize{int64_t{10} << 30},
+          "forget the least recently used trials and operations when the database is larger than this, such as 512MiB; "
+          "0: no limit");
+ABSL_FLAG(attune::ByteSize, artifact_limit, attune::ByteSize{int64_t{10} << 30},
+          "remove the least recently used compiled code when there is more than this, such as 512MiB; 0: no limit");
+ABSL_FLAG(int, compile_workers, 0, "compile worker processes; 0: one a core");
+ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that takes longer is TIMEOUT");
+ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
+ABSL_FLAG(absl::Duration, idle_release, absl::Seconds(60),
+          "give the device's memory back after this long without work");
+ABSL_FLAG(
+    std::string, on_miss, "compile",
+    "what a look-up of a shape that nobody tuned starts: compile has the code of its answer compiled, so that "
+    "there is something to launch; check also has that checked on the device, and tune the shape tuned with about "
+    "ten trials, both only while no other job wants the device; off starts nothing");
+ABSL_FLAG(int, on_miss_per_hour, 60,
+          "the most jobs that --on_miss=check or tune starts on a device in any hour; each has 15 s for its trials, so "
+          "that 60 take at most about a quarter of the device's time");
+ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
+          "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
+          "start");
+ABSL_FLAG(std::string, emulate, "", "run CUDA devices under the limits of this device profile, e.g. l4");
+ABSL_FLAG(std::vector<std::string>, devices, {},
+          "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
+ABSL_FLAG(std::string, log_format, "text", "text or json");
+ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
+ABSL_FLAG(std::string, check, "",
+          "start nothing, but report what is wrong with flags, manifests and store, and exit with 1 if anything is. "
+          "Without a value all three; else some of them, comma-separated");
+
+namespace attune {
+
+Settings SettingsOfFlags() {
+  Settings settings;
+  settings.listen = absl::GetFlag(FLAGS_listen);
+  if (settings.listen.empty()) settings.listen = DefaultListen();
+  settings.insecure = absl::GetFlag(FLAGS_insecure);
+  settings.anonymous_role = absl::GetFlag(FLAGS_anonymous_role);
+  settings.socket_role = absl::GetFlag(FLAGS_socket_role);
+  settings.user_roles = absl::GetFlag(FLAGS_user_roles);
+  settings.data_dir = absl::GetFlag(FLAGS_data_dir);
+  settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
+  settings.worker = absl::GetFlag(FLAGS_worker);
+  settings.lock_dir = absl::GetFlag(FLAGS_lock_dir);
+  if (settings.lock_dir.empty()) settings.lock_dir = DefaultLockDir(settings.data_dir);
+  settings.backup_dir = absl::GetFlag(FLAGS_backup_dir);
+  settings.trial_age = absl::GetFlag(FLAGS_trial_age);
+  settings.job_age = absl::GetFlag(FLAGS_job_age);
+  settings.artifact_age = absl::GetFlag(FLAGS_artifact_age);
+  settings.retiming_age = absl::GetFlag(FLAGS_retiming_age);
+  settings.database_limit = absl::GetFlag(FLAGS_database_limit).bytes;
+  settings.artifact_limit = absl::GetFlag(FLAGS_artifact_limit).bytes;
+  settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
+  settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
+  settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);
+  settings.idle_release = absl::GetFlag(FLAGS_idle_release);
+  settings.on_miss = absl::GetFlag(FLAGS_on_miss);
+  settings.on_miss_per_hour = absl::GetFlag(FLAGS_on_miss_per_hour);
+  settings.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
+  settings.emulate = absl::GetFlag(FLAGS_emulate);
+  settings.devices = absl::GetFlag(FLAGS_devices);
+  settings.log_format = absl::GetFlag(FLAGS_log_format);
+  settings.log_level = absl::GetFlag(FLAGS_log_level);
+  return settings;
+}
+
+}  // namespace attune
