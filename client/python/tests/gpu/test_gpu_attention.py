@@ -109,11 +109,12 @@ def test_inputs_without_heads(tensors: Make, check: Callable, launched: Callable
 
 
 def test_a_sliced_cache_is_read_where_it_is(tensors: Make, check: Callable, launched: Callable) -> None:
-    for problem in ("b2.h4.q256.d64.f16.bshd", "b2.h4.q1.kv256.d64.f16"):
+    for problem in ("b2.h4.q256.d64.f16.bshd", "b1.h8.q1.kv4096.d64.f16"):
         q, k, v = tensors(problem)
-        cache = torch.zeros(2, 2, 4, 512, 64, dtype=torch.float16, device="cuda")
-        cache[0, :, :, :256], cache[1, :, :, :256] = k, v
-        check(problem, q, k, v, launched(q, cache[0, :, :, :256], cache[1, :, :, :256]))
+        batch, heads, keys, _ = k.shape
+        cache = torch.zeros(2, batch, heads, 2 * keys, 64, dtype=torch.float16, device="cuda")[:, :, :, :keys]
+        cache[0], cache[1] = k, v
+        check(problem, q, k, v, launched(q, *cache))
 
 
 def test_a_misaligned_tensor_is_sdpas(tensors: Make, check: Callable) -> None:

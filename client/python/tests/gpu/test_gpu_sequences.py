@@ -252,7 +252,7 @@ def test_kernel_objects_take_bounds_lengths_and_tables(answer: Callable) -> None
         ("cu_seqlens_q", lambda x: x.cpu(), "cu_seqlens_q is on cpu; query is on cuda:0"),
         ("cu_seqlens_k", lambda x: x[:-1], r"cu_seqlens_k has shape \(5,\); it must be \(6,\)"),
         ("cu_seqlens_k", lambda x: x.repeat_interleave(2)[::2], "cu_seqlens_k is non-contiguous, with strides"),
-        ("sinks", lambda x: x.half(), "sinks has dtype torch.float16; it must be torch.float32"),
+        ("sinks", lambda x: x.double(), "sinks has dtype torch.float64; it must be"),
     ],
 )
 def test_errors_name_argument_value_and_what_is_allowed(name: str, change: Callable, message: str) -> None:

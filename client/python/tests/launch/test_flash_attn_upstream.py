@@ -9,8 +9,11 @@ import sys
 
 import pytest
 
+import attune
+
 pytest.importorskip("torch")
 
+PACKAGE = str(pathlib.Path(attune.__file__).resolve().parents[1])
 CLIENT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = """
 import pytest, torch
@@ -52,7 +55,7 @@ def test_a_checkouts_tests_are_run_and_judged(tmp_path: pathlib.Path) -> None:
     (tmp_path / "flash_attn/__init__.py").write_text("raise ImportError('this is not the one')")
     (tmp_path / "flash_attn/bert_padding.py").write_text("of_the_checkout = True")
     command = [sys.executable, str(CLIENT / "tests/gpu/flash_attn_upstream.py"), str(tmp_path), "--sample", "3"]
-    environment = {**os.environ, "PYTHONPATH": str(CLIENT), "ATTUNE_SERVER": f"unix:{tmp_path}/nobody"}
+    environment = {**os.environ, "PYTHONPATH": PACKAGE, "ATTUNE_SERVER": f"unix:{tmp_path}/nobody"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.splitlines()[-6:] == [
@@ -67,6 +70,6 @@ def test_a_checkouts_tests_are_run_and_judged(tmp_path: pathlib.Path) -> None:
 
 def test_a_checkout_is_asked_for(tmp_path: pathlib.Path) -> None:
     command = [sys.executable, str(CLIENT / "tests/gpu/flash_attn_upstream.py"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(CLIENT)})
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGE})
     assert done.returncode == 2
     assert "tests/test_flash_attn.py is not there; CHECKOUT must be one of" in done.stderr
