@@ -410,7 +410,9 @@ int main(int argc, char** argv) {
       "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags. SIGTERM, SIGINT and SIGHUP drain and stop.");
   absl::FlagsUsageConfig usage;
   usage.version_string = [] { return absl::StrCat("attuned ", ATTUNE_VERSION, "\n"); };
-  usage.contains_helpshort_flags = [](absl::string_view file) { return absl::EndsWith(file, "server/daemon/flags.cc"); };
+  usage.contains_helpshort_flags = [](absl::string_view file) {
+    return absl::EndsWith(file, "server/daemon/flags.cc");
+  };
   usage.contains_help_flags = usage.contains_helpshort_flags;
   absl::SetFlagsUsageConfig(usage);
   std::vector<char*> arguments(argv, argv + argc);

@@ -23,6 +23,16 @@ ABSL_FLAG(std::string, socket_role, "tuner",
           "user are admins");
 ABSL_FLAG(std::vector<std::string>, user_roles, {},
           "what single users may do over a Unix socket, comma-separated: alice=admin,1001=reader,guest=none");
+ABSL_FLAG(std::string, tls_cert, "",
+          "encrypt every TCP address (TLS 1.2 and later) with the server's certificate in this PEM file, its chain "
+          "behind it; addresses that other hosts can reach are then allowed. Files are read again every 10 s");
+ABSL_FLAG(std::string, tls_key, "", "PEM file with the unencrypted private key of --tls_cert");
+ABSL_FLAG(std::string, tls_client_ca, "",
+          "take only clients with a certificate that one in this PEM file has signed; whom a call is from is then the "
+          "common name of its certificate's subject");
+ABSL_FLAG(std::string, cert_role, "reader", "what clients may do by their certificate");
+ABSL_FLAG(std::vector<std::string>, cert_roles, {},
+          "what single clients may do by their certificate, comma-separated: nightly=tuner,alice=admin,gone=none");
 ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
@@ -85,6 +95,11 @@ Settings SettingsOfFlags() {
   settings.anonymous_role = absl::GetFlag(FLAGS_anonymous_role);
   settings.socket_role = absl::GetFlag(FLAGS_socket_role);
   settings.user_roles = absl::GetFlag(FLAGS_user_roles);
+  settings.tls_cert = absl::GetFlag(FLAGS_tls_cert);
+  settings.tls_key = absl::GetFlag(FLAGS_tls_key);
+  settings.tls_client_ca = absl::GetFlag(FLAGS_tls_client_ca);
+  settings.cert_role = absl::GetFlag(FLAGS_cert_role);
+  settings.cert_roles = absl::GetFlag(FLAGS_cert_roles);
   settings.data_dir = absl::GetFlag(FLAGS_data_dir);
   settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
   settings.worker = absl::GetFlag(FLAGS_worker);

@@ -10,9 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "proto/attune/quote.h"
+#include "server/access/certificates.h"
 #include "server/access/local_users.h"
 #include "server/access/role.h"
+#include "server/access/tls_files.h"
 #include "server/base/device_profile.h"
 #include "server/base/lock_directory.h"
 #include "server/daemon/writable_directory.h"
@@ -50,6 +53,24 @@ class Mistakes {
   std::vector<std::string> all_;
 };
 
+access::TlsFiles TlsFilesOf(const Settings& settings) {
+  return {settings.tls_cert, settings.tls_key, settings.tls_client_ca};
+}
+
+void MistakesInTls(const Settings& settings, Mistakes& mistakes) {
+  access::Certificates clients(access::Role::kNone);
+  if (absl::Status assigned = clients.Assign(settings.cert_roles); !assigned.ok()) {
+    mistakes.Add("cert_roles", ": ", assigned.message());
+  }
+  for (const std::string& mistake : access::MistakesIn(TlsFilesOf(settings), absl::Now())) mistakes.AddText(mistake);
+  if (!settings.cert_roles.empty() && settings.tls_client_ca.empty()) {
+    mistakes.Add("cert_roles", " is set, without --tls_client_ca, who signs clients' certificates");
+  }
+  if (settings.insecure && !settings.tls_cert.empty()) {
+    mistakes.Add("insecure", " is set, and --tls_cert, which has every TCP address encrypted; leave one of them out");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> MistakesIn(const Settings& settings) {
@@ -59,12 +80,14 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     const absl::StatusOr<service::ListenAddress> parsed = service::ParseListenAddress(address);
     if (!parsed.ok()) {
       mistakes.Add("listen", ": ", parsed.status().message());
-    } else if (absl::Status reach = service::CheckReach(*parsed, address); !settings.insecure && !reach.ok()) {
+    } else if (absl::Status reach = service::CheckReach(*parsed, address);
+               !settings.insecure && settings.tls_cert.empty() && !reach.ok()) {
       mistakes.Add("listen", ": ", reach.message());
     }
   }
   for (const auto& [flag, role] :
-       {std::pair("anonymous_role", settings.anonymous_role), std::pair("socket_role", settings.socket_role)}) {
+       {std::pair("anonymous_role", settings.anonymous_role), std::pair("socket_role", settings.socket_role),
+        std::pair("cert_role", settings.cert_role)}) {
     if (const auto parsed = access::ParseRole(role); !parsed.ok()) {
       mistakes.Add(flag, " is ", parsed.status().message());
     }
@@ -73,6 +96,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   if (absl::Status assigned = users.Assign(settings.user_roles); !assigned.ok()) {
     mistakes.Add("user_roles", ": ", assigned.message());
   }
+  MistakesInTls(settings, mistakes);
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   if (!settings.backup_dir.empty()) {
     if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
@@ -122,6 +146,11 @@ absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings)
   if (!others.ok()) return others.status();
   service::ServerOptions options{.users = {geteuid(), *others}, .anonymous = *anonymous, .insecure = settings.insecure};
   if (absl::Status assigned = options.users.Assign(settings.user_roles); !assigned.ok()) return assigned;
+  if (settings.tls_cert.empty()) return options;
+  const absl::StatusOr<access::Role> named = access::ParseRole(settings.cert_role);
+  if (!named.ok()) return named.status();
+  options.tls = {.files = TlsFilesOf(settings), .clients = access::Certificates(*named)};
+  if (absl::Status assigned = options.tls->clients.Assign(settings.cert_roles); !assigned.ok()) return assigned;
   return options;
 }
 

@@ -19,6 +19,11 @@ struct Settings {
   std::string anonymous_role = "reader";
   std::string socket_role = "tuner";
   std::vector<std::string> user_roles;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string cert_role = "reader";
+  std::vector<std::string> cert_roles;
   std::string data_dir;
   std::vector<std::string> kernels_dir;
   std::string worker;

@@ -11,7 +11,9 @@
 namespace attune {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Settings Good() {
@@ -54,9 +56,28 @@ TEST(Settings, RefuseWhatOtherHostsCanReachUnlessToldSo) {
   settings.listen = {"0.0.0.0:7411", "[::1]:7411"};
   EXPECT_THAT(MistakesIn(settings),
               ElementsAre("--listen: '0.0.0.0:7411' can be reached from other hosts, and nothing is encrypted there; "
-                          "listen on localhost or unix:/path, to both of which ssh -L forwards, or say --insecure"));
+                          "have it encrypted (--tls_cert, --tls_key), listen on localhost or unix:/path, to both of "
+                          "which ssh -L forwards, or say --insecure"));
   settings.insecure = true;
   EXPECT_THAT(MistakesIn(settings), IsEmpty());
+}
+
+TEST(Settings, TakeAddressesThatOtherHostsCanReachOnceTheyAreEncrypted) {
+  Settings settings = Good();
+  settings.listen = {"0.0.0.0:7411"};
+  settings.tls_cert = "/no/such/cert";
+  settings.tls_key = "/no/such/key";
+  settings.cert_role = "boss";
+  settings.cert_roles = {"nightly"};
+  EXPECT_THAT(
+      MistakesIn(settings),
+      ElementsAre(
+          "--cert_role is 'boss'; allowed: none, reader, tuner, author, admin",
+          HasSubstr("--cert_roles: 'nightly' names no certificate; give NAME=ROLE"),
+          HasSubstr("--tls_cert is '/no/such/cert' (cannot open /no/such/cert: No such file or directory); it must"),
+          HasSubstr("--tls_key is '/no/such/key'"), HasSubstr("--cert_roles is set, without --tls_client_ca")));
+  settings.insecure = true;
+  EXPECT_THAT(MistakesIn(settings), Contains(HasSubstr("--insecure is set, and --tls_cert")));
 }
 
 TEST(Settings, KnowTheRolesThatThereAre) {

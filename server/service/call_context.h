@@ -5,10 +5,12 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "server/access/audit_log.h"
+#include "server/access/certificates.h"
 #include "server/access/principal.h"
 #include "server/access/tokens.h"
 
@@ -19,6 +21,9 @@ struct Caller {
   access::Principal principal;
   access::AuditLog* audit = nullptr;       // null: none is kept
   const access::Tokens* tokens = nullptr;  // null: none is known
+  // Whom clients are by their certificates; null: they bring none.
+  const access::Certificates* certificates = nullptr;
+  bool overheard = false;  // other hosts may read what is sent
 };
 
 class CallContext final : public grpc::CallbackServerContext {
@@ -26,13 +31,16 @@ class CallContext final : public grpc::CallbackServerContext {
   explicit CallContext(const Caller& caller) : caller_(caller), principal_(&caller.principal) {}
 
   const Caller& caller() const { return caller_; }
-  // Of the connection, until the call turns out to bring a token.
+  // Of the connection, until the call turns out to be a certificate's or to bring a token.
   const access::Principal& principal() const { return *principal_; }
   void set_principal(const access::Principal* principal) { principal_ = principal; }
+  // One of this call alone.
+  void set_principal(access::Principal principal) { principal_ = &own_.emplace(std::move(principal)); }
 
  private:
   const Caller& caller_;
   const access::Principal* principal_;
+  std::optional<access::Principal> own_;
 };
 
 // Makes the contexts of a server's calls. The caller lives longer.

@@ -7,9 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "attune/v1/problem.pb.h"
+#include "grpcpp/security/auth_context.h"
 #include "proto/attune/problem.h"
 #include "server/access/audit_log.h"
 #include "server/access/principal.h"
+#include "server/base/reason.h"
 #include "server/service/call_context.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
@@ -27,9 +29,25 @@ std::optional<absl::string_view> SecretIn(const grpc::CallbackServerContext& con
   return value;
 }
 
+// Whom the certificate of its connection names.
+absl::Status IdentifyByCertificate(CallContext& call) {
+  if (call.caller().certificates == nullptr) return absl::OkStatus();
+  const std::vector<grpc::string_ref> names = call.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
+  absl::StatusOr<access::Principal> named =
+      call.caller().certificates->Of(names.empty() ? "" : absl::string_view(names[0].data(), names[0].size()));
+  if (named.ok()) call.set_principal(*std::move(named));
+  return named.status();
+}
+
 absl::Status Identify(CallContext& call) {
   const std::optional<absl::string_view> secret = SecretIn(call);
-  if (!secret.has_value()) return absl::OkStatus();
+  if (!secret.has_value()) return IdentifyByCertificate(call);
+  if (call.caller().overheard) {
+    return WithReason(absl::UnauthenticatedError(
+                          "a token came in clear from another host, where others may have read it: revoke it; tokens "
+                          "are for Unix sockets, this host's own addresses and TLS"),
+                      "TOKEN_IN_CLEAR");
+  }
   if (call.caller().tokens == nullptr) return absl::UnauthenticatedError("this server knows no tokens");
   const absl::StatusOr<const access::Principal*> found = call.caller().tokens->Find(*secret, absl::Now());
   if (found.ok()) call.set_principal(*found);

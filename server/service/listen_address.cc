@@ -79,8 +79,9 @@ absl::Status CheckReach(const ListenAddress& address, absl::string_view text) {
     if (IsLoopback(*one->ai_addr)) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(Quoted(text),
-                     " can be reached from other hosts, and nothing is encrypted there; listen on localhost or "
-                     "unix:/path, to both of which ssh -L forwards, or say --insecure"));
+                     " can be reached from other hosts, and nothing is encrypted there; have it encrypted "
+                     "(--tls_cert, --tls_key), listen on localhost or unix:/path, to both of which ssh -L forwards, or "
+                     "say --insecure"));
   }
   return absl::OkStatus();
 }

@@ -107,8 +107,9 @@ TEST_F(ListenerTest, ListensBeyondThisHostOnlyWhenItIsSaid) {
   for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
     EXPECT_EQ(Listener::Open({address}, /*insecure=*/false).status().message(),
               absl::StrCat("'", address,
-                           "' can be reached from other hosts, and nothing is encrypted there; listen on localhost or "
-                           "unix:/path, to both of which ssh -L forwards, or say --insecure"));
+                           "' can be reached from other hosts, and nothing is encrypted there; have it encrypted "
+                           "(--tls_cert, --tls_key), listen on localhost or unix:/path, to both of which ssh -L "
+                           "forwards, or say --insecure"));
   }
   const auto opened = Listener::Open({"0.0.0.0:0"}, /*insecure=*/true);
   ASSERT_TRUE(opened.ok()) << opened.status();

@@ -22,6 +22,9 @@ constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kIdleMilliseconds = 10 * 60'000;
 constexpr int kPingMilliseconds = 60'000;
 constexpr int kPingAnswerMilliseconds = 20'000;
+// Then a connection by a certificate takes no further call, and its client makes another one: by its certificate of
+// that day.
+constexpr int kAgeMilliseconds = 60 * 60'000;
 
 void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
@@ -40,16 +43,19 @@ void Configure(grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(Caller caller, const Services& services) {
+absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(
+    Caller caller, const Services& services, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(caller)));
   grpc::ServerBuilder builder;
   Configure(builder);
+  if (server->caller_.certificates != nullptr) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kAgeMilliseconds);
+  }
   builder.SetContextAllocator(std::make_unique<CallContexts>(server->caller_));
   using External = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  server->acceptor_ =
-      builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, grpc::InsecureServerCredentials());
+  server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(External::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {

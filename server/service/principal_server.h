@@ -2,7 +2,8 @@
 //
 // gRPC does not tell the handler of a call which connection it came over, only the peer's address, which a Unix socket
 // has none of. So connections are sorted where they are accepted: each principal has a server of its own, all with the
-// same service, and whatever is asked there is asked by that principal.
+// same service, and whatever is asked there is asked by that principal; or, over TLS, by the one that the connection's
+// certificate names, which gRPC does tell.
 #ifndef ATTUNE_SERVER_SERVICE_PRINCIPAL_SERVER_H_
 #define ATTUNE_SERVER_SERVICE_PRINCIPAL_SERVER_H_
 
@@ -23,7 +24,8 @@ class PrincipalServer {
  public:
   // The services live longer; they have no methods but those of the callback API, so that several servers may share
   // them.
-  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(Caller caller, const Services& services);
+  static absl::StatusOr<std::unique_ptr<PrincipalServer>> Start(
+      Caller caller, const Services& services, const std::shared_ptr<grpc::ServerCredentials>& credentials);
 
   // Serves a connected socket, which is the server's from now on.
   void Take(int fd);

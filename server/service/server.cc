@@ -13,16 +13,41 @@ namespace {
 
 constexpr char kAdvice[] = "bring a token, or connect over the server's Unix socket";
 
+// gRPC's own: it reads the files, reads them again, and takes no client without a certificate where there is who signs
+// them. TLS 1.2 is the least that it speaks.
+std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const std::optional<TlsOptions>& tls) {
+  if (!tls.has_value()) return grpc::InsecureServerCredentials();
+  const access::TlsFiles& files = tls->files;
+  grpc::experimental::TlsServerCredentialsOptions options(
+      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          files.key, files.certificate, files.client_ca, static_cast<unsigned>(tls->reload_seconds)));
+  options.watch_identity_key_cert_pairs();
+  if (!files.client_ca.empty()) {
+    options.watch_root_certs();
+    options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  }
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
 }  // namespace
+
+Server::Server(Services services, ServerOptions options)
+    : services_(std::move(services)),
+      options_(std::move(options)),
+      tcp_(CredentialsOf(options_.tls)),
+      handshakes_(options_.tls.has_value() ? std::optional<HandshakeAudit>(std::in_place, options_.audit)
+                                           : std::nullopt) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::string>& addresses, Services services,
                                                       ServerOptions options) {
-  absl::StatusOr<std::unique_ptr<Listener>> listener = Listener::Open(addresses, options.insecure);
+  absl::StatusOr<std::unique_ptr<Listener>> listener =
+      Listener::Open(addresses, options.insecure || options.tls.has_value());
   if (!listener.ok()) return listener.status();
   std::unique_ptr<Server> server(new Server(std::move(services), std::move(options)));
   // Whatever keeps a server from starting shows here, and not at the first connection.
   const Peer own{Peer::Transport::kUnix, geteuid()};
-  if (server->ServerOf(server->Of(own)) == nullptr) return absl::InternalError("the gRPC server does not start");
+  if (server->ServerOf(server->Of(own), own.transport) == nullptr)
+    return absl::InternalError("the gRPC server does not start");
   server->listener_ = *std::move(listener);
   server->listener_->Start(server->options_.limits,
                            [server = server.get()](int fd, const Peer& peer) { server->Take(fd, peer); });
@@ -41,10 +66,18 @@ access::Principal Server::Of(const Peer& peer) const {
   return {"nobody", access::Role::kNone};
 }
 
-PrincipalServer* Server::ServerOf(const access::Principal& principal) {
+PrincipalServer* Server::ServerOf(const access::Principal& principal, Peer::Transport transport) {
   std::unique_ptr<PrincipalServer>& server = servers_[principal.name];
   if (server != nullptr) return server.get();
-  auto started = PrincipalServer::Start({principal, options_.audit, options_.tokens}, services_);
+  const bool tcp = transport != Peer::Transport::kUnix;
+  const bool named = tcp && options_.tls.has_value() && !options_.tls->files.client_ca.empty();
+  auto started =
+      PrincipalServer::Start({.principal = principal,
+                              .audit = options_.audit,
+                              .tokens = options_.tokens,
+                              .certificates = named ? &options_.tls->clients : nullptr,
+                              .overheard = transport == Peer::Transport::kNetwork && !options_.tls.has_value()},
+                             services_, tcp ? tcp_ : grpc::InsecureServerCredentials());
   if (!started.ok()) {
     LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});
     return nullptr;
@@ -57,7 +90,7 @@ void Server::Take(int fd, const Peer& peer) {
   const access::Principal principal = Of(peer);
   PrincipalServer* server = nullptr;
   if (servers_.contains(principal.name) || servers_.size() < kMostPrincipals) {
-    server = ServerOf(principal);
+    server = ServerOf(principal, peer.transport);
   } else {
     LogWarning("connection refused, too many users have connected", {{"principal", principal.name}});
   }

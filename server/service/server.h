@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "server/access/principal.h"
+#include "server/service/handshake_audit.h"
 #include "server/service/listener.h"
 #include "server/service/principal_server.h"
 #include "server/service/server_options.h"
@@ -34,16 +36,18 @@ class Server {
   void Shutdown(absl::Duration grace);
 
  private:
-  Server(Services services, ServerOptions options) : services_(std::move(services)), options_(std::move(options)) {}
+  Server(Services services, ServerOptions options);
 
   access::Principal Of(const Peer& peer) const;
   // On the listener's thread.
   void Take(int fd, const Peer& peer);
-  // Made where there is none yet; null when it does not start or there are too many.
-  PrincipalServer* ServerOf(const access::Principal& principal);
+  // Made where there is none yet; null when it does not start.
+  PrincipalServer* ServerOf(const access::Principal& principal, Peer::Transport transport);
 
   const Services services_;
   const ServerOptions options_;
+  const std::shared_ptr<grpc::ServerCredentials> tcp_;  // TLS, or none
+  const std::optional<HandshakeAudit> handshakes_;
   std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal; the listener's while it runs
   std::unique_ptr<Listener> listener_;  // last: it ends before what it hands connections to
 };

@@ -4,13 +4,24 @@
 
 #include <unistd.h>
 
+#include <optional>
+
 #include "server/access/audit_log.h"
+#include "server/access/certificates.h"
 #include "server/access/local_users.h"
 #include "server/access/role.h"
+#include "server/access/tls_files.h"
 #include "server/access/tokens.h"
 #include "server/service/listener.h"
 
 namespace attune::service {
+
+// How every TCP address is encrypted. The files have no mistake (access::MistakesIn).
+struct TlsOptions {
+  access::TlsFiles files = {};
+  access::Certificates clients{access::Role::kReader};  // where the files name who signs them
+  int reload_seconds = 10;                              // after this long, new contents of the files are used
+};
 
 struct ServerOptions {
   ConnectionLimits limits = LimitsOfThisProcess();
@@ -18,7 +29,8 @@ struct ServerOptions {
   access::Role anonymous = access::Role::kReader;             // over TCP
   access::AuditLog* audit = nullptr;                          // lives longer than the server; null: none is kept
   const access::Tokens* tokens = nullptr;                     // live longer than the server; null: none is known
-  bool insecure = false;                                      // listens on addresses beyond this host, too
+  std::optional<TlsOptions> tls = {};                         // nothing: TCP is in clear
+  bool insecure = false;  // listens on addresses beyond this host although TCP is in clear
 };
 
 }  // namespace attune::service
