@@ -27,16 +27,17 @@ class NotifyTest(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(mode)
 
-    def night(self, exit_status, slower=(), **environment):
+    def night(self, exit_status, slower=(), skipped=()):
         """What was told after a sweep, and the exit code."""
         before = self.told.read_text() if self.told.exists() else ""
         rows = [{"problem": problem, "outcome": "SLOWER"} for problem in slower]
+        rows += [{"problem": problem, "outcome": "SKIPPED"} for problem in skipped]
         rows.append({"problem": "b9.h1.q1.d64.f16", "outcome": "SAME"})
         (self.directory / "last.json").write_text(json.dumps({"rows": rows}))
         (self.directory / "last.md").write_text("# the report\n")
         result = subprocess.run(
             [NOTIFY, "--directory", self.directory, "--hooks", self.hooks],
-            env={**os.environ, "MONITOR_EXIT_STATUS": str(exit_status), **environment},
+            env={**os.environ, "MONITOR_EXIT_STATUS": str(exit_status)},
             capture_output=True,
             text=True,
         )
@@ -59,6 +60,30 @@ class NotifyTest(unittest.TestCase):
         self.assertEqual(self.night(1), ("", 0))
         self.assertEqual(self.night(0)[0].split("|")[:2], ["failed>ok", "attune: the sweep works again"])
         self.assertIn("total time did not suffice", self.night(7)[0])
+
+    def test_what_was_not_timed_is_not_called_well(self):
+        self.night(5, [A, B])
+        told = self.night(7, skipped=[A, B])[0]
+        self.assertIn("attune: the sweep's total time did not suffice; 2 slower before, not timed now", told)
+        self.assertNotIn("no longer", told)
+        self.assertEqual(
+            self.night(0, skipped=[B])[0].split("|")[1],
+            f"attune: 1 no longer slower: {A}; 1 slower before, not timed now: {B}",
+        )
+        self.assertEqual(self.night(0)[0].split("|")[1], f"attune: 1 no longer slower: {B}")
+
+    def test_a_sweep_that_fails_forgets_nothing(self):
+        self.night(5, [A, B])
+        self.assertEqual(self.night(1)[0], "regression>failed|attune: the sweep failed|\n")
+        self.assertEqual(self.night(5, [A, B])[0].split("|")[1], f"attune: still slower: {A}, {B}")
+        self.night(1)
+        self.assertEqual(self.night(0)[0].split("|")[1], f"attune: 2 no longer slower: {A}, {B}")
+
+    def test_a_subject_names_a_few(self):
+        many = [f"b{batch}.h1.q1.d64.f16" for batch in range(100, 600)]
+        told = self.night(5, many)[0]
+        self.assertIn("500 slower: b100.h1.q1.d64.f16, ", told)
+        self.assertIn(" and 492 more|", told)
 
     def test_the_message_has_the_report(self):
         self.night(5, [A])
