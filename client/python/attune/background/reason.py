@@ -31,6 +31,8 @@ class Reason(enum.Enum):
     UNDECIDED = "undecided"  # a CUDA graph is captured before the kernel was found to be faster than SDPA
     DETERMINISTIC = "deterministic"  # torch computed this shape before there was a kernel, and so goes on
 
+    __hash__ = object.__hash__  # Enum's is Python's, and asked for in each call that is left to torch
+
 
 class Unsuitable(Exception):
     """No kernel computes this; `detail` says why with the values at hand. `domains` have other problems that it is
@@ -39,6 +41,7 @@ class Unsuitable(Exception):
     def __init__(self, reason: Reason, detail: str, domains: tuple[Domain, ...] = ()) -> None:
         super().__init__(detail)
         self.reason = reason
+        self.counted_as = reason.value
         self.detail = detail
         self.domains = domains
 

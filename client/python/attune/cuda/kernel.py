@@ -13,7 +13,7 @@ from attune.cuda import arrays
 from attune.cuda.device import Device
 from attune.cuda.device import device as device_of
 from attune.cuda.driver import INVALID_CONTEXT, CudaError, Driver, driver
-from attune.cuda.launch import MORE_AT, PACK_MORE, PACK_TENSORS, Bound
+from attune.cuda.launch import PACK_ALL, PACK_TENSORS, Bound
 from attune.cuda.module import check_is_cudas
 from attune.cuda.softmax_scale import scaled
 from attune.cuda.strides import Placement, names_strides, placed, placement_of
@@ -123,9 +123,10 @@ class Kernel:
             bound = self._bind(stream)
         launch = self._launch_ex
         with bound.lock:
-            PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
             if more:
-                PACK_MORE(bound.values, MORE_AT, *more)
+                PACK_ALL(bound.values, 0, q, k, v, out, lse, *more)
+            else:
+                PACK_TENSORS(bound.values, 0, q, k, v, out, lse)
             if bound.maps is not None:
                 bound.maps.show((q, k, v, out, lse, *more))
             for config, function, parameters in bound.launches:

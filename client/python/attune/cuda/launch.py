@@ -17,10 +17,9 @@ TENSORS = ("Q", "K", "V", "O", "LSE")
 # Of problems that have them, in the order of ARGUMENTS (attune/cuda/tensors.py).
 MORE_TENSORS = ("SINKS", "Q_BOUNDS", "KV_BOUNDS", "KV_LENGTHS", "PAGE_TABLE", "K_SCALE", "V_SCALE")
 _BUFFERS = (*TENSORS, *MORE_TENSORS)
-# (values, 0, q, k, v, o, lse) and (values, MORE_AT, ...) with those of MORE_TENSORS: addresses.
+# (values, 0, q, k, v, o, lse) and (values, 0, q, k, v, o, lse, ...) with those of MORE_TENSORS: addresses.
 PACK_TENSORS = struct.Struct(f"={len(TENSORS)}Q").pack_into
-PACK_MORE = struct.Struct(f"={len(MORE_TENSORS)}Q").pack_into
-MORE_AT = 8 * len(TENSORS)
+PACK_ALL = struct.Struct(f"={len(_BUFFERS)}Q").pack_into
 _FORMATS = {"I32": "=i", "I64": "=q", "F32": "=f"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import copy
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -49,7 +50,8 @@ class AttentionCall(abc.ABC):
     options: Options
     extra: ExtraTensors
     out: Tensor | None = None  # what is written, if the caller gives it
-    entry: Entry | None = None  # what is known of such calls, once it was looked for
+    # Once a kernel computed it: what is known of such calls, its launch, and that launch for these strides and scale.
+    made: tuple[Entry, Callable[..., None], Callable[..., None]] | None = None
 
     def tensors(self) -> list[Tensor]:
         return [self.query, self.key, self.value, *(each for each in (*self.extra, self.out) if each is not None)]
@@ -118,7 +120,7 @@ class AttentionCall(abc.ABC):
 
     def check_grad(self) -> None:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors()):
-            raise Unsuitable(Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()")
+            raise Unsuitable(Reason.GRAD, problem_of_tensors.NEEDS_GRAD)
 
     def check_heads(self, heads_q: int, heads_kv: int) -> None:
         if heads_q == heads_kv or (self.options.enable_gqa and heads_kv > 0 and heads_q % heads_kv == 0):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torch import Tensor
-from torch.compiler import is_compiling, is_dynamo_compiling
+from torch.compiler import is_dynamo_compiling
 
 from attune.torch import direct
 from attune.torch.destination import check_out, is_like
-from attune.torch.dispatch import attend, attend_options
-from attune.torch.fallback import current_stats
+from attune.torch.dispatch import attend, attend_options, by_sdpa
+from attune.torch.fallback import Unsuitable, current_stats
 from attune.torch.options import options_of
 
 
@@ -61,24 +61,30 @@ def attention(
     `attune.configure` says whom to ask. In torch.compile it is the operator attune::attention, or
     attune::attention_options.
     """
-    stats = None if is_dynamo_compiling() else current_stats()
-    more = causal is not None or window is not None or softcap or sinks is not None or return_lse
-    if more or k_scale is not None or v_scale is not None or out is not None:
-        found = None
-        if out is not None:
-            check_out("attune.attention", query, value, out)
-            if not more and k_scale is v_scale is None and (attn_mask is not None or dropout_p != 0.0):
-                given = (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-                return out.copy_(attend(stats, *given))
-        at_once = attn_mask is None and dropout_p == 0.0 and k_scale is v_scale is None and not is_compiling()
+    if out is not None:
+        check_out("attune.attention", query, value, out)
+    stats = given = found = None
+    looked = False
+    if not is_dynamo_compiling():
+        stats = current_stats()
+        if scale.__class__ is Tensor:  # as SDPA takes it
+            scale = float(scale)  # type: ignore[arg-type]
+        at_once = attn_mask is None and dropout_p == 0.0 and k_scale is None and v_scale is None
         if at_once and (out is None or is_like(out, query)):
             given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
-            found = direct.dense_key(stats, query, key, value, sinks, given)
-            if found is not None:
-                rows = query.shape[:-1] if return_lse else None
-                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(sinks), out)
+            found, known = direct.dense(stats, query, key, value, sinks, given, out)
+            looked = True
+            if known.__class__ is not Unsuitable:
                 if known is not None:
                     return known
-        options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-        return attend_options(stats, query, key, value, attn_mask, dropout_p, options, found, out)
-    return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+            elif out is None:
+                return by_sdpa(stats, known, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+    more = causal is not None or window is not None or softcap or sinks is not None or return_lse
+    if not more and k_scale is None and v_scale is None:
+        if out is None:
+            plain = (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+            return attend(stats, *plain, looked, found)
+        if attn_mask is not None or dropout_p != 0.0:
+            return out.copy_(attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
+    options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
+    return attend_options(stats, query, key, value, attn_mask, dropout_p, options, found, given, out)

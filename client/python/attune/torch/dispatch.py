@@ -9,11 +9,9 @@ from functools import partial
 from time import monotonic
 
 import torch
-from torch import OutOfMemoryError, Tensor, empty_like, get_autocast_dtype, is_autocast_enabled, is_grad_enabled
+from torch import OutOfMemoryError, Tensor, is_grad_enabled
 from torch._C import _cuda_getCurrentRawStream as current_stream
 from torch._C import _get_deterministic_algorithms as deterministic
-from torch._C import _len_torch_dispatch_stack as dispatch_modes
-from torch.autograd import forward_ad
 from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.background.capture import UNDECIDED, Captured
@@ -31,6 +29,7 @@ from attune.torch.options import Options
 from attune.torch.padding import narrow, needs_padding, widened
 from attune.torch.problem_of_tensors import (
     MASKED,
+    NEEDS_GRAD,
     autocasts,
     check_addresses,
     check_eager,
@@ -41,10 +40,11 @@ from attune.torch.problem_of_tensors import (
     problem_for,
     refusal,
 )
-from attune.torch.process import calls, placed
+from attune.torch.process import calls, other_dtypes, placed
 from attune.torch.sinks import in_fp32
 
 _MASKED = Unsuitable(Reason.MASK, MASKED)
+_NEEDS_GRAD = Unsuitable(Reason.GRAD, NEEDS_GRAD)
 
 
 def attend(
@@ -57,78 +57,57 @@ def attend(
     is_causal: bool,
     scale: float | None,
     enable_gqa: bool,
+    looked: bool = False,
+    found: direct.Key | None = None,
 ) -> Tensor:
-    """`attune.attention`, counted in `stats`."""
+    """`attune.attention`, counted in `stats`. `looked`: the call was looked for, and `found` is its key, if it has
+    one."""
     if is_dynamo_compiling():
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     if stats is not None and stats.recorder is not None:
         return stats.recorder.attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    if scale.__class__ is Tensor:  # as SDPA takes it
-        scale = float(scale)
     unsuitable = None
-    # What follows is the way of nearly every call, and its time is the host's part of attention's.
-    if (
-        attn_mask is None
-        and dropout_p == 0.0
-        and query.__class__ is key.__class__ is value.__class__ is Tensor
-        and query.dtype is key.dtype is value.dtype
-        and query.get_device() == key.get_device() == value.get_device()
-        and not (is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad))
-        and not dispatch_modes()
-        and (not is_autocast_enabled("cuda") or get_autocast_dtype("cuda") is query.dtype)
-        and not (query.is_neg() or key.is_neg() or value.is_neg())
-        and forward_ad._current_level < 0
-    ):
-        try:
-            shapes = query.shape, key.shape, value.shape
-            # Asking three times whether strides are plain is cheaper than asking once what they are.
-            if not (query.is_contiguous() and key.is_contiguous() and value.is_contiguous()):
-                shapes = (*shapes, query.stride(), key.stride(), value.stride())
-            signature = (shapes, query.dtype, query.get_device(), is_causal, scale, enable_gqa)
-        except RuntimeError:  # nested and sparse tensors have no such thing
-            signature = None
-        found = calls.get(signature)
-        if found is not None:
-            if deterministic():
-                _pin(found)
-            launch = found.launch
-            if launch is not None:
-                try:
-                    q, k, v = query.data_ptr(), key.data_ptr(), value.data_ptr()
-                except RuntimeError:  # inside of a torch.func transform, which lends its tensors no memory
-                    q = k = v = signature = None
-                if q is not None and not (q | k | v) & 15:
-                    out = empty_like(query)
-                    try:
-                        launch(q, k, v, out.data_ptr(), 0, current_stream(found.device))
-                    except AttuneError as error:
-                        unsuitable = _refused(found, error)
-                    else:
-                        if stats is not None:
-                            stats.launched += 1
-                        return out
-            elif monotonic() < found.due:
-                unsuitable = found.unsuitable
-        else:
-            found = placed.get(signature)
-            if found is not None and found.launch is None and monotonic() < found.due:
-                if deterministic():
-                    _pin(found)
-                unsuitable = found.unsuitable
-    else:
-        signature = None
-        if attn_mask is not None:
-            unsuitable = _MASKED
+    if attn_mask is not None:
+        unsuitable = _MASKED
+    elif not looked:
+        if scale.__class__ is Tensor:  # as SDPA takes it
+            scale = float(scale)
+        if dropout_p == 0.0:
+            given = is_causal, None, None, 0.0, False, scale, enable_gqa
+            found, known = direct.dense(stats, query, key, value, None, given)
+            if known is not None and known.__class__ is not Unsuitable:
+                return known
+            unsuitable = known
     if is_compiling():  # torch.export without dynamo, whose tensors are fakes
         return traced(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    if unsuitable is None and found is None and dropout_p == 0.0:
+        unsuitable = _at_a_glance(query, key, value)
     if unsuitable is None:
         try:
-            return _attend_anew(stats, signature, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+            return _attend_anew(stats, found, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         except Unsuitable as raised:
             unsuitable = raised.again()  # without its frames, this one among them
-    warn_once(unsuitable)
+        direct.remember_left(found, calls.get(found) or placed.get(found))
+    return by_sdpa(stats, unsuitable, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, frames=4)
+
+
+def by_sdpa(
+    stats: Stats | None,
+    unsuitable: Unsuitable,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    frames: int = 3,
+) -> Tensor:
+    """What no kernel computes, counted in `stats`. `frames`: from warn_once to the user's call."""
+    warn_once(unsuitable, frames=frames)
     if stats is not None:
-        stats.fallbacks[unsuitable.reason.value] += 1
+        stats.fallbacks[unsuitable.counted_as] += 1
     return by_torch(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
@@ -140,32 +119,27 @@ def attend_options(
     attn_mask: Tensor | LocalBias | None,
     dropout_p: float,
     options: Options,
-    found: tuple | None = None,
+    found: direct.Key | None = None,
+    given: direct.Given | None = None,
     out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`attune.attention` with more than SDPA's arguments, counted in `stats`. `found`: its direct.dense_key, if it has
-    one and was not launched by it. `out`: checked."""
+    """`attune.attention` with more than SDPA's arguments, counted in `stats`. `found`, `given`: its key, if it has
+    one, and what that was made of; without `given` the call was not looked for yet. `out`: checked."""
     same_lengths = query.shape[-2] == key.shape[-2]
     if out is None and attn_mask is None and options.only_causal() and (options.causal == "top-left" or same_lengths):
-        return attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
+        result = attend(stats, query, key, value, attn_mask, dropout_p, True, options.scale, options.enable_gqa)
+        direct.remember_same(found, given, (True, None, None, 0.0, False, options.scale, options.enable_gqa))
+        return result
     if not is_compiling():
-        if (
-            found is None
-            and out is None
-            and attn_mask is None
-            and dropout_p == 0.0
-            and options.k_scale is options.v_scale is None
-        ):
-            given = (False, options.causal, options.window, options.softcap, options.return_lse, *options[5:7])
-            found = direct.dense_key(stats, query, key, value, options.sinks, given)
-            if found is not None:
-                rows = query.shape[:-1] if options.return_lse else None
-                known = direct.launch(stats, found, query, key, value, rows, direct.more_of(options.sinks))
-                if known is not None:
-                    return known
+        has_key = out is None and attn_mask is None and dropout_p == 0.0 and not options.has_scales()
+        if given is None and has_key:
+            given = (False, *options[:3], *options[4:7])
+            found, known = direct.dense(stats, query, key, value, options.sinks, given)
+            if known is not None and known.__class__ is not Unsuitable:
+                return known
         call = DenseCall(query, key, value, options, attn_mask, dropout_p, out)
         result = attend_call(stats, call)
-        direct.remember(found, call)
+        direct.remember_call(found, given, call, query, result)
         return result
     call = DenseCall(query, key, value, options, attn_mask, dropout_p, out)
     needs_grad = is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors())
@@ -181,7 +155,7 @@ def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tens
     if stats is not None and stats.recorder is not None:
         return stats.recorder.attend_call(call)
     try:
-        entry = call.entry = _entry_of(call)
+        entry = _entry_of(call)
     except Unsuitable as raised:
         unsuitable = raised.again()
     else:
@@ -196,7 +170,7 @@ def attend_call(stats: Stats | None, call: AttentionCall) -> Tensor | tuple[Tens
             unsuitable = raised.again()
     warn_once(unsuitable, call.what, call.otherwise, call.frames)
     if stats is not None:
-        stats.fallbacks[unsuitable.reason.value] += 1
+        stats.fallbacks[unsuitable.counted_as] += 1
     return computed(call)
 
 
@@ -206,7 +180,7 @@ def _launch_call(
     """`call`, by `entry`'s kernel. Raises Unsuitable for what it cannot read, and if the driver does not launch it."""
     if call.is_padded():
         return _launch_padded_call(stats, entry, launch, call)
-    addresses = check_addresses(call.query, call.key, call.value)
+    addresses, as_found = check_addresses(call.query, call.key, call.value), launch
     try:
         out, lse = call.outputs()
         if call.out is not None:
@@ -222,6 +196,8 @@ def _launch_call(
         launch(*addresses, out.data_ptr(), to_lse, stream, more)
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
+    if extra.sinks is call.extra.sinks and not call.options.has_scales():
+        call.made = entry, as_found, launch
     if stats is not None:
         stats.launched += 1
     return call.shaped(out) if lse is None else (call.shaped(out), call.shaped(lse))
@@ -310,6 +286,17 @@ def traced(
     return torch.ops.attune.attention(query, key, value, is_causal, scale, enable_gqa)
 
 
+def _at_a_glance(query: Tensor, key: Tensor, value: Tensor) -> Unsuitable | None:
+    """What `refusal` says, where that is cheap to know: such calls come as often as others, and are SDPA's."""
+    if is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
+        return _NEEDS_GRAD
+    return other_dtypes.get(_dtypes_of(query, key, value))
+
+
+def _dtypes_of(query: Tensor, key: Tensor, value: Tensor) -> tuple:
+    return query.dtype, key.dtype, value.dtype, query.layout, query.is_nested, query.device
+
+
 def _attend_anew(
     stats: Stats | None,
     signature: tuple | None,
@@ -327,7 +314,11 @@ def _attend_anew(
     if entry is None or entry.dropped:
         refused = refusal(query, key, value, attn_mask, dropout_p, scale, enable_gqa)
         if refused is not None:
-            if signature is not None and scale == scale:  # no signature with NaN is ever found again
+            if refused[0] is Reason.DTYPE:
+                process.remember(
+                    process.kernel_cache(), other_dtypes, _dtypes_of(query, key, value), Unsuitable(*refused)
+                )
+            elif signature is not None and scale == scale:  # no signature with NaN is ever found again
                 _never(signature, Unsuitable(*refused))
             raise Unsuitable(*refused)
         check_eager(query, key, value)
@@ -348,7 +339,7 @@ def _attend_anew(
             entry = _find(problem, query.get_device(), signature, calls if as_made else placed)
     launch = entry.launch
     if launch is not None:
-        return _launch(stats, entry, query, key, value, layout, other, launch)
+        return _launch(stats, entry, query, key, value, layout, other, launch, signature)
     if entry.contest is None:
         raise entry.unsuitable.again()
     ours = partial(_launch, stats, entry, query, key, value, layout, other)
@@ -365,12 +356,13 @@ def _launch(
     layout: str | None,
     scale: float | None,
     launch: Callable[..., None],
+    signature: tuple | None = None,
 ) -> Tensor:
     """By `entry`'s kernel; `layout` is the tensors', `scale` another than usual. Raises Unsuitable for what it cannot
-    read or compute, and if the driver does not launch it."""
+    read or compute, and if the driver does not launch it. `signature`: by which the launch is remembered."""
     if needs_padding(query):
         return _launch_padded(stats, entry, query, key, value, scale, launch)
-    addresses = check_addresses(query, key, value)
+    addresses, as_found = check_addresses(query, key, value), launch
     try:
         out = new_output(query)
         if layout is None or scale is not None:
@@ -379,6 +371,7 @@ def _launch(
         launch(*addresses, out.data_ptr(), 0, current_stream(entry.device))
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
+    direct.remember(signature, entry, as_found, launch, query, out)
     if stats is not None:
         stats.launched += 1
     return out

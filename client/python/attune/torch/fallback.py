@@ -56,6 +56,8 @@ def current_stats() -> Stats | None:
 def by_torch(*args: Any, **options: Any) -> Tensor:
     """SDPA, for a call that attune was asked for. Where a TorchFunctionMode is active, as after
     torch.set_default_device, torch calls what stands in SDPA's place, which then leaves it to SDPA."""
+    if not blocks.stats:  # where it does so anyway
+        return sdpa(*args, **options)
     blocks.by_torch = True
     try:
         return sdpa(*args, **options)

@@ -38,6 +38,9 @@ class Options(NamedTuple):
     def has_tensors(self) -> bool:
         return not (self.sinks is self.k_scale is self.v_scale is None)
 
+    def has_scales(self) -> bool:
+        return self.k_scale is not None or self.v_scale is not None
+
     def only_causal(self) -> bool:
         """Whether a causal mask is all that is asked for. No property: dynamo of PyTorch 2.6 cannot branch on one."""
         no_others = self.window is None and not self.softcap and self.sinks is None and not self.return_lse

@@ -21,6 +21,7 @@ from attune.torch.fallback import Reason, Unsuitable
 from attune.torch.padding import needs_padding
 
 MASKED = "attn_mask is given; only is_causal is computed"
+NEEDS_GRAD = "an input requires grad; use torch.no_grad() or torch.inference_mode()"
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 KV_DTYPES = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}  # of keys and values that have scales
 
@@ -42,7 +43,7 @@ def refusal(
     if dropout_p != 0.0:
         return Reason.DROPOUT, f"dropout_p is {dropout_p}; only 0 is computed"
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        return Reason.GRAD, "an input requires grad; use torch.no_grad() or torch.inference_mode()"
+        return Reason.GRAD, NEEDS_GRAD
     if not (is_strided(query) and is_strided(key) and is_strided(value)):
         return Reason.LAYOUT, f"the inputs have layouts {_all('layout', tensors)}; nested and sparse ones are not read"
     if not on_one_gpu(query, key, value):

@@ -6,12 +6,15 @@ import atexit
 import math
 import os
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 
 from attune.background import settings
 from attune.background.entry import Entry, State
 from attune.background.kernel_cache import KernelCache
+from attune.background.reason import Unsuitable
 from attune.background.service import Gpu
 from attune.background.thread import Background
 from attune.cuda.device import use_memory
@@ -19,13 +22,20 @@ from attune.torch import contest, fallback, memory
 
 _MOST_CALLS = 16384
 _EXIT_S = 2.0
+T = TypeVar("T")
 
 # By everything about a call that it depends on. Those in `placed` need more than the launch: their tensors have
 # strides of their own, or are padded, or another scale is asked for.
 calls: dict[tuple, Entry] = {}
 placed: dict[tuple, Entry] = {}
-# By keys of direct.py, those that a kernel computed as it is.
-direct: dict[tuple, Entry] = {}
+# By keys of direct.py, what is known, its launch at the time, that launch for the call's strides and scale (None: it is
+# left to torch), and a tensor without memory like the log-sum-exp, if there is one.
+Launch = Callable[..., None]
+direct: dict[tuple, tuple[Entry, Launch | None, Launch | None, torch.Tensor | None]] = {}
+
+# By dtypes, layout and device of inputs: why no kernel computes any such, where that is the dtypes alone.
+other_dtypes: dict[tuple, Unsuitable] = {}
+_remembered = calls, placed, direct, other_dtypes
 
 _kernel_cache: KernelCache | None = None
 _lock = threading.Lock()
@@ -44,7 +54,7 @@ def kernel_cache() -> KernelCache:
         return _kernel_cache
 
 
-def remember(kernels: KernelCache, known: dict[tuple, Entry], signature: tuple | None, entry: Entry) -> None:
+def remember(kernels: KernelCache, known: dict[tuple, T], signature: tuple | None, entry: T) -> None:
     """`entry` in `known`, one of those above, unless attune was configured anew meanwhile."""
     with _lock:
         if signature is None or kernels is not _kernel_cache:
@@ -60,9 +70,8 @@ def refresh() -> None:
     global _kernel_cache
     with _lock:
         before, _kernel_cache = _kernel_cache, None
-        calls.clear()
-        placed.clear()
-        direct.clear()
+        for known in _remembered:
+            known.clear()
     if before is not None:
         before.close()
 
@@ -108,9 +117,8 @@ def _in_forked_child() -> None:
     global _kernel_cache, _background, _lock
     _of_parents.append((_kernel_cache, _background))
     _kernel_cache, _background, _lock = None, Background(_work, _may_start), threading.Lock()
-    calls.clear()
-    placed.clear()
-    direct.clear()
+    for known in _remembered:
+        known.clear()
     fallback.renew_lock()
     settings.renew_locks()
 

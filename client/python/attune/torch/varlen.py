@@ -60,27 +60,21 @@ def attention_varlen(
     attune::attention_varlen.
     """
     stats = found = None
+    given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
     if out is not None:
         check_out("attune.attention_varlen", query, value, out)
     if not is_compiling():
         stats = current_stats()
-        if k_scale is v_scale is None and (out is None or is_like(out, query)):
-            given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
-            found = direct.varlen_key(
-                stats, query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, sinks, given
-            )
-            if found is not None:
-                to_sinks = 0 if sinks is None else sinks.data_ptr()
-                more = (to_sinks, cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0, 0, 0)
-                rows = (query.shape[1], query.shape[0]) if return_lse else None
-                known = direct.launch(stats, found, query, key, value, rows, more, out)
-                if known is not None:
-                    return known
+        if k_scale is None and v_scale is None and (out is None or is_like(out, query)):
+            lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
+            found, known = direct.varlen(stats, query, key, value, *lengths, sinks, given, out)
+            if known is not None:
+                return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     call = VarlenCall(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, options, out=out)
     if not is_compiling():
         result = attend_call(stats, call)
-        direct.remember(found, call)
+        direct.remember_call(found, given, call, query, result)
         return result
     if _needs_grad(call):
         return computed(call)
@@ -131,29 +125,21 @@ def attention_paged(
     aligned to 16 bytes are an InvalidArgument. In torch.compile it is the operator attune::attention_paged.
     """
     stats = found = None
+    given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
+    numbers = block_table, seqused_k, cu_seqlens_q, max_seqlen_q
     if out is not None:
         check_out("attune.attention_paged", query, value_pages, out)
     if not is_compiling():
         stats = current_stats()
-        if k_scale is v_scale is None and (out is None or is_like(out, query)):
-            given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
-            found = direct.paged_key(
-                stats, query, key_pages, value_pages, block_table, seqused_k, cu_seqlens_q, max_seqlen_q, sinks, given
-            )
-            if found is not None:
-                to_sinks = 0 if sinks is None else sinks.data_ptr()
-                bounds = 0 if cu_seqlens_q is None else cu_seqlens_q.data_ptr()
-                more = (to_sinks, bounds, 0, seqused_k.data_ptr(), block_table.data_ptr(), 0, 0)
-                rows = (*query.shape[:-3], query.shape[-2], query.shape[-3]) if return_lse else None
-                known = direct.launch(stats, found, query, key_pages, value_pages, rows, more, out)
-                if known is not None:
-                    return known
+        if k_scale is None and v_scale is None and (out is None or is_like(out, query)):
+            found, known = direct.paged(stats, query, key_pages, value_pages, *numbers, sinks, given, out)
+            if known is not None:
+                return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
-    numbers = block_table, seqused_k, cu_seqlens_q, max_seqlen_q
     call = PagedCall(query, key_pages, value_pages, *numbers, options, out=out)
     if not is_compiling():
         result = attend_call(stats, call)
-        direct.remember(found, call)
+        direct.remember_call(found, given, call, query, result)
         return result
     if _needs_grad(call):
         return computed(call)

@@ -21,12 +21,6 @@ class ComputingKernel(FakeKernel):
     """Of dense bhsd tensors, or of packed sequences; its softmax scale is that of the answer's problem unless it is
     scaled."""
 
-    scale: float | None = None
-
-    def scaled(self, scale: float) -> ComputingKernel:
-        super().scaled(scale)
-        return dataclasses.replace(self, scale=scale)
-
     def launch(self, q: int, k: int, v: int, out: int, lse: int, stream: int, more: Sequence[int] = ()) -> None:
         super().launch(q, k, v, out, lse, stream, more)
         problem = self.answer.problem

@@ -42,6 +42,7 @@ def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Service]:
     monkeypatch.setattr(dispatch, "current_stream", lambda device: 5)
     monkeypatch.setattr(direct, "current_stream", lambda device: 5)
     monkeypatch.setattr(dispatch, "monotonic", clock.monotonic)
+    monkeypatch.setattr(direct, "monotonic", clock.monotonic)
     monkeypatch.setattr(asked.Service, "_ask", lambda self, problem, device: fake.best(problem))
     monkeypatch.setattr(asked.Service, "_ask_served", lambda self: fake.served)
     monkeypatch.setattr(kernel_cache, "load", fake.load)

@@ -40,21 +40,21 @@ class FakeKernel:
     launches: list[tuple[int, ...]]
     device: int = -1  # what a CPU tensor's get_device() says
     fails_with: AttuneError | None = None
-    placements: list[Placement] = dataclasses.field(default_factory=list)  # that it was asked for
+    placements: list[Placement] = dataclasses.field(default_factory=list)  # of the launches of those that were placed
     takes_strides: bool = True
-    scales: list[float] = dataclasses.field(default_factory=list)  # that it was asked for
+    scales: list[float] = dataclasses.field(default_factory=list)  # of the launches of those that were scaled
+    scale: float | None = None
+    placement: Placement | None = None
 
     def scaled(self, scale: float) -> FakeKernel:
         if scale > 1:
             raise InvalidArgument(f"scale is {scale:g}; this kernel computes those above 0, up to 1")
-        self.scales.append(scale)
-        return self
+        return dataclasses.replace(self, scale=scale)
 
     def placed(self, placement: Placement) -> FakeKernel:
         if not self.takes_strides:
             raise InvalidArgument("q has 8 elements from one row to the next; this kernel reads 64 alone")
-        self.placements.append(placement)
-        return self
+        return dataclasses.replace(self, placement=placement)
 
     def like(self, answer: FakeAnswer) -> FakeKernel:
         return dataclasses.replace(self, answer=answer)
@@ -62,6 +62,10 @@ class FakeKernel:
     def launch(self, *addresses: int) -> None:
         if self.fails_with is not None:
             raise self.fails_with
+        if self.scale is not None:
+            self.scales.append(self.scale)
+        if self.placement is not None:
+            self.placements.append(self.placement)
         self.launches.append(addresses)
 
 

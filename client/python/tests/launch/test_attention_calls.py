@@ -38,7 +38,7 @@ def test_a_launch_gets_the_tensors_own_addresses_and_the_current_stream(service:
     q, k, v = bhsd(1, 2, 8, 64), bhsd(1, 2, 8, 64), bhsd(1, 2, 8, 64)
     for _ in range(2):
         out = attention(q, k, v)
-        assert service.launches[-1] == (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0, 5)
+        assert service.launches[-1][:6] == (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0, 5)
 
 
 @pytest.mark.parametrize(

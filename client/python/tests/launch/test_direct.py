@@ -88,7 +88,7 @@ def autocast(dtype: torch.dtype) -> Iterator[None]:
     """On GPUs, which torch does not turn on where there is none."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (torch, direct):
-            patch.setattr(module, "is_autocast_enabled", lambda kind: kind == "cuda")
+            patch.setattr(module, "is_autocast_enabled", lambda kind="cuda": kind == "cuda")
             patch.setattr(module, "get_autocast_dtype", lambda kind: dtype)
         yield
 
@@ -254,7 +254,7 @@ def test_autocast_to_the_dtype_there_is_changes_nothing(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_refused_is_counted_and_not_launched_again(service: Service, kind: Callable) -> None:
     kind()()
-    entry = next(iter(process.direct.values()))
+    entry, *_ = next(iter(process.direct.values()))
     entry.kernel.fails_with = FailedPrecondition("the driver is gone")
     with attune.replace_sdpa() as replaced:
         kind()()
@@ -280,19 +280,103 @@ def test_deterministic_calls_are_pinned(service: Service, looked_at: list[object
     finally:
         torch.use_deterministic_algorithms(False)
     assert len(looked_at) == 2
-    assert next(iter(process.direct.values())).pinned
+    entry, *_ = next(iter(process.direct.values()))
+    assert entry.pinned
+    assert len(looked_at) == 2
+
+
+def tensors_of(kind: Callable) -> dict[str, torch.Tensor]:
+    given = kind().__closure__[0].cell_contents
+    return {name: x for name, x in given.items() if name in ("query", "key", "value", "key_pages", "value_pages")}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_padded_scaled_or_strided_is_not_remembered(service: Service, kind: Callable) -> None:
-    given = kind().__closure__[0].cell_contents
-    tensors = [name for name in given if name in ("query", "key", "value", "key_pages", "value_pages")]
-    wide = {name: torch.cat([given[name]] * 2, -1)[..., :64] for name in tensors}
-    kind(scale=0.5)()
-    kind(**wide)()
-    if kind in (dense, packed):
-        kind(**{name: given[name][..., :59].contiguous() for name in tensors})()
+def test_strides_and_scale_of_their_own_are_launched_at_once_with_them(
+    service: Service, looked_at: list[object], kind: Callable
+) -> None:
+    wide = {name: torch.cat([tensor] * 2, -1)[..., :64] for name, tensor in tensors_of(kind).items()}
+    kind()()
+    for _ in range(3):
+        kind(**wide)()
+        kind(scale=0.5)()
+        kind(**wide, scale=0.25)()
+    kind()()
+    assert (len(looked_at), len(service.launches)) == (4, 11)
+    assert service.scales == 3 * [0.5, 0.25]
+    assert len(service.placements) == 6
+    assert len(set(service.placements)) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_the_result_is_put_decides_how_it_is_written(service: Service, kind: Callable) -> None:
+    """Strides of the query's own that the result has only where it is given."""
+    query = tensors_of(kind)["query"]
+    wide = torch.cat([query, query], -1)[..., :64]
+    out = torch.cat([query, query], -1)[..., :64]
+    for _ in range(2):
+        made = kind(query=wide)()
+        assert kind(query=wide, out=out)() is out
+    assert made.is_contiguous()
+    assert service.placements == 2 * service.placements[:2]
+    assert service.placements[0] != service.placements[1]
+
+
+@pytest.mark.parametrize("kind", [dense, packed])
+def test_what_is_padded_is_not_remembered(service: Service, kind: Callable) -> None:
+    kind(**{name: tensor[..., :59].contiguous() for name, tensor in tensors_of(kind).items()})()
     assert process.direct == {}
+
+
+@FALLS_BACK
+def test_calls_left_to_torch_are_left_to_it_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    q = half(1, 2, 8, 64)
+    cases = [(q[..., :32], {}), (q, {"scale": -1.0}), (q.float(), {}), (q.clone().requires_grad_(), {})]
+
+    def call() -> dict[str, int]:
+        with attune.replace_sdpa() as replaced:
+            for query, options in cases:
+                attune.attention(query, query, query.detach(), **options)
+            value = half(1, 2, 8, 32)
+            attune.attention(q, q, value)
+        assert replaced.stats.launched == 0
+        return replaced.stats.fallbacks
+
+    service.refuses_with = FailedPrecondition("there is nothing")
+    first = call()
+    monkeypatch.setattr(dispatch, "_attend_anew", lambda *given: pytest.fail("looks"))
+    assert call() == first
+
+
+def test_a_kernel_that_is_there_later_is_launched(service: Service, clock: Any) -> None:
+    q = half(1, 2, 8, 64)
+    service.refuses_with = FailedPrecondition("there is nothing")
+    with attune.replace_sdpa() as replaced, pytest.warns(attune.AttuneWarning):
+        for _ in range(2):
+            attune.attention(q, q, q)
+    assert replaced.stats.fell_back == 2
+    service.refuses_with = None
+    clock.now += 31
+    with attune.replace_sdpa() as replaced:
+        attune.attention(q, q, q)
+    assert (replaced.stats.launched, replaced.stats.fell_back) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_log_sum_exp_is_remembered_without_memory(service: Service, kind: Callable) -> None:
+    results = [kind(return_lse=True)() for _ in range(3)]
+    ((*_, lse_like),) = process.direct.values()
+    assert lse_like.untyped_storage().nbytes() == 0
+    assert len({lse.data_ptr() for _, lse in results}) == 3
+    for _, lse in results:
+        lse.zero_()
+
+
+def test_log_sum_exps_of_other_totals_have_their_own_shape(service: Service, looked_at: list[object]) -> None:
+    for total in (10, 12, 7, 10):
+        query = half(total, 4, 64)
+        _, lse = packed(query=query, cu_seqlens_q=bounds([3, total - 3]), return_lse=True)()
+        assert (lse.shape, lse.is_contiguous()) == ((4, total), True)
+    assert len(looked_at) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

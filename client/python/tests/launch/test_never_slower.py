@@ -26,7 +26,7 @@ from attune.background.reason import Reason  # noqa: E402
 from attune.cuda import CudaError  # noqa: E402
 from attune.cuda.driver import Capture  # noqa: E402
 from attune.flash_attn import flash_attn_func  # noqa: E402
-from attune.torch import AttuneWarning, contest, dispatch, process, state, warming  # noqa: E402
+from attune.torch import AttuneWarning, contest, direct, dispatch, process, state, warming  # noqa: E402
 from attune.torch.dispatch import attend  # noqa: E402
 from attune.torch.fallback import Stats  # noqa: E402
 from attune.torch.options import options_of  # noqa: E402
@@ -71,7 +71,7 @@ def test_sdpa_keeps_the_calls_of_a_kernel_that_does_not_win(device: Device, serv
 
 
 def test_whoever_computes_the_result_is_attention(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "empty_like", lambda like: sdpa(Q, Q, Q))  # FakeKernel writes nothing
+    monkeypatch.setattr(direct, "empty_like", lambda like: sdpa(Q, Q, Q))  # FakeKernel writes nothing
     monkeypatch.setattr(dispatch, "new_output", lambda like: sdpa(Q, Q, Q))
     for _ in range(CALLS + 3):
         assert torch.equal(device.call(), sdpa(Q, Q, Q))
