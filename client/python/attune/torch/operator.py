@@ -14,26 +14,35 @@ import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 
-from attune.torch import varlen
-from attune.torch.dispatch import attend, attend_options
-from attune.torch.fallback import current_stats
+from attune.torch import direct, varlen
+from attune.torch.dispatch import attend, attend_options, by_sdpa
+from attune.torch.fallback import Unsuitable, current_stats
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import is_usual_call, new_output
 
 _library = torch.library.Library("attune", "FRAGMENT")
 T = TypeVar("T")
+Both = tuple[Tensor, Tensor]
+_UNSCALED = 7  # options of a call without k_scale and v_scale: torch leaves out what has its default at the end
+_EMPTY: dict[torch.device, Tensor] = {}  # to be made others like it
 
 
-def _operator(fake: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def _operator(
+    fake: Callable[..., Any], again: Callable[[Callable[..., T]], Callable[..., T]]
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Makes a function attune's operator of its name; `fake` gives what it returns without elements. As
-    torch.library.custom_op does it, but for what that puts around every call: as much again as the call itself."""
+    torch.library.custom_op does it, but for what that puts around every call: as much again as the call itself.
+
+    `again` makes of what computes any call what torch is to call: a function that launches known calls itself. Nothing
+    stands between the two, because each function of Python's adds to a call that is twice as dear as attune.attention's
+    own."""
 
     def register(function: Callable[..., T]) -> Callable[..., T]:
         name = function.__name__
         schema = torch.library.infer_schema(function, mutates_args=())
         _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
-        _library.impl(name, _without_grad(function), "CompositeExplicitAutograd")
-        _library.impl(name, _with_autograd(name, function), "Autograd")
+        _library.impl(name, again(_without_grad(function)), "CompositeExplicitAutograd")
+        _library.impl(name, again(_with_autograd(name, function)), "Autograd")
         torch.library.register_fake(f"attune::{name}", fake, lib=_library)
         return function
 
@@ -66,7 +75,29 @@ def _with_autograd(name: str, function: Callable[..., T]) -> Callable[..., T]:
     return compute
 
 
-@_operator(lambda query, *others: new_output(query))
+def _attention_again(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def attention(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        given = is_causal, None, None, 0.0, False, scale, enable_gqa
+        stats = current_stats()
+        _, known = direct.dense(stats, query, key, value, None, given)
+        if known is None:
+            return compute(query, key, value, is_causal, scale, enable_gqa)
+        if known.__class__ is Unsuitable:
+            out = by_sdpa(stats, known, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
+            return _laid_out(out, query)
+        return known
+
+    return attention
+
+
+@_operator(lambda query, *others: new_output(query), _attention_again)
 def attention(
     query: Tensor,
     key: Tensor,
@@ -98,7 +129,20 @@ def _fake_attention_options(
     return new_output(query), _fake_lse(query, query.shape[:-1], return_lse)
 
 
-@_operator(_fake_attention_options)
+def _attention_options_again(compute: Callable[..., Both]) -> Callable[..., Both]:
+    def attention_options(query: Tensor, key: Tensor, value: Tensor, *options: Any) -> Both:
+        if len(options) == _UNSCALED:
+            causal, window, softcap, sinks, return_lse, scale, enable_gqa = options
+            given = False, causal, window, softcap, return_lse, scale, enable_gqa
+            _, known = direct.dense(current_stats(), query, key, value, sinks, given)
+            if known is not None and known.__class__ is not Unsuitable:
+                return known if return_lse else (known, _no_lse(query))
+        return compute(query, key, value, *options)
+
+    return attention_options
+
+
+@_operator(_fake_attention_options, _attention_options_again)
 def attention_options(
     query: Tensor,
     key: Tensor,
@@ -140,7 +184,25 @@ def _fake_attention_varlen(
     return _fake_rows(query, value), _fake_lse(query, (query.shape[1], query.shape[0]), return_lse)
 
 
-@_operator(_fake_attention_varlen)
+def _sequences_again(look: Callable[..., direct.Found]) -> Callable[[Callable[..., Both]], Callable[..., Both]]:
+    """Of operators with three tensors and four arguments of lengths before the options: `look` is direct's."""
+
+    def again(compute: Callable[..., Both]) -> Callable[..., Both]:
+        def attention(query: Tensor, *others: Any) -> Both:
+            if len(others) == 6 + _UNSCALED:
+                causal, window, softcap, sinks, return_lse, scale, enable_gqa = others[6:]
+                given = False, causal, window, softcap, return_lse, scale, enable_gqa
+                _, known = look(current_stats(), query, *others[:6], sinks, given)
+                if known is not None:
+                    return known if return_lse else (known, _no_lse(query))
+            return compute(query, *others)
+
+        return attention
+
+    return again
+
+
+@_operator(_fake_attention_varlen, _sequences_again(direct.varlen))
 def attention_varlen(
     query: Tensor,
     key: Tensor,
@@ -185,7 +247,7 @@ def _fake_attention_paged(
     return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
 
 
-@_operator(_fake_attention_paged)
+@_operator(_fake_attention_paged, _sequences_again(direct.paged))
 def attention_paged(
     query: Tensor,
     key_pages: Tensor,
@@ -216,7 +278,18 @@ def _run(attend: Callable[..., Any], given: tuple[Any, ...], options: Options) -
 
 def _both(result: Any, query: Tensor, return_lse: bool) -> tuple[Tensor, Tensor]:
     """With a log-sum-exp that is empty unless it was asked for."""
-    return result if return_lse else (result, query.new_empty(0, dtype=torch.float32))
+    return result if return_lse else (result, _no_lse(query))
+
+
+def _no_lse(query: Tensor) -> Tensor:
+    """A new one: no two results may be one tensor."""
+    device = query.device
+    like = _EMPTY.get(device)
+    if like is None:
+        if query.__class__ is not Tensor or not is_usual_call(query):  # of fakes, and of no device that there is
+            return query.new_empty(0, dtype=torch.float32)
+        like = _EMPTY[device] = query.new_empty(0, dtype=torch.float32)
+    return torch.empty_like(like)
 
 
 def _laid_out(out: Tensor, query: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ ROUNDS = 10
 CALLS_A_ROUND = 100
 IN_BLOCK = "sdpa in replace_sdpa"
 ENTERING = "entering and leaving replace_sdpa"
-OPTIONS = ("softcap", "bottom-right window", "return_lse", "varlen", "paged")
+OPTIONS = ("softcap", "bottom-right window", "sinks", "return_lse", "varlen", "paged")
 BY_TORCH = ("with a mask", "in fp32", "with another scale")
 PAGE = 16
 
@@ -109,6 +109,8 @@ def more_contenders(problem: attune.Problem) -> dict[str, Callable[[], Any]]:
     table = torch.arange(batch * width, dtype=torch.int32, device="cuda").view(batch, width)
     used = torch.full((batch,), seq_kv, dtype=torch.int32, device="cuda")
     mask = torch.ones((seq_q, seq_kv), dtype=torch.bool, device="cuda")
+    sinks = torch.zeros(heads, device="cuda")
+    operator = torch.ops.attune.attention.default  # as graphs hold it
     in_fp32 = [each.float() for each in (q, k, v)]
     sdpa, attention = F.scaled_dot_product_attention, attune.attention
     compiled_sdpa = torch.compile(lambda q, k, v: sdpa(q, k, v), fullgraph=True)
@@ -116,12 +118,13 @@ def more_contenders(problem: attune.Problem) -> dict[str, Callable[[], Any]]:
     calls = {
         "softcap": lambda: attention(q, k, v, softcap=30.0),
         "bottom-right window": lambda: attention(q, k, v, causal="bottom-right", window=64),
+        "sinks": lambda: attention(q, k, v, sinks=sinks),
         "return_lse": lambda: attention(q, k, v, return_lse=True),
         "varlen": lambda: attune.attention_varlen(*tokens, *bounds, seq_q, seq_kv),
         "paged": lambda: attune.attention_paged(rows, *pages, table, used),
         "compiled sdpa": lambda: compiled_sdpa(q, k, v),
         "compiled attune.attention": lambda: compiled(q, k, v),
-        "operator attune::attention": lambda: torch.ops.attune.attention(q, k, v),
+        "operator attune::attention": lambda: operator(q, k, v),
         "sdpa with a mask": lambda: sdpa(q, k, v, mask),
         "attune.attention with a mask": lambda: attention(q, k, v, mask),
         "sdpa in fp32": lambda: sdpa(*in_fp32),
