@@ -20,7 +20,7 @@ from attune.torch.fallback import Reason, Unsuitable
 from attune.torch.options import Options
 from attune.torch.padding import needs_padding, widened
 
-_SINKS = (torch.float32, torch.float16, torch.bfloat16)
+SINKS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class ExtraTensors(NamedTuple):
@@ -222,4 +222,4 @@ class AttentionCall(abc.ABC):
 
     def check_sinks(self, heads_q: int) -> None:
         if self.options.sinks is not None:
-            self.check_numbers("sinks", self.options.sinks, "[heads_q]", (heads_q,), _SINKS)
+            self.check_numbers("sinks", self.options.sinks, "[heads_q]", (heads_q,), SINKS)

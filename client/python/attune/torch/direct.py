@@ -23,9 +23,10 @@ from torch.nn import Parameter
 from attune.background.entry import Entry
 from attune.errors import AttuneError
 from attune.torch import process
-from attune.torch.call import AttentionCall
+from attune.torch.call import SINKS, AttentionCall
 from attune.torch.fallback import Stats, Unsuitable
 from attune.torch.process import direct as known
+from attune.torch.sinks import in_fp32
 from attune.torch.varlen_calls import rounded_up
 
 Result = Tensor | tuple[Tensor, Tensor]
@@ -67,7 +68,7 @@ def dense(
     if not _are_usual(sinks, kind):
         return _NOT_FOUND
     found = shapes, kind, given, sinks.shape
-    return found, _again(stats, found, query, key, value, (sinks.data_ptr(), 0, 0, 0, 0, 0, 0), out=out)
+    return found, _again(stats, found, query, key, value, (sinks.data_ptr(), 0, 0, 0, 0, 0, 0), None, sinks, out)
 
 
 def varlen(
@@ -88,13 +89,14 @@ def varlen(
         kind = _kind_of(query, key, value)
         if (
             kind is None
-            or not _are_lengths(cu_seqlens_q, cu_seqlens_k, kind)
+            or not _are_lengths(cu_seqlens_q, kind)
+            or not (cu_seqlens_k is cu_seqlens_q or _are_lengths(cu_seqlens_k, kind))
             or not (max_seqlen_q.__class__ is max_seqlen_k.__class__ is int and max_seqlen_q >= 0 and max_seqlen_k >= 0)
             or (sinks is not None and not _are_usual(sinks, kind))
         ):
             return _NOT_FOUND
         of_keys, of_bounds = key.shape, cu_seqlens_q.shape
-        if of_keys != value.shape or cu_seqlens_k.shape != of_bounds:
+        if of_keys != value.shape or (cu_seqlens_k is not cu_seqlens_q and cu_seqlens_k.shape != of_bounds):
             return _NOT_FOUND
         total, heads_q, head_dim = query.shape
         _, heads_kv, head_dim_kv = of_keys
@@ -107,7 +109,7 @@ def varlen(
     to_sinks, of_sinks = (0, None) if sinks is None else (sinks.data_ptr(), sinks.shape)
     found = "varlen", sizes, strides, of_bounds, kind, of_sinks, given
     more = to_sinks, cu_seqlens_q.data_ptr(), cu_seqlens_k.data_ptr(), 0, 0, 0, 0
-    return found, _again(stats, found, query, key, value, more, (heads_q, total), out)
+    return found, _again(stats, found, query, key, value, more, (heads_q, total), sinks, out)
 
 
 def paged(
@@ -128,16 +130,14 @@ def paged(
         kind = _kind_of(query, key_pages, value_pages)
         if (
             kind is None
-            or not _are_lengths(block_table, seqused_k, kind)
+            or not (_are_lengths(block_table, kind) and _are_lengths(seqused_k, kind))
             or (sinks is not None and not _are_usual(sinks, kind))
         ):
             return _NOT_FOUND
         shape, rows, bounds, to_bounds = query.shape, None, None, 0
         if cu_seqlens_q is not None:
             if (
-                not _are_lengths(cu_seqlens_q, cu_seqlens_q, kind)
-                or max_seqlen_q.__class__ is not int
-                or max_seqlen_q < 0  # type: ignore[operator]
+                not _are_lengths(cu_seqlens_q, kind) or max_seqlen_q.__class__ is not int or max_seqlen_q < 0  # type: ignore[operator]
             ):
                 return _NOT_FOUND
             total, *shape = shape
@@ -153,7 +153,7 @@ def paged(
     to_sinks, of_sinks = (0, None) if sinks is None else (sinks.data_ptr(), sinks.shape)
     found = "paged", shape, kind, bounds, numbers, of_sinks, given
     more = to_sinks, to_bounds, 0, seqused_k.data_ptr(), block_table.data_ptr(), 0, 0
-    return found, _again(stats, found, query, key_pages, value_pages, more, rows, out)
+    return found, _again(stats, found, query, key_pages, value_pages, more, rows, sinks, out)
 
 
 def _again(
@@ -164,6 +164,7 @@ def _again(
     value: Tensor,
     more: tuple[int, ...] = (),
     rows: tuple[int, int] | None = None,
+    sinks: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Result | Unsuitable | None:
     """What `known` has of `found`, done again. `more` as Kernel.launch has it. `rows`: of a log-sum-exp, where that
@@ -194,6 +195,9 @@ def _again(
         else:
             lse = query.new_empty(rows, dtype=torch.float32)
         to_lse = lse.data_ptr()
+    if sinks is not None and sinks.dtype is not torch.float32:
+        sinks = in_fp32(sinks)
+        more = (sinks.data_ptr(), *more[1:])
     try:
         launch(q, k, v, out.data_ptr(), to_lse, current_stream(entry.device), more)
     except AttuneError:
@@ -270,20 +274,19 @@ def _kind_of(query: Tensor, key: Tensor, value: Tensor) -> Kind | None:
     return None
 
 
-def _are_lengths(one: Tensor, other: Tensor, kind: Kind) -> bool:
+def _are_lengths(tensor: Tensor, kind: Kind) -> bool:
     return (
-        one.__class__ is other.__class__ is Tensor
-        and one.dtype is other.dtype is torch.int32
-        and one.is_contiguous()
-        and other.is_contiguous()
-        and one.get_device() == other.get_device() == kind[1]
+        tensor.__class__ is Tensor
+        and tensor.dtype is torch.int32
+        and tensor.is_contiguous()
+        and tensor.get_device() == kind[1]
     )
 
 
 def _are_usual(sinks: Tensor, kind: Kind) -> bool:
     return (
         (sinks.__class__ is Tensor or sinks.__class__ is Parameter)
-        and sinks.dtype is torch.float32
+        and sinks.dtype in SINKS
         and sinks.get_device() == kind[1]
         and sinks.is_contiguous()
         and not (sinks.requires_grad and is_grad_enabled())

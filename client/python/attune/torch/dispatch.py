@@ -196,7 +196,7 @@ def _launch_call(
         launch(*addresses, out.data_ptr(), to_lse, stream, more)
     except (AttuneError, OutOfMemoryError) as error:
         raise _refused(entry, error) from None
-    if extra.sinks is call.extra.sinks and not call.options.has_scales():
+    if not call.options.has_scales():
         call.made = entry, as_found, launch
     if stats is not None:
         stats.launched += 1

@@ -60,12 +60,12 @@ MORE = {
     "sliced cache": (0, 3, 0),
     "sinks": (1, 3, 0),
     "return_lse": (0, 2, 1),
-    "varlen": (2, 6, 0),
-    "paged": (2, 6, 0),
+    "varlen": (3, 6, 0),
+    "paged": (3, 6, 0),
     "operator": (0, 1, 0),  # itself
     "operator with options": (0, 4, 1),
-    "varlen operator": (2, 10, 1),  # an empty log-sum-exp
-    "paged operator": (2, 10, 1),
+    "varlen operator": (3, 10, 1),  # an empty log-sum-exp
+    "paged operator": (3, 10, 1),
 }
 MASK, IN_FP32 = torch.ones(1, 48, dtype=torch.bool), [x.float() for x in (Q, K, V)]
 LEFT: dict[str, Callable[[], Any]] = {

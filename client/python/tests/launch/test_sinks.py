@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from tensors import half  # noqa: E402
 
 import attune  # noqa: E402
-from attune.torch import dispatch  # noqa: E402
+from attune.torch import direct, dispatch  # noqa: E402
 from attune.torch.sinks import in_fp32  # noqa: E402
 
 VALUES = [0.5, -1.25]
@@ -31,10 +31,14 @@ def launched(service: Service, given: torch.Tensor) -> int:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_launch_has_them_in_fp32(service: Service, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     given, casts = torch.nn.Parameter(sinks(dtype)), []
-    monkeypatch.setattr(dispatch, "in_fp32", lambda tensor: casts.append(in_fp32(tensor)) or casts[-1])
-    address = launched(service, given)
-    [cast] = casts
-    assert (cast.data_ptr(), cast.dtype, cast.tolist()) == (address, torch.float32, VALUES)
+    for module in (dispatch, direct):
+        monkeypatch.setattr(module, "in_fp32", lambda tensor: casts.append(in_fp32(tensor)) or casts[-1])
+    first = launched(service, given)
+    monkeypatch.setattr(dispatch, "attend_call", lambda *call: pytest.fail("looks"))
+    given.data.fill_(2.0)
+    second = launched(service, given)
+    for cast, address, values in zip(casts, (first, second), (VALUES, [2.0, 2.0]), strict=True):
+        assert (cast.data_ptr(), cast.dtype, cast.tolist()) == (address, torch.float32, values)
     assert service.problems == ["b1.h2.q8.d64.f16.sinks"]
 
 
