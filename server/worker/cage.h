@@ -18,7 +18,8 @@ namespace attune::worker {
 std::vector<std::string> SystemFiles();
 
 // Of the process: its limits. Of the calling thread, and of what it starts from then on: the files. `toolkit` is read,
-// `scratch` also written, all else does not exist. Several calls add up.
+// `scratch` also written; of all else there are names, sizes and modes to be seen, and nothing is opened. Several calls
+// add up.
 struct Walls {
   Limits limits;
   std::vector<std::string> toolkit;

@@ -1,13 +1,16 @@
 // A cage is not left again, so each test confines a process of its own.
 #include "server/worker/cage.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -64,6 +67,32 @@ TEST_F(CageTest, ALinkerStillLinks) {
         _exit(right && status == 0 && Reads(scratch_ + "/empty.so") ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+// Landlock leaves modes alone, and lengths before its version 3: the system calls say no.
+TEST_F(CageTest, ChangesNoFileThatItMayNotWrite) {
+  const std::string secret = testing::TempDir() + "/cage-secret-" + std::to_string(getpid());
+  std::ofstream(secret) << "text";
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EXIT(
+      {
+        Walls walls = WallsOfCompiler();
+        walls.toolkit.push_back(secret);
+        bool right = Confine(walls).ok() && AllowCallsOfWorker().ok();
+        const int fd = open(secret.c_str(), O_RDONLY | O_CLOEXEC);
+        right = right && fd >= 0 && fchmod(fd, 0666) != 0 && chmod(secret.c_str(), 0666) != 0;
+        right = right && fchmodat(AT_FDCWD, secret.c_str(), 0666, 0) != 0;
+        right = right && truncate(secret.c_str(), 0) != 0 && errno == EPERM;
+        right = right && open(secret.c_str(), O_RDONLY | O_TRUNC) < 0 && errno == EPERM;
+        // What it may write it may also cut short.
+        const int own = open((scratch_ + "/own").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        _exit(right && own >= 0 && ftruncate(own, 0) == 0 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_EQ(std::filesystem::file_size(secret), 4);
+  EXPECT_EQ(std::filesystem::status(secret).permissions() & std::filesystem::perms::others_all,
+            std::filesystem::perms::none);
+  std::filesystem::remove(secret);
 }
 
 TEST_F(CageTest, NoShellStarts) {

@@ -57,15 +57,15 @@ constexpr int kLooking[] = {SCMP_SYS(access),     SCMP_SYS(faccessat), SCMP_SYS(
                             SCMP_SYS(lseek),      SCMP_SYS(lstat),     SCMP_SYS(mkdir),      SCMP_SYS(mkdirat),
                             SCMP_SYS(newfstatat), SCMP_SYS(poll),      SCMP_SYS(ppoll),      SCMP_SYS(readlink),
                             SCMP_SYS(readlinkat), SCMP_SYS(stat),      SCMP_SYS(statfs),     SCMP_SYS(statx)};
-// A worker's own, not its kernels'.
+// A worker's own, not its kernels'. Of a file that is open to write, or in a folder that Landlock lets it write: no
+// chmod and no truncate, since Landlock leaves modes alone, and lengths before its version 3.
 constexpr int kFiles[] = {
-    SCMP_SYS(mmap),     SCMP_SYS(chdir),     SCMP_SYS(chmod),     SCMP_SYS(close),     SCMP_SYS(close_range),
-    SCMP_SYS(dup),      SCMP_SYS(dup2),      SCMP_SYS(dup3),      SCMP_SYS(fallocate), SCMP_SYS(fchmod),
-    SCMP_SYS(fchmodat), SCMP_SYS(fdatasync), SCMP_SYS(flock),     SCMP_SYS(fsync),     SCMP_SYS(ftruncate),
-    SCMP_SYS(open),     SCMP_SYS(openat),    SCMP_SYS(pipe),      SCMP_SYS(pipe2),     SCMP_SYS(pread64),
-    SCMP_SYS(preadv),   SCMP_SYS(pwrite64),  SCMP_SYS(pwritev),   SCMP_SYS(read),      SCMP_SYS(readv),
-    SCMP_SYS(rename),   SCMP_SYS(renameat),  SCMP_SYS(renameat2), SCMP_SYS(rmdir),     SCMP_SYS(truncate),
-    SCMP_SYS(umask),    SCMP_SYS(unlink),    SCMP_SYS(unlinkat),  SCMP_SYS(write),     SCMP_SYS(writev)};
+    SCMP_SYS(mmap),   SCMP_SYS(chdir),     SCMP_SYS(close),     SCMP_SYS(close_range), SCMP_SYS(dup),
+    SCMP_SYS(dup2),   SCMP_SYS(dup3),      SCMP_SYS(fallocate), SCMP_SYS(fdatasync),   SCMP_SYS(flock),
+    SCMP_SYS(fsync),  SCMP_SYS(ftruncate), SCMP_SYS(pipe),      SCMP_SYS(pipe2),       SCMP_SYS(pread64),
+    SCMP_SYS(preadv), SCMP_SYS(pwrite64),  SCMP_SYS(pwritev),   SCMP_SYS(read),        SCMP_SYS(readv),
+    SCMP_SYS(rename), SCMP_SYS(renameat),  SCMP_SYS(renameat2), SCMP_SYS(rmdir),       SCMP_SYS(umask),
+    SCMP_SYS(unlink), SCMP_SYS(unlinkat),  SCMP_SYS(write),     SCMP_SYS(writev)};
 // Messages on the socket that there is; none can be made. With sendmsg a descriptor could leave.
 constexpr int kConversation[] = {SCMP_SYS(recvfrom)};
 // A linker: fork and vfork take no flags; Landlock says which programs.
@@ -113,13 +113,13 @@ class Filter {
   void Refuse(int call, int error) { Rule(SCMP_ACT_ERRNO(static_cast<uint32_t>(error)), call, {}); }
   void RefuseInt(int call, unsigned argument, int value) { Rule(SCMP_ACT_ERRNO(EPERM), call, {Is(argument, value)}); }
 
-  static scmp_arg_cmp Is(unsigned argument, int value) {
-    return SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, kInt, static_cast<uint32_t>(value));
+  static scmp_arg_cmp Is(unsigned argument, int value) { return Masked(argument, kInt, static_cast<uint32_t>(value)); }
+  // Of `mask`, these bits and no others.
+  static scmp_arg_cmp Masked(unsigned argument, scmp_datum_t mask, scmp_datum_t bits) {
+    return SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, bits);
   }
   // None of these bits.
-  static scmp_arg_cmp Without(unsigned argument, scmp_datum_t bits) {
-    return SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, bits, 0);
-  }
+  static scmp_arg_cmp Without(unsigned argument, scmp_datum_t bits) { return Masked(argument, bits, 0); }
 
   absl::Status Load() {
     if (result_ == 0) Keep(seccomp_load(filter_.get()));
@@ -159,6 +159,14 @@ void AllowCommon(Filter& filter) {
   filter.AllowIf(SCMP_SYS(sched_setaffinity), Filter::Is(0, 0));
 }
 
+// Not O_TRUNC with O_RDONLY, which empties a file that Landlock, before its version 3, sees only read.
+void AllowOpening(Filter& filter, int call, unsigned flags) {
+  filter.AllowIf(call, Filter::Without(flags, O_TRUNC));
+  for (const int access : {O_WRONLY, O_RDWR}) {
+    filter.AllowIf(call, Filter::Masked(flags, O_ACCMODE, static_cast<scmp_datum_t>(access)));
+  }
+}
+
 }  // namespace
 
 absl::Status AllowCallsOfWorker() {
@@ -167,6 +175,8 @@ absl::Status AllowCallsOfWorker() {
   filter.Allow(kFiles);
   filter.Allow(kConversation);
   filter.Allow(kProcesses);
+  AllowOpening(filter, SCMP_SYS(openat), 2);
+  AllowOpening(filter, SCMP_SYS(open), 1);
   filter.AllowIf(SCMP_SYS(clone), Filter::Without(0, kCloneRefused));
   filter.AllowIf(SCMP_SYS(sendto), SCMP_CMP64(4, SCMP_CMP_EQ, 0, 0));  // to the peer: no address
   filter.AllowInts(SCMP_SYS(fcntl), 1, kFcntlOfWorker);
