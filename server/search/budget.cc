@@ -52,7 +52,8 @@ bool BudgetedStrategy::Done() const { return strategy_->Done() || IsSpent() || I
 size_t BudgetedStrategy::Total() const {
   if (budget_.max_trials == 0) return strategy_->Total();
   const size_t known = strategy_->Known().size();
-  return known + std::min(strategy_->Total() - known, static_cast<size_t>(budget_.max_trials));
+  const int64_t left = std::max<int64_t>(budget_.max_trials - budget_.spent, 0);
+  return known + std::min(strategy_->Total() - known, static_cast<size_t>(left));
 }
 
 }  // namespace attune::search

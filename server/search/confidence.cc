@@ -11,11 +11,11 @@ constexpr double kLeast = 0.08;  // standard deviation of ln(time) of what was n
 
 }  // namespace
 
-double ConfidenceThatBest(double best_us, const std::vector<bool>& open, const std::vector<Expectation>& expected) {
+double ConfidenceThatBest(double best_us, const std::vector<bool>& untold, const std::vector<Expectation>& expected) {
   const double limit = std::log(best_us / (1 + kWithin));
   double none = 0;  // ln of the probability
-  for (size_t candidate = 0; candidate < open.size(); ++candidate) {
-    if (!open[candidate]) continue;
+  for (size_t candidate = 0; candidate < untold.size(); ++candidate) {
+    if (!untold[candidate]) continue;
     const Expectation& one = expected[candidate];
     const double deviation = std::hypot(kWider * one.deviation, kLeast);
     const double below = std::erfc((one.mean - limit) / deviation / std::sqrt(2.0)) / 2;

@@ -10,11 +10,11 @@ namespace attune::search {
 
 inline constexpr double kWithin = 0.02;  // of the best: what statements are about
 
-// The probability that none of those that are open takes less than best_us / (1 + kWithin), from what is expected of
-// each. Expectations are taken as independent and wider than the trees are apart, by factors chosen on the
-// recordings in tests/replay so that of the searches that are 95 % sure at least as many are right (attune-replay
-// calibration).
-double ConfidenceThatBest(double best_us, const std::vector<bool>& open, const std::vector<Expectation>& expected);
+// The probability that none of those that are untold takes less than best_us / (1 + kWithin), from what is expected of
+// each. One whose trial was lost is untold: it may be the best. Expectations are taken as independent and wider than
+// the trees are apart, by factors chosen on the recordings in tests/replay so that of the searches that are 95 % sure
+// at least as many are right (attune-replay calibration).
+double ConfidenceThatBest(double best_us, const std::vector<bool>& untold, const std::vector<Expectation>& expected);
 
 }  // namespace attune::search
 

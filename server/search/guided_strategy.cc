@@ -36,6 +36,12 @@ double BestOf(const std::vector<Told>& told) {
   return best;
 }
 
+std::vector<bool> UntoldOf(size_t candidates, const std::vector<Told>& told) {
+  std::vector<bool> untold(candidates, true);
+  for (const auto& [candidate, outcome] : told) untold[candidate] = false;
+  return untold;
+}
+
 // The next batch, from what the model expects.
 class BatchPlanner {
  public:
@@ -118,7 +124,8 @@ GuidedStrategy::GuidedStrategy(Field field, const Options& options)
 
 size_t GuidedStrategy::Total() const {
   if (options_.limit == 0) return field_.candidates;
-  return std::min(field_.candidates, Known().size() + static_cast<size_t>(options_.limit));
+  const int64_t left = std::max<int64_t>(options_.limit - field_.spent, 0);
+  return std::min(field_.candidates, Known().size() + static_cast<size_t>(left));
 }
 
 LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) const {
@@ -133,7 +140,7 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
     if (!plan.batch.empty() || !any_good) return plan;
   }
   const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);
-  plan.confidence = ConfidenceThatBest(BestOf(situation.told), situation.open, expected);
+  plan.confidence = ConfidenceThatBest(BestOf(situation.told), UntoldOf(field_.candidates, situation.told), expected);
   const auto enough = [this](double confidence) { return options_.enough > 0 && confidence >= options_.enough; };
   if (enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence)) return plan;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected);

@@ -143,6 +143,24 @@ TEST(GuidedStrategy, SaysHowGoodItsBestIsAndEndsWhenThatIsEnough) {
   EXPECT_NEAR(BestOf(tried, field, Bowl), 10, 0.2);
 }
 
+TEST(GuidedStrategy, IsNotSureOfWhatWasLost) {
+  Field field = TwoFamilies();
+  const size_t fastest = 4 * 36 + 1 * 6 + 3;
+  for (size_t i = 0; i < field.candidates; ++i) {
+    if (i != fastest) field.known.emplace_back(i, Bowl(field.points[i]));
+  }
+  GuidedStrategy strategy(field, {.seed = 1});
+  while (const Strategy::Thought thought = strategy.Think()) thought()();
+  EXPECT_EQ(strategy.Speculate(), fastest);
+  v1::Trial lost;
+  lost.set_verdict(v1::VERDICT_LOST);
+  strategy.Tell(fastest, lost);
+  while (const Strategy::Thought thought = strategy.Think()) thought()();
+  EXPECT_TRUE(strategy.Done());
+  ASSERT_TRUE(strategy.Claim().has_value());
+  EXPECT_LT(strategy.Claim()->confidence(), 0.9);
+}
+
 TEST(GuidedStrategy, SaysNothingBeforeItHasAModel) {
   const Field field = TwoFamilies();
   GuidedStrategy strategy(field, {.seed = 1});
@@ -156,6 +174,15 @@ TEST(GuidedStrategy, EndsAtItsLimit) {
   GuidedStrategy strategy(field, {.seed = 1, .limit = 20});
   EXPECT_THAT(Search(strategy, field, Bowl, 1000), SizeIs(::testing::AllOf(::testing::Ge(20), Lt(24))));
   EXPECT_EQ(strategy.Total(), 20);
+}
+
+// After a kill: 5 of its 20 are known, beside 2 of another job's.
+TEST(GuidedStrategy, CountsOnceWhatItsJobHasTried) {
+  Field field = TwoFamilies();
+  for (size_t i = 0; i < 7; ++i) field.known.emplace_back(i, Bowl(field.points[i]));
+  field.spent = 5;
+  GuidedStrategy strategy(field, {.seed = 1, .limit = 20});
+  EXPECT_EQ(strategy.Total(), 22);
 }
 
 // A near problem has the same optimum, at another scale.

@@ -7,20 +7,14 @@
 
 #include "server/catalog/answers/problem_distance.h"
 #include "server/search/feature_columns.h"
+#include "server/search/learning_strategy.h"
 
 namespace attune::search {
 namespace {
 
-constexpr size_t kMostNeighbours = 6;
-constexpr double kFarthest = 6;        // octaves
 constexpr int kMostIncumbents = 1000;  // looked at: the newest
 
 using FamilyNumbers = std::map<std::string, size_t>;
-
-Outcome OutcomeOf(const v1::Trial& trial) {
-  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
-  return timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed();
-}
 
 // The problems nearest to that of the key that something is served for.
 absl::StatusOr<std::vector<std::pair<double, Problem>>> ProblemsNearby(const catalog::TuningKey& tuning_key,

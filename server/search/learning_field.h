@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_SEARCH_LEARNING_FIELD_H_
 #define ATTUNE_SERVER_SEARCH_LEARNING_FIELD_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include "server/store/store.h"
 
 namespace attune::search {
+
+// Of stored problems the nearest are learned from, and none that is farther.
+inline constexpr size_t kMostNeighbours = 6;
+inline constexpr double kFarthest = 6;  // octaves
 
 // `job`: whose own trials count against its budget, and are known to it even where it tries anew what is known.
 absl::StatusOr<Field> LearningField(const CandidateSet& candidates, const SearchSpec& spec, absl::string_view job,

@@ -8,6 +8,11 @@
 
 namespace attune::search {
 
+Outcome OutcomeOf(const v1::Trial& trial) {
+  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
+  return timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed();
+}
+
 LearningStrategy::LearningStrategy(const Field& field) : states_(field.candidates, State::kFree) {
   situation_.open.assign(field.candidates, true);
   for (const auto& [candidate, outcome] : field.known) {
@@ -42,12 +47,9 @@ Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
 }
 
 void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
-  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
   states_[candidate] = State::kTold;
   situation_.open[candidate] = false;
-  if (trial.verdict() != v1::VERDICT_LOST) {
-    situation_.told.emplace_back(candidate, timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed());
-  }
+  if (trial.verdict() != v1::VERDICT_LOST) situation_.told.emplace_back(candidate, OutcomeOf(trial));
   if (std::find(plan_.batch.begin(), plan_.batch.end(), candidate) != plan_.batch.end()) --untold_;
 }
 

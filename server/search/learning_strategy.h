@@ -17,6 +17,9 @@ namespace attune::search {
 // A candidate and how it has ended.
 using Told = std::pair<size_t, Outcome>;
 
+// UNSTABLE, or OK without a time, is as good as failed.
+Outcome OutcomeOf(const v1::Trial& trial);
+
 class LearningStrategy : public Strategy {
  public:
   explicit LearningStrategy(const Field& field);

@@ -154,8 +154,11 @@ TEST(LearningStrategy, BeginsWithWhatIsKnownAndItCostsNoBudget) {
 
 // A job that goes on after a kill: what it had tried is known, and counts.
 TEST(LearningStrategy, WhatTheJobHasSpentBeforeCounts) {
-  BudgetedStrategy strategy(std::make_unique<Scripted>(Blank(9), std::deque<Scripted::Step>{{{5, 6}}}),
+  Field field = Blank(9);
+  field.known = {{4, Outcome::Timed(30)}, {2, Outcome::Failed()}};
+  BudgetedStrategy strategy(std::make_unique<Scripted>(field, std::deque<Scripted::Step>{{{5, 6}}}),
                             {.max_trials = 3, .spent = 2}, [] { return absl::ZeroDuration(); });
+  EXPECT_EQ(strategy.Total(), 3);
   ThinkThrough(strategy);
   EXPECT_EQ(SpeculateAll(strategy), std::vector<size_t>{5});
 }

@@ -32,7 +32,8 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
                                            const std::vector<std::shared_ptr<const space::Family>>& families,
                                            store::Store& store, const space::Stopped& stopped = nullptr);
 
-// How many of them the strategy would ask for that have no trial yet, time limits left out.
+// How many of them the strategy would ask for that have no trial yet, time limits left out. EXHAUSTIVE and RANDOM
+// alone: what GUIDED and EVOLUTION ask for follows from trials.
 int64_t CountUntried(const CandidateSet& candidates, const SearchSpec& spec);
 
 }  // namespace attune::search
