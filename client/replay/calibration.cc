@@ -24,7 +24,7 @@ void Add(const RecordedSpace& space, uint64_t seed, double limit, Calibration& c
   const std::vector<size_t> tried = Replay(strategy, space, most);
   ++calibration.runs;
   const auto claim = strategy.Claim();
-  if (!claim.has_value() || claim->confidence() < calibration.stated || tried.size() == space.outcomes.size()) return;
+  if (!strategy.Done() || !claim.has_value() || tried.size() == space.outcomes.size()) return;
   ++calibration.sure;
   calibration.tried += static_cast<double>(tried.size()) / static_cast<double>(space.outcomes.size());
   if (IsRight(tried, claim->within(), space)) ++calibration.right;

@@ -20,8 +20,8 @@ struct Calibration {
   double tried = 0;   // share of the space that those tried, mean
 };
 
-// GUIDED on every space with every seed, standard effort (95 %) and full (99.5 %), but with `limit`, a share of the
-// space, for its trials.
+// GUIDED on every space with every seed, until it is 80, 95 (as with standard effort) and 99.5 % sure (full), but with
+// `limit`, a share of the space, for its trials.
 absl::StatusOr<std::vector<Calibration>> Calibrate(const std::vector<RecordedSpace>& spaces, int seeds, double limit);
 
 std::string Markdown(const std::vector<Calibration>& calibrations);

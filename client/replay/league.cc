@@ -77,17 +77,15 @@ absl::StatusOr<std::vector<Standing>> PlayLeague(const std::vector<RecordedSpace
           standing.trials[i].push_back(TrialsToWithin(options.shares[i], tried, space));
         }
       }
-      for (auto& trials : standing.trials) {
-        std::sort(trials.begin(), trials.end(),
-                  [](const auto& a, const auto& b) { return a.has_value() != b.has_value() ? a.has_value() : a < b; });
-      }
       standings.push_back(std::move(standing));
     }
   }
   return standings;
 }
 
-std::optional<size_t> Quantile(const std::vector<std::optional<size_t>>& trials, double quantile) {
+std::optional<size_t> Quantile(std::vector<std::optional<size_t>> trials, double quantile) {
+  std::sort(trials.begin(), trials.end(),
+            [](const auto& a, const auto& b) { return a.has_value() != b.has_value() ? a.has_value() : a < b; });
   const auto rank = static_cast<size_t>(std::ceil(quantile * static_cast<double>(trials.size())));
   return trials[std::max<size_t>(rank, 1) - 1];
 }
@@ -109,14 +107,13 @@ std::string Markdown(const std::vector<Standing>& standings, const LeagueOptions
 }
 
 std::string Csv(const std::vector<Standing>& standings, const LeagueOptions& options) {
-  std::string text = "space,variants,strategy,within,run,trials\n";
+  std::string text = "space,variants,strategy,within,seed,trials\n";
   for (const Standing& standing : standings) {
     for (size_t share = 0; share < standing.trials.size(); ++share) {
-      for (size_t run = 0; run < standing.trials[share].size(); ++run) {
-        const std::optional<size_t>& trials = standing.trials[share][run];
+      for (size_t i = 0; i < standing.trials[share].size(); ++i) {
+        const std::optional<size_t>& trials = standing.trials[share][i];
         absl::StrAppend(&text, standing.space, ",", standing.candidates, ",", standing.strategy, ",",
-                        options.shares[share], ",", run + 1, ",", trials.has_value() ? absl::StrCat(*trials) : "",
-                        "\n");
+                        options.shares[share], ",", i + 1, ",", trials.has_value() ? absl::StrCat(*trials) : "", "\n");
       }
     }
   }

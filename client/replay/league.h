@@ -34,7 +34,7 @@ struct Standing {
   std::string space;
   std::string strategy;
   size_t candidates = 0;
-  // Of each share, trials of each seed, sorted; nullopt where the limit was not enough, last.
+  // Of each share, trials of each seed, that of seed 1 first; nullopt where the limit was not enough.
   std::vector<std::vector<std::optional<size_t>>> trials;
 };
 
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<Standing>> PlayLeague(const std::vector<RecordedSpace
                                                  const LeagueOptions& options);
 
 // A quantile of a standing's trials; nullopt where it lies beyond the limit.
-std::optional<size_t> Quantile(const std::vector<std::optional<size_t>>& trials, double quantile);
+std::optional<size_t> Quantile(std::vector<std::optional<size_t>> trials, double quantile);
 
 // Median and 95th percentile of each, and the share of runs within a twentieth of the space.
 std::string Markdown(const std::vector<Standing>& standings, const LeagueOptions& options);

@@ -1,6 +1,5 @@
 // attune-replay: strategies on recorded spaces, without a device (docs/replay.md).
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +18,7 @@
 #include "client/replay/recorded_space.h"
 #include "client/replay/replay.h"
 #include "client/replay/synthetic_space.h"
-#include "server/catalog/answers/problem_distance.h"
+#include "client/replay/warm.h"
 
 namespace attune::replay {
 namespace {
@@ -30,56 +29,31 @@ struct SpaceArguments {
   bool warm = false;
 };
 
-struct Loaded {
-  std::vector<RecordedSpace> spaces;
-  std::vector<std::optional<Problem>> problems;  // of those recorded
-  std::vector<v1::Recording> recordings;         // of those recorded
-};
-
-// Each space as the others' neighbour; cold, nobody knows anything.
-void Warm(Loaded& loaded) {
-  std::vector<std::vector<search::Neighbour>> neighbours(loaded.spaces.size());
-  for (size_t i = 0; i < loaded.recordings.size(); ++i) {
-    for (size_t other = 0; other < loaded.recordings.size(); ++other) {
-      if (other == i || loaded.spaces[i].field.features != loaded.spaces[other].field.features) continue;
-      const std::optional<double> distance = catalog::Distance(*loaded.problems[i], *loaded.problems[other]);
-      if (distance.has_value()) neighbours[i].push_back(NeighbourOf(loaded.spaces[other], *distance));
-    }
-  }
-  for (size_t i = 0; i < loaded.spaces.size(); ++i) {
-    std::stable_sort(neighbours[i].begin(), neighbours[i].end(),
-                     [](const auto& a, const auto& b) { return a.distance < b.distance; });
-    loaded.spaces[i].field.neighbours = std::move(neighbours[i]);
-  }
-}
-
 absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments) {
-  Loaded loaded;
+  std::vector<v1::Recording> recordings;
+  std::vector<RecordedSpace> spaces;
   for (const std::string& file : arguments.files) {
     absl::StatusOr<v1::Recording> recording = ReadRecording(file);
     if (!recording.ok()) return recording.status();
     absl::StatusOr<RecordedSpace> space = SpaceOf(*recording);
     if (!space.ok()) return space.status();
-    const absl::StatusOr<Problem> problem = ParseProblem(recording->problem());
-    if (!problem.ok()) return problem.status();
-    loaded.spaces.push_back(*std::move(space));
-    loaded.problems.emplace_back(*problem);
-    loaded.recordings.push_back(*std::move(recording));
+    spaces.push_back(*std::move(space));
+    recordings.push_back(*std::move(recording));
   }
-  if (arguments.warm) Warm(loaded);
+  if (arguments.warm) Warm(recordings, spaces);
   for (int seed = 1; seed <= arguments.synthetic; ++seed) {
     SyntheticOptions options;
     options.seed = static_cast<uint64_t>(seed);
-    loaded.spaces.push_back(SyntheticSpace(options));
+    spaces.push_back(SyntheticSpace(options));
     if (!arguments.warm) continue;
     options.shape = 0.4;
-    loaded.spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
+    spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
   }
-  for (RecordedSpace& space : loaded.spaces) {
+  for (RecordedSpace& space : spaces) {
     if (!arguments.warm) space.field.likely.guesses.clear();
   }
-  if (loaded.spaces.empty()) return absl::InvalidArgumentError("name recordings, or spaces to make with --synthetic");
-  return std::move(loaded.spaces);
+  if (spaces.empty()) return absl::InvalidArgumentError("name recordings, or spaces to make with --synthetic");
+  return spaces;
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {

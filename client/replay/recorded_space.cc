@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "proto/attune/problem.h"
 
 namespace attune::replay {
 namespace {
@@ -38,6 +39,7 @@ absl::Status CheckRow(const v1::Recording& recording, int index) {
 }  // namespace
 
 absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording) {
+  if (const auto problem = ParseProblem(recording.problem()); !problem.ok()) return problem.status();
   RecordedSpace space;
   space.name = recording.problem();
   space.best_us = std::numeric_limits<double>::infinity();

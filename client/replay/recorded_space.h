@@ -19,8 +19,8 @@ struct RecordedSpace {
   double best_us = 0;                     // the least of them
 };
 
-// InvalidArgument says what is wrong with the recording: no good trial, a row with another number of values or features
-// than there are names, an unknown family.
+// InvalidArgument says what is wrong with the recording: its problem, no good trial, a row with another number of
+// values or features than there are names, an unknown family.
 absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording);
 
 // As the neighbour of another problem whose features are the same: its rows, this far away.

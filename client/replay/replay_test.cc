@@ -110,8 +110,17 @@ TEST(League, GuidedNeedsFewerTrialsThanRandomOnARecording) {
 }
 
 TEST(League, AQuantileBeyondTheLimitIsNone) {
-  EXPECT_EQ(Quantile({3, 5, std::nullopt}, 0.5), 5);
-  EXPECT_EQ(Quantile({3, 5, std::nullopt}, 0.95), std::nullopt);
+  EXPECT_EQ(Quantile({5, std::nullopt, 3}, 0.5), 5);
+  EXPECT_EQ(Quantile({5, std::nullopt, 3}, 0.95), std::nullopt);
+}
+
+TEST(League, TheCsvHasEachSeedsRun) {
+  Standing standing{"here", "random", 9, {{5, std::nullopt, 3}}};
+  LeagueOptions options;
+  options.shares = {0.02};
+  EXPECT_EQ(Csv({standing}, options),
+            "space,variants,strategy,within,seed,trials\nhere,9,random,0.02,1,5\nhere,9,random,0.02,2,\n"
+            "here,9,random,0.02,3,3\n");
 }
 
 TEST(League, AnUnknownStrategyIsAMistake) {
@@ -175,6 +184,9 @@ TEST(Recording, MistakesAreNamed) {
   recording = TwoRows();
   recording.mutable_rows(1)->set_family(1);
   EXPECT_THAT(std::string(SpaceOf(recording).status().message()), HasSubstr("rows[1].family is 1; allowed: 0 to 0"));
+  recording = TwoRows();
+  recording.set_problem("b1.h1");
+  EXPECT_TRUE(absl::IsInvalidArgument(SpaceOf(recording).status()));
   recording = TwoRows();
   recording.mutable_rows()->DeleteSubrange(0, 1);
   EXPECT_THAT(std::string(SpaceOf(recording).status().message()), HasSubstr("no row is OK"));
