@@ -79,12 +79,14 @@ std::string AuditLog::PathOf(int number) const {
 
 absl::Status AuditLog::OpenFile() {
   const std::string path = PathOf(0);
-  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   struct stat info = {};
   if (fd_ < 0 || fstat(fd_, &info) != 0) {
     return absl::UnavailableError(absl::StrCat("cannot write the audit log ", path, ": ", strerror(errno)));
   }
   bytes_ = info.st_size;
+  char last = '\n';
+  torn_ = bytes_ > 0 && pread(fd_, &last, 1, bytes_ - 1) == 1 && last != '\n';
   return absl::OkStatus();
 }
 
@@ -98,24 +100,30 @@ void AuditLog::Run() {
     changed_.notify_all();
     lock.unlock();
     absl::Status written;
-    if (left_out > 0) written = Write(absl::StrCat(Text({{"left_out", left_out}}), "\n"));
+    if (left_out > 0) written = Write(Text({{"left_out", left_out}}));
     for (const std::string& line : lines) {
-      if (written.ok()) written = Write(absl::StrCat(line, "\n"));
+      if (written.ok()) written = Write(line);
     }
     if (!written.ok()) LogError("the audit log lacks lines", {{"reason", written.message()}});
     lock.lock();
   }
 }
 
-absl::Status AuditLog::Write(absl::string_view bytes) {
-  if (bytes_ > 0 && bytes_ + static_cast<int64_t>(bytes.size()) > limits_.file_bytes) Rotate();
+absl::Status AuditLog::Write(std::string line) {
+  line.push_back('\n');
+  if (bytes_ > 0 && bytes_ + static_cast<int64_t>(line.size()) > limits_.file_bytes) Rotate();
   if (fd_ < 0) {
     if (absl::Status opened = OpenFile(); !opened.ok()) return opened;
   }
-  while (!bytes.empty()) {
+  if (std::exchange(torn_, false)) line.insert(0, "\n");
+  for (absl::string_view bytes = line; !bytes.empty();) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return absl::UnavailableError(absl::StrCat(PathOf(0), ": ", strerror(errno)));
+    if (written < 0) {
+      const absl::Status error = absl::UnavailableError(absl::StrCat(PathOf(0), ": ", strerror(errno)));
+      close(std::exchange(fd_, -1));  // opened anew, it is seen whether a part of the line is there
+      return error;
+    }
     bytes_ += written;
     bytes.remove_prefix(static_cast<size_t>(written));
   }

@@ -54,14 +54,16 @@ class AuditLog {
   std::string PathOf(int number) const;
   absl::Status OpenFile();
   void Run();
-  // Of the writing thread: appends to the file, which is begun anew when it is full.
-  absl::Status Write(absl::string_view bytes);
+  // Of the writing thread: appends to the file, which is begun anew when it is full. A line that a full disk or a kill
+  // has cut off stays a line of its own.
+  absl::Status Write(std::string line);
   void Rotate();
 
   const std::string directory_;
   const Limits limits_;
   int fd_ = -1;        // the writing thread's
   int64_t bytes_ = 0;  // of the file
+  bool torn_ = false;  // it ends within a line
 
   std::mutex mutex_;  // guards what follows up to the blank line
   std::condition_variable changed_;

@@ -1,15 +1,20 @@
 #include "server/access/audit_log.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -30,6 +35,18 @@ class AuditLogTest : public ::testing::Test {
     auto log = AuditLog::Open(directory_, limits);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
+  }
+  bool IsOpen(const std::string& file) const {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      if (std::filesystem::read_symlink(entry, ignored) == std::filesystem::canonical(directory_) / file) return true;
+    }
+    return false;
+  }
+  static void Await(const std::function<bool()>& condition) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (!condition() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(condition());
   }
   std::vector<std::string> Lines(const std::string& file) const {
     std::ifstream in(directory_ + "/" + file);
@@ -68,6 +85,35 @@ TEST_F(AuditLogTest, KeepsTheOrderAndGoesOnWithWhatIsThere) {
     log->Changed("third");
   }
   EXPECT_THAT(Lines("audit.jsonl"), ElementsAre("first", "second", "third"));
+}
+
+TEST_F(AuditLogTest, ALineThatWasCutOffSpoilsNoOther) {
+  std::ofstream(directory_ + "/audit.jsonl") << "whole\n{\"time\":\"20";
+  Open()->Changed("next");
+  EXPECT_THAT(Lines("audit.jsonl"), ElementsAre("whole", "{\"time\":\"20", "next"));
+}
+
+// As a full disk does.
+TEST_F(AuditLogTest, ALineThatDidNotFitSpoilsNoOther) {
+  struct sigaction ignore = {};
+  struct sigaction before = {};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(sigaction(SIGXFSZ, &ignore, &before), 0);
+  rlimit unlimited = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  rlimit small = unlimited;
+  small.rlim_cur = 9;
+  auto log = Open();
+  log->Changed("first");
+  Await([&] { return Lines("audit.jsonl") == std::vector<std::string>{"first"}; });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  log->Changed("second");
+  Await([&] { return !IsOpen("audit.jsonl"); });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+  log->Changed("third");
+  log.reset();
+  EXPECT_THAT(Lines("audit.jsonl"), ElementsAre("first", "sec", "third"));
+  sigaction(SIGXFSZ, &before, nullptr);
 }
 
 TEST_F(AuditLogTest, IsItsOwnersAlone) {

@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Tokens>> Tokens::Open(const std::string& path, si
   for (tokens::v1::TokenFile::Entry& entry : *kept.mutable_entries()) {
     const absl::StatusOr<Role> role = ParseRole(entry.token().role());
     good = good && role.ok() && entry.sha256().size() == kHashDigits && opened->Named(entry.token().name()) == nullptr;
-    if (good) opened->Add(std::move(*entry.mutable_token()), std::move(*entry.mutable_sha256()), *role);
+    if (good) opened->Add(std::move(*entry.mutable_token()), std::move(*entry.mutable_sha256()), *role).in_file = true;
   }
   if (good) return opened;
   return absl::DataLossError(absl::StrCat(path, " is damaged; without it the daemon starts and knows no token"));
@@ -126,7 +126,8 @@ std::vector<v1::Token> Tokens::List() const {
 
 absl::StatusOr<v1::Token> Tokens::Revoke(absl::string_view name) {
   const std::lock_guard lock(mutex_);
-  Entry* const entry = Named(name);
+  Entry* entry = Named(name);
+  if (entry == nullptr) entry = RevokedButInFile(name);
   if (entry == nullptr) {
     return absl::NotFoundError(absl::StrCat("there is no token ", Quoted(name), "; `attune token list` lists them"));
   }
@@ -166,6 +167,13 @@ Tokens::Entry* Tokens::Named(absl::string_view name) {
   return nullptr;
 }
 
+Tokens::Entry* Tokens::RevokedButInFile(absl::string_view name) {
+  for (Entry& entry : entries_) {
+    if (entry.revoked && entry.in_file && entry.token.name() == name) return &entry;
+  }
+  return nullptr;
+}
+
 size_t Tokens::Live() const {
   return static_cast<size_t>(
       std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.revoked; }));
@@ -186,7 +194,7 @@ Tokens::Entry& Tokens::Add(v1::Token token, std::string sha256, Role role) {
   return entry;
 }
 
-absl::Status Tokens::Save() const {
+absl::Status Tokens::Save() {
   tokens::v1::TokenFile file;
   for (const Entry& entry : entries_) {
     if (entry.revoked) continue;
@@ -194,7 +202,9 @@ absl::Status Tokens::Save() const {
     *kept.mutable_token() = entry.token;
     kept.set_sha256(entry.sha256);
   }
-  return store::ReplaceFile(path_, file.SerializeAsString());
+  if (absl::Status saved = store::ReplaceFile(path_, file.SerializeAsString()); !saved.ok()) return saved;
+  for (Entry& entry : entries_) entry.in_file = !entry.revoked;
+  return absl::OkStatus();
 }
 
 }  // namespace attune::access

@@ -39,6 +39,7 @@ class Tokens {
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request, absl::string_view created_by,
                                                  absl::Time now);
   std::vector<v1::Token> List() const;  // by name
+  // Where the disk takes nothing, it is refused until the next start; to be revoked once more.
   absl::StatusOr<v1::Token> Revoke(absl::string_view name);
 
   // Whose secret it is. Unauthenticated, with a reason: TOKEN_UNKNOWN (also of a revoked one) or TOKEN_EXPIRED. The
@@ -53,6 +54,7 @@ class Tokens {
     Principal principal;
     absl::Time expires;
     std::atomic<bool> revoked = false;
+    bool in_file = false;  // guarded by mutex_
   };
   // A hash table of open addressing. A slot once taken is never empty again, only given to another entry.
   Tokens(std::string path, size_t slots) : path_(std::move(path)), slots_(slots) {}
@@ -60,9 +62,11 @@ class Tokens {
   const Entry* Look(const std::string& sha256) const;
   // With mutex_ held.
   Entry* Named(absl::string_view name);
+  // One that was revoked while the disk took nothing: a restart would have it back.
+  Entry* RevokedButInFile(absl::string_view name);
   size_t Live() const;
   Entry& Add(v1::Token token, std::string sha256, Role role);
-  absl::Status Save() const;
+  absl::Status Save();
 
   const std::string path_;
   std::vector<std::atomic<Entry*>> slots_;

@@ -81,6 +81,22 @@ TEST_F(TokensTest, AreRefusedWhenTheyExpireAndWhenTheyAreRevoked) {
   EXPECT_TRUE(tokens->List().empty());
 }
 
+TEST_F(TokensTest, AreRevokedOnceMoreWhereTheDiskTookNothing) {
+  const auto tokens = Open();
+  const auto made = Create(*tokens, "a", "admin");
+  const std::string aside = path_ + ".aside";
+  std::filesystem::rename(path_, aside);
+  std::filesystem::create_directory(path_);  // nothing takes its place
+  EXPECT_FALSE(tokens->Revoke("tokens/a").ok());
+  EXPECT_FALSE(tokens->Find(made->secret(), now_).ok());
+  std::filesystem::remove(path_);
+  std::filesystem::rename(aside, path_);
+  EXPECT_TRUE(Open()->Find(made->secret(), now_).ok()) << "as a restart would have it";
+  EXPECT_TRUE(tokens->Revoke("tokens/a").ok());
+  EXPECT_FALSE(Open()->Find(made->secret(), now_).ok());
+  EXPECT_TRUE(absl::IsNotFound(tokens->Revoke("tokens/a").status()));
+}
+
 TEST_F(TokensTest, ThatWereGuessedAreRefused) {
   const auto tokens = Open();
   const auto made = Create(*tokens, "a", "reader");
