@@ -9,42 +9,15 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/store/checks.h"
+#include "server/store/testing/fake_store_state.h"
 #include "server/store/testing/listing.h"
 
 namespace attune::store {
-
-// What State is made of; not in the unnamed namespace, because State is not.
-namespace fake {
-
-struct StoredTrial {
-  int64_t id = 0;
-  v1::Trial trial;
-  bool retry = false;  // does not keep its variant from being tried again
-};
-
-struct StoredIncumbent {
-  int64_t id = 0;
-  v1::Incumbent incumbent;
-  bool served = true;
-};
-
-struct StoredBaseline {
-  int64_t id = 0;
-  v1::Baseline baseline;
-};
-
-}  // namespace fake
-
 namespace {
 
+using fake::FitsText;
 using fake::StoredBaseline;
-using fake::StoredIncumbent;
 using fake::StoredTrial;
-
-template <typename T>
-bool FitsText(const std::string& wanted, const T& text) {
-  return wanted.empty() || wanted == text;
-}
 
 // `jobs`: the names that filter.job stands for.
 bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter, const std::set<std::string>& jobs) {
@@ -59,12 +32,6 @@ bool Fits(const v1::Trial& trial, const v1::TrialFilter& filter, const std::set<
 bool Equal(const v1::Dependencies& a, const v1::Dependencies& b) {
   return a.source_hash() == b.source_hash() && a.toolchain() == b.toolchain() && a.driver() == b.driver() &&
          a.device_fingerprint() == b.device_fingerprint();
-}
-
-bool IsServed(const v1::Incumbent& incumbent, absl::string_view problem_text, absl::string_view device_class,
-              v1::Policy policy) {
-  return incumbent.problem_text() == problem_text && incumbent.device_class() == device_class &&
-         incumbent.policy() == policy;
 }
 
 bool IsOf(const v1::Trial& trial, const Instance& device) {
@@ -88,66 +55,30 @@ double RankOf(const v1::Trial& trial) {
   return timed ? trial.timing().median_us() : std::numeric_limits<double>::infinity();
 }
 
-google::protobuf::Timestamp Now() {
-  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
-}
-
-std::string NameOf(const StoredIncumbent& stored) { return absl::StrCat("incumbents/", stored.id); }
-
 }  // namespace
 
-struct FakeStore::State {
-  explicit State(std::function<absl::Time()> now) : queue(std::move(now)) {}
+const StoredTrial* FakeStore::State::Find(absl::string_view name) const {
+  for (const StoredTrial& stored : trials) {
+    if (stored.trial.name() == name) return &stored;
+  }
+  return nullptr;
+}
 
-  FakeQueue queue;  // locks for itself
-  std::mutex mutex;
-  absl::Status append;
-  absl::Status read;
-  std::vector<StoredTrial> trials;
-  std::map<std::string, v1::Variant> variants;  // by text: as the first trial had it
-  std::vector<StoredIncumbent> incumbents;
-  std::map<std::pair<std::string, std::string>, CompiledArtifact> artifacts;
-  std::map<std::string, std::string> files;
-  std::vector<StoredBaseline> baselines;
-  std::vector<v1::Retiming> retimings;
-
-  const StoredTrial* Find(absl::string_view name) const {
-    for (const StoredTrial& stored : trials) {
-      if (stored.trial.name() == name) return &stored;
+std::map<std::string, std::vector<const StoredTrial*>> FakeStore::State::ByVariant(
+    absl::string_view problem_text, v1::Policy policy, const v1::Dependencies& dependencies) const {
+  std::map<std::string, std::vector<const StoredTrial*>> by_variant;
+  for (const StoredTrial& stored : trials) {
+    const v1::Trial& trial = stored.trial;
+    v1::Dependencies own = trial.dependencies();
+    own.set_source_hash(dependencies.source_hash());
+    if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != problem_text || trial.policy() != policy ||
+        !Equal(own, dependencies)) {
+      continue;
     }
-    return nullptr;
+    by_variant[absl::StrCat(trial.variant().text(), "\n", trial.dependencies().source_hash())].push_back(&stored);
   }
-  // Those of any card that were not LOST, oldest first, by variant and source hash; the dependencies' own is ignored.
-  std::map<std::string, std::vector<const StoredTrial*>> ByVariant(absl::string_view problem_text, v1::Policy policy,
-                                                                   const v1::Dependencies& dependencies) const {
-    std::map<std::string, std::vector<const StoredTrial*>> by_variant;
-    for (const StoredTrial& stored : trials) {
-      const v1::Trial& trial = stored.trial;
-      v1::Dependencies own = trial.dependencies();
-      own.set_source_hash(dependencies.source_hash());
-      if (trial.verdict() == v1::VERDICT_LOST || trial.problem_text() != problem_text || trial.policy() != policy ||
-          !Equal(own, dependencies)) {
-        continue;
-      }
-      by_variant[absl::StrCat(trial.variant().text(), "\n", trial.dependencies().source_hash())].push_back(&stored);
-    }
-    return by_variant;
-  }
-  StoredIncumbent* Served(absl::string_view problem_text, absl::string_view device_class, v1::Policy policy) {
-    for (StoredIncumbent& stored : incumbents) {
-      if (stored.served && IsServed(stored.incumbent, problem_text, device_class, policy)) return &stored;
-    }
-    return nullptr;
-  }
-  // The name of the one made.
-  absl::StatusOr<std::string> MakeServed(const v1::Incumbent& incumbent, absl::string_view expected_previous);
-  StoredIncumbent* Named(absl::string_view name) {
-    for (StoredIncumbent& stored : incumbents) {
-      if (NameOf(stored) == name) return &stored;
-    }
-    return nullptr;
-  }
-};
+  return by_variant;
+}
 
 std::shared_ptr<FakeStore::State> FakeStore::MakeState(std::function<absl::Time()> now) {
   return std::make_shared<State>(std::move(now));
@@ -287,121 +218,6 @@ absl::StatusOr<Retried> FakeStore::RetryTrials(const v1::TrialFilter& filter) {
   return retried;
 }
 
-absl::StatusOr<std::string> FakeStore::State::MakeServed(const v1::Incumbent& incumbent,
-                                                         absl::string_view expected_previous) {
-  const StoredTrial* stored = Find(incumbent.trial().name());
-  if (stored == nullptr) return absl::NotFoundError("the incumbent's trial is not stored");
-  const v1::Trial& trial = stored->trial;
-  if (absl::Status status = CheckIncumbent(incumbent, trial); !status.ok()) return status;
-  StoredIncumbent* before = Served(trial.problem_text(), ClassOf(trial), trial.policy());
-  const std::string previous = before == nullptr ? "" : NameOf(*before);
-  if (previous != expected_previous) {
-    return absl::AbortedError(absl::StrCat("the incumbent is '", previous, "' by now, not '", expected_previous, "'"));
-  }
-  if (before != nullptr) before->served = false;
-  StoredIncumbent made;
-  made.id = static_cast<int64_t>(incumbents.size()) + 1;
-  made.incumbent = incumbent;
-  v1::Incumbent& whole = made.incumbent;
-  whole.set_name(NameOf(made));
-  whole.clear_problem();
-  if (trial.has_problem()) *whole.mutable_problem() = trial.problem();
-  whole.set_problem_text(trial.problem_text());
-  whole.set_device_id(trial.device_id());
-  whole.set_device_class(ClassOf(trial));
-  whole.set_policy(trial.policy());
-  *whole.mutable_trial() = trial;
-  if (!whole.has_promote_time()) *whole.mutable_promote_time() = Now();
-  whole.set_previous(previous);
-  whole.set_rolled_back(false);
-  incumbents.push_back(std::move(made));
-  return NameOf(incumbents.back());
-}
-
-absl::StatusOr<v1::Incumbent> FakeStore::Promote(const v1::Incumbent& incumbent, absl::string_view expected_previous,
-                                                 const JobWrite& write) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  const absl::StatusOr<std::string> name =
-      queue().Once(write, [&] { return state_->MakeServed(incumbent, expected_previous); });
-  if (!name.ok()) return name.status();
-  return state_->Named(*name)->incumbent;
-}
-
-absl::StatusOr<v1::Incumbent> FakeStore::RollBack(absl::string_view problem_text, absl::string_view device_class,
-                                                  v1::Policy policy, absl::string_view why, absl::string_view to) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
-  if (served == nullptr) return absl::FailedPreconditionError("there is no incumbent to roll back");
-  std::vector<StoredIncumbent*> taken_out = {served};
-  std::vector<std::string> before;
-  StoredIncumbent* at = nullptr;
-  const auto other = [&](const StoredIncumbent& one) {
-    return one.incumbent.trial().variant().text() != served->incumbent.trial().variant().text() ||
-           (served->incumbent.pinned() && !one.incumbent.pinned());
-  };
-  for (StoredIncumbent* one = state_->Named(served->incumbent.previous()); one != nullptr;
-       one = state_->Named(one->incumbent.previous())) {
-    before.push_back(NameOf(*one));
-    if (at == nullptr && (to.empty() ? other(*one) : before.back() == to)) at = one;
-    if (at == nullptr) taken_out.push_back(one);
-  }
-  if (to.empty() && before.empty()) return absl::FailedPreconditionError("there is none before the first");
-  if (at == nullptr && to.empty()) {
-    return NoOtherBefore(NameOf(*served), before, WordsOf(problem_text, device_class, policy));
-  }
-  if (at == nullptr) {
-    const StoredIncumbent* const named = state_->Named(to);
-    return NoWayBack(to, NameOf(*served), before, named == nullptr ? std::nullopt : std::optional(named->incumbent),
-                     WordsOf(problem_text, device_class, policy));
-  }
-  for (StoredIncumbent* stored : taken_out) {
-    stored->served = false;
-    stored->incumbent.set_rolled_back(true);
-    stored->incumbent.set_why(absl::StrCat(stored->incumbent.why(), "; rolled back", why.empty() ? "" : ": ", why));
-  }
-  at->served = true;
-  return at->incumbent;
-}
-
-absl::StatusOr<v1::Incumbent> FakeStore::Unpin(absl::string_view problem_text, absl::string_view device_class,
-                                               v1::Policy policy) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
-  if (served == nullptr) return absl::NotFoundError("no incumbent");
-  served->incumbent.set_pinned(false);
-  return served->incumbent;
-}
-
-absl::StatusOr<v1::Incumbent> FakeStore::GetIncumbent(absl::string_view problem_text, absl::string_view device_class,
-                                                      v1::Policy policy) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (!state_->read.ok()) return state_->read;
-  const StoredIncumbent* const served = state_->Served(problem_text, device_class, policy);
-  if (served == nullptr) return absl::NotFoundError("no incumbent");
-  return served->incumbent;
-}
-
-absl::StatusOr<Page<v1::Incumbent>> FakeStore::ListIncumbents(const IncumbentFilter& filter, int page_size,
-                                                              absl::string_view page_token) {
-  std::vector<Row<v1::Incumbent>> rows;
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    for (auto it = state_->incumbents.rbegin(); it != state_->incumbents.rend(); ++it) {
-      const v1::Incumbent& incumbent = it->incumbent;
-      if ((it->served || filter.history) && FitsText(filter.problem_text, incumbent.problem_text()) &&
-          FitsText(filter.device_class, incumbent.device_class()) &&
-          FitsText(filter.device_id, incumbent.device_id()) &&
-          filter.policy.value_or(incumbent.policy()) == incumbent.policy()) {
-        rows.push_back({{it->id}, incumbent});
-      }
-    }
-  }
-  const std::string listing =
-      absl::StrCat("incumbents ", filter.problem_text, " ", filter.device_class, " ", filter.device_id, " ",
-                   static_cast<int>(filter.policy.value_or(v1::POLICY_UNSPECIFIED)), filter.history ? " all" : "");
-  return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
-}
-
 absl::Status FakeStore::PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
   if (absl::Status status = CheckArtifact(artifact, bytes); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -442,7 +258,7 @@ absl::StatusOr<v1::Baseline> FakeStore::RecordBaseline(const v1::Baseline& basel
   StoredBaseline& stored = state_->baselines.emplace_back();
   stored.id = static_cast<int64_t>(state_->baselines.size());
   stored.baseline = baseline;
-  if (!baseline.has_record_time()) *stored.baseline.mutable_record_time() = Now();
+  if (!baseline.has_record_time()) *stored.baseline.mutable_record_time() = fake::Now();
   return stored.baseline;
 }
 
@@ -475,7 +291,7 @@ absl::StatusOr<std::string> FakeStore::AppendRetiming(const v1::Retiming& retimi
     v1::Retiming& stored = state_->retimings.emplace_back(retiming);
     stored.set_name(absl::StrCat("retimings/", state_->retimings.size()));
     stored.set_count(1);
-    if (!stored.has_finish_time()) *stored.mutable_finish_time() = Now();
+    if (!stored.has_finish_time()) *stored.mutable_finish_time() = fake::Now();
     return stored.name();
   });
 }
