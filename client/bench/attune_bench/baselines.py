@@ -5,7 +5,7 @@ from __future__ import annotations
 import attune
 
 from attune_bench.jsonl import Run
-from attune_bench.records import OURS
+from attune_bench.records import OURS, OURS_16
 
 
 def record_baselines(client: attune.Client, device: str, run: Run) -> int:
@@ -13,7 +13,7 @@ def record_baselines(client: attune.Client, device: str, run: Run) -> int:
     recorded = 0
     for row in run.rows:
         for name, result in row.results.items():
-            if name == OURS or result.us is None:
+            if name in (OURS, OURS_16) or result.us is None:
                 continue
             us = result.timing.us
             note = f"attune-bench {run.header.date[:10]}, PyTorch {run.header.libraries['PyTorch']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from attune.errors import AttuneError
@@ -10,6 +11,7 @@ from attune.problem import Problem
 from attune_bench.error import BenchError
 
 GRID = Path(__file__).with_name("grid.txt")
+EIGHT_BIT = Path(__file__).with_name("eight_bit.txt")
 # Tried first on a new host: one launch-bound, one masked, one decoding problem.
 SMOKE = ("b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16.causal", "b1.h32.kvh8.q1.kv8192.d128.f16")
 
@@ -40,9 +42,14 @@ def read_problems(path: Path) -> list[Problem]:
 def parse(text: str) -> Problem:
     """The problem that `text` names. Raises BenchError for one that only attune computes."""
     problem = Problem.parse(text)
-    if problem.sinks or problem.has_own_lengths or problem.kv_dtype:
-        raise BenchError(f"{problem} has sinks, varlen, pages or 8-bit keys; the bench has nobody to compare it with")
+    if problem.sinks or problem.has_own_lengths:
+        raise BenchError(f"{problem} has sinks, varlen or pages; the bench has nobody to compare it with")
     return problem
+
+
+def with_16_bits(problem: Problem) -> Problem:
+    """The same with K and V of Q's type."""
+    return dataclasses.replace(problem, kv_dtype="")
 
 
 def is_decode(problem: Problem) -> bool:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from attune_bench.device_lock import default_lock_dir
 from attune_bench.flash4 import installed_version
-from attune_bench.records import FLASH, FLASH4, OURS, TORCH
+from attune_bench.records import FLASH, FLASH4, OURS, OURS_16, TORCH
 
-CONTESTANTS = (OURS, TORCH, FLASH, "cudnn", "efficient", "math", "flex", FLASH4)
+CONTESTANTS = (OURS, OURS_16, TORCH, FLASH, "cudnn", "efficient", "math", "flex", FLASH4)
 
 
-def default_contestants() -> tuple[str, ...]:
-    """All, FlashAttention 4 where it is installed alone."""
-    return tuple(name for name in CONTESTANTS if name != FLASH4 or installed_version())
+def default_contestants(eight_bit: bool = False) -> tuple[str, ...]:
+    """All, FlashAttention 4 where it is installed alone, and `attune16` where K and V are of 8 bits."""
+    left_out = (() if eight_bit else (OURS_16,)) + (() if installed_version() else (FLASH4,))
+    return tuple(name for name in CONTESTANTS if name not in left_out)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -46,13 +47,16 @@ def parser() -> argparse.ArgumentParser:
 
     what = made.add_argument_group("what is benched")
     what.add_argument("--problems", type=Path, metavar="FILE", help="a file of problems, one a line")
+    what.add_argument(
+        "--eight-bit", action="store_true", help="the problems with K and V of 8 bits (attune_bench/eight_bit.txt)"
+    )
     what.add_argument("--smoke", action="store_true", help="three small problems, to try a new host")
     what.add_argument(
         "--contestants",
         type=_names,
-        default=default_contestants(),
         metavar="NAMES",
-        help=f"comma-separated; default: all, of {','.join(CONTESTANTS)} {FLASH4} where it is installed",
+        help=f"comma-separated; default: all, of {','.join(CONTESTANTS)} {FLASH4} where it is installed "
+        f"and {OURS_16} with --eight-bit",
     )
     what.add_argument("--device", default="cuda:0", help="the daemon's name of the device; default: cuda:0")
 
@@ -106,11 +110,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line as values; what contradicts itself ends the process with code 2."""
     made = parser()
     options = made.parse_args(arguments)
-    given = [name for name in ("problem", "problems", "smoke") if getattr(options, name)]
+    given = [name for name in ("problem", "problems", "smoke", "eight_bit") if getattr(options, name)]
     if len(given) > 1:
         made.error(f"{' and '.join(given)} each say what is benched; give one of them")
     if options.server and options.attuned:
         made.error("--server and --attuned each say which daemon; give one of them")
+    if options.contestants is None:
+        options.contestants = default_contestants(options.eight_bit)
+    if OURS_16 in options.contestants and OURS not in options.contestants:
+        made.error(f"'{OURS_16}' is what '{OURS}' is compared with, which --contestants leaves out")
     if options.tune and OURS not in options.contestants:
         made.error(f"--tune tunes for the contestant '{OURS}', which --contestants leaves out")
     if options.lock_dir is None:

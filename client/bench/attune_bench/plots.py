@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attune_bench.jsonl import Run
-from attune_bench.records import OURS, TORCH, Row
+from attune_bench.records import OURS, OURS_16, TORCH, Row
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; each contestant keeps its own in every picture.
 _STYLE = {
     OURS: ("#000000", "D"),
+    OURS_16: ("#F0E442", "d"),
     TORCH: ("#999999", "s"),
     "flash": ("#D55E00", "o"),
     "cudnn": ("#009E73", "^"),

@@ -16,11 +16,11 @@ from attune_bench.baselines import record_baselines
 from attune_bench.daemon import DaemonOptions, running_daemon
 from attune_bench.documents import write_documents
 from attune_bench.error import BenchError
-from attune_bench.grid import GRID, SMOKE, parse, read_problems
+from attune_bench.grid import EIGHT_BIT, GRID, SMOKE, parse, read_problems, with_16_bits
 from attune_bench.jsonl import read_run
 from attune_bench.progress import say
 from attune_bench.quiet import idle_daemon, no_daemon
-from attune_bench.records import OURS
+from attune_bench.records import OURS, OURS_16
 from attune_bench.timed_run import TimedRun
 
 DEADLINE_PASSED = 3
@@ -39,7 +39,7 @@ def bench(options: argparse.Namespace) -> int:
     done = {row.problem for row in before.rows} if before else set()
     left = [problem for problem in problems if str(problem) not in done]
     if OURS in options.contestants:
-        answers, quiet = _ask(options, left, start)
+        answers, quiet = _ask(options, asked(left, options.contestants), start)
     else:
         answers, quiet = {}, contextlib.nullcontext()
     timed = _timed_run(options, problems, left, answers, start)
@@ -62,7 +62,13 @@ def chosen_problems(options: argparse.Namespace) -> list[Problem]:
         return [parse(text) for text in options.problem]
     if options.smoke:
         return [Problem.parse(text) for text in SMOKE]
-    return read_problems(options.problems or GRID)
+    return read_problems(options.problems or (EIGHT_BIT if options.eight_bit else GRID))
+
+
+def asked(problems: list[Problem], contestants: tuple[str, ...]) -> list[Problem]:
+    """What the daemon is asked for: the problems, and for `attune16` those of 8 bits with 16."""
+    twins = [with_16_bits(problem) for problem in problems if problem.kv_dtype] if OURS_16 in contestants else []
+    return list(dict.fromkeys([*problems, *twins]))
 
 
 @contextlib.contextmanager
@@ -113,6 +119,6 @@ def _timed_run(
         row_time=options.row_time,
         deadline=start + (options.deadline or float("inf")),
         out=options.out,
-        name="smoke" if options.smoke else "bench",
+        name="smoke" if options.smoke else "8bit" if options.eight_bit else "bench",
         resume=options.resume,
     )

@@ -30,6 +30,7 @@ SHAPES = [
     "b2.h4.kvh2.q128.d64.bf16.causal",
     "b2.h4.kvh2.q1.kv300.d128.f16",
     "b2.h4.q113.d64.f16.bshd",
+    "b2.h4.kvh2.q64.kv300.d128.bf16.kve4m3.bshd",
 ]
 
 

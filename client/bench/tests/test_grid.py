@@ -37,8 +37,8 @@ def test_comments_and_empty_lines_are_no_problems(tmp_path):
     [
         ("b1.h1.q128.d64.f16\nb1.h1.q0.d64.f16\n", ":2: problem 'b1.h1.q0.d64.f16': "),
         ("b1.h1.q128.d64.f16\n\nf16.d64.q128.h1.b1\n", ":3: b1.h1.q128.d64.f16 stands on line 1 already"),
-        ("b1.h1.q1.d64.f16.page16\n", ":1: b1.h1.q1.d64.f16.page16 has sinks, varlen, pages or 8-bit keys"),
-        ("b1.h1.q1.d64.f16.kve4m3\n", ":1: b1.h1.q1.d64.f16.kve4m3 has sinks, varlen, pages or 8-bit keys"),
+        ("b1.h1.q1.d64.f16.page16\n", ":1: b1.h1.q1.d64.f16.page16 has sinks, varlen or pages"),
+        ("b1.h1.q1.d64.f16.kve4m3.sinks\n", ":1: b1.h1.q1.d64.f16.kve4m3.sinks has sinks, varlen or pages"),
         ("# nothing\n", "holds no problem"),
     ],
 )

@@ -10,9 +10,9 @@ from attune.values import Answer
 from attune_bench.contestants.contestant import Contestant
 from attune_bench.contestants.flash4 import Flash4
 from attune_bench.contestants.flex import Flex
-from attune_bench.contestants.ours import Ours
+from attune_bench.contestants.ours import Ours, Ours16
 from attune_bench.contestants.sdpa import BACKENDS, Sdpa
-from attune_bench.records import OURS, TORCH
+from attune_bench.records import OURS, OURS_16, TORCH
 
 
 def make_contestants(names: Iterable[str], answers: Mapping[Problem, Answer | str]) -> list[Contestant]:
@@ -23,6 +23,8 @@ def make_contestants(names: Iterable[str], answers: Mapping[Problem, Answer | st
 def _make(name: str, answers: Mapping[Problem, Answer | str]) -> Contestant:
     if name == OURS:
         return Ours(answers)
+    if name == OURS_16:
+        return Ours16(answers)
     if name == TORCH:
         return Sdpa(name, None)
     own = {Flash4.name: Flash4, Flex.name: Flex}
