@@ -264,6 +264,23 @@ TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
   EXPECT_TRUE(SpaceModel(field, 1).has_prior());
 }
 
+TEST(SpaceModel, LearnsOfManyTrialsFromTheFastestAndSomeOfTheRest) {
+  std::vector<Told> told;
+  for (size_t i = 0; i < 4000; ++i) told.emplace_back(i, i % 4 == 3 ? Outcome::Failed() : Outcome::Timed(5000.0 - i));
+  const std::vector<Told> learned = LearnedFrom(told);
+  EXPECT_GT(learned.size(), kMostTold * 3 / 4);
+  EXPECT_LE(learned.size(), kMostTold);
+  EXPECT_TRUE(
+      std::is_sorted(learned.begin(), learned.end(), [](const Told& a, const Told& b) { return a.first < b.first; }));
+  const auto has = [&](size_t i) {
+    return std::any_of(learned.begin(), learned.end(), [i](const Told& one) { return one.first == i; });
+  };
+  for (size_t i = 3100; i < 4000; ++i) EXPECT_TRUE(has(i) || i % 4 == 3) << i;  // the fastest
+  EXPECT_TRUE(std::any_of(learned.begin(), learned.end(), [](const Told& one) { return !one.second.ok; }));
+  told.resize(kMostTold);
+  EXPECT_EQ(LearnedFrom(told).size(), kMostTold);
+}
+
 TEST(SpaceModel, ExpectsWhatItWasToldAndIsUnsureElsewhere) {
   const Field field = TwoFamilies();
   const SpaceModel model(field, 1);

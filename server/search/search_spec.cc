@@ -11,7 +11,7 @@
 namespace attune::search {
 namespace {
 
-constexpr int64_t kMostLearned = 5000;  // of a space too large to list: as many as a model ranks in some 10 ms
+constexpr int64_t kMostLearned = 5000;  // of a space too large to list: as many as a model ranks in some 0.1 s
 
 }  // namespace
 

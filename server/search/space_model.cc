@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace attune::search {
 namespace {
@@ -24,7 +25,7 @@ std::vector<const NeighbourRow*> FastestFirst(const Neighbour& neighbour) {
   return good;
 }
 
-// About `most` of 0..size-1: the first half of them one by one, where it matters, then evenly spaced ones.
+// At most `most` of 0..size-1: the first half of them one by one, where it matters, then evenly spaced ones.
 std::vector<size_t> Thinned(size_t size, size_t most) {
   std::vector<size_t> kept;
   const size_t head = std::min(size, most / 2);
@@ -77,6 +78,22 @@ std::vector<double> FeatureScale::Scaled(const std::vector<double>& features, si
   return scaled;
 }
 
+std::vector<std::pair<size_t, Outcome>> LearnedFrom(const std::vector<std::pair<size_t, Outcome>>& told) {
+  if (told.size() <= kMostTold) return told;
+  std::vector<size_t> by_time(told.size());
+  std::iota(by_time.begin(), by_time.end(), 0);
+  const auto cost = [&told](size_t i) {
+    return told[i].second.ok ? told[i].second.us : std::numeric_limits<double>::infinity();
+  };
+  std::stable_sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) { return cost(a) < cost(b); });
+  std::vector<size_t> places;
+  for (size_t rank : Thinned(told.size(), kMostTold)) places.push_back(by_time[rank]);
+  std::sort(places.begin(), places.end());
+  std::vector<std::pair<size_t, Outcome>> learned;
+  for (size_t place : places) learned.push_back(told[place]);
+  return learned;
+}
+
 std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed) {
   const FeatureScale scale(field);
   TrainingRows rows;
@@ -103,7 +120,9 @@ SpaceModel::SpaceModel(const Field& field, uint64_t seed) : field_(field), prior
   for (const Point& point : field.points) rows_.push_back(scale.Scaled(point.features, point.family));
 }
 
-std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, Outcome>>& told, uint64_t seed) const {
+std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, Outcome>>& all_told,
+                                            uint64_t seed) const {
+  const std::vector<std::pair<size_t, Outcome>> told = LearnedFrom(all_told);
   std::vector<double> prior;
   std::vector<double> own;
   TrainingRows verdicts;

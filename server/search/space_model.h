@@ -37,6 +37,11 @@ struct Expectation {
   double ok = 1;         // probability of a good trial
 };
 
+// Those of `told` that a model is fitted to, in their order: all, or of more than kMostTold the fastest and an even
+// share of the rest, so that a fit does not take longer and longer.
+inline constexpr size_t kMostTold = 1500;
+std::vector<std::pair<size_t, Outcome>> LearnedFrom(const std::vector<std::pair<size_t, Outcome>>& told);
+
 class SpaceModel {
  public:
   // `field` outlives it.
