@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "client/replay/calibration.h"
 #include "client/replay/league.h"
 #include "client/replay/synthetic_space.h"
 
@@ -107,6 +108,22 @@ TEST(League, GuidedNeedsFewerTrialsThanRandomOnARecording) {
     guided += Tried("guided", *space, seed, 1'000'000, space->best_us * 1.05).size();
   }
   EXPECT_LT(guided * 2, random);
+}
+
+// At a fifth of the space it is 80 % sure for the first time, which does not end it: its limit does.
+TEST(Calibration, CountsRunsThatEndedSure) {
+  const auto recording = ReadRecording(ATTUNE_SOURCE_DIR "/tests/replay/b2.h2.q64.kv96.d64.f16.rec");
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  auto space = SpaceOf(*recording);
+  ASSERT_TRUE(space.ok()) << space.status();
+  space->field.likely.guesses.clear();
+  const auto sure = [&](double limit) {
+    const auto calibrations = Calibrate({*space}, /*seeds=*/1, limit);
+    EXPECT_TRUE(calibrations.ok()) << calibrations.status();
+    return calibrations->front().sure;
+  };
+  EXPECT_EQ(sure(0.2), 0);
+  EXPECT_EQ(sure(0.5), 1);
 }
 
 TEST(League, AQuantileBeyondTheLimitIsNone) {
