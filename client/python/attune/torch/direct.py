@@ -76,15 +76,13 @@ def varlen(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    cu_seqlens_q: Tensor,
-    cu_seqlens_k: Tensor,
-    max_seqlen_q: int,
-    max_seqlen_k: int,
+    lengths: tuple[Tensor, Tensor, int, int],
     sinks: Tensor | None,
     given: Given,
     out: Tensor | None = None,
 ) -> Found:
-    """Of [total, heads, head_dim], of any totals."""
+    """Of [total, heads, head_dim], of any totals. `lengths`: cu_seqlens_q and _k, max_seqlen_q and _k."""
+    cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k = lengths
     try:
         kind = _kind_of(query, key, value)
         if (
@@ -117,15 +115,14 @@ def paged(
     query: Tensor,
     key_pages: Tensor,
     value_pages: Tensor,
-    block_table: Tensor,
-    seqused_k: Tensor,
-    cu_seqlens_q: Tensor | None,
-    max_seqlen_q: int | None,
+    lengths: tuple[Tensor, Tensor, Tensor | None, int | None],
     sinks: Tensor | None,
     given: Given,
     out: Tensor | None = None,
 ) -> Found:
-    """Of [batch, length, heads, head_dim] or, with cu_seqlens_q, of any number of tokens."""
+    """Of [batch, length, heads, head_dim] or, with cu_seqlens_q, of any number of tokens. `lengths`: block_table,
+    seqused_k, cu_seqlens_q and max_seqlen_q."""
+    block_table, seqused_k, cu_seqlens_q, max_seqlen_q = lengths
     try:
         kind = _kind_of(query, key_pages, value_pages)
         if (

@@ -192,7 +192,7 @@ def _sequences_again(look: Callable[..., direct.Found]) -> Callable[[Callable[..
             if len(others) == 6 + _UNSCALED:
                 causal, window, softcap, sinks, return_lse, scale, enable_gqa = others[6:]
                 given = False, causal, window, softcap, return_lse, scale, enable_gqa
-                _, known = look(current_stats(), query, *others[:6], sinks, given)
+                _, known = look(current_stats(), query, *others[:2], others[2:6], sinks, given)
                 if known is not None:
                     return known if return_lse else (known, _no_lse(query))
             return compute(query, *others)

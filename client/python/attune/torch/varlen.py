@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.compiler import is_compiling
+from torch.compiler import is_compiling, is_dynamo_compiling
 
 from attune.torch import direct
 from attune.torch.call import AttentionCall
@@ -63,11 +63,11 @@ def attention_varlen(
     given = is_causal, causal, window, softcap, return_lse, scale, enable_gqa
     if out is not None:
         check_out("attune.attention_varlen", query, value, out)
-    if not is_compiling():
+    if not is_dynamo_compiling():
         stats = current_stats()
         if k_scale is None and v_scale is None and (out is None or is_like(out, query)):
             lengths = cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k
-            found, known = direct.varlen(stats, query, key, value, *lengths, sinks, given, out)
+            found, known = direct.varlen(stats, query, key, value, lengths, sinks, given, out)
             if known is not None:
                 return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
@@ -129,10 +129,10 @@ def attention_paged(
     numbers = block_table, seqused_k, cu_seqlens_q, max_seqlen_q
     if out is not None:
         check_out("attune.attention_paged", query, value_pages, out)
-    if not is_compiling():
+    if not is_dynamo_compiling():
         stats = current_stats()
         if k_scale is None and v_scale is None and (out is None or is_like(out, query)):
-            found, known = direct.paged(stats, query, key_pages, value_pages, *numbers, sinks, given, out)
+            found, known = direct.paged(stats, query, key_pages, value_pages, numbers, sinks, given, out)
             if known is not None:
                 return known
     options = options_of(is_causal, causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
