@@ -247,7 +247,7 @@ def remember_same(found: Key | None, given: Given | None, other: Given) -> None:
 
 def remember_left(found: Key | None, entry: Entry | None) -> None:
     """A call of this key was computed by torch: it is known of `entry`, for a while at least, that it has no kernel."""
-    if found is None or entry is None or entry.launch is not None or entry.contest is not None:
+    if found is None or entry is None or entry.launch is not None:
         return
     if monotonic() < entry.due:
         process.remember(process.kernel_cache(), known, found, (entry, None, None, None))

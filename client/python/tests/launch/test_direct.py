@@ -17,6 +17,7 @@ from tensors import bounds, half, ints  # noqa: E402
 import attune  # noqa: E402
 from attune.errors import FailedPrecondition, InvalidArgument  # noqa: E402
 from attune.torch import direct, dispatch, process, varlen  # noqa: E402
+from attune.torch.fallback import Stats, blocks  # noqa: E402
 
 FALLS_BACK = pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
 
@@ -389,3 +390,41 @@ def test_a_dispatch_mode_or_a_transform_sees_everything(
     with FlopCounterMode(display=False), contextlib.suppress(Exception), pytest.warns(attune.AttuneWarning):
         kind()()
     assert len(looked_at) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recorder_is_given_known_calls_too(service: Service, kind: Callable) -> None:
+    class Recorder:
+        calls = 0
+
+        def attend_call(self, call: object) -> torch.Tensor:
+            self.calls += 1
+            return torch.zeros(1)
+
+    kind()()
+    recorder = Recorder()
+    blocks.stats.append(Stats(recorder=recorder))
+    try:
+        kind()()
+    finally:
+        blocks.stats.pop()
+    assert (recorder.calls, len(service.launches)) == (1, 1)
+
+
+@FALLS_BACK
+@pytest.mark.parametrize("causal", ["top-left", "bottom-right"])
+def test_the_two_ways_to_ask_for_a_causal_mask_are_one_known_call(service: Service, causal: str) -> None:
+    q = half(1, 2, 8, 64)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+    service.refuses_with = FailedPrecondition("there is nothing")
+    for _ in range(3):
+        assert torch.equal(attune.attention(q, q, q, causal=causal), expected)
+    service.refuses_with = None
+    attune.refresh()
+    for _ in range(3):
+        attune.attention(q, q, q, causal=causal)
+    attune.attention(q, q, q, is_causal=True)
+    assert len(service.launches) == 4
+    assert service.problems == ["b1.h2.q8.d64.f16.causal"] * 2
+    assert len({id(entry) for entry, *_ in process.direct.values()}) == 1
+    assert len(process.direct) == 2
