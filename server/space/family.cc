@@ -115,6 +115,7 @@ std::string HashOf(const Family& family) {
     parameter.clear_description();
     parameter.clear_values();
     parameter.clear_guess();
+    parameter.clear_when_absent();
   }
   std::string all;
   const auto append = [&all](const std::string& part) { absl::StrAppend(&all, part.size(), "\n", part); };

@@ -74,6 +74,7 @@ TEST(LoadFamily, ALargerSpaceKeepsTheHash) {
       HashOf(Manifest(absl::StrCat(kLaunch, "constraints { expr: \"TILE < 32\" reason: \"x\" guess_only: true }"))),
       before);
   EXPECT_EQ(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"[16, 32] guess: 16", "[16, 32, 64] guess: 64"}})), before);
+  EXPECT_EQ(HashOf(absl::StrReplaceAll(Manifest(kLaunch), {{"guess: 16", "guess: 16 when_absent: 32"}})), before);
 }
 
 TEST(LoadFamily, WhatChangesCodeOrLaunchChangesTheHash) {
@@ -132,6 +133,8 @@ TEST(LoadFamily, AnErrorNamesFileFieldAndValue) {
   EXPECT_THAT(Error(families, Manifest(absl::StrCat(
                                   kLaunch, "parameters { name: \"W\" values: [1] binding: BINDING_LAUNCH_TIME }"))),
               HasSubstr("guess is 0"));
+  EXPECT_THAT(Error(families, absl::StrReplaceAll(Manifest(kLaunch), {{"guess: 16", "guess: 16 when_absent: 8"}})),
+              HasSubstr("parameters 'TILE': when_absent is 8"));
 }
 
 TEST(LoadFamily, EveryRuleHasAReason) {

@@ -62,6 +62,9 @@ absl::Status CheckParameter(const family::v1::Parameter& parameter) {
   if (values.count(parameter.guess()) == 0) {
     return Invalid(field, "guess is ", parameter.guess(), ", which is not among its values");
   }
+  if (parameter.has_when_absent() && values.count(parameter.when_absent()) == 0) {
+    return Invalid(field, "when_absent is ", parameter.when_absent(), ", which is not among its values");
+  }
   return absl::OkStatus();
 }
 

@@ -255,6 +255,16 @@ TEST(ParseVariant, ReadsWhatToTextWrote) {
   EXPECT_EQ(ParseVariant("tiles:KV_SPLITS=4,WARPS=2,BLOCK_M=32", {family})->ToText(), text);
 }
 
+TEST(ParseVariant, GivesAParameterThatIsNewerThanTheTextItsValueWhenAbsent) {
+  const std::string parameter = absl::StrCat(kTiles, R"(parameters { name: "SKIP" values: [1, 0] guess: 1 when_absent: 0
+                                           binding: BINDING_COMPILE_TIME })");
+  const auto family = Make(parameter.c_str());
+  EXPECT_EQ(ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4", {family})->ToText(),
+            "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4,SKIP=0");
+  EXPECT_EQ(ParseVariant("tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4,SKIP=1", {family})->ToText(),
+            "tiles:BLOCK_M=32,WARPS=2,KV_SPLITS=4,SKIP=1");
+}
+
 TEST(ParseVariant, AnErrorNamesWhatIsWrongAndWhatIsAllowed) {
   const auto family = Make(kTiles);
   const auto error = [&](absl::string_view text) {

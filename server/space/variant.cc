@@ -66,6 +66,10 @@ absl::StatusOr<Variant> ParseVariant(absl::string_view text,
   Variant variant{*family, {}};
   for (const family::v1::Parameter& parameter : (*family)->manifest.parameters()) {
     const auto it = given.find(parameter.name());
+    if (it == given.end() && parameter.has_when_absent()) {
+      variant.values.push_back(parameter.when_absent());
+      continue;
+    }
     if (it == given.end()) return invalid(parameter.name(), " is missing; allowed: ", Allowed(parameter));
     if (std::find(parameter.values().begin(), parameter.values().end(), it->second) == parameter.values().end()) {
       return invalid(parameter.name(), " is ", it->second, "; allowed: ", Allowed(parameter));
