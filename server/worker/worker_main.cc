@@ -110,7 +110,9 @@ int RunCpuDevice() {
   SayIfOpen(Confine({LimitsOfDevice(), {}, {scratch, lock_dir}}));
   Backends backends;
   backends.push_back(device::MakeOpenClBackend());
-  std::thread([&backends] {
+  std::thread([&backends, &scratch] {
+    // Locks are this process's to take, and no kernel's.
+    SayIfOpen(Confine({LimitsOfDevice(), {}, {scratch}}));
     SayIfOpen(DropCapabilities());
     SayIfOpen(AllowCallsOfKernels(absl::GetFlag(FLAGS_fd)));
     backends.front()->Devices();

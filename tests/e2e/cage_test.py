@@ -16,7 +16,7 @@ FAMILY = "reaches_out_opencl"
 
 # Everything else is refused: such a kernel is as right as the honest one.
 VERDICTS = {11: "CRASHED", 12: "CRASHED"}
-ATTACKS = range(14)
+ATTACKS = range(15)
 FOOTPRINTS = [pathlib.Path(folder) / "attune-a-kernel-was-here" for folder in ("/tmp", "/dev/shm", "/var/tmp", ".")]
 
 BACK_WITHIN = 5.0
@@ -50,6 +50,9 @@ class CageTest(DaemonTest):
         directory = self.directory / "families"
         for name in ("common", *names):
             shutil.copytree(TEST_FAMILIES / name, directory / name)
+        if FAMILY in names:
+            source = directory / FAMILY / "attention.cl"
+            source.write_text(f'#define LOCKS "{self.directory}/locks"\n' + source.read_text())
         return directory
 
     def start(self, *names):
@@ -72,6 +75,7 @@ class CageTest(DaemonTest):
         self.assertEqual(daemon.process.poll(), None)
         self.assertEqual(daemon.process.pid, pid)
         self.assertEqual([path for path in FOOTPRINTS if path.exists()], [])
+        self.assertEqual([path for path in (self.directory / "locks").iterdir() if path.is_dir()], [])
         # Workers have no children of their own, and one of a device is all there is.
         commands = [pathlib.Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0") for p in processes_of(pid)]
         roles = sorted(word for command in commands for word in command if word.startswith(b"--role="))

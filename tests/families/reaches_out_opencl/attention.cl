@@ -98,6 +98,11 @@ static int reaches(void) {
   for (int i = 0; i < 5000; ++i) CALL(write, 2, line, 58);
   return 0;
 }
+#elif ATTACK == 14  // the place of another device's lock. The test says where locks are
+static int reaches(void) {
+  char path[256];
+  return CALL(mkdir, text(path, LOCKS "/a-card-of-nobodys", 0), 0700, 0) == 0;
+}
 #else
 static int reaches(void) { return 0; }
 #endif

@@ -17,6 +17,7 @@
 #define SYS_execve 59
 #define SYS_exit 60
 #define SYS_kill 62
+#define SYS_mkdir 83
 #define SYS_ptrace 101
 #define SYS_getppid 110
 #define SYS_setsid 112
