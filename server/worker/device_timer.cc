@@ -30,7 +30,7 @@ absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
 
 absl::Status DeviceTimer::RunAgain() {
   return policy_ == attune::v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()).status()
-                                            : device_.TimeHot(runnables_, runs_).status();
+                                            : device_.TimeHot(runnables_, static_cast<int>(sets())).status();
 }
 
 size_t DeviceTimer::sets() const {

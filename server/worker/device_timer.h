@@ -17,7 +17,8 @@ class DeviceTimer : public measure::Timer {
   absl::StatusOr<Sample> Take(int runs) override;
   void Pause() override;
 
-  // Runs what the last sample ran (HOT: its graph): the first sets() runnables, each at least once.
+  // Runs the runnables of the last sample, the first sets(), as it did (HOT: one behind the other), but each once: what
+  // a run leaves undone would hide behind a later one on the same set.
   absl::Status RunAgain();
   size_t sets() const;
   attune::v1::Policy policy() const { return policy_; }

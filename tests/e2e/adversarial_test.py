@@ -30,6 +30,7 @@ EXPECTED_WHEN_TIMED = {
     "keeps_output_opencl": "WRONG_RESULT",
     "caches_results_opencl": "WRONG_RESULT",
     "recognizes_pointers_opencl": "WRONG_RESULT",
+    "skips_runs_opencl": "WRONG_RESULT",
 }
 
 
