@@ -27,6 +27,19 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option("--token-file", common.token_file,
                  "A file with the token that calls bring; default $ATTUNE_TOKEN_FILE")
       ->group(kGroup);
+  app.add_option(
+         "--tls-ca", common.tls.ca,
+         "A PEM file with who signs servers' certificates; default $ATTUNE_TLS_CA, then whom this system trusts")
+      ->group(kGroup);
+  app.add_option("--tls-cert", common.tls.certificate,
+                 "A PEM file with the certificate that the server knows you by; default $ATTUNE_TLS_CERT")
+      ->group(kGroup);
+  app.add_option("--tls-key", common.tls.key, "A PEM file with its private key; default $ATTUNE_TLS_KEY")
+      ->group(kGroup);
+  app.add_option("--tls-server-name", common.tls.server_name,
+                 "The name in the server's certificate; default $ATTUNE_TLS_SERVER_NAME, then the host of --server")
+      ->group(kGroup);
+  app.add_flag("--insecure", common.tls.insecure, "Speak to another host in clear, without TLS")->group(kGroup);
   app.add_option("--format", common.format, "Tables for people, or JSON lines for programs")
       ->check(OneOf({"table", "json"}))
       ->group(kGroup);

@@ -213,6 +213,21 @@ TEST_F(CliTest, TokensAreListedAndRevoked) {
   EXPECT_EQ(Run({"token", "create", "x", "--role", "none"}), 2);
 }
 
+TEST_F(CliTest, OptionsOfTlsComeFromTheCommandLineAndElseFromTheEnvironment) {
+  EXPECT_NE(Run({"devices", "--tls-ca", "/no/such/ca"}), 0);
+  EXPECT_THAT(err, HasSubstr("tls_ca is '/no/such/ca', which cannot be read"));
+  EXPECT_NE(Run({"devices", "--tls-cert", "/no/such/cert"}), 0);
+  EXPECT_THAT(err, HasSubstr("tls_cert is '/no/such/cert' and tls_key is ''"));
+  variables["ATTUNE_TLS_CERT"] = "/no/such/other";
+  EXPECT_NE(Run({"devices", "--tls-key", "/no/such/key"}), 0);
+  EXPECT_THAT(err, HasSubstr("tls_cert is '/no/such/other', which cannot be read"));
+  EXPECT_EQ(Run({"devices", "--insecure"}), 0) << "which is what this server speaks";
+  variables["ATTUNE_TLS_CERT"] = "";
+  variables["ATTUNE_TLS_SERVER_NAME"] = "l4";
+  EXPECT_NE(Run({"devices"}), 0);
+  EXPECT_THAT(err, HasSubstr("no TLS connection to 127.0.0.1"));
+}
+
 TEST_F(CliTest, CallsBringTheTokenOfTheFileThatIsNamed) {
   const std::string path = ::testing::TempDir() + "/cli-token-" + std::to_string(getpid());
   std::ofstream(path) << "attune_mine\n";

@@ -29,6 +29,19 @@ std::string Session::snapshot_path() const {
   return home.empty() ? "" : absl::StrCat(home, "/.cache/attune/snapshot");
 }
 
+TlsOptions Session::Tls() const {
+  TlsOptions tls = options_.tls;
+  const auto otherwise = [this](std::string& option, const char* variable) {
+    if (option.empty()) option = env_.variable(variable);
+  };
+  if (tls.insecure) return tls;
+  otherwise(tls.ca, "ATTUNE_TLS_CA");
+  otherwise(tls.certificate, "ATTUNE_TLS_CERT");
+  otherwise(tls.key, "ATTUNE_TLS_KEY");
+  otherwise(tls.server_name, "ATTUNE_TLS_SERVER_NAME");
+  return tls;
+}
+
 absl::StatusOr<Client*> Session::client() {
   if (client_ == nullptr) {
     const auto deadline = ParseDuration("--timeout", options_.timeout);
@@ -37,6 +50,7 @@ absl::StatusOr<Client*> Session::client() {
     options.deadline = *deadline;
     options.snapshot_path = snapshot_path();
     options.token_file = options_.token_file.empty() ? env_.variable("ATTUNE_TOKEN_FILE") : options_.token_file;
+    options.tls = Tls();
     auto client = Client::Connect(server(), std::move(options));
     if (!client.ok()) return client.status();
     client_ = *std::move(client);

@@ -17,6 +17,7 @@ namespace attune::cli {
 struct CommonOptions {
   std::string server;      // empty: DefaultServer's
   std::string token_file;  // empty: $ATTUNE_TOKEN_FILE; none when that is empty, too
+  TlsOptions tls;          // what is empty: $ATTUNE_TLS_CA and so on
   std::string format = "table";
   std::string device;
   std::string policy;  // empty: hot
@@ -42,6 +43,8 @@ class Session {
   // Connected at the first use. The pointer is the session's.
   absl::StatusOr<Client*> client();
   std::string server() const;
+  // With the environment's variables for what no option says.
+  TlsOptions Tls() const;
   // ~/.cache/attune/snapshot, or below $XDG_CACHE_HOME; empty when neither variable is set.
   std::string snapshot_path() const;
 

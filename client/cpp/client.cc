@@ -55,10 +55,11 @@ Client::~Client() = default;
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view server, ClientOptions options) {
   if (absl::Status status = CheckAddress(server); !status.ok()) return status;
-  if (!options.token_file.empty() && !IsLocal(server)) {
+  if (absl::Status status = CheckTls(options.tls); !status.ok()) return status;
+  if (!options.token_file.empty() && !IsLocal(server) && !IsEncrypted(server, options.tls)) {
     return absl::FailedPreconditionError(
         absl::StrCat("a token would cross the network to '", server,
-                     "' unencrypted; forward to the server's socket through ssh, or connect without a token file"));
+                     "' unencrypted; connect without insecure, or without a token file"));
   }
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::string(server), std::move(options))));
 }

@@ -28,6 +28,7 @@
 #include "client/cpp/clock.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/snapshot.h"
+#include "client/cpp/tls.h"
 #include "proto/attune/problem.h"
 
 namespace attune {
@@ -44,9 +45,10 @@ struct ClientOptions {
   absl::Duration unreachable_hold = absl::Seconds(2);
   // How long Watch tries to attach again after its stream broke: a server needs this to restart.
   absl::Duration reattach_for = absl::Minutes(2);
-  // A file with a token, which every call brings: its one line is read anew for each. Over Unix sockets and loopback
-  // alone, since nothing is encrypted; empty: none.
+  // A file with a token, which every call brings: its one line is read anew for each. Never to another host in clear;
+  // empty: none.
   std::string token_file = {};
+  TlsOptions tls = {};  // to other hosts the connection is encrypted, and the server verified, unless it says otherwise
   const Clock* clock = Clock::Real();  // not owned; outlives the client
 };
 
@@ -72,7 +74,8 @@ struct ExportSummary {
 class Client {
  public:
   // `server` is "host:port" or "unix:/path". Makes no call yet: an unreachable server shows at the first one.
-  // InvalidArgument when `server` is neither, FailedPrecondition when a token would cross a network.
+  // InvalidArgument when `server` is neither or of an option of TLS, FailedPrecondition when a token would cross a
+  // network in clear.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view server, ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;

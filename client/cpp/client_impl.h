@@ -15,7 +15,7 @@ namespace attune {
 struct Client::Impl {
   Impl(std::string server, ClientOptions client_options)
       : options(std::move(client_options)),
-        connection(std::move(server), options.retry, options.clock, options.token_file),
+        connection(std::move(server), options.retry, options.clock, options.token_file, options.tls),
         cache(options.cache_capacity) {}
 
   template <typename Stub, typename Request, typename Response>

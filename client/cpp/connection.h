@@ -18,6 +18,7 @@
 #include "client/cpp/clock.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/status.h"
+#include "client/cpp/tls.h"
 
 namespace attune {
 
@@ -30,7 +31,8 @@ class Connection {
 
   using AccessStub = v1::AccessService::Stub;
 
-  Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file);
+  Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file,
+             const TlsOptions& tls);
 
   // Calls `method`, all attempts together within `limit`.
   template <typename OneStub, typename Request, typename Response>

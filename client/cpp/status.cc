@@ -2,15 +2,28 @@
 
 #include <grpcpp/support/status.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace attune {
 namespace {
 
 constexpr char kErrorInfoUrl[] = "type.googleapis.com/google.rpc.ErrorInfo";
+
+// In what gRPC says when TLS fails: of the connection, or of the server's name.
+constexpr absl::string_view kHandshake[] = {"handshake", "Verification Check"};
+constexpr char kHandshakeAdvice[] =
+    "; it must speak TLS with a certificate that tls_ca (or this system) trusts and that has its name (or "
+    "tls_server_name), and take the client's certificate, if it asks for one";
+
+// When a server ends the connection without an answer, as it does when it wanted another kind of one.
+constexpr char kClosed[] = "Socket closed";
+constexpr char kClosedAdvice[] = "; it may want TLS (tls_ca), or the client's certificate (tls_cert)";
 
 // The first ErrorInfo among a google.rpc.Status's details.
 std::optional<google::rpc::ErrorInfo> FindErrorInfo(const std::string& details) {
@@ -44,7 +57,12 @@ absl::Status FromGrpc(const grpc::Status& status, absl::string_view server) {
   }
   switch (code) {
     case absl::StatusCode::kUnavailable:
-      return {code, absl::StrCat("no server reached at ", server, ": ", status.error_message())};
+      if (std::any_of(std::begin(kHandshake), std::end(kHandshake),
+                      [&status](absl::string_view said) { return absl::StrContains(status.error_message(), said); })) {
+        return {code, absl::StrCat("no TLS connection to ", server, ": ", status.error_message(), kHandshakeAdvice)};
+      }
+      return {code, absl::StrCat("no server reached at ", server, ": ", status.error_message(),
+                                 absl::StrContains(status.error_message(), kClosed) ? kClosedAdvice : "")};
     case absl::StatusCode::kDeadlineExceeded:
       return {code, absl::StrCat("the server at ", server, " did not answer in time: ", status.error_message())};
     default:

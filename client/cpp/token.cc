@@ -26,7 +26,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 bool IsLocal(absl::string_view server) {
   if (absl::StartsWith(server, "unix:")) return true;
   const absl::string_view host = server.substr(0, server.rfind(':'));
-  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
+  // A name may begin with "127.", too, and is then of any host.
+  const bool number = std::all_of(host.begin(), host.end(), [](char c) { return absl::ascii_isdigit(c) || c == '.'; });
+  return host == "localhost" || host == "[::1]" || (number && absl::StartsWith(host, "127."));
 }
 
 }  // namespace attune

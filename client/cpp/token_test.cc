@@ -31,7 +31,7 @@ TEST(Token, StaysOnThisHost) {
   for (const auto& server : Golden("token", "local")) EXPECT_TRUE(IsLocal(server.get<std::string>())) << server;
   for (const auto& server : Golden("token", "remote")) {
     EXPECT_FALSE(IsLocal(server.get<std::string>())) << server;
-    const auto client = Client::Connect(server.get<std::string>(), {.token_file = "token"});
+    const auto client = Client::Connect(server.get<std::string>(), {.token_file = "token", .tls = {.insecure = true}});
     EXPECT_TRUE(absl::IsFailedPrecondition(client.status())) << client.status();
   }
 }

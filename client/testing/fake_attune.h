@@ -132,8 +132,9 @@ v1::Operation EndedEvaluation(v1::EvaluateResult::Decision decision);
 class RunningServer {
  public:
   // `other`: a second one; null: none.
-  explicit RunningServer(grpc::Service* service, const std::string& address = "127.0.0.1:0",
-                         grpc::Service* other = nullptr);
+  explicit RunningServer(
+      grpc::Service* service, const std::string& address = "127.0.0.1:0", grpc::Service* other = nullptr,
+      const std::shared_ptr<grpc::ServerCredentials>& credentials = grpc::InsecureServerCredentials());
   ~RunningServer();
   const std::string& address() const { return address_; }
 

@@ -103,10 +103,11 @@ v1::GetBestRequest FakeAttune::last_get_best() const {
   return last_get_best_;
 }
 
-RunningServer::RunningServer(grpc::Service* service, const std::string& address, grpc::Service* other) {
+RunningServer::RunningServer(grpc::Service* service, const std::string& address, grpc::Service* other,
+                             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address, credentials, &port);
   builder.RegisterService(service);
   if (other != nullptr) builder.RegisterService(other);
   server_ = builder.BuildAndStart();

@@ -2,11 +2,13 @@
 
 import json
 import re
+import shlex
 import stat
 import subprocess
+import tempfile
 import unittest
 
-from harness import ATTUNED, PATIENCE, DaemonTest, run_attune
+from harness import ATTUNED, PATIENCE, ROOT, DaemonTest, run_attune
 
 PROBLEM = "b1.h1.q64.d64.f16"
 
@@ -61,7 +63,64 @@ class AccessTest(DaemonTest):
         )
 
 
+class TlsTest(DaemonTest):
+    """The commands of docs/access.md, as they stand there; only the port is another."""
+
+    def setUp(self):
+        super().setUp()
+        section = (ROOT / "docs/access.md").read_text().partition("### An authority of one's own")[2]
+        making, self.using = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[:2]
+        subprocess.run(["bash", "-e", "-c", making], cwd=self.directory, check=True, capture_output=True)
+        daemon = shlex.split(self.using.splitlines()[0])[1:]
+        flags = [flag.replace(":7411", ":0") for flag in daemon]
+        names = r"((?:cert|key|ca)=)"
+        self.served = self.daemon(flags=[re.sub(names, rf"\g<1>{self.directory}/", flag) for flag in flags])
+        self.port = re.search(r"address=\S*0\.0\.0\.0:(\d+)", self.served.log).group(1)
+
+    def attune(self, *arguments, server="localhost", options=None):
+        if options is None:
+            options = shlex.split(self.using.splitlines()[1])[3:-1]
+        files = [value if value.startswith("--") else str(self.directory / value) for value in options]
+        return run_attune("--server", f"{server}:{self.port}", *files, *arguments)
+
+    def test_the_certificate_of_the_document_is_a_tuners(self):
+        self.assertEqual(self.attune("devices").returncode, 0)
+        self.assertEqual(self.attune("cancel", "7").returncode, 3, "there is no such operation")
+        self.assertIn("cert:nightly has the role tuner; CreateBackup needs admin", self.attune("backup").stderr)
+
+    def test_nobody_else_connects_and_it_is_audited(self):
+        refused = self.attune("devices", options=["--tls-ca", "ca.pem"])
+        self.assertEqual(refused.returncode, 4)
+        self.assertIn("or the client's certificate (tls_cert)", refused.stderr)
+        in_clear = self.attune("devices", options=[])
+        self.assertIn("it may want TLS (tls_ca)", in_clear.stderr)
+        misnamed = self.attune("devices", server="127.0.0.2")
+        self.assertIn(f"no TLS connection to 127.0.0.2:{self.port}", misnamed.stderr)
+        self.served.stop()
+        lines = [json.loads(line) for line in (self.served.data / "audit.jsonl").read_text().splitlines()]
+        self.assertIn(("TLS", "UNAUTHENTICATED"), [(line["method"], line["outcome"]) for line in lines])
+        self.assertIn("peer did not return a certificate", "".join(line["error"] for line in lines))
+
+
 class ListenTest(unittest.TestCase):
+    def test_a_key_of_another_certificate_is_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("one", "other"):
+                subprocess.run(
+                    shlex.split("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x")
+                    + shlex.split(f"-keyout {directory}/{name}.key -out {directory}/{name}.pem"),
+                    check=True,
+                    capture_output=True,
+                )
+            result = subprocess.run(
+                [str(ATTUNED), "--check=flags", f"--tls_cert={directory}/one.pem", f"--tls_key={directory}/other.key"],
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"--tls_key is '{directory}/other.key', which is not the key of --tls_cert", result.stdout)
+
     def test_what_other_hosts_can_reach_is_said_aloud(self):
         result = subprocess.run(
             [str(ATTUNED), "--check=flags", "--listen=0.0.0.0:7411"], capture_output=True, text=True, timeout=PATIENCE

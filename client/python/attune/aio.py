@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 
 from attune import api
 from attune.attachment import Attachment, Followed
-from attune.core import Core, channel_options, described, stubs
+from attune.core import Core, described, stubs
 from attune.errors import AttuneError
 from attune.lookup import Query, best
 from attune.plans import export, results, server, work
@@ -170,7 +170,7 @@ class Client(Core):
 
     def _stub(self, method: str) -> Any:
         if self._channel is None:  # a channel belongs to the event loop that it is made in
-            self._channel = grpc.aio.insecure_channel(self.server, options=channel_options(self.retry))
+            self._channel = self._channel_of(grpc.aio)
             self._stubs = stubs(self._channel)
         return self._stubs[method]
 

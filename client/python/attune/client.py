@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import Message
 
 from attune import api
-from attune.core import Core, channel_options, described, stubs
+from attune.core import Core, described, stubs
 from attune.errors import AttuneError
 from attune.following import Following
 from attune.lookup import Query, best
@@ -127,7 +127,7 @@ class Client(Core):
         self.close()
 
     def _connect(self) -> None:
-        self._channel = grpc.insecure_channel(self.server, options=channel_options(self.retry))
+        self._channel = self._channel_of(grpc)
         self._stubs = stubs(self._channel)
 
     def _make(self, call: Call) -> Message:

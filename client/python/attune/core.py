@@ -19,6 +19,7 @@ from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
+from attune.tls import Tls
 from attune.token import is_local, read_token
 
 C = TypeVar("C", bound="Core")
@@ -41,6 +42,11 @@ class Core:
         unreachable_hold: float = 2.0,
         reattach_for: float = 120.0,
         token_file: str | os.PathLike[str] | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
+        tls_cert: str | os.PathLike[str] | None = None,
+        tls_key: str | os.PathLike[str] | None = None,
+        tls_server_name: str | None = None,
+        insecure: bool = False,
         clock: Clock | None = None,
     ) -> None:
         """Makes no call yet: an unreachable server shows at the first one.
@@ -51,18 +57,26 @@ class Core:
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
         tries to attach again after its stream broke. `token_file`, or else $ATTUNE_TOKEN_FILE, has the token that calls
-        bring, read anew for each; none is sent to another host, and FailedPrecondition says so. InvalidArgument names
-        the option, its value and what is allowed.
+        bring, read anew for each; none is sent to another host in clear, and FailedPrecondition says so.
+
+        TCP to other hosts is encrypted and the server verified, and to this one where an option asks for it: `tls_ca`
+        has who signs servers' certificates (else whom this system trusts), `tls_cert` and `tls_key` the client's own
+        certificate and its key, all PEM files, read once; `tls_server_name` is the name in the server's certificate
+        where that is not the host of `server`. Without them $ATTUNE_TLS_CA, _CERT, _KEY and _SERVER_NAME count.
+        `insecure` speaks to another host in clear. InvalidArgument names the option, its value and what is allowed.
         """
         if server is None:
             self.server = _checked("$ATTUNE_SERVER", default_server(os.environ))
         else:
             self.server = _checked("server", server)
         self.token_file = os.fspath(token_file or os.environ.get("ATTUNE_TOKEN_FILE") or "")
-        if self.token_file and not is_local(self.server):
+        self.tls = Tls.chosen(
+            os.environ, ca=tls_ca, cert=tls_cert, key=tls_key, server_name=tls_server_name, insecure=insecure
+        )
+        if self.token_file and not is_local(self.server) and not self.tls.encrypts(self.server):
             raise FailedPrecondition(
-                f"a token would cross the network to '{self.server}' unencrypted; forward to the server's socket "
-                "through ssh, or connect without a token file"
+                f"a token would cross the network to '{self.server}' unencrypted; connect without insecure, or "
+                "without a token file"
             )
         if not (is_number(deadline) and 0 < deadline < math.inf):
             raise InvalidArgument(f"deadline is {deadline!r}; it must be a positive number of seconds")
@@ -93,6 +107,15 @@ class Core:
         if self.closed:
             raise FailedPrecondition(f"the client of {self.server} is closed; make another one")
 
+    def _channel_of(self, transport: Any) -> Any:
+        """A channel of `transport`, which is grpc or grpc.aio."""
+        options = channel_options(self.retry)
+        if not self.tls.encrypts(self.server):
+            return transport.insecure_channel(self.server, options=options)
+        return transport.secure_channel(
+            self.server, self.tls.credentials(), options=[*options, *self.tls.channel_options()]
+        )
+
     def sibling(self: C) -> C:
         """Another client of the same server and options: what is kept is shared, the connection is not."""
         other = copy.copy(self)
@@ -118,7 +141,7 @@ class Core:
         return f"{type(self).__module__}.{type(self).__name__}({self.server!r})"
 
 
-def channel_options(retry: RetryPolicy) -> list[tuple[str, int]]:
+def channel_options(retry: RetryPolicy) -> list[tuple[str, Any]]:
     """gRPC itself waits before it connects again after a failure; that wait must not swallow the retries'."""
     return [
         ("grpc.initial_reconnect_backoff_ms", max(20, round(retry.initial_wait * 1000))),

@@ -10,6 +10,14 @@ from google.protobuf.message import DecodeError, Message
 from attune import api, errors
 
 _DETAILS = "grpc-status-details-bin"
+# In what gRPC says when TLS fails: of the connection, or of the server's name.
+_HANDSHAKE = ("handshake", "Verification Check", "in peer certificate")
+_HANDSHAKE_ADVICE = (
+    "it must speak TLS with a certificate that tls_ca (or this system) trusts and that has its name (or "
+    "tls_server_name), and take the client's certificate, if it asks for one"
+)
+# A server ends the connection without an answer when it wanted another kind of one.
+_CLOSED_ADVICE = "; it may want TLS (tls_ca), or the client's certificate (tls_cert)"
 
 
 def to_error(error: grpc.RpcError, server: str) -> errors.AttuneError:
@@ -19,8 +27,11 @@ def to_error(error: grpc.RpcError, server: str) -> errors.AttuneError:
     info = _error_info(error.trailing_metadata() or ())
     if info is not None:
         return errors.make(code, details, reason=info.reason, metadata=info.metadata)
+    if code == "UNAVAILABLE" and any(said in details for said in _HANDSHAKE):
+        return errors.make(code, f"no TLS connection to {server}: {details}; {_HANDSHAKE_ADVICE}")
     if code == "UNAVAILABLE":
-        return errors.make(code, f"no server reached at {server}: {details}")
+        advice = _CLOSED_ADVICE if "Socket closed" in details else ""
+        return errors.make(code, f"no server reached at {server}: {details}{advice}")
     if code == "DEADLINE_EXCEEDED":
         return errors.make(code, f"the server at {server} did not answer in time: {details}")
     return errors.make(code, details)

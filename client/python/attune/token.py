@@ -30,4 +30,6 @@ def read_token(path: str) -> str:
 def is_local(server: str) -> bool:
     """Whether a connection to `server` stays on this host: a Unix socket, or a loopback address."""
     host = server.rpartition(":")[0]
-    return server.startswith("unix:") or host in ("localhost", "[::1]") or host.startswith("127.")
+    # A name may begin with "127.", too, and is then of any host.
+    number = all(character in "0123456789." for character in host)
+    return server.startswith("unix:") or host in ("localhost", "[::1]") or (number and host.startswith("127."))

@@ -76,10 +76,11 @@ class FakeServer:
     """Answers each method with what `responses` has for it: a message, a list of them to stream, or a function of
     the request; everything else is NOT_FOUND. In a list, a status code breaks the stream, and a threading.Event waits
     until the client is gone and is then set. `requests` are all it was asked: (method, request); `times_left` the
-    seconds each had until its deadline; `authorizations` what each brought for it, or None.
+    seconds each had until its deadline; `authorizations` what each brought for it, or None. With `credentials` it
+    speaks TLS, at localhost with a port of its own choice.
     """
 
-    def __init__(self, address):
+    def __init__(self, address, credentials=None):
         self.address = address
         self.requests = []
         self.times_left = []
@@ -96,7 +97,10 @@ class FakeServer:
         self._server = grpc.server(futures.ThreadPoolExecutor(8))
         handlers = {name: self._handler(name, method) for name, method in api.METHODS.items()}
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(api.SERVICE, handlers),))
-        self._server.add_insecure_port(address)
+        if credentials is None:
+            self._server.add_insecure_port(address)
+        else:
+            self.address = f"localhost:{self._server.add_secure_port('localhost:0', credentials)}"
         self._server.start()
 
     def fail_next(self, calls, code, details="planned", trailers=()):
