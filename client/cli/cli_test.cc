@@ -228,6 +228,14 @@ TEST_F(CliTest, OptionsOfTlsComeFromTheCommandLineAndElseFromTheEnvironment) {
   EXPECT_THAT(err, HasSubstr("no TLS connection to 127.0.0.1"));
 }
 
+TEST_F(CliTest, WhoamiSaysPrincipalRoleAndQuotas) {
+  EXPECT_EQ(Run({"whoami"}), 0);
+  EXPECT_EQ(out, "token:nightly, with the role tuner\n  quota of operations: 100\n");
+  EXPECT_EQ(Run({"whoami", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0], Json::parse(R"({"type":"caller","principal":"token:nightly","role":"tuner",)"
+                                        R"("quotas":{"operations":100}})"));
+}
+
 TEST_F(CliTest, CallsBringTheTokenOfTheFileThatIsNamed) {
   const std::string path = ::testing::TempDir() + "/cli-token-" + std::to_string(getpid());
   std::ofstream(path) << "attune_mine\n";

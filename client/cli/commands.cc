@@ -77,6 +77,8 @@ const std::vector<Command>& Commands() {
       {"token", "Make, list or revoke the tokens that callers bring; for admins",
        "attune token create nightly --role tuner > ~/.attune-token\nattune token list\nattune token revoke nightly",
        AddToken},
+      {"whoami", "Say whom the server takes you to be, what you may do and your quotas",
+       "attune whoami\nattune --token-file ~/.attune-token whoami --format=json", AddWhoami},
       {"completion", "Print the completion script of a shell",
        "attune completion bash > ~/.local/share/bash-completion/completions/attune\n"
        "attune completion zsh > ~/.zfunc/_attune\n"

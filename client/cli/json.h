@@ -23,6 +23,7 @@ Json RetimingJson(const v1::Retiming& retiming);
 Json MissJson(const v1::Miss& miss);
 Json BackupJson(const v1::Backup& backup);
 // `secret`: empty where it is not shown.
+Json CallerJson(const v1::Caller& caller);
 Json TokenJson(const v1::Token& token, const std::string& secret);
 Json BaselineJson(const v1::Baseline& baseline);
 Json ExplanationJson(const v1::ExplainResponse& explanation);

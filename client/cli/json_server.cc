@@ -80,6 +80,12 @@ Json BackupJson(const v1::Backup& backup) {
           {"elapsed_s", absl::ToDoubleSeconds(FromProto(backup.elapsed()))}};
 }
 
+Json CallerJson(const v1::Caller& caller) {
+  Json quotas = Json::object();
+  for (const v1::Caller::Quota& quota : caller.quotas()) quotas[quota.name()] = quota.limit();
+  return {{"type", "caller"}, {"principal", caller.principal()}, {"role", caller.role()}, {"quotas", quotas}};
+}
+
 Json TokenJson(const v1::Token& token, const std::string& secret) {
   return {{"type", "token"},
           {"token", token.name()},

@@ -144,6 +144,7 @@ absl::StatusOr<v1::ListBackupsResponse> Client::ListBackups(const v1::ListBackup
 absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::CreateTokenRequest& request) {
   return impl_->Call(&AccessStub::CreateToken, request, Retry::kNo);
 }
+absl::StatusOr<v1::Caller> Client::GetCaller() { return impl_->Call(&AccessStub::GetCaller, v1::GetCallerRequest()); }
 absl::StatusOr<v1::ListTokensResponse> Client::ListTokens() {
   return impl_->Call(&AccessStub::ListTokens, v1::ListTokensRequest());
 }

@@ -129,7 +129,9 @@ class Client {
   absl::StatusOr<v1::Backup> CreateBackup(const v1::CreateBackupRequest& request);
   absl::StatusOr<v1::ListBackupsResponse> ListBackups(const v1::ListBackupsRequest& request);
 
-  // Administration of access (docs/access.md).
+  // Whom the server takes this client to be, and its quotas (docs/access.md).
+  absl::StatusOr<v1::Caller> GetCaller();
+  // Administration of access.
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens();
   absl::StatusOr<v1::Token> RevokeToken(const v1::RevokeTokenRequest& request);

@@ -31,6 +31,14 @@ v1::CreateTokenRequest FakeAccess::last_create() const {
   return last_create_;
 }
 
+grpc::Status FakeAccess::GetCaller(grpc::ServerContext*, const v1::GetCallerRequest*, v1::Caller* caller) {
+  caller->set_principal("token:nightly");
+  caller->set_role("tuner");
+  v1::Caller::Quota& quota = *caller->add_quotas();
+  quota.set_name("operations");
+  quota.set_limit(100);
+  return grpc::Status::OK;
+}
 grpc::Status FakeAccess::CreateToken(grpc::ServerContext*, const v1::CreateTokenRequest* request,
                                      v1::CreateTokenResponse* response) {
   const std::lock_guard lock(mutex_);

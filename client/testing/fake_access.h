@@ -21,6 +21,7 @@ class FakeAccess : public v1::AccessService::Service {
   std::string authorization() const;
   v1::CreateTokenRequest last_create() const;
 
+  grpc::Status GetCaller(grpc::ServerContext*, const v1::GetCallerRequest*, v1::Caller*) override;
   grpc::Status CreateToken(grpc::ServerContext*, const v1::CreateTokenRequest*, v1::CreateTokenResponse*) override;
   grpc::Status ListTokens(grpc::ServerContext*, const v1::ListTokensRequest*, v1::ListTokensResponse*) override;
   grpc::Status RevokeToken(grpc::ServerContext*, const v1::RevokeTokenRequest*, v1::Token*) override;

@@ -42,6 +42,7 @@ inline constexpr Method kMethods[] = {
     {"ListBackups", Role::kAdmin},
     {"Ping", Role::kReader},
     // Of AccessService.
+    {"GetCaller", Role::kReader},
     {"CreateToken", Role::kAdmin, true},
     {"ListTokens", Role::kAdmin},
     {"RevokeToken", Role::kAdmin, true},

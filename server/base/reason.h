@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace attune {
 
@@ -13,6 +14,16 @@ inline constexpr char kReasonUrl[] = "attune.dev/reason";
 inline constexpr char kMetadataUrl[] = "attune.dev/";
 // Which other problems it is true of, too: "kv 1024..2047, batch 4..7".
 inline constexpr char kHoldsForUrl[] = "attune.dev/holds_for";
+
+// Which quota an error with the reason QUOTA_EXCEEDED is about, and what it is.
+inline constexpr char kQuotaUrl[] = "attune.dev/quota";
+inline constexpr char kQuotaLimitUrl[] = "attune.dev/limit";
+// When it is worth trying again, as absl::FormatDuration has it; the service makes a google.rpc.RetryInfo of it.
+inline constexpr char kRetryDelayUrl[] = "attune.dev/retry_delay";
+
+inline void SetRetryDelay(absl::Duration delay, absl::Status& status) {
+  status.SetPayload(kRetryDelayUrl, absl::Cord(absl::FormatDuration(delay)));
+}
 
 // Attaches a finer reason, UPPER_SNAKE_CASE; OK stays OK.
 inline absl::Status WithReason(absl::Status status, absl::string_view reason) {

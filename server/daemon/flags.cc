@@ -33,6 +33,12 @@ ABSL_FLAG(std::string, tls_client_ca, "",
 ABSL_FLAG(std::string, cert_role, "reader", "what clients may do by their certificate");
 ABSL_FLAG(std::vector<std::string>, cert_roles, {},
           "what single clients may do by their certificate, comma-separated: nightly=tuner,alice=admin,gone=none");
+ABSL_FLAG(int64_t, quota_operations, 100,
+          "the most operations that a principal may have queued or running, parts of sweeps not counted; 0: no quota. "
+          "Quotas are for callers from other hosts and for tokens; admins have none");
+ABSL_FLAG(int64_t, quota_requests, 2000, "requests a second of a principal, twice as many at once; 0: no quota");
+ABSL_FLAG(attune::ByteSize, quota_request_size, attune::ByteSize{0},
+          "the largest request of a principal, such as 64KiB; 0: 4MiB, as for everybody");
 ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
@@ -100,6 +106,9 @@ Settings SettingsOfFlags() {
   settings.tls_client_ca = absl::GetFlag(FLAGS_tls_client_ca);
   settings.cert_role = absl::GetFlag(FLAGS_cert_role);
   settings.cert_roles = absl::GetFlag(FLAGS_cert_roles);
+  settings.quota_operations = absl::GetFlag(FLAGS_quota_operations);
+  settings.quota_requests = absl::GetFlag(FLAGS_quota_requests);
+  settings.quota_request_size = absl::GetFlag(FLAGS_quota_request_size).bytes;
   settings.data_dir = absl::GetFlag(FLAGS_data_dir);
   settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
   settings.worker = absl::GetFlag(FLAGS_worker);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kMostWorkers = 1024;
 constexpr int kMostMissesPerHour = 3600;
+constexpr int64_t kMostQuota = 1'000'000;
 constexpr absl::Duration kLeastTimeout = absl::Milliseconds(100);
 constexpr absl::Duration kMostTimeout = absl::Hours(1);
 
@@ -97,6 +98,10 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     mistakes.Add("user_roles", ": ", assigned.message());
   }
   MistakesInTls(settings, mistakes);
+  for (const auto& [flag, quota] : {std::pair("quota_operations", settings.quota_operations),
+                                    std::pair("quota_requests", settings.quota_requests)}) {
+    if (quota < 0 || quota > kMostQuota) mistakes.Add(flag, " is ", quota, "; allowed: 0 (none) to ", kMostQuota);
+  }
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   if (!settings.backup_dir.empty()) {
     if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
@@ -145,6 +150,9 @@ absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings)
   const absl::StatusOr<access::Role> others = access::ParseRole(settings.socket_role);
   if (!others.ok()) return others.status();
   service::ServerOptions options{.users = {geteuid(), *others}, .anonymous = *anonymous, .insecure = settings.insecure};
+  options.quotas = {.operations = settings.quota_operations,
+                    .requests_per_second = settings.quota_requests,
+                    .request_bytes = settings.quota_request_size};
   if (absl::Status assigned = options.users.Assign(settings.user_roles); !assigned.ok()) return assigned;
   if (settings.tls_cert.empty()) return options;
   const absl::StatusOr<access::Role> named = access::ParseRole(settings.cert_role);

@@ -24,6 +24,9 @@ struct Settings {
   std::string tls_client_ca;
   std::string cert_role = "reader";
   std::vector<std::string> cert_roles;
+  int64_t quota_operations = 100;
+  int64_t quota_requests = 2000;
+  int64_t quota_request_size = 0;  // bytes
   std::string data_dir;
   std::vector<std::string> kernels_dir;
   std::string worker;

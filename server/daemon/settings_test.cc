@@ -80,6 +80,14 @@ TEST(Settings, TakeAddressesThatOtherHostsCanReachOnceTheyAreEncrypted) {
   EXPECT_THAT(MistakesIn(settings), Contains(HasSubstr("--insecure is set, and --tls_cert")));
 }
 
+TEST(Settings, HaveQuotasThatAreNumbers) {
+  Settings settings = Good();
+  settings.quota_operations = -1;
+  settings.quota_requests = 1'000'001;
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--quota_operations is -1; allowed: 0 (none) to 1000000",
+                                                "--quota_requests is 1000001; allowed: 0 (none) to 1000000"));
+}
+
 TEST(Settings, KnowTheRolesThatThereAre) {
   Settings settings = Good();
   settings.anonymous_role = "root";

@@ -9,6 +9,7 @@ namespace attune::jobs {
 LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock)
     : name_(operation.name()),
       parent_(operation.parent()),
+      principal_(operation.principal()),
       title_(operation.title()),
       changed_(std::move(changed)),
       clock_(std::move(clock)),

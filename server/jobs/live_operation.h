@@ -28,6 +28,8 @@ class LiveOperation : public trials::Progress {
   const std::string& name() const { return name_; }
   const std::string& parent() const { return parent_; }  // empty: it is no part of another
 
+  const std::string& principal() const { return principal_; }  // whose it is; empty: the daemon's own
+
   // The state now, elapsed time included. `version` (if not null) grows with every change.
   v1::Operation Snapshot(uint64_t* version = nullptr) const;
   uint64_t version() const;
@@ -69,6 +71,7 @@ class LiveOperation : public trials::Progress {
 
   const std::string name_;
   const std::string parent_;
+  const std::string principal_;
   const std::string title_;
   const std::function<void()> changed_;
   const Clock clock_;

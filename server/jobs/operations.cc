@@ -12,6 +12,7 @@
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
 #include "server/base/proto_time.h"
+#include "server/base/reason.h"
 #include "server/base/sha256.h"
 #include "server/jobs/job_log.h"
 #include "server/store/page_token.h"
@@ -19,18 +20,45 @@
 
 namespace attune::jobs {
 
+namespace {
+
+constexpr absl::Duration kLookAgain = absl::Seconds(10);  // jobs take seconds to minutes
+
+// As the queue has it, where no principal's is another's. The length says where the principal ends, whatever is in it.
+std::string ScopedId(const std::string& principal, const std::string& request_id) {
+  return request_id.empty() || principal.empty() ? request_id
+                                                 : absl::StrCat(principal.size(), "/", principal, "/", request_id);
+}
+
+absl::Status ManyOf(const Operations::Wanted& wanted, size_t own) {
+  absl::Status status =
+      WithReason(absl::ResourceExhaustedError(absl::StrCat(wanted.principal, " has ", own,
+                                                           " operations queued or running; its quota of operations is ",
+                                                           wanted.most_of_principal, "; cancel some or wait for them")),
+                 "QUOTA_EXCEEDED");
+  status.SetPayload(kQuotaUrl, absl::Cord("operations"));
+  status.SetPayload(kQuotaLimitUrl, absl::Cord(absl::StrCat(wanted.most_of_principal)));
+  SetRetryDelay(kLookAgain, status);
+  return status;
+}
+
+}  // namespace
+
 absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   const std::lock_guard<std::mutex> one(starting_);
   store::JoinTerms terms = {.others = wanted.elsewhere, .most_unfinished = kMostInFlight};
   for (store::JoinTerms::Same& same : terms.others) same.identity = Sha256(same.identity);
   store::Job job;
   const bool part = !wanted.parent.empty();
+  const size_t own = part || wanted.principal.empty() ? 0 : CountOf(wanted.principal);
+  const bool full = own > 0 && own >= wanted.most_of_principal;
+  if (full) terms.most_unfinished = 0;  // one that is there may still be joined
   if (part) terms.most_unfinished = std::numeric_limits<size_t>::max();
   job.name = part ? wanted.name : NewName();
   job.parent = wanted.parent;
   job.kind = wanted.kind;
   job.request = wanted.request;
-  job.request_id = wanted.request_id;
+  job.request_id = ScopedId(wanted.principal, wanted.request_id);
   job.identity = Sha256(part ? job.name : wanted.identity);
   job.operation.set_name(job.name);
   job.operation.set_parent(job.parent);
@@ -38,9 +66,11 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.set_title(wanted.title);
   job.operation.set_problem(wanted.problem_text);
   job.operation.set_request_id(wanted.request_id);
+  job.operation.set_principal(wanted.principal);
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
   absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
+  if (full && absl::IsResourceExhausted(stored.status())) return ManyOf(wanted, own);
   if (!stored.ok()) return stored.status();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = in_flight_.find(stored->name);
@@ -51,6 +81,13 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
   LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), std::move(stored->request), true};
+}
+
+size_t Operations::CountOf(absl::string_view principal) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<size_t>(std::count_if(in_flight_.begin(), in_flight_.end(), [principal](const auto& entry) {
+    return entry.second->principal() == principal && entry.second->parent().empty();
+  }));
 }
 
 std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {

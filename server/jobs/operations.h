@@ -42,7 +42,7 @@ class Operations {
   struct Wanted {
     store::JobKind kind = store::JobKind::kTune;
     std::string request;     // serialised, with its request_id
-    std::string request_id;  // may be empty
+    std::string request_id;  // the principal's; may be empty
     std::string identity;    // equal for requests that ask for the same
     std::string title;
     std::string problem_text = {};  // empty for a sweep
@@ -51,6 +51,8 @@ class Operations {
     // Of a part: its parent and its name, which is its identity too. It does not count against kMostInFlight.
     std::string parent = {};
     std::string name = {};
+    std::string principal = {};  // whose it is; empty: the daemon's own
+    size_t most_of_principal = kMostInFlight;
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -58,9 +60,10 @@ class Operations {
     std::string request;  // as the queue has it
     bool fresh = false;   // to be run by the caller
   };
-  // The operation with this request_id, or the identical one that is unfinished, `elsewhere` too, or a new one, which
-  // is stored first. AlreadyExists when the request_id was given to a request that asked for something else,
-  // ResourceExhausted when kMostInFlight, parts not counted, are queued or running.
+  // The operation that the principal gave this request_id, or the identical one that is unfinished, `elsewhere` too, or
+  // a new one, which is stored first. AlreadyExists when it gave the request_id to a request for something else,
+  // ResourceExhausted when kMostInFlight, parts not counted, are queued or running, or `most_of_principal` of its own
+  // (with the reason QUOTA_EXCEEDED).
   absl::StatusOr<Started> Start(const Wanted& wanted);
 
   // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in
@@ -105,6 +108,8 @@ class Operations {
 
   std::shared_ptr<LiveOperation> FindUnkept(absl::string_view name);
   std::string NewName();
+  // Unfinished ones that are no parts.
+  size_t CountOf(absl::string_view principal);
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
   // Those that wait here and are another holder's by now.
   void DropTaken();

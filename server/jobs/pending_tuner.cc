@@ -19,16 +19,16 @@ absl::Status PendingTuner::Resume() {
   return Ask(tuner_, [](Tuner& tuner) { return tuner.Resume(); });
 }
 
-absl::StatusOr<v1::Operation> PendingTuner::Tune(const v1::TuneRequest& request) {
-  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Tune(request); });
+absl::StatusOr<v1::Operation> PendingTuner::Tune(const v1::TuneRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Tune(request, asker); });
 }
 
-absl::StatusOr<v1::Operation> PendingTuner::Sweep(const v1::SweepRequest& request) {
-  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Sweep(request); });
+absl::StatusOr<v1::Operation> PendingTuner::Sweep(const v1::SweepRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Sweep(request, asker); });
 }
 
-absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRequest& request) {
-  return Ask(tuner_, [&request](Tuner& tuner) { return tuner.Evaluate(request); });
+absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Evaluate(request, asker); });
 }
 
 absl::StatusOr<v1::Operation> PendingTuner::GetOperation(absl::string_view name) {

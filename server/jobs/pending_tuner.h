@@ -15,10 +15,14 @@ class PendingTuner final : public Tuner {
   // `tuner` is resumed, and outlives every later call.
   void Arrive(Tuner* tuner) { tuner_ = tuner; }
 
+  using Tuner::Evaluate;
+  using Tuner::Sweep;
+  using Tuner::Tune;
+
   absl::Status Resume() override;
-  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) override;
-  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) override;
-  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) override;
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request, const Asker& asker) override;
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) override;
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) override;
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override;
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override;
   bool IsIdle(absl::string_view device_id) override;

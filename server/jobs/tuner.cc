@@ -52,14 +52,14 @@ class JobTuner : public Tuner {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) override {
-    return Start(store::JobKind::kTune, request.SerializeAsString());
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request, const Asker& asker) override {
+    return Start(store::JobKind::kTune, request.SerializeAsString(), asker);
   }
-  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) override {
-    return Start(store::JobKind::kSweep, request.SerializeAsString());
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) override {
+    return Start(store::JobKind::kSweep, request.SerializeAsString(), asker);
   }
-  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) override {
-    return Start(store::JobKind::kEvaluate, request.SerializeAsString());
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) override {
+    return Start(store::JobKind::kEvaluate, request.SerializeAsString(), asker);
   }
 
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override { return operations_.Get(name); }
@@ -145,7 +145,7 @@ class JobTuner : public Tuner {
     return cards;
   }
 
-  absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request) {
+  absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request, const Asker& asker) {
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
@@ -161,9 +161,15 @@ class JobTuner : public Tuner {
     absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, CardsOf(*slots));
     if (!title.ok()) return title.status();
     if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
-    absl::StatusOr<Operations::Started> started =
-        operations_.Start({id, chosen.request, terms->request_id, chosen.identity, title->title, title->problem_text,
-                           *std::move(requests)});
+    absl::StatusOr<Operations::Started> started = operations_.Start({.kind = id,
+                                                                     .request = chosen.request,
+                                                                     .request_id = terms->request_id,
+                                                                     .identity = chosen.identity,
+                                                                     .title = title->title,
+                                                                     .problem_text = title->problem_text,
+                                                                     .elsewhere = *std::move(requests),
+                                                                     .principal = asker.principal,
+                                                                     .most_of_principal = asker.most_unfinished});
     if (!started.ok()) return started.status();
     if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
     return std::move(started->operation);

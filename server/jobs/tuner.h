@@ -6,6 +6,7 @@
 #define ATTUNE_SERVER_JOBS_TUNER_H_
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,13 @@ struct TunerOptions {
   Clock clock = SteadyNow;  // of elapsed times
 };
 
+// Whom a job is started for.
+struct Asker {
+  std::string principal = {};  // empty: the daemon itself
+  // ResourceExhausted when the principal has so many jobs queued or running, parts not counted, and none can be joined.
+  size_t most_unfinished = std::numeric_limits<size_t>::max();
+};
+
 class Tuner {
  public:
   static absl::StatusOr<std::unique_ptr<Tuner>> Create(TunerOptions options);
@@ -45,13 +53,17 @@ class Tuner {
   // call.
   virtual absl::Status Resume() = 0;
 
-  // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one with
-  // the same request_id. One that names a class of device goes to the card of it with the fewest jobs, and from then on
-  // is one for that card. FailedPrecondition when the device is not here or the kind of job refuses the request;
-  // Unavailable after Drain.
-  virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) = 0;
-  virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) = 0;
-  virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) = 0;
+  // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one that
+  // this principal gave the same request_id. One that names a class of device goes to the card of it with the fewest
+  // jobs, and from then on is one for that card. FailedPrecondition when the device is not here or the kind of job
+  // refuses the request; Unavailable after Drain.
+  virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request, const Asker& asker) = 0;
+  virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) = 0;
+  virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) = 0;
+  // For the daemon itself.
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) { return Tune(request, {}); }
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) { return Sweep(request, {}); }
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request) { return Evaluate(request, {}); }
 
   virtual absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) = 0;
   // Asks it and its parts to stop. An error when the store could not keep that: what runs here stops all the same, and

@@ -7,6 +7,21 @@
 
 namespace attune::service {
 
+grpc::ServerUnaryReactor* AccessServiceImpl::GetCaller(grpc::CallbackServerContext* context,
+                                                       const v1::GetCallerRequest*, v1::Caller* response) {
+  return Now(context, "GetCaller", [context, response] {
+    const access::Principal& principal = PrincipalOf(*context);
+    response->set_principal(principal.name);
+    response->set_role(std::string(access::RoleName(principal.role)));
+    for (const auto& [name, limit] : QuotasOf(*context).Named()) {
+      if (limit == 0) continue;
+      v1::Caller::Quota& quota = *response->add_quotas();
+      quota.set_name(std::string(name));
+      quota.set_limit(limit);
+    }
+  });
+}
+
 grpc::ServerUnaryReactor* AccessServiceImpl::CreateToken(grpc::CallbackServerContext* context,
                                                          const v1::CreateTokenRequest* request,
                                                          v1::CreateTokenResponse* response) {

@@ -17,6 +17,7 @@ class AccessServiceImpl final : public v1::AccessService::CallbackService {
   // `tokens` live longer.
   explicit AccessServiceImpl(access::Tokens* tokens) : tokens_(*tokens), executor_(/*threads=*/1) {}
 
+  grpc::ServerUnaryReactor* GetCaller(grpc::CallbackServerContext*, const v1::GetCallerRequest*, v1::Caller*) override;
   grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext*, const v1::CreateTokenRequest*,
                                         v1::CreateTokenResponse*) override;
   grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext*, const v1::ListTokensRequest*,

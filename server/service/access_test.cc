@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gmock/gmock.h"
@@ -208,6 +209,69 @@ TEST_F(AccessTest, ATokenGivesItsRoleWhoeverConnectsUntilItIsRevoked) {
   authorization_ = "bearer " + created.secret();
   EXPECT_EQ(Call("Ping").error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call("GetBest").error_message(), "the call's token is not known, or was revoked");
+}
+
+TEST_F(AccessTest, QuotasAreATokensAndNotThoseOfThisHostNorAdmins) {
+  Serve({.quotas = {.requests_per_second = 1, .request_bytes = 64}, .tokens = tokens_.get()});
+  for (const char* role : {"reader", "admin"}) {
+    v1::CreateTokenRequest request;
+    request.set_id(role);
+    request.set_role(role);
+    authorization_ = absl::StrCat("Bearer ", tokens_->Create(request, "test", absl::Now())->secret());
+    int refused = 0;
+    // More than the quota has even on the slowest host: its calls take less than a second each.
+    for (int i = 0; i < 20; ++i)
+      refused += Call(i % 2 == 0 ? "Ping" : "GetBest").error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    EXPECT_EQ(refused > 0, role == std::string("reader"));
+  }
+  authorization_.clear();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Call("Ping").ok());
+}
+
+TEST_F(AccessTest, WhoAsksIsToldWhoItIsAndWhichQuotasHold) {
+  Serve({.quotas = {.operations = 7, .requests_per_second = 1000}, .tokens = tokens_.get()});
+  const auto stub = v1::AccessService::NewStub(channel_);
+  const auto ask = [&](const std::string& token) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::Caller caller;
+    EXPECT_TRUE(stub->GetCaller(&context, v1::GetCallerRequest(), &caller).ok());
+    return caller.ShortDebugString();
+  };
+  v1::CreateTokenRequest request;
+  request.set_id("ci");
+  request.set_role("tuner");
+  EXPECT_EQ(ask(tokens_->Create(request, "test", absl::Now())->secret()),
+            "principal: \"token:ci\" role: \"tuner\" quotas { name: \"operations\" limit: 7 } "
+            "quotas { name: \"requests_per_second\" limit: 1000 }");
+  EXPECT_EQ(ask(""), "principal: \"loopback\" role: \"reader\"");
+}
+
+TEST_F(AccessTest, ACallOverItsQuotaNamesItAndWhenToTryAgain) {
+  Serve({.quotas = {.requests_per_second = 1, .request_bytes = 64}, .tokens = tokens_.get()});
+  v1::CreateTokenRequest request;
+  request.set_id("ci");
+  request.set_role("tuner");
+  authorization_ = absl::StrCat("Bearer ", tokens_->Create(request, "test", absl::Now())->secret());
+  v1::CancelOperationRequest large;
+  large.set_name(std::string(100, 'x'));
+  const auto stub = v1::AttuneService::NewStub(channel_);
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", authorization_);
+  v1::Operation operation;
+  const grpc::Status too_large = stub->CancelOperation(&context, large, &operation);
+  EXPECT_EQ(too_large.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(MetadataOf(too_large),
+              IsSupersetOf({Pair("quota", "request_bytes"), Pair("limit", "64"), Pair("principal", "token:ci")}));
+  grpc::Status refused;
+  for (int i = 0; i < 20 && refused.ok(); ++i) refused = Call("Ping");
+  ASSERT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  google::rpc::Status wire;
+  google::rpc::RetryInfo again;
+  ASSERT_TRUE(wire.ParseFromString(refused.error_details()));
+  ASSERT_EQ(wire.details_size(), 2);
+  ASSERT_TRUE(wire.details(1).UnpackTo(&again));
+  EXPECT_GT(again.retry_delay().nanos() + again.retry_delay().seconds(), 0);
 }
 
 TEST_F(AccessTest, WhatIsRefusedAndWhatChangesIsAuditedAndNothingElse) {

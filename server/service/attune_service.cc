@@ -97,10 +97,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Tune(grpc::CallbackServerContext* c
                                                   v1::Operation* response) {
   return Later(
       context, "Tune", *request,
-      [this, request, response]() -> absl::Status {
+      [this, context, request, response]() -> absl::Status {
         v1::TuneRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-        return Fill(options_.tuner->Tune(valid), response);
+        return Fill(options_.tuner->Tune(valid, AskerOf(*context)), response);
       },
       &writing_);
 }
@@ -109,10 +109,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::Sweep(grpc::CallbackServerContext* 
                                                    const v1::SweepRequest* request, v1::Operation* response) {
   return Later(
       context, "Sweep", *request,
-      [this, request, response]() -> absl::Status {
+      [this, context, request, response]() -> absl::Status {
         v1::SweepRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-        return Fill(options_.tuner->Sweep(valid), response);
+        return Fill(options_.tuner->Sweep(valid, AskerOf(*context)), response);
       },
       &heavy_);
 }
@@ -137,10 +137,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServe
                                                              v1::Operation* response) {
   return Later(
       context, "EvaluateVariant", *request,
-      [this, request, response]() -> absl::Status {
+      [this, context, request, response]() -> absl::Status {
         v1::EvaluateVariantRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
-        return Fill(options_.tuner->Evaluate(valid), response);
+        return Fill(options_.tuner->Evaluate(valid, AskerOf(*context)), response);
       },
       &writing_);
 }

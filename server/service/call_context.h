@@ -12,6 +12,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/certificates.h"
 #include "server/access/principal.h"
+#include "server/access/quotas.h"
 #include "server/access/tokens.h"
 
 namespace attune::service {
@@ -23,7 +24,9 @@ struct Caller {
   const access::Tokens* tokens = nullptr;  // null: none is known
   // Whom clients are by their certificates; null: they bring none.
   const access::Certificates* certificates = nullptr;
-  bool overheard = false;  // other hosts may read what is sent
+  bool overheard = false;            // other hosts may read what is sent
+  access::Quotas* quotas = nullptr;  // null: there are none
+  bool local = false;                // whoever connects is on this host
 };
 
 class CallContext final : public grpc::CallbackServerContext {
@@ -33,6 +36,12 @@ class CallContext final : public grpc::CallbackServerContext {
   const Caller& caller() const { return caller_; }
   // Of the connection, until the call turns out to be a certificate's or to bring a token.
   const access::Principal& principal() const { return *principal_; }
+  // Those that hold for it; null: none. Admins have none, nor have those who are on this host and show it by their
+  // connection alone.
+  access::Quotas* quotas() const {
+    const bool connected = principal_ == &caller_.principal;
+    return principal_->role == access::Role::kAdmin || (connected && caller_.local) ? nullptr : caller_.quotas;
+  }
   void set_principal(const access::Principal* principal) { principal_ = principal; }
   // One of this call alone.
   void set_principal(access::Principal principal) { principal_ = &own_.emplace(std::move(principal)); }

@@ -11,6 +11,7 @@
 #include "proto/attune/problem.h"
 #include "server/access/audit_log.h"
 #include "server/access/principal.h"
+#include "server/base/clock.h"
 #include "server/base/reason.h"
 #include "server/service/call_context.h"
 #include "server/service/errors.h"
@@ -57,16 +58,31 @@ absl::Status Identify(CallContext& call) {
 }  // namespace
 
 absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow method,
-                   const google::protobuf::Message* request) {
+                   const google::protobuf::Message* request, size_t bytes) {
   auto* const call = dynamic_cast<CallContext*>(&context);
   if (call == nullptr) return absl::InternalError("nobody knows whom the call is from");
   absl::Status status = Identify(*call);
   if (status.ok()) status = access::CheckRole(call->principal(), *method);
+  if (access::Quotas* const quotas = call->quotas(); status.ok() && quotas != nullptr) {
+    status = quotas->Take(call->principal(), request == nullptr ? bytes : request->ByteSizeLong(), SteadyNow());
+  }
   if (!status.ok() && call->caller().audit != nullptr) {
     const std::string resource = request == nullptr ? "" : ResourceOf(*request);
     call->caller().audit->Refused(access::AuditLine(absl::Now(), call->principal(), *method, resource, status));
   }
   return status;
+}
+
+access::QuotaLimits QuotasOf(const grpc::CallbackServerContext& context) {
+  const access::Quotas* const quotas = dynamic_cast<const CallContext&>(context).quotas();
+  return quotas == nullptr ? access::QuotaLimits() : quotas->limits();
+}
+
+jobs::Asker AskerOf(const grpc::CallbackServerContext& context) {
+  jobs::Asker asker{.principal = PrincipalOf(context).name};
+  const int64_t most = QuotasOf(context).operations;
+  if (most > 0) asker.most_unfinished = static_cast<size_t>(most);
+  return asker;
 }
 
 const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context) {

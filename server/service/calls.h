@@ -13,17 +13,19 @@
 #include "proto/attune/problem.h"
 #include "server/access/method.h"
 #include "server/access/principal.h"
+#include "server/access/quotas.h"
 #include "server/catalog/host.h"
 #include "server/catalog/result_key.h"
+#include "server/jobs/tuner.h"
 #include "server/service/executor.h"
 
 namespace attune::service {
 
-// OK when the caller may make the call; else what CheckRole says, which the audit log is told. The context is one of a
-// PrincipalServer. `request`: null where it is not known yet. A call that brings a token is the token's, whoever has
-// connected: Unauthenticated when that is not one.
+// OK when the caller may make the call; else what CheckRole says, or its quotas, which the audit log is told. The
+// context is one of a PrincipalServer. `request`: null where it is not known yet, but for its `bytes`. A call that
+// brings a token is the token's, whoever has connected: Unauthenticated when that is not one.
 absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow method,
-                   const google::protobuf::Message* request = nullptr);
+                   const google::protobuf::Message* request = nullptr, size_t bytes = 0);
 
 // Tells the audit log of a call that was admitted, if it is one that changes something.
 void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
@@ -31,6 +33,12 @@ void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
 
 // Whom a call that was admitted is from.
 const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context);
+
+// What holds for it; 0 where nothing does.
+access::QuotaLimits QuotasOf(const grpc::CallbackServerContext& context);
+
+// Whom the job that a call starts is for.
+jobs::Asker AskerOf(const grpc::CallbackServerContext& context);
 
 // What a request is about: the operation, problem, backup or sweep that it names; empty where it names none.
 std::string ResourceOf(const google::protobuf::Message& request);

@@ -51,5 +51,20 @@ TEST(Errors, OfARangeSayWhichOne) {
   EXPECT_EQ(InfoOf(ToGrpc(status, "GetBest")).metadata().at("holds_for"), "kv 1024..2047");
 }
 
+TEST(Errors, ThatPassSayWhenToTryAgain) {
+  absl::Status status = absl::ResourceExhaustedError("too many");
+  SetRetryDelay(absl::Milliseconds(1500), status);
+  google::rpc::Status wire;
+  ASSERT_TRUE(wire.ParseFromString(ToGrpc(status, "Tune").error_details()));
+  ASSERT_EQ(wire.details_size(), 2);
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(wire.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.metadata_size(), 1) << "the method alone";
+  google::rpc::RetryInfo again;
+  ASSERT_TRUE(wire.details(1).UnpackTo(&again));
+  EXPECT_EQ(again.retry_delay().seconds(), 1);
+  EXPECT_EQ(again.retry_delay().nanos(), 500'000'000);
+}
+
 }  // namespace
 }  // namespace attune::service

@@ -82,7 +82,7 @@ void AttuneServiceImpl::Run(std::shared_ptr<Question> question) {
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
-  if (absl::Status admitted = Admit(*context, "GetBest"); !admitted.ok()) {
+  if (absl::Status admitted = Admit(*context, "GetBest", nullptr, request->Length()); !admitted.ok()) {
     return Finish(context, "GetBest", admitted);
   }
   grpc::Slice slice;

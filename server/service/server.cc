@@ -36,7 +36,8 @@ Server::Server(Services services, ServerOptions options)
       options_(std::move(options)),
       tcp_(CredentialsOf(options_.tls)),
       handshakes_(options_.tls.has_value() ? std::optional<HandshakeAudit>(std::in_place, options_.audit)
-                                           : std::nullopt) {}
+                                           : std::nullopt),
+      quotas_(options_.quotas) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::string>& addresses, Services services,
                                                       ServerOptions options) {
@@ -76,7 +77,9 @@ PrincipalServer* Server::ServerOf(const access::Principal& principal, Peer::Tran
                               .audit = options_.audit,
                               .tokens = options_.tokens,
                               .certificates = named ? &options_.tls->clients : nullptr,
-                              .overheard = transport == Peer::Transport::kNetwork && !options_.tls.has_value()},
+                              .overheard = transport == Peer::Transport::kNetwork && !options_.tls.has_value(),
+                              .quotas = &quotas_,
+                              .local = transport != Peer::Transport::kNetwork},
                              services_, tcp ? tcp_ : grpc::InsecureServerCredentials());
   if (!started.ok()) {
     LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "server/access/principal.h"
+#include "server/access/quotas.h"
 #include "server/service/handshake_audit.h"
 #include "server/service/listener.h"
 #include "server/service/principal_server.h"
@@ -48,6 +49,7 @@ class Server {
   const ServerOptions options_;
   const std::shared_ptr<grpc::ServerCredentials> tcp_;  // TLS, or none
   const std::optional<HandshakeAudit> handshakes_;
+  access::Quotas quotas_;
   std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal; the listener's while it runs
   std::unique_ptr<Listener> listener_;  // last: it ends before what it hands connections to
 };

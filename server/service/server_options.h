@@ -9,6 +9,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/certificates.h"
 #include "server/access/local_users.h"
+#include "server/access/quotas.h"
 #include "server/access/role.h"
 #include "server/access/tls_files.h"
 #include "server/access/tokens.h"
@@ -27,6 +28,7 @@ struct ServerOptions {
   ConnectionLimits limits = LimitsOfThisProcess();
   access::LocalUsers users{geteuid(), access::Role::kTuner};  // over Unix sockets
   access::Role anonymous = access::Role::kReader;             // over TCP
+  access::QuotaLimits quotas = {};                            // of those from elsewhere, and of tokens
   access::AuditLog* audit = nullptr;                          // lives longer than the server; null: none is kept
   const access::Tokens* tokens = nullptr;                     // live longer than the server; null: none is known
   std::optional<TlsOptions> tls = {};                         // nothing: TCP is in clear

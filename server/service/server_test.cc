@@ -32,9 +32,11 @@ using ::testing::HasSubstr;
 class OneOperationTuner : public jobs::Tuner {
  public:
   absl::Status Resume() override { return absl::OkStatus(); }
-  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&) override { return States().front(); }
-  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&) override { return States().front(); }
-  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&) override { return States().front(); }
+  absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest&, const jobs::Asker&) override { return States().front(); }
+  absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest&, const jobs::Asker&) override { return States().front(); }
+  absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&, const jobs::Asker&) override {
+    return States().front();
+  }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();

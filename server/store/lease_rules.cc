@@ -34,8 +34,9 @@ absl::Status CheckSameRequest(const Job& wanted, const JoinTerms& terms, const J
   if (is_it({wanted.request, wanted.identity}) || std::any_of(terms.others.begin(), terms.others.end(), is_it)) {
     return absl::OkStatus();
   }
-  return absl::AlreadyExistsError(absl::StrCat("request_id is ", Quoted(wanted.request_id), ", which was given to ",
-                                               former.name, ", another request; give this one an id of its own"));
+  return absl::AlreadyExistsError(absl::StrCat("request_id is ", Quoted(wanted.operation.request_id()),
+                                               ", which was given to ", former.name,
+                                               ", another request; give this one an id of its own"));
 }
 
 absl::StatusOr<Job> SameJobOrTaken(const Job& wanted, const Job& former) {

@@ -63,6 +63,29 @@ class AccessTest(DaemonTest):
         )
 
 
+class QuotaTest(DaemonTest):
+    def test_a_token_has_no_more_operations_than_its_quota_and_an_admin_as_many_as_it_wants(self):
+        daemon = self.daemon(flags=(f"--listen=unix:{self.directory}/attuned.sock,127.0.0.1:0", "--quota_operations=1"))
+        tcp = re.search(r"address=\S*(127\.0\.0\.1:\d+)", daemon.log).group(1)
+        file = self.directory / "token"
+        file.write_text(daemon.attune("token", "create", "ci", "--role", "tuner").stdout)
+
+        def tune(keys, *arguments):
+            return run_attune(*arguments, "tune", f"b1.h4.q512.kv{keys}.d64.f16", "--detach")
+
+        with_token = ("--server", tcp, "--token-file", str(file))
+        first = tune(512, *with_token)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        refused = tune(513, *with_token)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("token:ci has 1 operations queued or running; its quota of operations is 1", refused.stderr)
+        self.assertEqual(tune(513, "--server", daemon.address).returncode, 0)
+        self.assertEqual(tune(514, "--server", daemon.address).returncode, 0)
+        self.assertEqual(run_attune(*with_token, "cancel", first.stdout.strip()).returncode, 0)
+        again = tune(515, *with_token)
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+
 class TlsTest(DaemonTest):
     """The commands of docs/access.md, as they stand there; only the port is another."""
 
