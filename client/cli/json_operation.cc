@@ -42,7 +42,8 @@ Json OperationJson(const v1::Operation& operation) {
           {"waits_for", WaitsForJson(operation)},
           {"queue_position", QueuePositionJson(operation)},
           {"parent", TextOrNull(operation.parent())},
-          {"device", TextOrNull(operation.progress().device_id())}};
+          {"device", TextOrNull(operation.progress().device_id())},
+          {"principal", TextOrNull(operation.principal())}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {

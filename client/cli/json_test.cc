@@ -183,10 +183,10 @@ TEST(ProgressJson, WhatIsNotKnownIsNull) {
 }
 
 TEST(OperationJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(
-      Keys(OperationJson(v1::Operation())),
-      ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total", "request_id",
-                  "create_time", "end_time", "error", "problem", "waits_for", "queue_position", "parent", "device"));
+  EXPECT_THAT(Keys(OperationJson(v1::Operation())),
+              ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total",
+                          "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position",
+                          "parent", "device", "principal"));
 }
 
 TEST(OperationJson, WhatHasEndedWaitsForNone) {

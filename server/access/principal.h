@@ -16,8 +16,7 @@ struct Principal {
   std::string advice = {};  // how it could have another role, for people; empty: there is none to give
 };
 
-// The keys of ErrorInfo.metadata in a refusal.
-inline constexpr char kPrincipalUrl[] = "attune.dev/principal";
+// The keys of ErrorInfo.metadata in a refusal, beside kPrincipalUrl.
 inline constexpr char kRoleHeldUrl[] = "attune.dev/role";
 inline constexpr char kRoleNeededUrl[] = "attune.dev/role_needed";
 

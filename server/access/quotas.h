@@ -18,19 +18,23 @@
 namespace attune::access {
 
 inline constexpr absl::string_view kOperationsQuota = "operations";
+inline constexpr absl::string_view kDeviceQuota = "device_seconds";
 inline constexpr absl::string_view kRequestsQuota = "requests_per_second";
 inline constexpr absl::string_view kRequestBytesQuota = "request_bytes";
 
 // Of each principal; 0: none.
 struct QuotaLimits {
   int64_t operations = 0;           // queued or running, parts of sweeps not counted
+  int64_t device_seconds = 0;       // of its operations on cards, a day (UTC)
   int64_t requests_per_second = 0;  // over time; twice as many at once
   int64_t request_bytes = 0;        // of one request
 
   // As errors name them.
-  std::array<std::pair<absl::string_view, int64_t>, 3> Named() const {
-    return {
-        {{kOperationsQuota, operations}, {kRequestsQuota, requests_per_second}, {kRequestBytesQuota, request_bytes}}};
+  std::array<std::pair<absl::string_view, int64_t>, 4> Named() const {
+    return {{{kOperationsQuota, operations},
+             {kDeviceQuota, device_seconds},
+             {kRequestsQuota, requests_per_second},
+             {kRequestBytesQuota, request_bytes}}};
   }
 };
 

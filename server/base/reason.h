@@ -15,6 +15,8 @@ inline constexpr char kMetadataUrl[] = "attune.dev/";
 // Which other problems it is true of, too: "kv 1024..2047, batch 4..7".
 inline constexpr char kHoldsForUrl[] = "attune.dev/holds_for";
 
+// Whom the call is from.
+inline constexpr char kPrincipalUrl[] = "attune.dev/principal";
 // Which quota an error with the reason QUOTA_EXCEEDED is about, and what it is.
 inline constexpr char kQuotaUrl[] = "attune.dev/quota";
 inline constexpr char kQuotaLimitUrl[] = "attune.dev/limit";

@@ -36,6 +36,10 @@ ABSL_FLAG(std::vector<std::string>, cert_roles, {},
 ABSL_FLAG(int64_t, quota_operations, 100,
           "the most operations that a principal may have queued or running, parts of sweeps not counted; 0: no quota. "
           "Quotas are for callers from other hosts and for tokens; admins have none");
+ABSL_FLAG(
+    absl::Duration, quota_device_time, absl::ZeroDuration(),
+    "how long operations of a principal may run on cards in a day (UTC), such as 2h; what runs then runs on, new ones "
+    "are refused; 0: no quota");
 ABSL_FLAG(int64_t, quota_requests, 2000, "requests a second of a principal, twice as many at once; 0: no quota");
 ABSL_FLAG(attune::ByteSize, quota_request_size, attune::ByteSize{0},
           "the largest request of a principal, such as 64KiB; 0: 4MiB, as for everybody");
@@ -107,6 +111,7 @@ Settings SettingsOfFlags() {
   settings.cert_role = absl::GetFlag(FLAGS_cert_role);
   settings.cert_roles = absl::GetFlag(FLAGS_cert_roles);
   settings.quota_operations = absl::GetFlag(FLAGS_quota_operations);
+  settings.quota_device_time = absl::GetFlag(FLAGS_quota_device_time);
   settings.quota_requests = absl::GetFlag(FLAGS_quota_requests);
   settings.quota_request_size = absl::GetFlag(FLAGS_quota_request_size).bytes;
   settings.data_dir = absl::GetFlag(FLAGS_data_dir);

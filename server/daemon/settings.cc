@@ -102,6 +102,9 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
                                     std::pair("quota_requests", settings.quota_requests)}) {
     if (quota < 0 || quota > kMostQuota) mistakes.Add(flag, " is ", quota, "; allowed: 0 (none) to ", kMostQuota);
   }
+  if (settings.quota_device_time != absl::ZeroDuration()) {
+    mistakes.Duration("quota_device_time", settings.quota_device_time, absl::Seconds(1), absl::Hours(24 * 1000));
+  }
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   if (!settings.backup_dir.empty()) {
     if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
@@ -151,6 +154,7 @@ absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings)
   if (!others.ok()) return others.status();
   service::ServerOptions options{.users = {geteuid(), *others}, .anonymous = *anonymous, .insecure = settings.insecure};
   options.quotas = {.operations = settings.quota_operations,
+                    .device_seconds = absl::ToInt64Seconds(settings.quota_device_time),
                     .requests_per_second = settings.quota_requests,
                     .request_bytes = settings.quota_request_size};
   if (absl::Status assigned = options.users.Assign(settings.user_roles); !assigned.ok()) return assigned;

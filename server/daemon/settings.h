@@ -25,6 +25,7 @@ struct Settings {
   std::string cert_role = "reader";
   std::vector<std::string> cert_roles;
   int64_t quota_operations = 100;
+  absl::Duration quota_device_time = absl::ZeroDuration();
   int64_t quota_requests = 2000;
   int64_t quota_request_size = 0;  // bytes
   std::string data_dir;

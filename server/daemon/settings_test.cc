@@ -84,8 +84,10 @@ TEST(Settings, HaveQuotasThatAreNumbers) {
   Settings settings = Good();
   settings.quota_operations = -1;
   settings.quota_requests = 1'000'001;
+  settings.quota_device_time = absl::Milliseconds(1);
   EXPECT_THAT(MistakesIn(settings), ElementsAre("--quota_operations is -1; allowed: 0 (none) to 1000000",
-                                                "--quota_requests is 1000001; allowed: 0 (none) to 1000000"));
+                                                "--quota_requests is 1000001; allowed: 0 (none) to 1000000",
+                                                "--quota_device_time is 1ms; allowed: 1s to 24000h"));
 }
 
 TEST(Settings, KnowTheRolesThatThereAre) {

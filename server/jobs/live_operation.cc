@@ -13,7 +13,24 @@ LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> chan
       title_(operation.title()),
       changed_(std::move(changed)),
       clock_(std::move(clock)),
-      operation_(std::move(operation)) {}
+      operation_(std::move(operation)),
+      device_time_(DurationOf(operation_.device_time())) {}
+
+absl::Duration LiveOperation::device_time() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return DeviceTimeLocked();
+}
+
+absl::Duration LiveOperation::DeviceTimeLocked() const {
+  return on_device_since_.has_value() ? device_time_ + (clock_() - *on_device_since_) : device_time_;
+}
+
+void LiveOperation::CountDeviceTimeLocked() {
+  device_time_ = DeviceTimeLocked();
+  on_device_since_.reset();
+  const bool runs = begun_.has_value() && !device_.empty() && !operation_.done();
+  if (runs && operation_.progress().queue_position() == 0) on_device_since_ = clock_();
+}
 
 v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -22,6 +39,9 @@ v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
   if (!operation.done() && begun_.has_value()) {
     SetDuration(clock_() - *begun_, operation.mutable_progress()->mutable_elapsed());
     operation.mutable_progress()->set_device_id(device_);
+  }
+  if (const absl::Duration time = DeviceTimeLocked(); !operation.done() && time > absl::ZeroDuration()) {
+    SetDuration(time, operation.mutable_device_time());
   }
   return operation;
 }
@@ -43,6 +63,7 @@ bool LiveOperation::Begin(const std::string& device) {
     begun_ = clock_();
     device_ = device;
     SetStateLocked();
+    CountDeviceTimeLocked();
     ++version_;
   }
   changed_();
@@ -71,6 +92,7 @@ void LiveOperation::SetPlace(const trials::QueuePlace& place) {
     progress.set_queue_position(place.position);
     had_turn_ = had_turn_ || place.on_device;
     if (begun_.has_value()) SetStateLocked();
+    CountDeviceTimeLocked();
   });
 }
 
@@ -84,6 +106,7 @@ void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (operation_.done()) return;
     change(operation_);
+    if (operation_.done()) CountDeviceTimeLocked();
     if (operation_.done() && begun_.has_value()) {
       SetDuration(clock_() - *begun_, operation_.mutable_progress()->mutable_elapsed());
     }
@@ -154,6 +177,8 @@ void LiveOperation::Reopen(const v1::Operation& operation) {
     begun_.reset();
     device_.clear();
     had_turn_ = false;
+    device_time_ = DurationOf(operation.device_time());
+    on_device_since_.reset();
     stop_ = std::stop_source();
     abort_ = std::stop_source();
   }

@@ -30,6 +30,9 @@ class LiveOperation : public trials::Progress {
 
   const std::string& principal() const { return principal_; }  // whose it is; empty: the daemon's own
 
+  // How long it has run on a card, waiting for its turn left out; earlier processes' part of that, too.
+  absl::Duration device_time() const;
+
   // The state now, elapsed time included. `version` (if not null) grows with every change.
   v1::Operation Snapshot(uint64_t* version = nullptr) const;
   uint64_t version() const;
@@ -68,6 +71,9 @@ class LiveOperation : public trials::Progress {
  private:
   void SetPlace(const trials::QueuePlace& place);
   void SetStateLocked();  // of one that has begun
+  absl::Duration DeviceTimeLocked() const;
+  // After what decides whether it runs on a card has changed.
+  void CountDeviceTimeLocked();
 
   const std::string name_;
   const std::string parent_;
@@ -82,9 +88,11 @@ class LiveOperation : public trials::Progress {
   bool cancelled_ = false;
   bool lost_ = false;
   int64_t epoch_ = 0;
-  std::optional<absl::Duration> begun_;  // by the clock
-  std::string device_;                   // empty before it has begun, or without one
-  bool had_turn_ = false;                // on the device
+  std::optional<absl::Duration> begun_;            // by the clock
+  std::string device_;                             // empty before it has begun, or without one
+  bool had_turn_ = false;                          // on the device
+  absl::Duration device_time_;                     // up to on_device_since_, if that is set
+  std::optional<absl::Duration> on_device_since_;  // by the clock
   std::stop_source stop_;
   std::stop_source abort_;
 };

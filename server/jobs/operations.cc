@@ -30,15 +30,15 @@ std::string ScopedId(const std::string& principal, const std::string& request_id
                                                  : absl::StrCat(principal.size(), "/", principal, "/", request_id);
 }
 
-absl::Status ManyOf(const Operations::Wanted& wanted, size_t own) {
-  absl::Status status =
-      WithReason(absl::ResourceExhaustedError(absl::StrCat(wanted.principal, " has ", own,
-                                                           " operations queued or running; its quota of operations is ",
-                                                           wanted.most_of_principal, "; cancel some or wait for them")),
-                 "QUOTA_EXCEEDED");
-  status.SetPayload(kQuotaUrl, absl::Cord("operations"));
-  status.SetPayload(kQuotaLimitUrl, absl::Cord(absl::StrCat(wanted.most_of_principal)));
-  SetRetryDelay(kLookAgain, status);
+absl::Status OverQuota(const std::string& principal, absl::string_view quota, absl::string_view limit,
+                       absl::string_view what, absl::Duration delay) {
+  absl::Status status = WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(principal, " ", what, "; its quota of ", quota, " is ", limit)),
+      "QUOTA_EXCEEDED");
+  status.SetPayload(kPrincipalUrl, absl::Cord(principal));
+  status.SetPayload(kQuotaUrl, absl::Cord(quota));
+  status.SetPayload(kQuotaLimitUrl, absl::Cord(limit));
+  SetRetryDelay(delay, status);
   return status;
 }
 
@@ -50,9 +50,8 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   for (store::JoinTerms::Same& same : terms.others) same.identity = Sha256(same.identity);
   store::Job job;
   const bool part = !wanted.parent.empty();
-  const size_t own = part || wanted.principal.empty() ? 0 : CountOf(wanted.principal);
-  const bool full = own > 0 && own >= wanted.most_of_principal;
-  if (full) terms.most_unfinished = 0;  // one that is there may still be joined
+  const absl::Status quotas = part || wanted.principal.empty() ? absl::OkStatus() : CheckQuotas(wanted);
+  if (!quotas.ok()) terms.most_unfinished = 0;  // one that is there may still be joined
   if (part) terms.most_unfinished = std::numeric_limits<size_t>::max();
   job.name = part ? wanted.name : NewName();
   job.parent = wanted.parent;
@@ -70,7 +69,7 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
   absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
-  if (full && absl::IsResourceExhausted(stored.status())) return ManyOf(wanted, own);
+  if (!quotas.ok() && absl::IsResourceExhausted(stored.status())) return quotas;
   if (!stored.ok()) return stored.status();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = in_flight_.find(stored->name);
@@ -81,6 +80,54 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
   LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), std::move(stored->request), true};
+}
+
+absl::Status Operations::CheckQuotas(const Wanted& wanted) {
+  if (const size_t own = CountOf(wanted.principal); own >= wanted.most_of_principal) {
+    return OverQuota(wanted.principal, "operations", absl::StrCat(wanted.most_of_principal),
+                     absl::StrCat("has ", own, " operations queued or running"), kLookAgain);
+  }
+  const absl::Time now = absl::Now();
+  if (const absl::Duration had = DeviceTimeOf(wanted.principal, now); had >= wanted.most_device_time) {
+    return OverQuota(wanted.principal, "device_seconds", absl::StrCat(absl::ToInt64Seconds(wanted.most_device_time)),
+                     absl::StrCat("has had ", absl::ToInt64Seconds(had), " s of device time today (UTC)"),
+                     BeginOfDay(now) + absl::Hours(24) - now);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Operations::ReadDeviceTimes(absl::Time now) {
+  const absl::Time yesterday = BeginOfDay(now) - absl::Hours(24);  // what began then may have ended today
+  std::string token;
+  do {
+    const absl::StatusOr<store::Page<v1::Operation>> page = queue_.List({}, store::kMostPageSize, token);
+    if (!page.ok()) return page.status();
+    for (const v1::Operation& operation : page->items) {
+      // A damaged one has no time.
+      if (operation.has_create_time() && TimeOf(operation.create_time()) < yesterday) return absl::OkStatus();
+      CountDeviceTime(operation);
+      if (!operation.problem().empty()) continue;  // a sweep has none
+      const absl::StatusOr<std::vector<v1::Operation>> parts = PartsOf(operation.name());
+      if (!parts.ok()) return parts.status();
+      for (const v1::Operation& part : *parts) CountDeviceTime(part);
+    }
+    token = page->next_page_token;
+  } while (!token.empty());
+  return absl::OkStatus();
+}
+
+void Operations::CountDeviceTime(const v1::Operation& operation) {
+  if (!operation.done() || operation.principal().empty()) return;
+  device_times_.Add(operation.principal(), DurationOf(operation.device_time()), TimeOf(operation.end_time()));
+}
+
+absl::Duration Operations::DeviceTimeOf(absl::string_view principal, absl::Time now) {
+  absl::Duration time = device_times_.Of(principal, now);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, live] : in_flight_) {
+    if (live->principal() == principal) time += live->device_time();
+  }
+  return time;
 }
 
 size_t Operations::CountOf(absl::string_view principal) {
@@ -304,6 +351,7 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
   live->Update([&](v1::Operation& operation) { operation = last; });
   const std::lock_guard<std::mutex> lock(mutex_);
   in_flight_.erase(live->name());
+  CountDeviceTime(last);
   if (!stored.ok()) unkept_.insert_or_assign(live->name(), live);
 }
 

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/jobs/changes.h"
+#include "server/jobs/device_times.h"
 #include "server/jobs/job_kind.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/watchers.h"
@@ -53,6 +54,7 @@ class Operations {
     std::string name = {};
     std::string principal = {};  // whose it is; empty: the daemon's own
     size_t most_of_principal = kMostInFlight;
+    absl::Duration most_device_time = absl::InfiniteDuration();  // of the principal's, today
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -62,9 +64,12 @@ class Operations {
   };
   // The operation that the principal gave this request_id, or the identical one that is unfinished, `elsewhere` too, or
   // a new one, which is stored first. AlreadyExists when it gave the request_id to a request for something else,
-  // ResourceExhausted when kMostInFlight, parts not counted, are queued or running, or `most_of_principal` of its own
-  // (with the reason QUOTA_EXCEEDED).
+  // ResourceExhausted when kMostInFlight, parts not counted, are queued or running, or `most_of_principal` of its own,
+  // or its operations have had `most_device_time` today (both with the reason QUOTA_EXCEEDED).
   absl::StatusOr<Started> Start(const Wanted& wanted);
+
+  // What principals' operations had of today's device time when an earlier process ended. Once, before the first Start.
+  absl::Status ReadDeviceTimes(absl::Time now);
 
   // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in
   // flight already, or has ended meanwhile.
@@ -108,8 +113,13 @@ class Operations {
 
   std::shared_ptr<LiveOperation> FindUnkept(absl::string_view name);
   std::string NewName();
+  // What a new job would exceed.
+  absl::Status CheckQuotas(const Wanted& wanted);
   // Unfinished ones that are no parts.
   size_t CountOf(absl::string_view principal);
+  // Today, parts and what is in flight counted.
+  absl::Duration DeviceTimeOf(absl::string_view principal, absl::Time now);
+  void CountDeviceTime(const v1::Operation& operation);  // once it has ended
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
   // Those that wait here and are another holder's by now.
   void DropTaken();
@@ -121,6 +131,7 @@ class Operations {
   std::stop_source stop_;
   Watchers watchers_;
   Changes part_changes_;
+  DeviceTimes device_times_;
   std::mutex starting_;  // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
   uint64_t last_name_ = 0;
   std::mutex

@@ -9,7 +9,6 @@
 
 #include "absl/time/clock.h"
 #include "proto/attune/quote.h"
-#include "server/base/reason.h"
 #include "server/store/testing/fake_store.h"
 
 namespace attune::jobs {
@@ -146,73 +145,6 @@ TEST(Operations, AFullQueueTakesNoMoreUntilOneHasEnded) {
   ASSERT_TRUE(first->live->Begin());
   Succeed(operations, first->live);
   EXPECT_TRUE(operations.Start(Wanted("one more")).ok());
-}
-
-TEST(Operations, ARequestIdIsItsPrincipalsAlone) {
-  store::FakeStore store;
-  std::string mine;
-  const auto of = [](const std::string& principal, const std::string& identity, const std::string& id) {
-    Operations::Wanted wanted = Wanted(identity, id);
-    wanted.principal = principal;
-    return wanted;
-  };
-  {
-    Operations operations(&store.queue());
-    mine = operations.Start(of("uid:1000", "a", "id"))->operation.name();
-    const auto other = operations.Start(of("token:x", "b", "id"));
-    ASSERT_TRUE(other.ok()) << other.status();
-    EXPECT_NE(other->operation.name(), mine);
-    EXPECT_EQ(other->operation.request_id(), "id");
-    EXPECT_EQ(other->operation.principal(), "token:x");
-    EXPECT_EQ(operations.Start(of("uid:1000", "b", "id")).status().message(),
-              "request_id is 'id', which was given to " + mine + ", another request; give this one an id of its own");
-    // Whoever chooses what a principal is called, or an id, does not come upon another's.
-    EXPECT_TRUE(operations.Start(of("uid:1000/i", "c", "d")).ok());
-    EXPECT_TRUE(operations.Start(of("", "d", "8/uid:1000/ix")).ok());
-  }
-  Operations after_restart(&store.queue());
-  EXPECT_EQ(after_restart.Start(of("uid:1000", "a", "id"))->operation.name(), mine);
-}
-
-TEST(Operations, APrincipalHasNoMoreThanItsQuotaButMayJoinAndOthersMayStart) {
-  store::FakeStore store;
-  Operations operations(&store.queue());
-  const auto of = [](const std::string& principal, const std::string& identity) {
-    Operations::Wanted wanted = Wanted(identity);
-    wanted.principal = principal;
-    wanted.most_of_principal = 2;
-    return wanted;
-  };
-  const auto first = operations.Start(of("token:x", "first"));
-  ASSERT_TRUE(operations.Start(of("token:x", "second")).ok());
-  const absl::Status refused = operations.Start(of("token:x", "third")).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.message(),
-            "token:x has 2 operations queued or running; its quota of operations is 2; cancel some or wait for them");
-  EXPECT_EQ(refused.GetPayload(kQuotaUrl), absl::Cord("operations"));
-  EXPECT_TRUE(refused.GetPayload(kRetryDelayUrl).has_value());
-  EXPECT_EQ(operations.Start(of("token:x", "second"))->fresh, false);
-  EXPECT_TRUE(operations.Start(of("token:y", "third")).ok());
-  EXPECT_TRUE(operations.Start(Wanted("the daemon's own")).ok());
-  ASSERT_TRUE(first->live->Begin());
-  Succeed(operations, first->live);
-  EXPECT_TRUE(operations.Start(of("token:x", "fourth")).ok());
-}
-
-TEST(Operations, OfAPrincipalAreCountedAfterARestartToo) {
-  store::FakeStore store;
-  Operations::Wanted wanted = Wanted("first");
-  wanted.principal = "token:x";
-  wanted.most_of_principal = 1;
-  std::string name;
-  {
-    Operations operations(&store.queue());
-    name = operations.Start(wanted)->operation.name();
-  }
-  Operations operations(&store.queue());
-  ASSERT_NE(operations.Adopt(*store.queue().Get(name), "first"), nullptr);
-  wanted.identity = "second";
-  EXPECT_EQ(operations.Start(wanted).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(Operations, ARequestIdIsKnownAfterARestart) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
@@ -41,6 +42,9 @@ class JobTuner : public Tuner {
   ~JobTuner() override { Drain(absl::ZeroDuration()); }
 
   absl::Status Resume() override {
+    if (absl::Status read = operations_.ReadDeviceTimes(absl::Now()); !read.ok()) {
+      LogWarning("quotas of device time begin anew", {{"error", read.message()}});
+    }
     const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
@@ -169,7 +173,8 @@ class JobTuner : public Tuner {
                                                                      .problem_text = title->problem_text,
                                                                      .elsewhere = *std::move(requests),
                                                                      .principal = asker.principal,
-                                                                     .most_of_principal = asker.most_unfinished});
+                                                                     .most_of_principal = asker.most_unfinished,
+                                                                     .most_device_time = asker.most_device_time});
     if (!started.ok()) return started.status();
     if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
     return std::move(started->operation);
@@ -270,6 +275,7 @@ class JobTuner : public Tuner {
     wanted.title = std::move(title->title);
     wanted.problem_text = std::move(title->problem_text);
     wanted.parent = parent;
+    if (const auto live = operations_.Find(parent); live != nullptr) wanted.principal = live->principal();
     wanted.name = PartName(parent, part.key);
     return wanted;
   }

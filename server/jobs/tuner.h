@@ -42,6 +42,7 @@ struct Asker {
   std::string principal = {};  // empty: the daemon itself
   // ResourceExhausted when the principal has so many jobs queued or running, parts not counted, and none can be joined.
   size_t most_unfinished = std::numeric_limits<size_t>::max();
+  absl::Duration most_device_time = absl::InfiniteDuration();  // that its jobs have on cards in a day (UTC)
 };
 
 class Tuner {

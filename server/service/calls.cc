@@ -80,8 +80,9 @@ access::QuotaLimits QuotasOf(const grpc::CallbackServerContext& context) {
 
 jobs::Asker AskerOf(const grpc::CallbackServerContext& context) {
   jobs::Asker asker{.principal = PrincipalOf(context).name};
-  const int64_t most = QuotasOf(context).operations;
-  if (most > 0) asker.most_unfinished = static_cast<size_t>(most);
+  const access::QuotaLimits quotas = QuotasOf(context);
+  if (quotas.operations > 0) asker.most_unfinished = static_cast<size_t>(quotas.operations);
+  if (quotas.device_seconds > 0) asker.most_device_time = absl::Seconds(quotas.device_seconds);
   return asker;
 }
 

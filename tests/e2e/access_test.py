@@ -74,6 +74,8 @@ class QuotaTest(DaemonTest):
             return run_attune(*arguments, "tune", f"b1.h4.q512.kv{keys}.d64.f16", "--detach")
 
         with_token = ("--server", tcp, "--token-file", str(file))
+        asked = run_attune(*with_token, "whoami").stdout.splitlines()
+        self.assertEqual(asked[:2], ["token:ci, with the role tuner", "  quota of operations: 1"])
         first = tune(512, *with_token)
         self.assertEqual(first.returncode, 0, first.stderr)
         refused = tune(513, *with_token)

@@ -4,7 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +26,10 @@ ABSL_FLAG(std::string, device, "cuda:0", "device id of the answers");
 ABSL_FLAG(int, threads, 4, "client threads, each with one call in flight");
 ABSL_FLAG(int, rounds, 10, "rounds of each method");
 ABSL_FLAG(absl::Duration, round_time, absl::Seconds(1), "length of a round");
+ABSL_FLAG(std::string, tls_ca, "", "PEM file with who signs the server's certificate; empty: in clear");
+ABSL_FLAG(std::string, tls_cert, "", "PEM file with a certificate to show");
+ABSL_FLAG(std::string, tls_key, "", "PEM file with its key");
+ABSL_FLAG(std::string, token, "", "token to bring");
 ABSL_FLAG(bool, first, false, "only wait for the server, ask once, and print the time from start to answer");
 
 namespace attune {
@@ -70,14 +77,32 @@ bool Checked(const grpc::Status& status) {
   return status.ok();
 }
 
+// Empty without a name.
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials() {
+  if (absl::GetFlag(FLAGS_tls_ca).empty()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({ReadFile(absl::GetFlag(FLAGS_tls_ca)), ReadFile(absl::GetFlag(FLAGS_tls_key)),
+                               ReadFile(absl::GetFlag(FLAGS_tls_cert))});
+}
+
+void BringToken(grpc::ClientContext& context) {
+  const std::string token = absl::GetFlag(FLAGS_token);
+  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+}
+
 int Main() {
-  auto channel = grpc::CreateChannel(absl::GetFlag(FLAGS_server), grpc::InsecureChannelCredentials());
+  auto channel = grpc::CreateChannel(absl::GetFlag(FLAGS_server), Credentials());
   const auto stub = v1::AttuneService::NewStub(channel);
   v1::GetBestRequest request;
   *request.mutable_problem() = ToProto(*ParseProblem(absl::GetFlag(FLAGS_problem)));
   request.set_device_id(absl::GetFlag(FLAGS_device));
   const Call ask = [&] {
     grpc::ClientContext context;
+    BringToken(context);
     context.set_wait_for_ready(true);
     v1::GetBestResponse response;
     return Checked(stub->GetBest(&context, request, &response)) && !response.variant().text().empty();
@@ -88,6 +113,7 @@ int Main() {
   const std::function<Call()> ping = [&]() -> Call {
     return [&] {
       grpc::ClientContext context;
+      BringToken(context);
       v1::PingResponse response;
       return Checked(stub->Ping(&context, v1::PingRequest(), &response));
     };

@@ -167,6 +167,8 @@ class Operation(Value):
     request_id: str
     problem: str  # canonical text; empty with a sweep
     parent: str  # of one problem of a sweep: the sweep, "operations/..."; empty otherwise
+    principal: str  # who started it, "uid:1000"; empty: the server itself
+    device_time: timedelta | None  # that it ran on a card; not of a sweep, whose problems have their own
 
     def result(self) -> Result:
         """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs."""
