@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/conditions.h"
 #include "client/cli/json.h"
 #include "client/cli/preflight_text.h"
 #include "client/cli/problems.h"
@@ -15,6 +16,7 @@ struct SpaceArguments {
   std::vector<std::string> families;
   bool list = false;
   bool ignore_advice = false;
+  Conditions conditions;
 };
 
 void PrintCounts(Session& session, const v1::PreflightResponse& space) {
@@ -38,6 +40,7 @@ absl::StatusOr<ExitCode> RunSpaceOn(Session& session, Client& client, const Spac
   v1::PreflightRequest request = MakePreflightRequest(session, problem, arguments.families);
   request.set_list_variants(arguments.list);
   request.set_ignore_advice(arguments.ignore_advice);
+  if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
   const auto space = client.Preflight(request);
   if (!space.ok()) return space.status();
   if (arguments.list) {
@@ -77,6 +80,7 @@ Action AddSpace(CLI::App& app) {
   AddProblemsArgument(app, &arguments->problem)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
+  AddConditionOptions(app, &arguments->conditions);
   app.add_flag("--list", arguments->list, "List the variants, one per line");
   return [arguments](Session& session) { return RunSpace(session, *arguments); };
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/conditions.h"
 #include "client/cli/follow.h"
 #include "client/cli/json.h"
 #include "client/cli/sweep_plan.h"
@@ -27,6 +28,7 @@ struct SweepArguments {
   bool detach = false;
   bool dry_run = false;
   bool ignore_advice = false;
+  Conditions conditions;
 };
 
 // Before a sweep of hours starts.
@@ -105,6 +107,7 @@ absl::StatusOr<ExitCode> RunSweep(Session& session, const SweepArguments& argume
   if (!session.options().device.empty()) plan->set_device_id(session.options().device);
   if (!session.options().policy.empty()) plan->set_policy(session.policy());
   if (arguments.ignore_advice) plan->set_ignore_advice(true);
+  if (absl::Status status = AddConditions(arguments.conditions, plan->mutable_where()); !status.ok()) return status;
   if (absl::Status status = CheckReports(arguments); !status.ok()) return status;
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -133,6 +136,7 @@ Action AddSweep(CLI::App& app) {
                    "add the report to its summary ($GITHUB_STEP_SUMMARY)");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same sweep once");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
+  AddConditionOptions(app, &arguments->conditions);
   app.add_flag("--dry-run", arguments->dry_run,
                "Show what the sweep would do and about how long it would take; start nothing");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it")

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/conditions.h"
 #include "client/cli/follow.h"
 #include "client/cli/problems.h"
 #include "client/cli/text.h"
@@ -29,6 +30,8 @@ struct TuneArguments {
   bool detach = false;
   std::string request_id;
   bool ignore_advice = false;
+  Conditions conditions;
+  std::vector<std::string> required;
 };
 
 constexpr std::array<std::pair<absl::string_view, v1::Strategy::Kind>, 4> kStrategies = {
@@ -83,6 +86,8 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_retry_known(arguments.retry_known);
   request.set_background(arguments.background);
   request.set_ignore_advice(arguments.ignore_advice);
+  if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
+  for (const std::string& variant : arguments.required) request.add_required()->set_text(variant);
   return request;
 }
 
@@ -139,6 +144,9 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--retry-known", arguments->retry_known,
                "Try variants again that were tried with today's sources, compiler and driver");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
+  AddConditionOptions(app, &arguments->conditions);
+  AddRepeatable(app, "--require", &arguments->required,
+                "Try this variant, family:NAME=VALUE,..., in any case and before those that are guessed or drawn");
   app.add_flag("--background", arguments->background, "Run at background priority: every other job goes first");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once");

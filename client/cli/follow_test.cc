@@ -56,6 +56,21 @@ TEST_F(FollowTest, AnEffortAloneSaysWhichStrategyKeepsIt) {
   EXPECT_THAT(err, HasSubstr("--effort is full, with --strategy random; allowed: with guided and evolution"));
 }
 
+TEST_F(FollowTest, ConditionsAndRequiredVariantsAreSent) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem, "--where", "KV_SPLITS > 1", "--where", "WARPS == 4", "--fix", "BLOCK_M=64",
+                 "--require", "tiles:BLOCK_M=16"}),
+            0)
+      << err;
+  const v1::TuneRequest request = fake.last_tune();
+  EXPECT_THAT(request.where(), ::testing::ElementsAre("KV_SPLITS > 1", "WARPS == 4", "BLOCK_M == 64"));
+  EXPECT_EQ(request.required(0).text(), "tiles:BLOCK_M=16");
+  for (const char* fixed : {"BLOCK_M", "BLOCK_M=high", "=64", "BLOCK_M==64"}) {
+    EXPECT_EQ(Run({"tune", problem, "--fix", fixed}), 2);
+    EXPECT_THAT(err, HasSubstr(absl::StrCat("--fix is ", fixed, "; allowed: NAME=VALUE with an integer")));
+  }
+}
+
 TEST_F(FollowTest, ATimeThatDidNotSettleSaysSo) {
   v1::Operation tuning = attune::testing::SucceededTuning();
   fake.EndsWith(tuning);

@@ -46,12 +46,14 @@ class Count {
   absl::StatusOr<v1::PreflightResponse::Family> Of(const std::shared_ptr<const space::Family>& family) {
     v1::PreflightResponse::Family out;
     out.set_name(family->name());
-    if (absl::Status applies = space::Applies(*family, problem_, device_); !applies.ok()) {
+    absl::Status applies = space::Applies(*family, problem_, device_);
+    if (applies.ok()) applies = space::Understands(*family, {request_.where().begin(), request_.where().end()});
+    if (!applies.ok()) {
       out.set_reason(std::string(applies.message()));
       return out;
     }
     absl::StatusOr<space::Enumeration> space =
-        space::Enumerate(family, problem_, device_, stopped_, space::AdviceOf(request_.ignore_advice()));
+        space::Enumerate(family, problem_, device_, stopped_, space::SelectionOf(request_));
     if (!space.ok()) return space.status();
     out.set_variants(space->count);
     out.set_product(space->product);

@@ -20,8 +20,10 @@ namespace attune::jobs {
 namespace {
 
 // Whether some family of those named, or of all, applies; a name that no family has is a mistake.
-absl::Status CheckFamilies(const std::vector<std::string>& wanted, const Problem& problem, const v1::Device& device,
+absl::Status CheckFamilies(const v1::TuneRequest& request, const Problem& problem, const v1::Device& device,
                            const catalog::Host& host) {
+  const std::vector<std::string> wanted(request.families().begin(), request.families().end());
+  const std::vector<std::string> where(request.where().begin(), request.where().end());
   const auto families = catalog::FamiliesFor(host.families, device.backend(), family::v1::ROLE_SEARCH, wanted);
   std::vector<std::string> reasons;
   for (const std::string& name : wanted) {
@@ -32,6 +34,7 @@ absl::Status CheckFamilies(const std::vector<std::string>& wanted, const Problem
   if (!reasons.empty()) return absl::FailedPreconditionError(absl::StrJoin(reasons, "; "));
   for (const std::shared_ptr<const space::Family>& family : families) {
     absl::Status applies = space::Applies(*family, problem, device);
+    if (applies.ok()) applies = space::Understands(*family, where);
     if (applies.ok()) return applies;
     reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
   }
@@ -39,6 +42,25 @@ absl::Status CheckFamilies(const std::vector<std::string>& wanted, const Problem
                         absl::StrCat("no kernel family applies to ", ToText(problem), " on ", device.id(), ": ",
                                      reasons.empty() ? "there is none" : absl::StrJoin(reasons, "; "))),
                     "INFEASIBLE");
+}
+
+// The variants that a request names, which must be feasible.
+absl::StatusOr<std::vector<space::Variant>> Required(const v1::TuneRequest& request, const Problem& problem,
+                                                     const v1::Device& device, const catalog::Host& host) {
+  const auto families = catalog::FamiliesFor(host.families, device.backend(), family::v1::ROLE_SEARCH);
+  std::vector<space::Variant> required;
+  for (const v1::Variant& named : request.required()) {
+    absl::StatusOr<space::Variant> variant = space::ParseVariant(named.text(), families);
+    if (!variant.ok()) return variant.status();
+    if (absl::Status feasible = space::Feasible(*variant, problem, device); !feasible.ok()) {
+      return WithReason(absl::FailedPreconditionError(absl::StrCat("required[", required.size(), "] is ", named.text(),
+                                                                   ", which is not feasible for ", ToText(problem),
+                                                                   ": ", feasible.message())),
+                        "INFEASIBLE");
+    }
+    required.push_back(*std::move(variant));
+  }
+  return required;
 }
 
 }  // namespace
@@ -65,8 +87,8 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
   const v1::Device& device = *cards.front();
   const absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
-  const std::vector<std::string> wanted(request.families().begin(), request.families().end());
-  if (absl::Status status = CheckFamilies(wanted, *problem, device, host_); !status.ok()) return status;
+  if (absl::Status status = CheckFamilies(request, *problem, device, host_); !status.ok()) return status;
+  if (const auto required = Required(request, *problem, device, host_); !required.ok()) return required.status();
   if (absl::Status fits = verify::CheckFits(*problem, device, verify::HostBytes()); !fits.ok()) return fits;
   return JobTitle{absl::StrCat("tune ", request.on_miss() ? "on a miss " : "", ToText(*problem), " on ", device.id()),
                   ToText(*problem)};
@@ -84,7 +106,10 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.strategy = request.strategy();
   spec.seed = SeedFrom(request.request_id().empty() ? run.job.name : request.request_id());
   spec.retry_known = request.retry_known();
-  spec.ignore_advice = request.ignore_advice();
+  spec.selection = space::SelectionOf(request);
+  absl::StatusOr<std::vector<space::Variant>> required = Required(request, *problem, run.slot.device(), host_);
+  if (!required.ok()) return required.status();
+  spec.required = *std::move(required);
   if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.tuning_key);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();

@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<space::Variant>> List(const std::shared_ptr<const spa
   if (space.listed && space.count <= room) return std::move(space.variants);
   if (!listing.random) return TooLarge(*family, space, tuning_key);
   const int64_t wanted = listing.max_trials > 0 ? std::min(listing.max_trials, room) : room;
-  return space::Sample(family, tuning_key.problem, tuning_key.device, wanted, listing.seed, stopped, listing.advice);
+  return space::Sample(family, tuning_key.problem, tuning_key.device, wanted, listing.seed, stopped, listing.selection);
 }
 
 absl::Status Add(std::vector<space::Variant> variants, const catalog::TuningKey& tuning_key,
@@ -39,6 +39,12 @@ absl::Status Add(std::vector<space::Variant> variants, const catalog::TuningKey&
     set.all.push_back(*std::move(candidate));
   }
   return absl::OkStatus();
+}
+
+bool IsSelected(const space::Variant& variant, const catalog::TuningKey& tuning_key,
+                const space::Selection& selection) {
+  if (selection.where.empty()) return true;
+  return space::IsTrueOf(variant, selection.where, tuning_key.problem, tuning_key.device).value_or(false);
 }
 
 constexpr int kMostPriors = 16;  // enough for every play-off's field; the rest is searched as if there were none
@@ -112,13 +118,16 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const space::Stopped& stopped) {
   CandidateSet set;
   std::vector<std::string> reasons;
+  std::vector<space::Variant> guesses;
   for (const std::shared_ptr<const space::Family>& family : families) {
-    if (absl::Status applies = space::Applies(*family, tuning_key.problem, tuning_key.device); !applies.ok()) {
+    absl::Status applies = space::Applies(*family, tuning_key.problem, tuning_key.device);
+    if (applies.ok()) applies = space::Understands(*family, listing.selection.where);
+    if (!applies.ok()) {
       reasons.push_back(absl::StrCat(family->name(), ": ", applies.message()));
       continue;
     }
     absl::StatusOr<space::Enumeration> enumeration =
-        space::Enumerate(family, tuning_key.problem, tuning_key.device, stopped, listing.advice);
+        space::Enumerate(family, tuning_key.problem, tuning_key.device, stopped, listing.selection);
     if (!enumeration.ok()) return enumeration.status();
     const int64_t room = space::kMostVariants - static_cast<int64_t>(set.all.size());
     absl::StatusOr<std::vector<space::Variant>> variants =
@@ -133,10 +142,9 @@ absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
       row.set_advice(removed.advice);
     }
     if (absl::Status status = Add(*std::move(variants), tuning_key, stopped, set); !status.ok()) return status;
-  }
-  std::vector<space::Variant> guesses;
-  for (const std::shared_ptr<const space::Family>& family : families) {
-    absl::StatusOr<space::Variant> guess = space::Guess(family, tuning_key.problem, tuning_key.device);
+    absl::StatusOr<space::Variant> guess =
+        space::Guess(family, tuning_key.problem, tuning_key.device,
+                     [&](const space::Variant& variant) { return IsSelected(variant, tuning_key, listing.selection); });
     if (guess.ok()) guesses.push_back(*std::move(guess));  // else nothing of it is feasible
   }
   std::set<std::string> texts;

@@ -35,7 +35,7 @@ struct CandidateSet {
   // What other cards of the device's class found fastest, fastest first. Their times are not this card's: they say
   // where to begin.
   std::vector<size_t> priors;
-  // The search's seeds, then each family's guess (space::Guess), in the families' order.
+  // The search's seeds, then each family's guess (space::Guess) among what is selected, in the families' order.
   std::vector<size_t> guesses;
 
   std::optional<size_t> Find(absl::string_view variant_text) const;
@@ -52,13 +52,13 @@ struct Listing {
   bool random = false;     // all but EXHAUSTIVE: a sample of a space that is too large to list will do
   int64_t max_trials = 0;  // 0: no limit
   uint64_t seed = 1;       // of the sample: the same draws the same
-  space::Advice advice = space::Advice::kHeeded;
+  space::Selection selection;
 };
 
-// Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs. Families that do not
-// apply to the problem are left out; FailedPrecondition names each reason when nothing is left to try.
-// ResourceExhausted, with what can be done about it, when there are more than space::kMostVariants and the choice is
-// not random. Cancelled when `stopped`.
+// Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs, whatever the listing
+// selects. Families that do not apply to the problem, or do not understand what is selected, are left out;
+// FailedPrecondition names each reason when nothing is left to try. ResourceExhausted, with what can be done about it,
+// when there are more than space::kMostVariants and the choice is not random. Cancelled when `stopped`.
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra,

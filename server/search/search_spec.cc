@@ -27,10 +27,10 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   listing.random = spec.strategy.kind() == v1::Strategy::KIND_RANDOM || Learns(spec.strategy.kind());
   listing.max_trials = Learns(spec.strategy.kind()) ? kMostLearned : spec.strategy.max_trials();
   listing.seed = spec.strategy.seed() != 0 ? spec.strategy.seed() : spec.seed;
-  listing.advice = space::AdviceOf(spec.ignore_advice);
+  listing.selection = spec.selection;
   const auto searched =
       catalog::FamiliesFor(families, spec.tuning_key.device.backend(), family::v1::ROLE_SEARCH, spec.families);
-  std::vector<space::Variant> seeds;
+  std::vector<space::Variant> seeds = spec.required;
   for (const space::Variant& seed : spec.seeds) {
     if (std::find(searched.begin(), searched.end(), seed.family) != searched.end()) seeds.push_back(seed);
   }

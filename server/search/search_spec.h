@@ -23,8 +23,9 @@ struct SearchSpec {
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
-  bool ignore_advice = false;
-  std::vector<space::Variant> seeds;  // that near problems are served, feasible: RANDOM tries them before its guesses
+  space::Selection selection = {};
+  std::vector<space::Variant> required = {};  // feasible; tried before seeds and guesses
+  std::vector<space::Variant> seeds = {};     // that near problems are served, feasible: tried before the guesses
 };
 
 // What would be tried now, the seeds, and the variant of `served` when it is feasible today, included.

@@ -1,5 +1,6 @@
 #include "server/service/validate.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,52 @@ absl::Status NormaliseText(std::string* text) {
   return absl::OkStatus();
 }
 
+// Some family, of those named or of all, must understand all of `where`.
+template <typename Names, typename Where>
+absl::Status UnderstoodWhere(const Names& names, const Where& where, const catalog::Host& host) {
+  if (where.empty()) return absl::OkStatus();
+  const std::vector<std::string> conditions(where.begin(), where.end());
+  absl::Status first;
+  for (const auto& family : host.families) {
+    const family::v1::Role role = family->manifest.role();
+    if (role == family::v1::ROLE_REFERENCE || role == family::v1::ROLE_FLOOR) continue;
+    if (!names.empty() && std::find(names.begin(), names.end(), family->name()) == names.end()) continue;
+    const absl::Status understood = space::Understands(*family, conditions);
+    if (understood.ok()) return understood;
+    if (first.ok()) {
+      first = absl::InvalidArgumentError(absl::StrCat(
+          understood.message(), "; no family understands all that is asked for, nor does ", family->name(),
+          ", whose parameters are ",
+          absl::StrJoin(family->manifest.parameters(), ", ",
+                        [](std::string* out, const auto& parameter) { absl::StrAppend(out, parameter.name()); })));
+    }
+  }
+  return first;
+}
+
+// As its family has it: `text` whole, and every parameter.
+absl::Status NormaliseVariant(v1::Variant* variant, const catalog::Host& host) {
+  std::string text = variant->text();
+  if (text.empty()) {
+    text = absl::StrCat(
+        variant->family(), ":",
+        absl::StrJoin(variant->parameters(), ",", [](std::string* out, const v1::ParameterValue& parameter) {
+          absl::StrAppend(out, parameter.name(), "=", parameter.value());
+        }));
+  }
+  absl::StatusOr<space::Variant> parsed = space::ParseVariant(text, host.families);
+  if (!parsed.ok()) return WithReason(parsed.status(), "INVALID_VARIANT");
+  *variant = parsed->ToProto();
+  return absl::OkStatus();
+}
+
+absl::Status NormaliseVariants(google::protobuf::RepeatedPtrField<v1::Variant>* variants, const catalog::Host& host) {
+  for (v1::Variant& variant : *variants) {
+    if (absl::Status status = NormaliseVariant(&variant, host); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 // Fields that every request for a problem on a device has.
 template <typename Request>
 absl::Status ProblemAndPolicy(Request& request) {
@@ -139,7 +186,9 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed: 0 (no limit) and more"));
   }
   return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), host),
-                    PresentDevice(request.mutable_device_id(), host));
+                    PresentDevice(request.mutable_device_id(), host),
+                    UnderstoodWhere(request.families(), request.where(), host),
+                    NormaliseVariants(request.mutable_required(), host));
 }
 
 absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
@@ -156,7 +205,8 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
                                                    "; allowed: 0 (exhaustive) and more"));
   }
   plan.set_policy(catalog::OrDefault(plan.policy()));
-  return FirstError(KnownFamilies(plan.families(), host), PresentDevices(plan.mutable_device_id(), host));
+  return FirstError(KnownFamilies(plan.families(), host), PresentDevices(plan.mutable_device_id(), host),
+                    UnderstoodWhere(plan.families(), plan.where(), host));
 }
 
 absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host) {
@@ -167,23 +217,13 @@ absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& 
   if (request.pin() && request.on_miss()) {
     return absl::InvalidArgumentError("pin and on_miss are both set; at most one is allowed");
   }
-  std::string text = request.variant().text();
-  if (text.empty()) {
-    text = absl::StrCat(
-        request.variant().family(), ":",
-        absl::StrJoin(request.variant().parameters(), ",", [](std::string* out, const v1::ParameterValue& parameter) {
-          absl::StrAppend(out, parameter.name(), "=", parameter.value());
-        }));
-  }
-  absl::StatusOr<space::Variant> variant = space::ParseVariant(text, host.families);
-  if (!variant.ok()) return WithReason(variant.status(), "INVALID_VARIANT");
-  *request.mutable_variant() = variant->ToProto();
-  return absl::OkStatus();
+  return NormaliseVariant(request.mutable_variant(), host);
 }
 
 absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host) {
   DefaultDevice(request.mutable_device_id(), host);
-  return FirstError(NormaliseProblem(request.mutable_problem()), KnownFamilies(request.families(), host));
+  return FirstError(NormaliseProblem(request.mutable_problem()), KnownFamilies(request.families(), host),
+                    UnderstoodWhere(request.families(), request.where(), host));
 }
 
 absl::Status Validate(v1::RollBackRequest& request, const catalog::Host& host) {

@@ -38,6 +38,35 @@ TEST(Validate, FillsInWhatATuneRequestLeavesOut) {
   EXPECT_EQ(request.strategy().kind(), v1::Strategy::KIND_EXHAUSTIVE);
 }
 
+TEST(Validate, WhatNoFamilyUnderstandsIsRefusedByNameBesideTheParametersThereAre) {
+  catalog::Host host = OneDeviceOneFamily();
+  v1::TuneRequest tune = GoodTune();
+  tune.add_where("BLOCK_M == 64");
+  EXPECT_TRUE(Validate(tune, host).ok());
+  tune.add_where("BLOCK == 64");
+  v1::PreflightRequest preflight;
+  *preflight.mutable_problem() = tune.problem();
+  *preflight.mutable_where() = tune.where();
+  v1::SweepRequest sweep;
+  sweep.mutable_plan()->add_shapes()->add_problem("b1.h1.q8.d64.f16");
+  *sweep.mutable_plan()->mutable_where() = tune.where();
+  for (const absl::Status& status : {Validate(tune, host), Validate(preflight, host), Validate(sweep, host)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(status), HasSubstr("where[1] is 'BLOCK == 64'"));
+    EXPECT_THAT(Message(status), HasSubstr("attention_simt, whose parameters are BLOCK_M"));
+  }
+}
+
+TEST(Validate, ARequiredVariantIsWholeAndKnown) {
+  v1::TuneRequest request = GoodTune();
+  request.add_required()->set_text("attention_simt:BLOCK_M=32");
+  ASSERT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  EXPECT_EQ(request.required(0).parameters(0).value(), 32);
+  request.mutable_required(0)->set_text("attention_simt:BLOCK_M=33");
+  request.mutable_required(0)->clear_parameters();
+  EXPECT_EQ(Validate(request, OneDeviceOneFamily()).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Validate, RefusesWorkWithoutADevice) {
   v1::TuneRequest request = GoodTune();
   const absl::Status status = Validate(request, catalog::Host());

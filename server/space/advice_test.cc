@@ -23,7 +23,7 @@ TEST(Advice, IsHeededByASearchUnlessItIsIgnored) {
   const auto plain = Make(kTiles);
   const auto advised = Make(absl::StrCat(kTiles, kAdvice));
   const auto heeded = Enumerate(advised, kProblem, l4);
-  const auto ignored = Enumerate(advised, kProblem, l4, nullptr, Advice::kIgnored);
+  const auto ignored = Enumerate(advised, kProblem, l4, nullptr, {Advice::kIgnored});
   const auto all = Enumerate(plain, kProblem, l4);
   EXPECT_EQ(ignored->variants.size(), all->variants.size());
   EXPECT_EQ(heeded->variants.size(), all->variants.size() / 2);
@@ -35,7 +35,7 @@ TEST(Advice, IsHeededByASearchUnlessItIsIgnored) {
   const auto sample = Sample(advised, kProblem, l4, half, 1);
   EXPECT_EQ(sample->size(), heeded->variants.size());
   for (const Variant& drawn : *sample) EXPECT_LE(drawn.values[2], 2);
-  EXPECT_EQ(Sample(advised, kProblem, l4, 2 * half, 1, nullptr, Advice::kIgnored)->size(), all->variants.size());
+  EXPECT_EQ(Sample(advised, kProblem, l4, 2 * half, 1, nullptr, {Advice::kIgnored})->size(), all->variants.size());
 }
 
 TEST(Advice, ForbidsNothing) {

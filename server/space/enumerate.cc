@@ -92,11 +92,27 @@ absl::Status Applies(const Family& family, const Problem& problem, const v1::Dev
 }
 
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
-                                      const v1::Device& device, const Stopped& stopped, Advice advice) {
+                                      const v1::Device& device, const Stopped& stopped, const Selection& selection) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  (*evaluator)->Bind(problem, device, advice);
+  (*evaluator)->Bind(problem, device, selection.advice);
+  if (absl::Status status = (*evaluator)->Require(selection.where); !status.ok()) return status;
   return Walk(family, **evaluator, stopped).Run();
+}
+
+absl::Status Understands(const Family& family, const std::vector<std::string>& where) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = family.evaluators.Borrow(family.manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  return (*evaluator)->Require(where);
+}
+
+absl::StatusOr<bool> IsTrueOf(const Variant& variant, const std::vector<std::string>& where, const Problem& problem,
+                              const v1::Device& device) {
+  absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
+  if (!evaluator.ok()) return evaluator.status();
+  (*evaluator)->Assign(problem, device, variant.values, Advice::kIgnored);
+  if (absl::Status status = (*evaluator)->Require(where); !status.ok()) return status;
+  return (*evaluator)->HasRequired();
 }
 
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device) {

@@ -1,5 +1,6 @@
 #include "server/space/evaluator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -228,21 +229,49 @@ const Rule* Evaluator::FirstBroken(const std::vector<Rule>& rules) const {
 
 const Rule* Evaluator::Bind(const Problem& problem, const v1::Device& device, Advice advice) {
   advice_ = advice;
+  required_.clear();
+  required_until_ = 0;
   for (size_t i = 0; i < builtins_.size(); ++i) *builtins_[i] = Builtins()[i].value(problem, device);
   Compute(levels_[0]);
   return FirstBroken(problem_limits_);
 }
 
+absl::Status Evaluator::Require(const std::vector<std::string>& where) {
+  required_.clear();
+  required_until_ = 0;
+  std::vector<std::vector<Rule>> required(where.empty() ? 0 : levels_.size());
+  size_t until = 0;
+  for (size_t i = 0; i < where.size(); ++i) {
+    absl::StatusOr<Expression> expression = Expression::Parse(where[i], symbols_);
+    if (!expression.ok()) return At(absl::StrCat("where[", i, "]"), expression.status());
+    const auto level = static_cast<size_t>(expression->depth());
+    until = std::max(until, level);
+    required[level].push_back({*std::move(expression), where[i], "not asked for"});
+  }
+  required_ = std::move(required);
+  required_until_ = until;
+  return absl::OkStatus();
+}
+
+bool Evaluator::HasRequired() const {
+  return std::all_of(required_.begin(), required_.end(),
+                     [&](const std::vector<Rule>& rules) { return FirstBroken(rules) == nullptr; });
+}
+
+const Rule* Evaluator::BrokenAt(size_t level) const {
+  const Rule* rule = FirstBroken(levels_[level].rules);
+  return rule != nullptr || required_.empty() ? rule : FirstBroken(required_[level]);
+}
+
 const Rule* Evaluator::Root() const {
   const Rule* limit = FirstBroken(problem_limits_);
-  return limit != nullptr ? limit : FirstBroken(levels_[0].rules);
+  return limit != nullptr ? limit : BrokenAt(0);
 }
 
 const Rule* Evaluator::Set(size_t index, int64_t value) {
   *parameters_[index] = static_cast<double>(value);
-  const Level& level = levels_[index + 1];
-  Compute(level);
-  return FirstBroken(level.rules);
+  Compute(levels_[index + 1]);
+  return BrokenAt(index + 1);
 }
 
 const Rule* Evaluator::Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values,

@@ -44,16 +44,21 @@ class Evaluator {
   // Sets problem and device, and the lets that wait for nothing else. Returns the first problem limit that does not
   // hold, or null. From now on constraints that advise are rules too, unless they are ignored.
   const Rule* Bind(const Problem& problem, const v1::Device& device, Advice advice = Advice::kHeeded);
+  // Expressions that are rules too, until the next Bind. InvalidArgument names the first that is wrong, and why; there
+  // are then none.
+  absl::Status Require(const std::vector<std::string>& where);
   // The first rule that waits for no parameter and does not hold, problem limits first; or null. After Bind.
   const Rule* Root() const;
   // Sets parameter `index` (0-based, those before it are set) and the lets that waited for it. Returns the first rule
   // that waited for it and does not hold, or null.
   const Rule* Set(size_t index, int64_t value);
   // Whether no rule waits for parameters from `index` on.
-  bool Settled(size_t index) const { return index >= settled_; }
+  bool Settled(size_t index) const { return index >= settled_ && index >= required_until_; }
   // Bind and Set for all parameters; the first rule that does not hold, or null. All values are set in any case.
   const Rule* Assign(const Problem& problem, const v1::Device& device, absl::Span<const int64_t> values, Advice advice);
 
+  // Whether all that is required holds, all parameters set.
+  bool HasRequired() const;
   // Whether the rules for guesses alone hold too, all parameters set.
   bool MayBeGuessed() const { return FirstBroken(guess_rules_) == nullptr; }
 
@@ -85,6 +90,7 @@ class Evaluator {
   const Expression* Keep(absl::string_view field, const std::string& text);
   void AddRule(absl::string_view field, const family::v1::Constraint& constraint);
   const Rule* FirstBroken(const std::vector<Rule>& rules) const;
+  const Rule* BrokenAt(size_t level) const;  // of the manifest's rules, then of those required
   void Compute(const Level& level);
 
   Symbols symbols_;
@@ -94,7 +100,9 @@ class Evaluator {
   std::vector<Rule> guess_rules_;
   std::vector<Level> levels_;
   Advice advice_ = Advice::kHeeded;
-  size_t settled_ = 0;  // the last level that has a rule
+  std::vector<std::vector<Rule>> required_;  // by level; none where nothing is required
+  size_t required_until_ = 0;                // the last level that has one
+  size_t settled_ = 0;                       // the last level that has a rule
   std::map<std::string, Expression> kept_;
   std::vector<absl::Status> mistakes_;
 };

@@ -50,7 +50,7 @@ TEST_F(Advised, IgnoringItAddsVariantsAndTakesNoneAway) {
   for (const auto& family : families_) {
     const auto heeded = Enumerate(family, problem, device);
     ASSERT_TRUE(heeded.ok()) << heeded.status();
-    const auto ignored = Enumerate(family, problem, device, nullptr, Advice::kIgnored);
+    const auto ignored = Enumerate(family, problem, device, nullptr, {Advice::kIgnored});
     ASSERT_TRUE(ignored.ok()) << ignored.status();
     EXPECT_GT(ignored->count, heeded->count) << family->name();
     for (const Variant& variant : heeded->variants) {
@@ -66,7 +66,7 @@ TEST_F(Advised, WithoutItNothingIsOfferedThatTheDeviceCannotHold) {
     for (const char* name : {"l4", "h200"}) {
       const v1::Device device = *DeviceProfile(name);
       for (const auto& family : families_) {
-        const auto sample = Sample(family, problem, device, 200, /*seed=*/1, nullptr, Advice::kIgnored);
+        const auto sample = Sample(family, problem, device, 200, /*seed=*/1, nullptr, {Advice::kIgnored});
         ASSERT_TRUE(sample.ok()) << sample.status();
         for (const Variant& variant : *sample) {
           const auto recipe = RecipeFor(variant, problem, device);

@@ -56,10 +56,11 @@ class Draw {
 
 absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>& family, const Problem& problem,
                                             const v1::Device& device, int64_t count, uint64_t seed,
-                                            const Stopped& stopped, Advice advice) {
+                                            const Stopped& stopped, const Selection& selection) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = family->evaluators.Borrow(family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  (*evaluator)->Bind(problem, device, advice);
+  (*evaluator)->Bind(problem, device, selection.advice);
+  if (absl::Status status = (*evaluator)->Require(selection.where); !status.ok()) return status;
   std::vector<Variant> drawn;
   if ((*evaluator)->Root() != nullptr) return drawn;
   Steps steps(stopped);

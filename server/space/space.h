@@ -16,8 +16,8 @@
 #include "attune/v1/launch.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "proto/attune/problem.h"
-#include "server/space/advice.h"
 #include "server/space/family.h"
+#include "server/space/selection.h"
 
 namespace attune::space {
 
@@ -60,29 +60,37 @@ struct Enumeration {
   bool listed = true;             // false: there are more than kMostVariants, or they could not all be counted
 };
 
+// InvalidArgument names the first of `where` that is no expression over the family's names, and says why.
+absl::Status Understands(const Family& family, const std::vector<std::string>& where);
+
 // Whether the family applies at all: FailedPrecondition carries the first problem limit that does not hold.
 absl::Status Applies(const Family& family, const Problem& problem, const v1::Device& device);
 
 // Depth first over the parameters; a constraint is tried as soon as every parameter it mentions has a value, and
 // a rejection there counts the whole subtree. Exact: what remains is what filtering the full product would leave.
 // To the manifest's own rules come the device's limits on any launch (threads and dynamic shared memory a block, grid),
-// so that no variant is offered to a device that could not launch it.
+// so that no variant is offered to a device that could not launch it. What is selected is a rule, too; the family must
+// understand it.
 //
 // A space that is too large to list is counted only, and no memory is held for it; a subtree that no rule can prune
 // any more is then counted at once.
 absl::StatusOr<Enumeration> Enumerate(const std::shared_ptr<const Family>& family, const Problem& problem,
                                       const v1::Device& device, const Stopped& stopped = nullptr,
-                                      Advice advice = Advice::kHeeded);
+                                      const Selection& selection = {});
 
 // Up to `count` different variants drawn at random, without listing the others: each parameter in turn takes one of the
 // values that its rules leave, and what ends where none is left is drawn again. Not uniform where rules prune unevenly.
 // The same seed draws the same ones. Fewer, or none, where kMostSteps do not find more.
 absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>& family, const Problem& problem,
                                             const v1::Device& device, int64_t count, uint64_t seed,
-                                            const Stopped& stopped = nullptr, Advice advice = Advice::kHeeded);
+                                            const Stopped& stopped = nullptr, const Selection& selection = {});
 
 // Whether one variant satisfies limits and the constraints that forbid; FailedPrecondition carries the reason.
 absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device);
+
+// Whether all of `where` is true of a variant, whose family understands it.
+absl::StatusOr<bool> IsTrueOf(const Variant& variant, const std::vector<std::string>& where, const Problem& problem,
+                              const v1::Device& device);
 
 // The variant of the same code, launched in another way, that is advised for the problem and has its launch-time
 // parameters the fewest steps away in their manifest's lists; itself where it is advised. NotFound when there is none.

@@ -232,7 +232,7 @@ search::SearchSpec SweepSpec(const v1::SweepPlan& plan, catalog::TuningKey tunin
     spec.strategy.set_max_trials(plan.budget().trials_per_problem());
   }
   if (plan.budget().has_time_per_problem()) *spec.strategy.mutable_max_time() = plan.budget().time_per_problem();
-  spec.ignore_advice = plan.ignore_advice();
+  spec.selection = space::SelectionOf(plan);
   return spec;
 }
 

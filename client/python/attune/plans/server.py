@@ -30,11 +30,17 @@ def families() -> Plan[Table[KernelFamily]]:
 
 
 def preflight(
-    problem: Problem | str, *, device: str = "", families: Sequence[str] = (), variants: bool = False
+    problem: Problem | str,
+    *,
+    device: str = "",
+    families: Sequence[str] = (),
+    variants: bool = False,
+    where: Sequence[str] = (),
 ) -> Plan[Preflight]:
     """What tuning a problem would try, and what stands in its way; compiles and runs nothing.
 
-    `device` may be "profile:l4": the limits of a device that is not there. `variants` also lists them all.
+    `device` may be "profile:l4": the limits of a device that is not there. `variants` also lists them all. `where` as
+    `tune` has it.
     """
     response = yield from call(
         "Preflight",
@@ -42,6 +48,7 @@ def preflight(
         device_id=device,
         families=arguments.several("families", families, "'attention_mma'"),
         list_variants=variants,
+        where=arguments.several("where", where, "'BLOCK_M == 64'"),
     )
     return Preflight.from_message(response)
 

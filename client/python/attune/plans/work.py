@@ -34,13 +34,17 @@ def tune(
     background: bool = False,
     request_id: str | None = None,
     ignore_advice: bool = False,
+    where: Sequence[str] = (),
+    require: Sequence[Variant | str] = (),
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
     `families`: only these; none means all that fit. `max_trials` and `max_time`, in seconds, end the search; None is no
     limit. `seed` is of Strategy.RANDOM, 0 lets the server choose. `retry_known` tries again what has a trial under
     today's dependencies. `background` gives way to every other job. `ignore_advice` tries also what the families advise
-    against. The same `request_id` (at most 128 characters) starts the same tuning once.
+    against. `where`: only variants of which each of these is true, expressions over a family's parameters
+    ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is guessed or drawn. The same
+    `request_id` (at most 128 characters) starts the same tuning once.
     """
     chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "seed": seed}
     if max_trials is not None:
@@ -58,6 +62,8 @@ def tune(
         retry_known=retry_known,
         background=background,
         ignore_advice=ignore_advice,
+        where=arguments.several("where", where, "'BLOCK_M == 64'"),
+        required=[{"text": str(variant)} for variant in arguments.several("require", require, "'FAMILY:NAME=VALUE'")],
     )
     return Operation.from_message(response)
 

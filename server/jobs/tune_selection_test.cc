@@ -1,0 +1,87 @@
+// Tune with conditions on the variants, and with variants that it has to try.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/base/reason.h"
+#include "server/jobs/testing/tuner_fixture.h"
+
+namespace attune::jobs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+using TuneSelectionTest = TunerTest;
+
+TEST_F(TuneSelectionTest, OnlyWhatIsAskedForIsTried) {
+  SetTimes({{"32/8", 40}, {"64/2", 50}});
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.add_where("SPLITS == 1");
+  request.add_where("BLOCK > 16");
+  const v1::Operation done = Tune(request);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_THAT(Tries(), UnorderedElementsAre(Key("tiles:BLOCK=32,SPLITS=1"), Key("tiles:BLOCK=64,SPLITS=1")));
+  EXPECT_EQ(done.tune().winner().variant().text(), "tiles:BLOCK=64,SPLITS=1");
+}
+
+TEST_F(TuneSelectionTest, WhatIsServedIsComparedAllTheSame) {
+  SetTimes({{"32/8", 40}, {"64/4", 50}});
+  Start();
+  Tune();
+  v1::TuneRequest request = TuneRequest();
+  request.add_where("SPLITS == 1");
+  request.set_retry_known(true);
+  const v1::Operation done = Tune(request);
+  EXPECT_FALSE(done.tune().promoted());
+  EXPECT_EQ(done.tune().incumbent().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+}
+
+TEST_F(TuneSelectionTest, ARandomSearchGuessesAmongWhatIsAskedFor) {
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.add_where("BLOCK == 64 && SPLITS == 2");
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  Tune(request);
+  EXPECT_THAT(Tries(), ElementsAre(Key("tiles:BLOCK=64,SPLITS=2")));
+}
+
+TEST_F(TuneSelectionTest, WhatIsRequiredComesFirstWhateverElseIsAskedFor) {
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.add_where("SPLITS == 1");
+  request.add_required()->set_text("tiles:BLOCK=64,SPLITS=2");
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  request.mutable_strategy()->set_max_trials(1);
+  Tune(request);
+  EXPECT_THAT(Tries(), ElementsAre(Key("tiles:BLOCK=64,SPLITS=2")));
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_EXHAUSTIVE);
+  request.mutable_strategy()->clear_max_trials();
+  Tune(request);
+  EXPECT_THAT(Tries(), SizeIs(4));
+}
+
+TEST_F(TuneSelectionTest, WhatNoFamilyUnderstandsOrIsNotFeasibleIsRefused) {
+  Start(catalog::Families(catalog::MakeFamily(R"(
+    name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    parameters { name: "BLOCK" values: [16, 64] binding: BINDING_COMPILE_TIME }
+    constraints { expr: "BLOCK <= seq_q" reason: "a tile higher than the queries" }
+    launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
+                                              "source one")));
+  v1::TuneRequest unknown = TuneRequest();
+  unknown.add_where("WARPS == 4");
+  EXPECT_THAT(std::string(tuner_->Tune(unknown).status().message()), HasSubstr("tiles: where[0] is 'WARPS == 4'"));
+  v1::TuneRequest request = TuneRequest("b1.h1.q32.d64.f16");
+  request.add_required()->set_text("tiles:BLOCK=64");
+  const absl::Status infeasible = tuner_->Tune(request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(infeasible));
+  EXPECT_THAT(std::string(infeasible.message()),
+              HasSubstr("required[0] is tiles:BLOCK=64, which is not feasible for b1.h1.q32.d64.f16: a tile higher"));
+  EXPECT_EQ(infeasible.GetPayload(kReasonUrl), "INFEASIBLE");
+}
+
+}  // namespace
+}  // namespace attune::jobs
