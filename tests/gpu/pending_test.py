@@ -1,4 +1,4 @@
-"""That what waits for a GPU (pending/README.md) still applies to the tree, each series by itself."""
+"""That what waits for a GPU (pending/README.md) still applies to the tree."""
 
 import pathlib
 import re
@@ -28,17 +28,15 @@ def apply(patches, root=ROOT):
         for patch in patches:
             done = subprocess.run(["git", "apply", patch], cwd=directory, capture_output=True, text=True)
             if done.returncode != 0:
-                return f"{patch.parent.name}/{patch.name}: {done.stderr}"
+                return f"{patch.name}: {done.stderr}"
     return ""
 
 
 class PendingTest(unittest.TestCase):
-    def test_every_series_applies(self):
-        for series in sorted(path for path in PENDING.iterdir() if path.is_dir()):
-            with self.subTest(series.name):
-                patches = sorted(series.glob("*.patch"))
-                self.assertTrue(patches, "an empty series")
-                self.assertEqual(apply(patches), "")
+    def test_the_series_applies(self):
+        patches = sorted(PENDING.glob("*.patch"))
+        self.assertTrue(patches, "nothing waits: remove the folder and this test")
+        self.assertEqual(apply(patches), "")
 
     def test_one_that_does_not_is_told(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -47,11 +45,6 @@ class PendingTest(unittest.TestCase):
                 "diff --git a/README.md b/README.md\n--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-never there\n+x\n"
             )
             self.assertIn("README.md", apply([patch]))
-
-    def test_the_document_names_every_series(self):
-        text = (PENDING / "README.md").read_text()
-        for series in (path.name for path in PENDING.iterdir() if path.is_dir()):
-            self.assertIn(f"`{series}`", text)
 
 
 if __name__ == "__main__":
