@@ -127,8 +127,7 @@ absl::Status UnderstoodWhere(const Names& names, const Where& where, const catal
     if (understood.ok()) return understood;
     if (first.ok()) {
       first = absl::InvalidArgumentError(absl::StrCat(
-          understood.message(), "; no family understands all that is asked for, nor does ", family->name(),
-          ", whose parameters are ",
+          understood.message(), "; no family understands all of `where`: the parameters of ", family->name(), " are ",
           absl::StrJoin(family->manifest.parameters(), ", ",
                         [](std::string* out, const auto& parameter) { absl::StrAppend(out, parameter.name()); })));
     }

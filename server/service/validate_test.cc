@@ -53,7 +53,7 @@ TEST(Validate, WhatNoFamilyUnderstandsIsRefusedByNameBesideTheParametersThereAre
   for (const absl::Status& status : {Validate(tune, host), Validate(preflight, host), Validate(sweep, host)}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(Message(status), HasSubstr("where[1] is 'BLOCK == 64'"));
-    EXPECT_THAT(Message(status), HasSubstr("attention_simt, whose parameters are BLOCK_M"));
+    EXPECT_THAT(Message(status), HasSubstr("the parameters of attention_simt are BLOCK_M"));
   }
 }
 
