@@ -36,8 +36,9 @@ absl::Status IdentifyByCertificate(CallContext& call) {
   const std::vector<grpc::string_ref> names = call.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   absl::StatusOr<access::Principal> named =
       call.caller().certificates->Of(names.empty() ? "" : absl::string_view(names[0].data(), names[0].size()));
-  if (named.ok()) call.set_principal(*std::move(named));
-  return named.status();
+  if (!named.ok()) return named.status();
+  call.set_principal(*std::move(named));
+  return absl::OkStatus();
 }
 
 absl::Status Identify(CallContext& call) {
