@@ -108,7 +108,9 @@ def _module(name: str, home: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ModuleNotFoundError(f"attune.{name} needs PyTorch: pip install 'attune[torch]'", name="torch") from error
+        raise ModuleNotFoundError(
+            f"attune.{name} needs PyTorch: pip install 'attune-attention[torch]'", name="torch"
+        ) from error
 
 
 def __dir__() -> list[str]:

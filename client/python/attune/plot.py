@@ -26,7 +26,7 @@ def plot_trials(
     try:
         from matplotlib import pyplot, ticker
     except ImportError as error:
-        raise ImportError("attune.plot_trials needs matplotlib: pip install 'attune[notebook]'") from error
+        raise ImportError("attune.plot_trials needs matplotlib: pip install 'attune-attention[notebook]'") from error
     if color not in _COLORS:
         raise InvalidArgument(f"color is {color!r}; it must be one of {', '.join(_COLORS)}")
     trials = list(trials)

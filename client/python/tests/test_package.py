@@ -43,7 +43,7 @@ for name in ("attention", "replace_sdpa", "flash_attn"):
         print(error)
 """).splitlines()
     for name, line in zip(("attention", "replace_sdpa", "flash_attn"), said, strict=True):
-        assert line == f"attune.{name} needs PyTorch: pip install 'attune[torch]'"
+        assert line == f"attune.{name} needs PyTorch: pip install 'attune-attention[torch]'"
 
 
 def test_a_name_that_is_none_is_an_attribute_error():
@@ -52,6 +52,6 @@ def test_a_name_that_is_none_is_an_attribute_error():
 
 
 def test_the_distribution_has_the_client_and_no_other_program():
-    files = importlib.metadata.files("attune")
+    files = importlib.metadata.files("attune-attention")
     assert {file.parts[0] for file in files if file.suffix == ".py"} == {"attune"}
     assert not [file for file in files if "bench" in file.as_posix()]

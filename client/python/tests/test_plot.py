@@ -88,5 +88,5 @@ def test_nothing_to_draw_is_said():
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
-    with pytest.raises(ImportError, match=r"pip install 'attune\[notebook\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'attune-attention\[notebook\]'"):
         attune.plot_trials(TRIALS)

@@ -306,7 +306,7 @@ def driver() -> Driver:
         from cuda.bindings import driver as api
     except ImportError as error:
         raise FailedPrecondition(
-            f"attune.load needs the package cuda-bindings ({error}): pip install 'attune[cuda]'",
+            f"attune.load needs the package cuda-bindings ({error}): pip install 'attune-attention[cuda]'",
             reason="NO_CUDA_BINDINGS",
         ) from error
     try:
