@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "proto/attune/quote.h"
 
 namespace attune {
@@ -69,11 +70,13 @@ absl::Status CheckDTypes(const Problem& problem) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPageSize(const Problem& problem) {
+  if (problem.page_size >= 0 && problem.page_size <= kMaxPageSize) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("problem: page_size is ", problem.page_size, "; allowed: 0 (not paged) and 1 to ", kMaxPageSize));
+}
+
 absl::Status CheckSequences(const Problem& problem) {
-  if (problem.page_size < 0 || problem.page_size > kMaxPageSize) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("problem: page_size is ", problem.page_size, "; allowed: 0 (not paged) and 1 to ", kMaxPageSize));
-  }
   if (problem.varlen && problem.layout != v1::LAYOUT_BSHD) {
     return absl::InvalidArgumentError(
         "problem: layout is bhsd; with varlen allowed is bshd, a token's heads one behind the other");
@@ -95,6 +98,7 @@ absl::StatusOr<Problem> Normalise(Problem problem) {
                                      {"seq_kv", problem.seq_kv, kMaxSeq},
                                      {"head_dim", problem.head_dim, kMaxHeadDim}});
   if (!ranges.ok()) return ranges;
+  if (absl::Status pages = CheckPageSize(problem); !pages.ok()) return pages;
   if (problem.heads_q % problem.heads_kv != 0) {
     return absl::InvalidArgumentError(absl::StrCat("problem: heads_kv is ", problem.heads_kv,
                                                    "; allowed: divisors of heads_q, which is ", problem.heads_q));
@@ -148,6 +152,21 @@ double VisiblePairs(const Problem& problem, int64_t q_length, int64_t kv_length)
                                          : before_end;
 }
 
+// Drops digits from the front; false when there is none.
+bool ConsumeDigits(absl::string_view* text) {
+  const size_t end = std::min(text->find_first_not_of("0123456789"), text->size());
+  text->remove_prefix(end);
+  return end > 0;
+}
+
+// What stands behind a decimal point: "5" of "30.5", "9e-06" of "7.9e-06".
+bool IsFraction(absl::string_view part) {
+  if (!ConsumeDigits(&part)) return false;
+  if (!absl::ConsumePrefix(&part, "e") && !absl::ConsumePrefix(&part, "E")) return part.empty();
+  if (!absl::ConsumePrefix(&part, "-")) absl::ConsumePrefix(&part, "+");
+  return ConsumeDigits(&part) && part.empty();
+}
+
 // One dot-separated part of the canonical text, and what has been read so far.
 class TextReader {
  public:
@@ -176,9 +195,7 @@ class TextReader {
   std::vector<std::string> Parts() const {
     std::vector<std::string> parts;
     for (absl::string_view part : absl::StrSplit(text_, '.')) {
-      const bool digits =
-          !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-      if (digits && !parts.empty() && parts.back().rfind("softcap", 0) == 0) {
+      if (IsFraction(part) && !parts.empty() && parts.back().rfind("softcap", 0) == 0) {
         absl::StrAppend(&parts.back(), ".", part);
       } else {
         parts.emplace_back(part);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -79,6 +80,15 @@ TEST(ProblemProto, QueriesAreNeverOf8Bits) {
   v1::Problem proto = ToProto(*ParseProblem("b2.h1.q3.d64.bf16"));
   proto.set_dtype(v1::DTYPE_E4M3);
   EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr("dtype is e4m3; allowed: f16, bf16"));
+}
+
+TEST(ProblemProto, PagesHaveABoundBeforeAnythingIsRoundedUpToThem) {
+  v1::Problem proto = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  for (const int64_t page_size : {int64_t{-1}, int64_t{65537}, std::numeric_limits<int64_t>::max()}) {
+    proto.set_page_size(page_size);
+    EXPECT_THAT(std::string(FromProto(proto).status().message()),
+                HasSubstr(absl::StrCat("page_size is ", page_size, "; allowed: 0 (not paged) and 1 to 65536")));
+  }
 }
 
 TEST(ProblemProto, UnsetFieldsTakeTheirDefaults) {

@@ -288,7 +288,7 @@ def _parts(text: str) -> list[str]:
     """Splits at dots, but keeps a softcap's decimal point with its number: "softcap30.5" is one part."""
     parts: list[str] = []
     for part in text.split("."):
-        if re.fullmatch("[0-9]+", part) and parts and parts[-1].startswith("softcap"):
+        if re.fullmatch("[0-9]+([eE][-+]?[0-9]+)?", part) and parts and parts[-1].startswith("softcap"):
             parts[-1] += f".{part}"
         else:
             parts.append(part)
