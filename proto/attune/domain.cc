@@ -81,8 +81,21 @@ Problem WithLength(Domain::Axis axis, int64_t length, Problem problem) {
   return problem;
 }
 
-int64_t ValueAt(const v1::Step& step, int64_t length) {
-  return step.base() + step.slope() * ((length + step.add()) / step.divide());
+absl::StatusOr<int64_t> ValueAt(const v1::Step& step, int64_t length) {
+  int64_t shifted = 0;
+  if (step.divide() < 1 || __builtin_add_overflow(length, step.add(), &shifted) || shifted < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a step of divide ", step.divide(), " and add ", step.add(),
+                                                   " at length ", length,
+                                                   "; divide must be at least 1, and length + add from 0 to 2^63 - 1"));
+  }
+  int64_t rise = 0;
+  int64_t value = 0;
+  if (__builtin_mul_overflow(step.slope(), shifted / step.divide(), &rise) ||
+      __builtin_add_overflow(step.base(), rise, &value)) {
+    return absl::InvalidArgumentError(absl::StrCat("a step of base ", step.base(), " and slope ", step.slope(),
+                                                   ", which at length ", length, " comes to no 64-bit integer"));
+  }
+  return value;
 }
 
 void ChangeNumbers(v1::LaunchRecipe& recipe, const Change& change) {
@@ -101,17 +114,15 @@ absl::StatusOr<v1::LaunchRecipe> RecipeAt(v1::LaunchRecipe recipe, const Domain&
                                       [&](const Varying& one) { return SamePlace(one, place); });
     if (varying == domain.varying().end()) return value;
     ++found;
-    const v1::Step& step = varying->step();
-    if (step.divide() < 1 || length + step.add() < 0) {
+    const absl::StatusOr<int64_t> there = ValueAt(varying->step(), length);
+    if (!there.ok()) {
       status = absl::InvalidArgumentError(
-          absl::StrCat("domain: ", Varying::Field_Name(place.field()), " has a step of divide ", step.divide(),
-                       " and add ", step.add(), "; divide must be at least 1, and length + add must not be negative"));
+          absl::StrCat("domain: ", Varying::Field_Name(place.field()), " has ", there.status().message()));
       return value;
     }
-    const int64_t there = ValueAt(step, length);
-    if (FitsItsPlace(recipe, place, there)) return there;
+    if (FitsItsPlace(recipe, place, *there)) return *there;
     status = absl::InvalidArgumentError(absl::StrCat("domain: argument ", place.index(), " of launch ", place.launch(),
-                                                     " comes to ", there, ", which is no 32-bit integer"));
+                                                     " comes to ", *there, ", which is no 32-bit integer"));
     return value;
   });
   if (!status.ok()) return status;

@@ -25,8 +25,9 @@ int64_t LengthAlong(v1::Domain::Axis axis, const Problem& problem);
 // `problem` with another length; not normalised, and perhaps longer than is allowed.
 Problem WithLength(v1::Domain::Axis axis, int64_t length, Problem problem);
 
-// step.base + step.slope * floor((length + step.add) / step.divide); `divide` is at least 1.
-int64_t ValueAt(const v1::Step& step, int64_t length);
+// step.base + step.slope * floor((length + step.add) / step.divide). InvalidArgument says what is wrong with a step, as
+// others may send one: a divide below 1, a negative length + add, a number beyond 64 bits.
+absl::StatusOr<int64_t> ValueAt(const v1::Step& step, int64_t length);
 
 // Gives `change` every number of a recipe that a Varying can name, where it is (a Varying without its step) and what it
 // is, and stores what that returns. What an i32 cannot hold is cut off.

@@ -78,9 +78,16 @@ TEST(Domain, OneThatDoesNotFitTheRecipeIsRefused) {
   EXPECT_THAT(refusal("field: FIELD_ARG index: 3 step { divide: 1 }"), HasSubstr("not in the recipe")) << "a float";
   EXPECT_THAT(refusal("field: FIELD_ARG launch: 1 index: 1 step { divide: 1 }"), HasSubstr("not in the recipe"));
   EXPECT_THAT(refusal("field: FIELD_ARG index: 1 step { slope: 1 }"), HasSubstr("divide 0"));
-  EXPECT_THAT(refusal("field: FIELD_ARG index: 1 step { slope: 1 add: -51 divide: 1 }"), HasSubstr("negative"));
+  EXPECT_THAT(refusal("field: FIELD_ARG index: 1 step { slope: 1 add: -51 divide: 1 }"),
+              HasSubstr("from 0 to 2^63 - 1"));
   EXPECT_THAT(refusal("field: FIELD_ARG index: 1 step { slope: 4294967296 divide: 1 }"),
               HasSubstr("no 32-bit integer"));
+  EXPECT_THAT(refusal("field: FIELD_ARG index: 2 step { slope: 576460752303423488 divide: 1 }"),
+              HasSubstr("no 64-bit integer"));
+  EXPECT_THAT(refusal("field: FIELD_ARG index: 2 step { base: 9223372036854775807 slope: 1 divide: 1 }"),
+              HasSubstr("no 64-bit integer"));
+  EXPECT_THAT(refusal("field: FIELD_ARG index: 2 step { add: 9223372036854775807 divide: 1 }"),
+              HasSubstr("from 0 to 2^63 - 1"));
 }
 
 TEST(Domain, TheTextHasOneRangeOfEachAxis) {

@@ -18,7 +18,7 @@ size_t Fitted(int64_t first, const std::vector<int64_t>& values) {
   EXPECT_GE(step.divide(), 1);
   EXPECT_GE(first + step.add(), 0);
   for (size_t i = 0; i < taken; ++i) {
-    EXPECT_EQ(ValueAt(step, first + static_cast<int64_t>(i)), values[i]) << step.ShortDebugString() << " at " << i;
+    EXPECT_EQ(*ValueAt(step, first + static_cast<int64_t>(i)), values[i]) << step.ShortDebugString() << " at " << i;
   }
   return taken;
 }
