@@ -173,7 +173,7 @@ class CompilePoolImpl : public CompilePool {
     do {
       if (absl::Status status = Connect(slot); !status.ok()) return status;
       result = slot.connection->Call(request, options_.compile_timeout);
-      if (result.failure != CallFailure::kNone) Disconnect(slot);
+      if (IsSpent(result)) Disconnect(slot);
     } while (tries.Again(result) && !Stopping());
     switch (result.failure) {
       case CallFailure::kTimeout:

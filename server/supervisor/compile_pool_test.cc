@@ -200,6 +200,14 @@ TEST_F(CompilePoolTest, AWorkersErrorIsPassedOnAndItLivesOn) {
   EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK);
 }
 
+// Which is its own end: the next code has another worker, and is not blamed for that.
+TEST_F(CompilePoolTest, AWorkerThatReportsAFaultIsReplacedBeforeTheNextJob) {
+  for (const char* fault : {"aborted", "lost"}) {
+    EXPECT_FALSE(ErrorOf(fault).ok());
+    EXPECT_EQ(Compile("ok").verdict(), v1::VERDICT_OK) << fault;
+  }
+}
+
 TEST_F(CompilePoolTest, ABackEndWithoutACompilerIsUnavailable) {
   EXPECT_EQ(*pool().Toolchain(v1::BACKEND_CUDA), "nvrtc 13.0");
   const absl::Status status = pool().Toolchain(v1::BACKEND_OPENCL).status();

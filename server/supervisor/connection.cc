@@ -54,6 +54,12 @@ absl::Status ErrorOf(const worker::v1::Response& response) {
   return absl::Status(static_cast<absl::StatusCode>(response.error_code()), response.error_message());
 }
 
+bool IsSpent(const CallResult& result) {
+  if (result.failure != CallFailure::kNone) return true;
+  const absl::Status error = ErrorOf(result.response);
+  return absl::IsAborted(error) || absl::IsInternal(error);
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Start(const std::string& executable,
                                                               const std::vector<std::string>& arguments,
                                                               Environment environment) {

@@ -73,6 +73,11 @@ class Connection {
 // The error that a worker answered with, or OK.
 absl::Status ErrorOf(const worker::v1::Response& response);
 
+// Whether the worker is of no more use after this call. Beside a failure: it ends by itself after it has answered with
+// a fault of the device (Aborted), and after an error of the driver that is nobody's (Internal: a card that has fallen
+// off the bus, memory that cannot be corrected) every call of that process fails, also once the card is back.
+bool IsSpent(const CallResult& result);
+
 }  // namespace attune::supervisor
 
 #endif  // ATTUNE_SERVER_SUPERVISOR_CONNECTION_H_

@@ -243,7 +243,7 @@ class DeviceWorkerImpl : public DeviceWorker {
   // Ends the worker when it is of no more use, and waits until it is gone: two never hold the device.
   CallResult Call(const worker::v1::Request& request, absl::Duration timeout) {
     CallResult result = connection_->Call(request, timeout);
-    if (result.failure != CallFailure::kNone || absl::IsAborted(ErrorOf(result.response))) Disconnect();
+    if (IsSpent(result)) Disconnect();
     return result;
   }
 

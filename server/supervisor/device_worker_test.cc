@@ -147,6 +147,16 @@ TEST_F(DeviceWorkerTest, AFaultOfTheDeviceIsACrashAndEndsTheProcess) {
   EXPECT_THAT(Trial("ok").detail(), HasSubstr("seed 5"));
 }
 
+// A card that has fallen off the bus, or has lost memory: nothing works in that process any more, nobody is blamed.
+TEST_F(DeviceWorkerTest, ALostDeviceIsNobodysFaultAndTheNextCallHasAFreshProcess) {
+  ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());
+  const pid_t before = Process();
+  EXPECT_EQ(worker().Trial(TrialOf("lost")).status().code(), absl::StatusCode::kInternal) << "no verdict";
+  EXPECT_TRUE(HasNoChildren());
+  EXPECT_NE(Process(), before);
+  EXPECT_THAT(Trial("ok").detail(), HasSubstr("seed 5 prepares 1"));
+}
+
 TEST_F(DeviceWorkerTest, WhatMayBeTheHostsFaultIsTriedAgainInAFreshWorker) {
   options_.trial_timeout = absl::Seconds(3);
   ASSERT_TRUE(worker().Prepare(PrepareOf(5)).ok());

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <new>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -12,12 +13,13 @@
 namespace attune::worker {
 namespace {
 
-// Answers a floor with an error of the code that it names, a compile with a log that is no UTF-8, and anything else
-// with nothing.
+// Answers a floor with an error of the code that it names, a compile with a log that is no UTF-8, finds no memory for a
+// prepare, and answers anything else with nothing.
 class EchoSession : public Session {
  public:
   worker::v1::Response Handle(const worker::v1::Request& request) override {
     ++handled;
+    if (request.has_prepare()) throw std::bad_alloc();
     if (request.has_compile()) {
       worker::v1::Response response;
       response.mutable_compile()->set_log("\x1b[31mcaf\xe9\x1b[0m:\t1\n");
@@ -69,6 +71,15 @@ TEST_F(ServeTest, EndsAfterAFaultOfTheDeviceHasBeenReported) {
   request.mutable_floor()->set_entry("illegal address");
   EXPECT_EQ(Ask(request).error_message(), "illegal address");
   EXPECT_TRUE(absl::IsAborted(Join()));
+}
+
+TEST_F(ServeTest, TooLittleMemoryForOneRequestIsThatOnesError) {
+  worker::v1::Request request;
+  request.mutable_prepare();
+  EXPECT_EQ(Ask(request).error_code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(Ask({}).error_code(), 0);
+  shutdown(fds_[0], SHUT_RDWR);
+  EXPECT_TRUE(Join().ok());
 }
 
 TEST_F(ServeTest, WhatACompilerSaysComesAsCleanText) {

@@ -2,10 +2,11 @@
 //
 // The text of a compile's target, a trial's artifact or a reference's artifact is what to do:
 //   "ok"  answer   "hang"  never answer   "segv"  crash   "exit3"  exit with 3   "terminate"  be killed by SIGTERM
-//   "error"  answer with NotFound   "aborted"  answer with Aborted   "oversized"  announce 4 GiB   "garbage"  answer
-//   with bytes that are no message   "partial"  exit in the middle of an answer   "big"  answer with 64 MiB
-//   "child"  start a process that never ends and answer with its id   "wait <fifo>"  answer once the fifo is closed
-//   "stop"  be stopped by SIGSTOP   "lie"  answer a trial with a verdict that no worker gives
+//   "error"  answer with NotFound   "aborted"  answer with Aborted   "lost"  answer as when the device is gone
+//   "oversized"  announce 4 GiB   "garbage"  answer with bytes that are no message   "partial"  exit in the middle of
+//   an answer   "big"  answer with 64 MiB   "child"  start a process that never ends and answer with its id
+//   "wait <fifo>"  answer once the fifo is closed   "stop"  be stopped by SIGSTOP   "other"  answer another request
+//   "lie"  answer with a verdict or a time that no worker gives
 //   "once <file> <what>"  do <what>, but answer if the file exists; it is made first
 // Answers of a device worker say "pid <pid> seed <seed> prepares <count>".
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,15 @@ namespace {
 class FakeSession : public Session {
  public:
   worker::v1::Response Handle(const worker::v1::Request& request) override {
+    lies_ = answers_another_ = false;
+    worker::v1::Response response = Answer(request);
+    if (lies_) Lie(response);
+    if (answers_another_) response.mutable_release();
+    return response;
+  }
+
+ private:
+  worker::v1::Response Answer(const worker::v1::Request& request) {
     worker::v1::Response response;
     switch (request.kind_case()) {
       case worker::v1::Request::kDescribe:
@@ -61,7 +72,7 @@ class FakeSession : public Session {
         return response;
       case worker::v1::Request::kTrial:
         response = Do(request.trial().candidate().artifact());
-        response.mutable_trial()->set_verdict(lies_ ? attune::v1::VERDICT_LOST : attune::v1::VERDICT_OK);
+        response.mutable_trial()->set_verdict(attune::v1::VERDICT_OK);
         response.mutable_trial()->set_detail(State());
         return response;
       case worker::v1::Request::kPlayOff:
@@ -83,7 +94,15 @@ class FakeSession : public Session {
     }
   }
 
- private:
+  static void Lie(worker::v1::Response& response) {
+    const double no_time = std::numeric_limits<double>::quiet_NaN();
+    if (response.has_compile()) response.mutable_compile()->set_verdict(attune::v1::VERDICT_LOST);
+    if (response.has_prepare()) response.mutable_prepare()->set_prepare_ms(no_time);
+    if (response.has_trial()) response.mutable_trial()->set_verdict(attune::v1::VERDICT_LOST);
+    if (response.has_play_off()) response.mutable_play_off()->mutable_results(0)->set_verdict(attune::v1::VERDICT_LOST);
+    if (response.has_floor()) response.mutable_floor()->mutable_timing()->set_median_us(no_time);
+  }
+
   std::string State() const { return absl::StrCat("pid ", getpid(), " seed ", seed_, " prepares ", prepares_); }
 
   void SendRaw(const std::string& bytes) { send(absl::GetFlag(FLAGS_fd), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
@@ -109,9 +128,11 @@ class FakeSession : public Session {
     if (what == "exit3") _exit(3);
     if (what == "error") return ErrorResponse(absl::NotFoundError("a fake error"));
     if (what == "aborted") return ErrorResponse(absl::AbortedError("illegal address"));
+    if (what == "lost") return ErrorResponse(absl::InternalError("cuCtxSynchronize: CUDA_ERROR_ECC_UNCORRECTABLE"));
     if (what == "oversized") SendRaw("\xff\xff\xff\xff");
     if (what == "garbage") SendRaw(std::string("\x04\0\0\0\xff\xff\xff\xff", 8));
     lies_ = what == "lie";
+    answers_another_ = what == "other";
     if (what == "partial") {
       SendRaw(std::string("\x64\0\0\0", 4) + "only this");
       _exit(3);
@@ -145,7 +166,8 @@ class FakeSession : public Session {
 
   uint64_t seed_ = 0;
   int prepares_ = 0;
-  bool lies_ = false;
+  bool lies_ = false;             // in the answer to this request
+  bool answers_another_ = false;  // than this request
   std::string detail_;
 };
 
