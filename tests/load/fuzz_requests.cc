@@ -4,13 +4,10 @@
 //
 // Work that a request starts is cancelled at once: the daemon is tested, not its workers.
 #include <atomic>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,8 +20,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/protobuf/text_format.h"
-#include "grpcpp/generic/generic_stub.h"
+#include "tests/fuzz/mutator.h"
 #include "tests/load/daemon_watch.h"
+#include "tests/load/raw_caller.h"
 
 ABSL_FLAG(std::string, server, "localhost:7411", "address");
 ABSL_FLAG(int, pid, 0, "of the daemon");
@@ -37,11 +35,8 @@ ABSL_FLAG(double, most_mib, 200, "of the daemon's memory, ever; more is a failur
 namespace attune {
 namespace {
 
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
-using google::protobuf::Reflection;
-using Random = std::mt19937_64;
 
 constexpr char kProblem[] = "problem { batch: 1 heads_q: 1 seq_q: 16 head_dim: 64 dtype: DTYPE_F16 }";
 
@@ -84,37 +79,25 @@ bool StartsWork(const std::string& method) {
 }
 
 // One thread's requests.
-class Mutator {
+class Requests {
  public:
-  explicit Mutator(uint64_t seed) : random_(seed) {}
+  explicit Requests(uint64_t seed) : mutator_(seed) {}
 
-  std::string Request(const MethodDescriptor& method) {
-    if (Chance(0.05)) return Bytes(Below(200));
+  std::string Next(const MethodDescriptor& method) {
+    if (mutator_.Chance(0.05)) return mutator_.Bytes(mutator_.Below(200));
     const std::unique_ptr<Message> message(
         google::protobuf::MessageFactory::generated_factory()->GetPrototype(method.input_type())->New());
     google::protobuf::TextFormat::ParseFromString(SeedOf(method.name()), message.get());
-    if (Chance(0.9)) Mutate(*message);
+    if (mutator_.Chance(0.9)) mutator_.Mutate(*message);
     std::string bytes = message->SerializeAsString();
-    if (Chance(0.3)) MutateBytes(bytes);
-    if (Chance(0.01)) absl::StrAppend(&bytes, Padding(Below(300'000)));
+    if (mutator_.Chance(0.3)) mutator_.MutateBytes(bytes);
+    if (mutator_.Chance(0.01)) absl::StrAppend(&bytes, Padding(mutator_.Below(300'000)));
     return bytes;
   }
 
-  bool Chance(double share) { return std::uniform_real_distribution<>()(random_) < share; }
-  uint64_t Below(uint64_t end) { return random_() % end; }
+  fuzz::Mutator& mutator() { return mutator_; }
 
  private:
-  template <typename T, size_t N>
-  const T& OneOf(const T (&values)[N]) {
-    return values[Below(N)];
-  }
-
-  std::string Bytes(size_t count) {
-    std::string bytes(count, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random_());
-    return bytes;
-  }
-
   // Field 99, which no message has.
   std::string Padding(size_t size) {
     std::string field = "\x9a\x06";
@@ -125,223 +108,8 @@ class Mutator {
     return field + std::string(size, 'x');
   }
 
-  std::string Text() {
-    static const char* const kTexts[] = {"",
-                                         "b1.h1.q16.d64.f16",
-                                         "\x1b[31m",
-                                         "%s%n",
-                                         "../../etc/passwd",
-                                         "\u00e9\U0001F600",
-                                         "b1.h1.q16.d64.f16.softcap1e308",
-                                         "b1.h1.q16.d64.f16.window9223372036854775807",
-                                         "b65536.h65536.q16777216.d1024.f16",
-                                         "trials/9223372036854775807",
-                                         "trials/-1",
-                                         "incumbents/1",
-                                         "operations/ffffffffffffffff",
-                                         "'; DROP TABLE trials;--",
-                                         "opencl:0",
-                                         "cuda:0",
-                                         "profile:",
-                                         "profile:h200",
-                                         "profile:../x",
-                                         "attention_opencl",
-                                         "attention_opencl:",
-                                         "attention_opencl:BLOCK_M=",
-                                         "attention_opencl:BLOCK_M=99999999999999999999",
-                                         ".",
-                                         "..",
-                                         "b1.b1",
-                                         "b01.h+1.q16.d64.f16",
-                                         "none",
-                                         "causal",
-                                         "bf16"};
-    if (Chance(0.02)) return std::string(Below(Chance(0.1) ? 100'000 : 2'000), 'a');
-    return OneOf(kTexts);
-  }
-
-  int64_t Integer() {
-    static const int64_t kIntegers[] = {0,
-                                        1,
-                                        -1,
-                                        2,
-                                        3,
-                                        7,
-                                        8,
-                                        16,
-                                        17,
-                                        63,
-                                        64,
-                                        127,
-                                        128,
-                                        255,
-                                        256,
-                                        1000,
-                                        1001,
-                                        65535,
-                                        65536,
-                                        65537,
-                                        1 << 24,
-                                        (1 << 24) + 1,
-                                        std::numeric_limits<int32_t>::max(),
-                                        int64_t{1} << 31,
-                                        int64_t{1} << 32,
-                                        int64_t{1} << 40,
-                                        int64_t{1} << 53,
-                                        int64_t{1} << 62,
-                                        std::numeric_limits<int64_t>::max(),
-                                        std::numeric_limits<int64_t>::min(),
-                                        std::numeric_limits<int32_t>::min()};
-    return OneOf(kIntegers);
-  }
-
-  double Number() {
-    static const double kNumbers[] = {0.0,
-                                      -0.0,
-                                      1.0,
-                                      -1.0,
-                                      std::nan(""),
-                                      std::numeric_limits<double>::infinity(),
-                                      -std::numeric_limits<double>::infinity(),
-                                      1e308,
-                                      5e-324,
-                                      0.02,
-                                      1e-9};
-    return OneOf(kNumbers);
-  }
-
-  void Mutate(Message& message) {
-    const auto& type = *message.GetDescriptor();
-    if (type.field_count() == 0) return;
-    for (uint64_t left = 1 + Below(3); left > 0; --left) {
-      const FieldDescriptor& field = *type.field(static_cast<int>(Below(type.field_count())));
-      if (!field.is_repeated()) {
-        Set(message, field, false);
-      } else {
-        static const int kCounts[] = {1, 1, 2, 40};
-        for (int count = Chance(0.01) ? 3000 : OneOf(kCounts); count > 0; --count) Set(message, field, true);
-      }
-    }
-  }
-
-  void Set(Message& message, const FieldDescriptor& field, bool add) {
-    const Reflection& r = *message.GetReflection();
-    switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        if (add) return Mutate(*r.AddMessage(&message, &field));
-        return Chance(0.15) ? r.ClearField(&message, &field) : Mutate(*r.MutableMessage(&message, &field));
-      case FieldDescriptor::CPPTYPE_STRING:
-        return add ? r.AddString(&message, &field, Text()) : r.SetString(&message, &field, Text());
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        return add ? r.AddDouble(&message, &field, Number()) : r.SetDouble(&message, &field, Number());
-      case FieldDescriptor::CPPTYPE_BOOL:
-        return add ? r.AddBool(&message, &field, Chance(0.5)) : r.SetBool(&message, &field, Chance(0.5));
-      case FieldDescriptor::CPPTYPE_ENUM: {
-        const int value = Chance(0.5) ? static_cast<int>(Below(10)) : static_cast<int>(Integer());
-        return add ? r.AddEnumValue(&message, &field, value) : r.SetEnumValue(&message, &field, value);
-      }
-      case FieldDescriptor::CPPTYPE_INT32: {
-        const auto value = static_cast<int32_t>(Integer());
-        return add ? r.AddInt32(&message, &field, value) : r.SetInt32(&message, &field, value);
-      }
-      case FieldDescriptor::CPPTYPE_INT64:
-        return add ? r.AddInt64(&message, &field, Integer()) : r.SetInt64(&message, &field, Integer());
-      case FieldDescriptor::CPPTYPE_UINT64: {
-        const auto value = static_cast<uint64_t>(Integer());
-        return add ? r.AddUInt64(&message, &field, value) : r.SetUInt64(&message, &field, value);
-      }
-      default:
-        return;  // requests have no others
-    }
-  }
-
-  void MutateBytes(std::string& bytes) {
-    for (uint64_t left = 1 + Below(5); left > 0; --left) {
-      const size_t at = Below(bytes.size() + 1);
-      switch (Below(5)) {
-        case 0:
-          if (at < bytes.size()) bytes[at] = static_cast<char>(random_());
-          break;
-        case 1:
-          bytes.insert(at, Bytes(1 + Below(7)));
-          break;
-        case 2:
-          bytes.erase(at, 1 + Below(7));
-          break;
-        case 3:
-          bytes += bytes.substr(0, std::min<size_t>(at, 10'000));
-          break;
-        default:
-          bytes.resize(at);
-      }
-    }
-  }
-
-  Random random_;
+  fuzz::Mutator mutator_;
 };
-
-// Bytes in, a status and bytes out.
-class Caller {
- public:
-  explicit Caller(const std::string& server)
-      : channel_(grpc::CreateChannel(server, grpc::InsecureChannelCredentials())), stub_(channel_) {}
-
-  // Of a stream the first answer counts, which comes at once, and the call is dropped.
-  grpc::Status Call(const MethodDescriptor& method, const std::string& request, std::string* response) {
-    grpc::ClientContext context;
-    const bool stream = method.server_streaming();
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    const auto call =
-        stub_.PrepareCall(&context, absl::StrCat("/", method.service()->full_name(), "/", method.name()), &queue_);
-    const grpc::Slice slice(request);
-    grpc::ByteBuffer answer;
-    grpc::Status status;
-    call->StartCall(nullptr);
-    bool alive = Wait();
-    if (alive) {
-      call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
-      alive = Wait();
-    }
-    if (alive) {
-      call->Read(&answer, nullptr);
-      if (Wait() && stream) context.TryCancel();
-    }
-    call->Finish(&status, nullptr);
-    Wait();
-    grpc::Slice bytes;
-    if (answer.Valid() && answer.DumpToSingleSlice(&bytes).ok()) {
-      response->assign(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
-      if (stream) return grpc::Status::OK;
-    }
-    return status;
-  }
-
- private:
-  bool Wait() {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue_.Next(&tag, &ok) && ok;
-  }
-
-  grpc::CompletionQueue queue_;
-  std::shared_ptr<grpc::Channel> channel_;
-  grpc::GenericStub stub_;
-};
-
-// What a caller may be told who sends nonsense. DEADLINE_EXCEEDED is none of it: somebody was kept waiting.
-bool Expected(const grpc::Status& status) {
-  switch (status.error_code()) {
-    case grpc::StatusCode::OK:
-    case grpc::StatusCode::INVALID_ARGUMENT:
-    case grpc::StatusCode::NOT_FOUND:
-    case grpc::StatusCode::ALREADY_EXISTS:
-    case grpc::StatusCode::FAILED_PRECONDITION:
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      return true;
-    default:
-      return false;
-  }
-}
 
 class Fuzz {
  public:
@@ -373,17 +141,17 @@ class Fuzz {
 
  private:
   void Send(int thread) {
-    Mutator mutator(static_cast<uint64_t>(absl::GetFlag(FLAGS_seed)) * 1000 + thread);
-    Caller caller(absl::GetFlag(FLAGS_server));
+    Requests requests(static_cast<uint64_t>(absl::GetFlag(FLAGS_seed)) * 1000 + thread);
+    RawCaller caller(absl::GetFlag(FLAGS_server));
     while (wrong_ < 20 && absl::Now() < end_ && sent_++ < absl::GetFlag(FLAGS_count)) {
-      const MethodDescriptor& method = Method(mutator);
-      const std::string request = mutator.Request(method);
+      const MethodDescriptor& method = Method(requests.mutator());
+      const std::string request = requests.Next(method);
       std::string response;
       const grpc::Status status = caller.Call(method, request, &response);
       if (status.ok() && StartsWork(method.name())) Cancel(caller, response);
       const std::lock_guard lock(mutex_);
       ++codes_[status.error_code()];
-      if (Expected(status) || (method.server_streaming() && status.error_code() == grpc::StatusCode::CANCELLED))
+      if (IsExpected(status) || (method.server_streaming() && status.error_code() == grpc::StatusCode::CANCELLED))
         continue;
       ++wrong_;
       std::printf("%s: status %d, %s\n  %s\n", method.name().c_str(), status.error_code(),
@@ -393,7 +161,7 @@ class Fuzz {
   }
 
   // What starts work, or computes for long, comes less often.
-  const MethodDescriptor& Method(Mutator& mutator) {
+  const MethodDescriptor& Method(fuzz::Mutator& mutator) {
     while (true) {
       const MethodDescriptor& method = *methods_[mutator.Below(methods_.size())];
       const bool heavy = StartsWork(method.name()) || method.name() == "Preflight" || method.name() == "PlanSweep";
@@ -401,7 +169,7 @@ class Fuzz {
     }
   }
 
-  void Cancel(Caller& caller, const std::string& started) {
+  void Cancel(RawCaller& caller, const std::string& started) {
     v1::Operation operation;
     v1::CancelOperationRequest cancel;
     if (!operation.ParseFromString(started)) return;
