@@ -16,14 +16,31 @@ class WallClockTest(DaemonTest):
         with open(self.directory / "offset", "r+b") as file:
             file.write(struct.pack("=q", seconds))
 
-    def test_a_clock_that_is_set_back_neither_prolongs_a_job_nor_makes_its_times_negative(self):
+    def daemon_of_this_clock(self):
         (self.directory / "offset").write_bytes(struct.pack("=q", 0))
-        daemon = self.daemon(start=False).start(
+        return self.daemon(start=False).start(
             environment={
                 "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
                 "ATTUNE_WALL_CLOCK": str(self.directory / "offset"),
             }
         )
+
+    def test_a_clock_that_is_set_forward_costs_a_job_neither_its_lease_nor_its_time(self):
+        daemon = self.daemon_of_this_clock()
+        trials = ("--strategy=random", "--max-trials=3", "--max-time=10m")
+        name = daemon.json("tune", PROBLEM, *trials, "--detach")[0]["operation"]
+        wait_until("a first trial", lambda: daemon.trials(PROBLEM))
+        self.set_wall_clock(HOUR)
+        lines = daemon.json("watch", name)
+        self.assertLess(max(line["elapsed_s"] for line in lines if line["type"] == "progress"), HOUR)
+        [job] = daemon.json("jobs")
+        self.assertEqual(job["state"], "SUCCEEDED", json.dumps(job))
+        self.assertEqual([trial["verdict"] for trial in daemon.trials(PROBLEM)], ["OK", "OK", "OK"])
+        self.assertNotIn("stale lease", daemon.log)
+        daemon.stop()
+
+    def test_a_clock_that_is_set_back_neither_prolongs_a_job_nor_makes_its_times_negative(self):
+        daemon = self.daemon_of_this_clock()
         variants = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
         name = daemon.json("tune", PROBLEM, "--max-time=3s", "--detach")[0]["operation"]
 
