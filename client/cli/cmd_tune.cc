@@ -32,6 +32,7 @@ struct TuneArguments {
   bool ignore_advice = false;
   Conditions conditions;
   std::vector<std::string> required;
+  std::vector<std::string> seed_from;
 };
 
 constexpr std::array<std::pair<absl::string_view, v1::Strategy::Kind>, 4> kStrategies = {
@@ -88,6 +89,11 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_ignore_advice(arguments.ignore_advice);
   if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
   for (const std::string& variant : arguments.required) request.add_required()->set_text(variant);
+  for (const std::string& text : arguments.seed_from) {
+    const absl::StatusOr<std::string> problem = CanonicalText(text);
+    if (!problem.ok()) return problem.status();
+    request.add_seed_from(*problem);
+  }
   return request;
 }
 
@@ -147,6 +153,8 @@ Action AddTune(CLI::App& app) {
   AddConditionOptions(app, &arguments->conditions);
   AddRepeatable(app, "--require", &arguments->required,
                 "Try this variant, family:NAME=VALUE,..., in any case and before those that are guessed or drawn");
+  AddRepeatable(app, "--seed-from", &arguments->seed_from,
+                "Begin with what did best for this problem: what it is served, and its fastest trials");
   app.add_flag("--background", arguments->background, "Run at background priority: every other job goes first");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   app.add_option("--request-id", arguments->request_id, "The same id starts the same operation once");

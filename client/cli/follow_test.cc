@@ -59,12 +59,14 @@ TEST_F(FollowTest, AnEffortAloneSaysWhichStrategyKeepsIt) {
 TEST_F(FollowTest, ConditionsAndRequiredVariantsAreSent) {
   fake.EndsWith(attune::testing::SucceededTuning());
   EXPECT_EQ(Run({"tune", problem, "--where", "KV_SPLITS > 1", "--where", "WARPS == 4", "--fix", "BLOCK_M=64",
-                 "--require", "tiles:BLOCK_M=16"}),
+                 "--require", "tiles:BLOCK_M=16", "--seed-from", "b1.h2.kvh2.q8.d64.f16"}),
             0)
       << err;
   const v1::TuneRequest request = fake.last_tune();
   EXPECT_THAT(request.where(), ::testing::ElementsAre("KV_SPLITS > 1", "WARPS == 4", "BLOCK_M == 64"));
   EXPECT_EQ(request.required(0).text(), "tiles:BLOCK_M=16");
+  EXPECT_THAT(request.seed_from(), ::testing::ElementsAre("b1.h2.q8.d64.f16"));
+  EXPECT_EQ(Run({"tune", problem, "--seed-from", "b1"}), 2);
   for (const char* fixed : {"BLOCK_M", "BLOCK_M=high", "=64", "BLOCK_M==64"}) {
     EXPECT_EQ(Run({"tune", problem, "--fix", fixed}), 2);
     EXPECT_THAT(err, HasSubstr(absl::StrCat("--fix is ", fixed, "; allowed: NAME=VALUE with an integer")));

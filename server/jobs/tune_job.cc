@@ -65,6 +65,24 @@ absl::StatusOr<std::vector<space::Variant>> Required(const v1::TuneRequest& requ
 
 }  // namespace
 
+// Of the problems that a request names; NotFound where one has none.
+absl::StatusOr<std::vector<space::Variant>> TuneJob::SeedsOf(const v1::TuneRequest& request,
+                                                             const catalog::TuningKey& tuning_key) const {
+  std::vector<space::Variant> seeds;
+  for (int i = 0; i < request.seed_from_size(); ++i) {
+    absl::StatusOr<std::vector<space::Variant>> some = tuner_.SeedsFrom(request.seed_from(i), tuning_key);
+    if (!some.ok()) {
+      return absl::Status(some.status().code(), absl::StrCat("seed_from[", i, "]: ", some.status().message()));
+    }
+    for (space::Variant& seed : *some) {
+      const bool there = std::any_of(seeds.begin(), seeds.end(),
+                                     [&](const space::Variant& other) { return other.ToText() == seed.ToText(); });
+      if (!there) seeds.push_back(std::move(seed));
+    }
+  }
+  return seeds;
+}
+
 JobTerms TuneJob::TermsOf(const v1::TuneRequest& request) const {
   JobTerms terms;
   terms.device = request.device_id();
@@ -90,6 +108,11 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
   if (absl::Status status = CheckFamilies(request, *problem, device, host_); !status.ok()) return status;
   if (const auto required = Required(request, *problem, device, host_); !required.ok()) return required.status();
   if (absl::Status fits = verify::CheckFits(*problem, device, verify::HostBytes()); !fits.ok()) return fits;
+  if (!request.seed_from().empty()) {
+    const auto tuning_key = trials::MakeTuningKey(*problem, device, request.policy(), host_);
+    if (!tuning_key.ok()) return tuning_key.status();
+    if (const auto seeds = SeedsOf(request, *tuning_key); !seeds.ok()) return seeds.status();
+  }
   return JobTitle{absl::StrCat("tune ", request.on_miss() ? "on a miss " : "", ToText(*problem), " on ", device.id()),
                   ToText(*problem)};
 }
@@ -110,7 +133,9 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   absl::StatusOr<std::vector<space::Variant>> required = Required(request, *problem, run.slot.device(), host_);
   if (!required.ok()) return required.status();
   spec.required = *std::move(required);
-  if (request.on_miss()) spec.seeds = tuner_.SeedsFor(spec.tuning_key);
+  absl::StatusOr<std::vector<space::Variant>> seeds = SeedsOf(request, spec.tuning_key);
+  if (!seeds.ok()) return seeds.status();
+  spec.seeds = request.on_miss() ? tuner_.SeedsFor(spec.tuning_key) : *std::move(seeds);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) {

@@ -21,6 +21,8 @@ class TuneJob final : public JobKindOf<v1::TuneRequest> {
   absl::StatusOr<JobTitle> AdmitRequest(const v1::TuneRequest& request,
                                         const std::vector<const v1::Device*>& cards) const override;
   absl::StatusOr<Fill> RunRequest(const v1::TuneRequest& request, const JobRun& run) const override;
+  absl::StatusOr<std::vector<space::Variant>> SeedsOf(const v1::TuneRequest& request,
+                                                      const catalog::TuningKey& tuning_key) const;
 
   const catalog::Host& host_;
   const ProblemTuner& tuner_;

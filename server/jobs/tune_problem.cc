@@ -15,6 +15,7 @@
 namespace attune::jobs {
 namespace {
 
+constexpr int kMostRead = 32;     // trials of a problem that seeds come from: cards and sessions repeat their variants
 constexpr size_t kMostSeeds = 4;  // of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws
 
 void BeginTrials(const search::CandidateSet& candidates, const search::Strategy& strategy, trials::Progress& progress) {
@@ -56,6 +57,43 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 
 std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key) const {
   return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, kMostSeeds);
+}
+
+absl::StatusOr<std::vector<space::Variant>> ProblemTuner::SeedsFrom(const std::string& problem_text,
+                                                                    const catalog::TuningKey& tuning_key) const {
+  v1::TrialFilter filter;
+  filter.set_problem(problem_text);
+  filter.set_device_class(tuning_key.device.fingerprint());
+  filter.set_policy(tuning_key.policy);
+  filter.add_verdicts(v1::VERDICT_OK);
+  const auto fastest = options_.means.code.store().ListTrials(filter, v1::ListTrialsRequest::ORDER_FASTEST, kMostRead,
+                                                              /*page_token=*/"");
+  if (!fastest.ok()) return fastest.status();
+  if (fastest->items.empty()) {
+    return absl::NotFoundError(absl::StrCat("'", problem_text, "' has no trial that is OK on ", tuning_key.device.id(),
+                                            "'s class under ", Word(tuning_key.policy)));
+  }
+  const absl::StatusOr<std::optional<v1::Incumbent>> served =
+      options_.results.Served({problem_text, tuning_key.device.fingerprint(), tuning_key.policy});
+  if (!served.ok()) return served.status();
+  std::vector<std::string> texts;
+  if (served->has_value()) texts.push_back((*served)->trial().variant().text());
+  for (const v1::Trial& trial : fastest->items) texts.push_back(trial.variant().text());
+  return FeasibleHere(texts, tuning_key);
+}
+
+// The first kMostSeeds of different variants that today's families have and that are feasible.
+std::vector<space::Variant> ProblemTuner::FeasibleHere(const std::vector<std::string>& texts,
+                                                       const catalog::TuningKey& tuning_key) const {
+  std::vector<space::Variant> seeds;
+  std::set<std::string> seen;
+  for (const std::string& text : texts) {
+    if (seeds.size() == kMostSeeds) break;
+    absl::StatusOr<space::Variant> variant = space::ParseVariant(text, options_.families);
+    if (!variant.ok() || !seen.insert(variant->ToText()).second) continue;
+    if (space::Feasible(*variant, tuning_key.problem, tuning_key.device).ok()) seeds.push_back(*std::move(variant));
+  }
+  return seeds;
 }
 
 absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& spec,

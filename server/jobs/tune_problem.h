@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_JOBS_TUNE_PROBLEM_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,8 +40,14 @@ class ProblemTuner {
                                    const promotion::ContestRules& rules = {}) const;
   // Where a small search begins: what near problems are served now.
   std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;
+  // What another problem is served, and its fastest trials on this class, as far as they are feasible here; a few.
+  // NotFound when none of its trials is OK.
+  absl::StatusOr<std::vector<space::Variant>> SeedsFrom(const std::string& problem_text,
+                                                        const catalog::TuningKey& tuning_key) const;
 
  private:
+  std::vector<space::Variant> FeasibleHere(const std::vector<std::string>& texts,
+                                           const catalog::TuningKey& tuning_key) const;
   absl::StatusOr<search::Field> FieldOf(const search::SearchSpec& spec, const search::CandidateSet& candidates,
                                         const trials::Job& job) const;
 

@@ -64,6 +64,30 @@ TEST_F(TuneSelectionTest, WhatIsRequiredComesFirstWhateverElseIsAskedFor) {
   EXPECT_THAT(Tries(), SizeIs(4));
 }
 
+TEST_F(TuneSelectionTest, WhatDidBestForAnotherProblemComesFirst) {
+  // At seq_q 256 BLOCK 32 has grids of 8 and 16.
+  SetTimes({{"32/16", 20}, {"32/8", 30}, {"64/8", 40}, {"64/4", 50}, {"16/16", 60}});
+  Start();
+  Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
+  request.mutable_strategy()->set_max_trials(3);
+  request.add_seed_from("b1.h1.q256.d64.f16");
+  Tune(request);
+  EXPECT_THAT(Tries(), UnorderedElementsAre(Key("tiles:BLOCK=32,SPLITS=2"), Key("tiles:BLOCK=32,SPLITS=1"),
+                                            Key("tiles:BLOCK=64,SPLITS=2")));
+}
+
+TEST_F(TuneSelectionTest, OfAProblemThatNobodyTunedThereIsNothingToBeginWith) {
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.add_seed_from("b1.h1.q256.d64.f16");
+  const absl::Status status = tuner_->Tune(request).status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("seed_from[0]: 'b1.h1.q256.d64.f16' has no trial that is OK on cuda:0's class under hot"));
+}
+
 TEST_F(TuneSelectionTest, WhatNoFamilyUnderstandsOrIsNotFeasibleIsRefused) {
   Start(catalog::Families(catalog::MakeFamily(R"(
     name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"

@@ -39,7 +39,7 @@ constexpr Limit kLists[] = {
     {"GetBestRequest.acceptable", 16}, {"SweepPlan.shapes", 10'000},      {"SweepProduct.batch", 10'000},
     {"SweepProduct.head_dim", 10'000}, {"SweepProduct.heads_kv", 10'000}, {"SweepProduct.heads_q", 10'000},
     {"SweepProduct.seq_kv", 10'000},   {"SweepProduct.seq_q", 10'000},    {"SweepShapes.problem", 100'000},
-    {"TrialFilter.verdicts", 16},      {"Variant.parameters", 64},
+    {"TrialFilter.verdicts", 16},      {"TuneRequest.seed_from", 16},     {"Variant.parameters", 64},
 };
 
 // google.protobuf.Duration's and Timestamp's own ranges; times before 1970 are nobody's.

@@ -158,6 +158,18 @@ absl::Status NormaliseVariants(google::protobuf::RepeatedPtrField<v1::Variant>* 
   return absl::OkStatus();
 }
 
+absl::Status NormaliseTexts(const char* field, google::protobuf::RepeatedPtrField<std::string>* texts) {
+  for (int i = 0; i < texts->size(); ++i) {
+    absl::StatusOr<Problem> problem = ParseProblem(texts->Get(i));
+    if (!problem.ok()) {
+      return WithReason(absl::InvalidArgumentError(absl::StrCat(field, "[", i, "]: ", problem.status().message())),
+                        "INVALID_PROBLEM");
+    }
+    *texts->Mutable(i) = ToText(*problem);
+  }
+  return absl::OkStatus();
+}
+
 // Fields that every request for a problem on a device has.
 template <typename Request>
 absl::Status ProblemAndPolicy(Request& request) {
@@ -184,10 +196,20 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
     return absl::InvalidArgumentError(
         absl::StrCat("strategy.max_trials is ", strategy.max_trials(), "; allowed: 0 (no limit) and more"));
   }
-  return FirstError(ProblemAndPolicy(request), KnownFamilies(request.families(), host),
-                    PresentDevice(request.mutable_device_id(), host),
-                    UnderstoodWhere(request.families(), request.where(), host),
-                    NormaliseVariants(request.mutable_required(), host));
+  const bool learns = strategy.kind() == v1::Strategy::KIND_GUIDED || strategy.kind() == v1::Strategy::KIND_EVOLUTION;
+  const bool all = strategy.kind() == v1::Strategy::KIND_EXHAUSTIVE;
+  const v1::Strategy::Effort effort = strategy.effort();
+  const bool kept =
+      learns || effort == v1::Strategy::EFFORT_UNSPECIFIED || (all && effort == v1::Strategy::EFFORT_EXHAUSTIVE);
+  if (!kept) {
+    return absl::InvalidArgumentError(absl::StrCat("strategy.effort is ", v1::Strategy::Effort_Name(effort), ", with ",
+                                                   v1::Strategy::Kind_Name(strategy.kind()),
+                                                   "; allowed: with KIND_GUIDED and KIND_EVOLUTION"));
+  }
+  return FirstError(
+      ProblemAndPolicy(request), KnownFamilies(request.families(), host),
+      PresentDevice(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),
+      NormaliseVariants(request.mutable_required(), host), NormaliseTexts("seed_from", request.mutable_seed_from()));
 }
 
 absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {

@@ -67,6 +67,33 @@ TEST(Validate, ARequiredVariantIsWholeAndKnown) {
   EXPECT_EQ(Validate(request, OneDeviceOneFamily()).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(Validate, AnEffortIsOfASearchThatKeepsIt) {
+  v1::TuneRequest request = GoodTune();
+  v1::Strategy& strategy = *request.mutable_strategy();
+  strategy.set_effort(v1::Strategy::EFFORT_QUICK);
+  for (const auto kind : {v1::Strategy::KIND_GUIDED, v1::Strategy::KIND_EVOLUTION}) {
+    strategy.set_kind(kind);
+    EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  }
+  for (const auto kind : {v1::Strategy::KIND_EXHAUSTIVE, v1::Strategy::KIND_RANDOM}) {
+    strategy.set_kind(kind);
+    EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())),
+                HasSubstr(absl::StrCat("strategy.effort is EFFORT_QUICK, with ", v1::Strategy::Kind_Name(kind))));
+  }
+  strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);
+  strategy.set_effort(v1::Strategy::EFFORT_EXHAUSTIVE);
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+}
+
+TEST(Validate, ProblemsToSeedFromAreMadeCanonical) {
+  v1::TuneRequest request = GoodTune();
+  request.add_seed_from("b1.h2.kvh2.q8.kv8.d64.f16");
+  ASSERT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  EXPECT_EQ(request.seed_from(0), "b1.h2.q8.d64.f16");
+  request.add_seed_from("b1.h2");
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("seed_from[1]: "));
+}
+
 TEST(Validate, RefusesWorkWithoutADevice) {
   v1::TuneRequest request = GoodTune();
   const absl::Status status = Validate(request, catalog::Host());

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from attune.torch import state as state
     from attune.torch import warm as warm
     from attune.values import Answer as Answer
+    from attune.values import Effort as Effort
     from attune.values import Policy as Policy
     from attune.values import Progress as Progress
     from attune.values import Provenance as Provenance
@@ -77,6 +78,7 @@ _HOMES = {
     "state": "attune.torch",
     "warm": "attune.torch",
     "Answer": "attune.values",
+    "Effort": "attune.values",
     "Policy": "attune.values",
     "Progress": "attune.values",
     "Provenance": "attune.values",

@@ -30,6 +30,8 @@ POSITIVE = r"None \(no limit\) or a positive integer, at most 2147483647"
         ("tune", {"request_id": 5}, "request_id", "a str"),
         ("tune", {"background": "yes"}, "background", "a bool"),
         ("tune", {"where": "BLOCK_M == 64"}, "where", r"a sequence, such as \['BLOCK_M == 64'\]"),
+        ("tune", {"effort": "lots"}, "effort", "one of QUICK, STANDARD, FULL, EXHAUSTIVE"),
+        ("tune", {"seed_from": "b1.h1.q8.d64.f16"}, "seed_from", "a sequence, such as"),
         ("tune", {"require": "attention_mma:BLOCK_M=64"}, "require", "a sequence, such as"),
         ("preflight", {"families": None}, "families", r"a sequence, such as \['attention_mma'\]"),
         *[("best", {"wait": x}, "wait", "a number of seconds .* at least 0 and at most") for x in (INF, "5", -1, None)],

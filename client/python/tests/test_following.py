@@ -136,19 +136,23 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
         device="cuda:1",
         policy="cold",
         families=["attention_wmma"],
-        strategy="random",
+        strategy="guided",
+        effort="quick",
         max_trials=5,
         max_time=1.5,
         seed=3,
         retry_known=True,
         background=True,
         request_id="mine",
+        seed_from=["b1.h2.kvh2.q64.d64.f16"],
     )
     (request,) = server.asked("Tune")
     assert (request.request_id, request.device_id, request.policy) == ("mine", "cuda:1", 2)
     assert list(request.families) == ["attention_wmma"]
     strategy = request.strategy
-    assert (strategy.kind, strategy.max_trials, strategy.max_time.ToMilliseconds(), strategy.seed) == (2, 5, 1500, 3)
+    assert (strategy.kind, strategy.max_trials, strategy.max_time.ToMilliseconds(), strategy.seed) == (3, 5, 1500, 3)
+    assert strategy.effort == attune.Effort.QUICK.value
+    assert list(request.seed_from) == ["b1.h2.q64.d64.f16"]
     assert request.retry_known
     assert request.background
 

@@ -17,6 +17,7 @@ ENUMS = {
     values.Policy: "Policy",
     values.Verdict: "Verdict",
     values.Backend: "Backend",
+    values.Effort: "Strategy.Effort",
     values.Strategy: "Strategy.Kind",
     values.State: "Operation.State",
     values.Phase: "OperationProgress.Phase",

@@ -17,7 +17,7 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Operation, Policy, Strategy, SweepPlan, Variant
+from attune.values import Effort, Operation, Policy, Strategy, SweepPlan, Variant
 
 
 def tune(
@@ -36,17 +36,23 @@ def tune(
     ignore_advice: bool = False,
     where: Sequence[str] = (),
     require: Sequence[Variant | str] = (),
+    seed_from: Sequence[Problem | str] = (),
+    effort: Effort | str | None = None,
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
     `families`: only these; none means all that fit. `max_trials` and `max_time`, in seconds, end the search; None is no
-    limit. `seed` is of Strategy.RANDOM, 0 lets the server choose. `retry_known` tries again what has a trial under
+    limit. `effort` is of Strategy.GUIDED and EVOLUTION; None is Effort.STANDARD. `seed` is of all strategies but
+    EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under
     today's dependencies. `background` gives way to every other job. `ignore_advice` tries also what the families advise
     against. `where`: only variants of which each of these is true, expressions over a family's parameters
-    ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is guessed or drawn. The same
-    `request_id` (at most 128 characters) starts the same tuning once.
+    ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is guessed or drawn;
+    `seed_from`: problems whose best variants are tried next. The same `request_id` (at most 128 characters) starts the
+    same tuning once.
     """
     chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "seed": seed}
+    if effort is not None:
+        chosen["effort"] = Effort.of(effort).value
     if max_trials is not None:
         chosen["max_trials"] = arguments.count("max_trials", max_trials, unset="None (no limit)")
     if max_time is not None:
@@ -64,6 +70,7 @@ def tune(
         ignore_advice=ignore_advice,
         where=arguments.several("where", where, "'BLOCK_M == 64'"),
         required=[{"text": str(variant)} for variant in arguments.several("require", require, "'FAMILY:NAME=VALUE'")],
+        seed_from=[str(Problem.of(one)) for one in arguments.several("seed_from", seed_from, "'b1.h8.q1024.d128.f16'")],
     )
     return Operation.from_message(response)
 

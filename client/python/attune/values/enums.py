@@ -113,6 +113,16 @@ class Strategy(ApiEnum):
     EVOLUTION = 4
 
 
+class Effort(ApiEnum):
+    """How long Strategy.GUIDED and EVOLUTION go on."""
+
+    UNSPECIFIED = 0
+    QUICK = 1
+    STANDARD = 2
+    FULL = 3
+    EXHAUSTIVE = 4
+
+
 class State(ApiEnum):
     """Of an operation."""
 
