@@ -40,6 +40,7 @@ Action AddTrials(CLI::App& app);
 Action AddExplain(CLI::App& app);
 Action AddEvaluate(CLI::App& app);
 Action AddSweep(CLI::App& app);
+Action AddPortfolio(CLI::App& app);
 Action AddJobs(CLI::App& app);
 Action AddWatch(CLI::App& app);
 Action AddCancel(CLI::App& app);

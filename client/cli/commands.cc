@@ -46,6 +46,10 @@ const std::vector<Command>& Commands() {
        "attune sweep nightly.textproto --report-md report.md --report-json report.json\n"
        "attune sweep nightly.textproto --dry-run",
        AddSweep},
+      {"portfolio", "Choose a few variants for many problems, and say which of them each takes",
+       "attune portfolio b1.h32.kvh8.q1.kv1024.d128.f16 b1.h32.kvh8.q1.kv4096.d128.f16=3 --variants 2\n"
+       "attune portfolio - --tune < lengths.txt",
+       AddPortfolio},
       {"jobs", "List operations; of a waiting one, which goes first",
        "attune jobs\nattune jobs --active\nattune jobs --problem b2.h8.q512.d64.f16", AddJobs},
       {"watch", "Follow an operation", "attune watch operations/7", AddWatch},

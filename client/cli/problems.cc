@@ -8,27 +8,31 @@
 
 namespace attune::cli {
 
-absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument) {
-  std::vector<Problem> problems;
-  if (argument != kStandardInput) {
-    const absl::StatusOr<Problem> problem = ParseProblem(argument);
-    if (!problem.ok()) return problem.status();
-    problems.push_back(*problem);
-    return problems;
-  }
+absl::Status ForEachLine(Session& session, const std::function<absl::Status(absl::string_view line)>& read) {
   int number = 0;
+  bool any = false;
   for (std::string line; std::getline(session.env().in, line);) {
     ++number;
     const absl::string_view text = absl::StripAsciiWhitespace(line);
     if (text.empty() || text[0] == '#') continue;
-    const absl::StatusOr<Problem> problem = ParseProblem(text);
-    if (!problem.ok()) {
-      return absl::Status(problem.status().code(),
-                          absl::StrCat("standard input, line ", number, ": ", problem.status().message()));
+    any = true;
+    if (const absl::Status status = read(text); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("standard input, line ", number, ": ", status.message()));
     }
-    problems.push_back(*problem);
   }
-  if (problems.empty()) return absl::InvalidArgumentError("standard input has no problem; write one per line");
+  if (!any) return absl::InvalidArgumentError("standard input has no problem; write one per line");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument) {
+  std::vector<Problem> problems;
+  const auto add = [&problems](absl::string_view text) {
+    const absl::StatusOr<Problem> problem = ParseProblem(text);
+    if (problem.ok()) problems.push_back(*problem);
+    return problem.status();
+  };
+  const absl::Status status = argument == kStandardInput ? ForEachLine(session, add) : add(argument);
+  if (!status.ok()) return status;
   return problems;
 }
 

@@ -14,6 +14,10 @@ namespace attune::cli {
 
 inline constexpr char kStandardInput[] = "-";
 
+// Calls `read` with each line of standard input that says something: not those that are empty or begin with #. Its
+// error gets the line's number. InvalidArgument when there is no such line.
+absl::Status ForEachLine(Session& session, const std::function<absl::Status(absl::string_view line)>& read);
+
 // The problem, or with "-" one per line; empty lines and those that begin with # are skipped. InvalidArgument names
 // the first line that is wrong.
 absl::StatusOr<std::vector<Problem>> ReadProblems(Session& session, const std::string& argument);

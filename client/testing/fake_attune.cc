@@ -254,6 +254,14 @@ grpc::Status FakeAttune::ListTrials(grpc::ServerContext*, const v1::ListTrialsRe
   }
   if (!filter.job().empty() && filter.job() != "operations/7") return grpc::Status::OK;
   if (!filter.device_id().empty() && filter.device_id() != "cuda:0") return grpc::Status::OK;
+  if (trials_.has_value()) {
+    for (const v1::Trial& trial : *trials_) {
+      const bool wanted = filter.verdicts().empty() || std::find(filter.verdicts().begin(), filter.verdicts().end(),
+                                                                 trial.verdict()) != filter.verdicts().end();
+      if (wanted && trial.problem_text() == filter.problem()) *response->add_trials() = trial;
+    }
+    return grpc::Status::OK;
+  }
   *response->add_trials() = CannedTrial(request->page_token().empty() ? 1 : 2);
   if (request->page_token().empty()) response->set_next_page_token("2");
   return grpc::Status::OK;

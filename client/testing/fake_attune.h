@@ -10,7 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "attune/v1/service.grpc.pb.h"
 
@@ -40,6 +42,8 @@ class FakeAttune : public v1::AttuneService::Service {
   // What the last watch brought for its authorization; empty: nothing.
   std::string authorization() const;
 
+  // What ListTrials lists from now on, of the problem and with the verdicts that are asked for.
+  void HasTrials(std::vector<v1::Trial> trials);
   // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
   void EndsWith(v1::Operation done);
   // The one operation there is, beside the tuning that has ended.
@@ -107,6 +111,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListOperationsRequest last_list_operations_;
   v1::RollBackRequest last_roll_back_;
   v1::RetryTrialsRequest last_retry_;
+  std::optional<std::vector<v1::Trial>> trials_;
   std::string authorization_;
   v1::Operation operation_;          // the one there is
   std::condition_variable changed_;  // of operation_

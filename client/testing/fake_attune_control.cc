@@ -88,6 +88,10 @@ void FakeAttune::HoldWatches(std::function<void()> on_watch) {
   on_watch_ = std::move(on_watch);
 }
 
+void FakeAttune::HasTrials(std::vector<v1::Trial> trials) {
+  const std::lock_guard lock(mutex_);
+  trials_ = std::move(trials);
+}
 void FakeAttune::HasCode(std::vector<v1::ArtifactState> states) {
   const std::lock_guard lock(mutex_);
   code_ = {states.begin(), states.end()};
