@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,8 +32,8 @@ std::string Rate(double tflops) {
 
 class Explainer {
  public:
-  Explainer(const v1::Trial& trial, const v1::Device& device, double floor_us)
-      : trial_(trial), device_(device), floor_us_(floor_us), us_(trial.timing().median_us()) {}
+  Explainer(const v1::Trial& trial, const v1::Device& device, double floor_us, const Moves& moves)
+      : trial_(trial), device_(device), floor_us_(floor_us), us_(trial.timing().median_us()), moves_(moves) {}
 
   Response Explain() {
     *response_.mutable_trial() = trial_;
@@ -67,31 +68,30 @@ class Explainer {
     if (sms <= 0 || geometry.ctas() <= 0) return;
     if (geometry.ctas() < sms) {
       const double idle = 1 - static_cast<double>(geometry.ctas()) / static_cast<double>(sms);
-      Add(idle, Response::BOUND_GRID,
-          absl::StrFormat("%d CTA%s on %d SMs: %.0f %% of the chip idle", geometry.ctas(),
-                          geometry.ctas() == 1 ? "" : "s", sms, idle * 100),
-          GridAdvice(sms));
+      AddWith(idle, Response::BOUND_GRID,
+              absl::StrFormat("%d CTA%s on %d SMs: %.0f %% of the chip idle", geometry.ctas(),
+                              geometry.ctas() == 1 ? "" : "s", sms, idle * 100),
+              GridIdeas(sms), "choose a family that splits the work further");
     } else if (geometry.waves() > 1) {
       const double rounds = std::ceil(geometry.waves());
       const double idle = 1 - geometry.waves() / rounds;
       if (idle < 0.2) return;
-      Add(idle, Response::BOUND_GRID,
+      AddWith(
+          idle, Response::BOUND_GRID,
           absl::StrFormat("%d CTAs make %.2f waves: in the last one part of the chip idles, %.0f %% of the whole time",
                           geometry.ctas(), geometry.waves(), idle * 100),
-          "choose a tile or KV_SPLITS that fills the last wave, or PERSISTENT CTAs");
+          {{.parameter = "PERSISTENT", .direction = Direction::kRaise},
+           {.parameter = "KV_SPLITS", .direction = Direction::kRaise},
+           {.parameter = "BLOCK_M", .direction = Direction::kLower}},
+          "");
     }
   }
 
-  std::string GridAdvice(int64_t sms) const {
-    const std::optional<int64_t> splits = Parameter(trial_, "KV_SPLITS");
-    if (splits.has_value()) {
-      const int64_t wanted =
-          (sms + trial_.geometry().ctas() - 1) / trial_.geometry().ctas() * std::max<int64_t>(*splits, 1);
-      return absl::StrCat("raise KV_SPLITS from ", *splits, " towards ", wanted);
-    }
-    const std::optional<int64_t> rows = Parameter(trial_, "BLOCK_M");
-    if (rows.has_value()) return absl::StrCat("lower BLOCK_M from ", *rows, " so that there are more tiles");
-    return "choose a family that splits the work further";
+  std::vector<Idea> GridIdeas(int64_t sms) const {
+    const int64_t splits = std::max<int64_t>(Parameter(trial_, "KV_SPLITS").value_or(1), 1);
+    const int64_t wanted = (sms + trial_.geometry().ctas() - 1) / trial_.geometry().ctas() * splits;
+    return {{.parameter = "KV_SPLITS", .direction = Direction::kRaise, .towards = wanted},
+            {.parameter = "BLOCK_M", .direction = Direction::kLower}};
   }
 
   void Latency() {
@@ -107,21 +107,31 @@ class Explainer {
 
   void TensorCores() {
     if (device_.backend() != v1::BACKEND_CUDA || Parameter(trial_, "MMA") != 0) return;
-    Add(0.5, Response::BOUND_TENSOR_CORES_UNUSED,
-        absl::StrCat("MMA is 0: the tensor cores are unused at ", Rate(response_.tflops())),
-        "choose a variant with MMA above 0");
+    AddWith(0.5, Response::BOUND_TENSOR_CORES_UNUSED,
+            absl::StrCat("MMA is 0: the tensor cores are unused at ", Rate(response_.tflops())),
+            {{.parameter = "MMA", .direction = Direction::kRaise}}, "");
   }
 
   void Occupancy() {
     const v1::Geometry& geometry = trial_.geometry();
     if (geometry.occupancy() <= 0 || geometry.occupancy() >= 0.25) return;
+    // Few threads with many registers are often what is fastest: only what was faster is advised.
     Add(0.25 - geometry.occupancy(), Response::BOUND_OCCUPANCY,
         absl::StrFormat(
             "%d resident CTA%s of %d threads per SM: occupancy %.0f %%, with %d registers per thread and %d "
             "bytes of shared memory per CTA",
             geometry.ctas_per_sm(), geometry.ctas_per_sm() == 1 ? "" : "s", geometry.threads_per_cta(),
             geometry.occupancy() * 100, trial_.resources().registers(), trial_.resources().shared_bytes()),
-        "smaller tiles or fewer stages let more CTAs be resident");
+        moves_.Proven(OccupancyIdeas()));
+  }
+
+  // Smaller tiles and fewer stages take less of an SM.
+  static std::vector<Idea> OccupancyIdeas() {
+    std::vector<Idea> ideas;
+    for (const char* parameter : {"BLOCK_M", "BLOCK_N", "K_STAGES", "V_STAGES", "STAGES"}) {
+      ideas.push_back({.parameter = parameter, .direction = Direction::kLower});
+    }
+    return ideas;
   }
 
   void Memory() {
@@ -157,6 +167,17 @@ class Explainer {
         share >= 0.6 ? "near the compute roof: only doing less helps" : "");
   }
 
+  // With the ideas' advice, and what speaks against them; `otherwise` where the family has none of their parameters.
+  void AddWith(double weight, Response::Bound bound, std::string text, const std::vector<Idea>& ideas,
+               const std::string& otherwise) {
+    const bool any = std::any_of(ideas.begin(), ideas.end(),
+                                 [&](const Idea& idea) { return Parameter(trial_, idea.parameter).has_value(); });
+    std::string advice = any ? moves_.Advice(ideas) : otherwise;
+    const std::string in_vain = any ? moves_.TriedInVain(ideas) : "";
+    if (!in_vain.empty()) absl::StrAppend(&text, "; ", in_vain);
+    Add(weight, bound, std::move(text), std::move(advice));
+  }
+
   void Add(double weight, Response::Bound bound, std::string text, std::string advice) {
     Response::Finding finding;
     finding.set_bound(bound);
@@ -176,6 +197,7 @@ class Explainer {
   const v1::Device& device_;
   const double floor_us_;
   const double us_;
+  const Moves& moves_;
   Response response_;
   std::vector<std::pair<double, Response::Finding>> findings_;
 };
@@ -189,6 +211,15 @@ v1::Device DeviceOf(const v1::Trial& trial, const Host& host) {
   return device;
 }
 
+// The trial's family, while its sources are what they were; null otherwise.
+std::shared_ptr<const space::Family> FamilyOf(const v1::Trial& trial, const Host& host) {
+  for (const std::shared_ptr<const space::Family>& family : host.families) {
+    const bool same = family->source_hash == trial.dependencies().source_hash();
+    if (same && family->name() == trial.variant().family()) return family;
+  }
+  return nullptr;
+}
+
 // The floor that the trial's own job measured; 0 when that job kept none.
 absl::StatusOr<double> FloorOf(const v1::Trial& trial, store::Store& store) {
   const absl::StatusOr<store::Job> job = store.queue().Get(trial.job());
@@ -199,8 +230,8 @@ absl::StatusOr<double> FloorOf(const v1::Trial& trial, store::Store& store) {
 
 }  // namespace
 
-v1::ExplainResponse Explain(const v1::Trial& trial, const v1::Device& device, double floor_us) {
-  return Explainer(trial, device, floor_us).Explain();
+v1::ExplainResponse Explain(const v1::Trial& trial, const v1::Device& device, double floor_us, const Moves& moves) {
+  return Explainer(trial, device, floor_us, moves).Explain();
 }
 
 absl::StatusOr<v1::ExplainResponse> ExplainStored(absl::string_view trial, store::Store& store, const Host& host) {
@@ -208,7 +239,15 @@ absl::StatusOr<v1::ExplainResponse> ExplainStored(absl::string_view trial, store
   if (!stored.ok()) return stored.status();
   const absl::StatusOr<double> floor_us = FloorOf(*stored, store);
   if (!floor_us.ok()) return floor_us.status();
-  return Explain(*stored, DeviceOf(*stored, host), *floor_us);
+  absl::StatusOr<std::vector<v1::Trial>> others =
+      store.KnownTrials(stored->problem_text(), InstanceOf(*stored), stored->policy(), stored->dependencies());
+  if (!others.ok()) return others.status();
+  std::erase_if(*others, [&](const v1::Trial& other) {
+    return other.dependencies().source_hash() != stored->dependencies().source_hash();
+  });
+  const v1::Device device = DeviceOf(*stored, host);
+  const Moves moves(*stored, FamilyOf(*stored, host), device, *others);
+  return Explain(*stored, device, *floor_us, moves);
 }
 
 }  // namespace attune::catalog
