@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import threading
 
 import harness
@@ -165,6 +167,26 @@ def test_preflight_counts_what_would_be_tried(client, tuned):
     assert 0 < some.variants < family.variants
     assert "BLOCK_N == 32" in [removed.constraint for removed in some.removed]
     assert client.preflight("b1.h8.q512.d64.f16", device="profile:l4").device.compute_units == 58
+
+
+def test_an_agent_reads_explains_and_evaluates_over_stdio(daemon, served):
+    mcp = pytest.importorskip("mcp")
+    started = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "attune.mcp", "--server", daemon.address], env=dict(os.environ)
+    )
+
+    async def loop():
+        async with mcp.Client(started) as agent:
+            best = (await agent.call_tool("best", {"problem": PROBLEM})).structured_content
+            explained = await agent.call_tool("explain", {"problem": best["trial"]})
+            evaluated = await agent.call_tool("evaluate", {"problem": PROBLEM, "variant": best["variant"]})
+            return best, explained.structured_content, evaluated.structured_content
+
+    best, explained, evaluated = asyncio.run(loop())
+    assert best["variant"] == served.trial.variant.text
+    assert best["time"]["median_us"] > 0
+    assert explained["findings"][0]["text"]
+    assert evaluated["decision"] == "KEEP", "the incumbent itself"
 
 
 def test_the_host_is_described(client):
