@@ -250,6 +250,38 @@ TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
   }
 }
 
+// Name and text of all that a schema has.
+std::vector<std::string> SchemaOf(const std::string& directory) {
+  const std::unique_ptr<Store> store = OpenSqliteStore({.directory = directory}).value();  // which migrates
+  const std::unique_ptr<Connection> connection = OpenReader(directory + "/attune.db").value();
+  std::vector<std::string> schema;
+  Statement select(*connection, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
+  while (*select.Step()) schema.push_back(absl::StrCat(select.Text(0), ": ", select.Text(1)));
+  Statement check(*connection, "PRAGMA integrity_check");
+  EXPECT_TRUE(*check.Step());
+  EXPECT_EQ(check.Text(0), "ok");
+  return schema;
+}
+
+// Of each version that has landed there is a dump, and what a daemon works with is the same wherever it began.
+TEST_F(MigrationsTest, EndAtTheSchemaOfANewFileFromEveryVersion) {
+  const std::vector<std::string> fresh = SchemaOf(directory_.path());
+  ASSERT_FALSE(fresh.empty());
+  for (size_t version = 1; version < Migrations().size(); ++version) {
+    SCOPED_TRACE(version);
+    const TestDirectory directory;
+    const absl::StatusOr<std::string> dump =
+        ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/v", version, ".sql"));
+    ASSERT_TRUE(dump.ok()) << dump.status();
+    {
+      const auto connection = Connection::Open(directory.path() + "/attune.db", Connection::Access::kWrite);
+      ASSERT_TRUE((*connection)->Execute(*dump).ok());
+      ASSERT_EQ(Version(**connection), static_cast<int64_t>(version));
+    }
+    EXPECT_THAT(SchemaOf(directory.path()), ElementsAreArray(fresh));
+  }
+}
+
 // testdata/v3.sql is a store as version 3 had it. Each of two cards of a class had an incumbent: the pinned one stays.
 TEST_F(MigrationsTest, OpenAFileOfVersion3) {
   absl::StatusOr<std::string> dump = ReadFile(ATTUNE_SOURCE_DIR "/server/store/testdata/v3.sql");
