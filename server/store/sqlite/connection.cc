@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/files.h"
 
 namespace attune::store::sqlite {
 namespace {
@@ -53,12 +54,17 @@ absl::Status Connection::Error(int code) const {
     case SQLITE_READONLY:
       return absl::PermissionDeniedError(absl::StrCat(file_, " cannot be written: ", reason));
     case SQLITE_CANTOPEN:
+      // It, its log or its directory. After a failure to open a file for writing SQLite tries to open it for reading:
+      // ENOENT is of that, and says nothing of why.
+      if (system != 0 && system != ENOENT) return FileError(system, "open", file_);
+      return absl::UnavailableError(absl::StrCat(file_, " cannot be opened: ", reason));
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return absl::PermissionDeniedError(absl::StrCat(file_, " cannot be opened: ", reason));
     case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
       return absl::DataLossError(absl::StrCat(file_, " is damaged or not a database: ", reason));
+    case SQLITE_CORRUPT:  // also when the disk cannot read a page
+      return absl::DataLossError(absl::StrCat(file_, " is damaged or cannot be read from the disk: ", reason));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(absl::StrCat(file_, " is locked by another process: ", reason));

@@ -72,12 +72,12 @@ absl::StatusOr<std::optional<int64_t>> ServedId(Connection& connection, absl::st
       .FindInt();
 }
 
-// What callers know the served one by: nothing when it cannot be read, so that another takes its place.
+// What callers know the served one by: nothing when its row is damaged, so that another takes its place.
 absl::StatusOr<std::string> ReadableName(Connection& connection, std::optional<int64_t> served) {
   if (!served.has_value()) return std::string();
   const absl::Status status = ById(connection, *served).status();
   if (status.ok()) return NameOf(*served);
-  if (absl::IsDataLoss(status)) return std::string();
+  if (IsDamagedRow(status)) return std::string();
   return status;
 }
 
@@ -244,7 +244,7 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
     return absl::NotFoundError(absl::StrCat(WordsOf(problem_text, device_class, policy), " has no incumbent"));
   }
   absl::StatusOr<v1::Incumbent> incumbent = ReadIncumbent(connection, select);
-  if (SkipDamaged(incumbent.status(), "incumbents", select.Int(0))) {
+  if (IsDamagedRow(incumbent.status()) && SkipDamaged(incumbent.status(), "incumbents", select.Int(0))) {
     return absl::NotFoundError(
         absl::StrCat(WordsOf(problem_text, device_class, policy), " has no incumbent that can be read"));
   }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -14,6 +15,8 @@
 
 namespace attune::store::sqlite {
 namespace {
+
+constexpr char kDamagedRowUrl[] = "attune.store/damaged_row";
 
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 
@@ -96,8 +99,12 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what, google::prot
     return absl::OkStatus();
   }
   message.Clear();
-  return absl::DataLossError(absl::StrCat("the stored ", what, " is damaged"));
+  absl::Status status = absl::DataLossError(absl::StrCat("the stored ", what, " is damaged"));
+  status.SetPayload(kDamagedRowUrl, absl::Cord());
+  return status;
 }
+
+bool IsDamagedRow(const absl::Status& status) { return status.GetPayload(kDamagedRowUrl).has_value(); }
 
 bool SkipDamaged(const absl::Status& status, absl::string_view table, int64_t id) {
   if (!absl::IsDataLoss(status)) return false;

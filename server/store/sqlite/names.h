@@ -33,6 +33,10 @@ absl::StatusOr<int64_t> InternClass(Connection& connection, absl::string_view fi
 // DataLoss when the bytes are no such message. Texts that are not UTF-8, which earlier versions stored, are cleaned.
 absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::Message& message);
 
+// Whether `status` is Parse's: what was written is not what was meant, and no later reading will change that. DataLoss
+// of SQLite's may pass, as when a disk could not read a page.
+bool IsDamagedRow(const absl::Status& status);
+
 // True when `status` says that this one row is damaged, which is logged: a listing goes on without it.
 bool SkipDamaged(const absl::Status& status, absl::string_view table, int64_t id);
 

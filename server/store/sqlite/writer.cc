@@ -71,7 +71,11 @@ absl::Status Writer::CheckFiles() {
 // False when nothing was committed, and the requests' own statuses mean nothing.
 bool Writer::CommitTogether(const Group& group) {
   absl::StatusOr<std::unique_ptr<Transaction>> transaction = Transaction::Begin(*connection_);
-  if (!transaction.ok()) return false;
+  if (!transaction.ok()) {
+    // No request's fault, and SQLite has waited for a lock long enough: alone, each would wait as long again.
+    for (Waiter* waiter : group) waiter->status = transaction.status();
+    return true;
+  }
   for (Waiter* waiter : group) {
     if (!connection_->Execute("SAVEPOINT request").ok()) return false;
     waiter->status = (*waiter->request)(*connection_);

@@ -27,6 +27,7 @@ class WriterTest : public testing::Test {
                           return 0;
                         },
                         &commits_);
+    handle_ = (*connection)->handle();
     writer_ = std::make_unique<Writer>(*std::move(connection));
   }
 
@@ -75,6 +76,7 @@ class WriterTest : public testing::Test {
   const TestDirectory directory_;
   const std::string file_ = directory_.path() + "/attune.db";
   std::atomic<int> commits_{0};
+  sqlite3* handle_ = nullptr;  // the writer's
   std::unique_ptr<Writer> writer_;
 };
 
@@ -113,6 +115,26 @@ TEST_F(WriterTest, CommitsTheOthersWhenOneRollsTheWholeGroupBack) {
   EXPECT_EQ(statuses[1].code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(statuses[2].ok()) << statuses[2];
   EXPECT_EQ(Count(), 2);
+}
+
+// Each wait for a lock takes seconds, and those who have asked wait for their answers.
+TEST_F(WriterTest, WaitsOnceForALockOfAnotherProcessAndThenTellsEverybody) {
+  const std::unique_ptr<Connection> other = Connection::Open(file_, Connection::Access::kWrite).value();
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  std::atomic<int> waits = 0;
+  sqlite3_busy_handler(
+      handle_,
+      [](void* count, int) {
+        ++*static_cast<std::atomic<int>*>(count);
+        return 0;  // no more
+      },
+      &waits);
+  const absl::Status status = writer_->Write(Insert(1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find(file_ + " is locked by another process"), std::string::npos) << status;
+  EXPECT_EQ(waits, 1);
+  ASSERT_TRUE(other->Execute("ROLLBACK").ok());
+  EXPECT_TRUE(writer_->Write(Insert(1)).ok());
 }
 
 TEST_F(WriterTest, CommitsWhatWaitsBeforeItCloses) {
