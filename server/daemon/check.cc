@@ -1,5 +1,6 @@
 #include "server/daemon/check.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "google/protobuf/util/time_util.h"
 #include "proto/attune/quote.h"
+#include "server/access/tokens.h"
+#include "server/base/cage_kernel.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/writable_directory.h"
 #include "server/space/family.h"
@@ -78,10 +84,55 @@ bool CheckTheStore(const Settings& settings, std::ostream& report) {
   return Report(report, "store", summary, {});
 }
 
+bool CheckTokens(const Settings& settings, std::ostream& report) {
+  const auto tokens = access::Tokens::Open(absl::StrCat(settings.data_dir, "/tokens.binpb"));
+  if (!tokens.ok()) return Report(report, "tokens", "", {std::string(tokens.status().message())});
+  int expired = 0;
+  const std::vector<v1::Token> all = (*tokens)->List();
+  for (const v1::Token& token : all) {
+    expired +=
+        google::protobuf::util::TimeUtil::TimestampToNanoseconds(token.expire_time()) < absl::ToUnixNanos(absl::Now())
+            ? 1
+            : 0;
+  }
+  return Report(report, "tokens", absl::StrCat(all.size(), expired == 0 ? "" : absl::StrCat(", expired: ", expired)),
+                {});
+}
+
+std::string ToolchainsOf(const supervisor::HostDescription& host) {
+  return absl::StrJoin(host.backends, "; ", [](std::string* out, const v1::BackendStatus& backend) {
+    const absl::string_view name = absl::StripPrefix(v1::Backend_Name(backend.backend()), "BACKEND_");
+    absl::StrAppend(out, name, backend.available() ? " " : " missing: ",
+                    backend.available() ? backend.compiler() : backend.reason());
+  });
+}
+
+// A daemon starts without any of it, and says then what is said here. Without a probe it could do no work at all.
+bool CheckHost(const Settings& settings, const ProbeForCheck& probe, std::ostream& report) {
+  const absl::StatusOr<supervisor::HostDescription> host = probe();
+  if (!host.ok()) {
+    return Report(report, "host", "", {absl::StrCat("it could not be probed: ", host.status().message())});
+  }
+  Report(report, "toolchains", ToolchainsOf(*host), {});
+  const std::string here = ChooseDevices(settings.devices, *host).here;
+  Report(report, "devices", here.empty() ? "none: stored answers are served, nothing can be tuned" : here, {});
+  const std::vector<std::string> missing = MissingWalls();
+  Report(report, "cage", missing.empty() ? "whole" : absl::StrCat("not whole: ", absl::StrJoin(missing, "; ")), {});
+  return true;
+}
+
+// The probe is a process that opens drivers: it is asked once.
+ProbeForCheck Once(const ProbeForCheck& probe) {
+  return [&probe, known = std::optional<absl::StatusOr<supervisor::HostDescription>>()]() mutable {
+    if (!known.has_value()) known = probe();
+    return *known;
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
-  if (text == "all") return Checks{true, true, true};
+  if (text == "all") return Checks{.flags = true, .manifests = true, .store = true, .tokens = true, .host = true};
   Checks checks;
   for (absl::string_view part : absl::StrSplit(text, ',')) {
     if (part == "flags") {
@@ -90,19 +141,26 @@ absl::StatusOr<Checks> ParseChecks(absl::string_view text) {
       checks.manifests = true;
     } else if (part == "store") {
       checks.store = true;
+    } else if (part == "tokens") {
+      checks.tokens = true;
+    } else if (part == "host") {
+      checks.host = true;
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--check is ", Quoted(text), "; allowed: all, or some of flags, manifests and store"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--check is ", Quoted(text), "; allowed: all, or some of flags, manifests, store, tokens and host"));
     }
   }
   return checks;
 }
 
 bool Check(const Settings& settings, const Checks& checks, const ProbeForCheck& probe, std::ostream& report) {
+  const ProbeForCheck once = Once(probe);
   bool good = true;
-  if (checks.flags) good = Report(report, "flags", "", MistakesInFlags(settings, checks.flags_parsed, probe)) && good;
+  if (checks.flags) good = Report(report, "flags", "", MistakesInFlags(settings, checks.flags_parsed, once)) && good;
   if (checks.manifests) good = CheckManifests(settings, report) && good;
   if (checks.store) good = CheckTheStore(settings, report) && good;
+  if (checks.tokens) good = CheckTokens(settings, report) && good;
+  if (checks.host) good = CheckHost(settings, once, report) && good;
   return good;
 }
 

@@ -16,15 +16,17 @@ struct Checks {
   bool flags = false;
   bool manifests = false;
   bool store = false;
+  bool tokens = false;
+  bool host = false;         // toolchains, devices, and what workers are caged by
   bool flags_parsed = true;  // false: abseil could not, and has named those flags on standard error
 };
 
-// "all", or some of "flags", "manifests" and "store", comma-separated.
+// "all", or some of "flags", "manifests", "store", "tokens" and "host", comma-separated.
 absl::StatusOr<Checks> ParseChecks(absl::string_view text);
 
 // Writes a report, each finding on a line of its own: all of them, not the first. Whether nothing is wrong. Changes
 // nothing. `settings` as the daemon would run with, defaults included. `probe` says what this host has; it is asked
-// only when --devices names something.
+// once, for "host", and for "flags" when --devices names something.
 using ProbeForCheck = std::function<absl::StatusOr<supervisor::HostDescription>()>;
 bool Check(const Settings& settings, const Checks& checks, const ProbeForCheck& probe, std::ostream& report);
 

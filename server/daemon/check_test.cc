@@ -1,10 +1,13 @@
 #include "server/daemon/check.h"
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/access/tokens.h"
 #include "server/space/testing/testing_family.h"
 #include "server/store/store.h"
 
@@ -12,6 +15,7 @@ namespace attune {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kGood[] =
     R"(name: "good" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "good.cu"
@@ -35,7 +39,16 @@ class CheckTest : public ::testing::Test {
     std::ostringstream report;
     const auto probe = [this]() -> absl::StatusOr<supervisor::HostDescription> {
       if (!probed_.ok()) return probed_;
+      ++probes_;
       supervisor::HostDescription host;
+      v1::BackendStatus& cuda = host.backends.emplace_back();
+      cuda.set_backend(v1::BACKEND_CUDA);
+      cuda.set_available(true);
+      cuda.set_compiler("nvrtc 13.0");
+      v1::BackendStatus& opencl = host.backends.emplace_back();
+      opencl.set_backend(v1::BACKEND_OPENCL);
+      opencl.set_reason("no OpenCL platform");
+      if (!has_device_) return host;
       v1::Device& device = host.devices.emplace_back();
       device.set_id("cuda:0");
       device.set_model("NVIDIA L4");
@@ -51,13 +64,18 @@ class CheckTest : public ::testing::Test {
   space::TestingFamilies families_;
   Settings settings_;
   absl::Status probed_;
+  bool has_device_ = true;
+  int probes_ = 0;
   std::string report_;
 };
 
 TEST_F(CheckTest, PassesWhatIsGoodAndMakesNothing) {
   EXPECT_TRUE(Passes());
-  EXPECT_EQ(report_, "flags      ok\nmanifests  ok: 1 good kernel family in " + families_.root() +
-                         "\nstore      ok: " + settings_.data_dir + ", to be made\n");
+  EXPECT_THAT(report_, StartsWith("flags      ok\nmanifests  ok: 1 good kernel family in " + families_.root() +
+                                  "\nstore      ok: " + settings_.data_dir +
+                                  ", to be made\ntokens     ok: 0\n"
+                                  "toolchains ok: CUDA nvrtc 13.0; OPENCL missing: no OpenCL platform\n"
+                                  "devices    ok: cuda:0 (l4)\ncage       ok: "));
   EXPECT_FALSE(std::filesystem::exists(settings_.data_dir));
 }
 
@@ -134,9 +152,45 @@ TEST_F(CheckTest, SaysWhatIsInTheStore) {
   EXPECT_THAT(report_, HasSubstr("undamaged, 0 trials, schema version "));
 }
 
+TEST_F(CheckTest, CountsTokensAndNamesADamagedFileOfThem) {
+  const std::string file = settings_.data_dir + "/tokens.binpb";
+  std::filesystem::create_directories(settings_.data_dir);
+  {
+    const auto tokens = access::Tokens::Open(file);
+    v1::CreateTokenRequest request;
+    request.set_role("tuner");
+    request.set_id("nightly");
+    ASSERT_TRUE((*tokens)->Create(request, "uid:0", absl::Now()).ok());
+    request.set_id("old");
+    ASSERT_TRUE((*tokens)->Create(request, "uid:0", absl::Now() - 2 * access::Tokens::kDefault).ok());
+  }
+  EXPECT_TRUE(Passes("tokens"));
+  EXPECT_EQ(report_, "tokens     ok: 2, expired: 1\n");
+  std::ofstream(file) << "x";
+  EXPECT_FALSE(Passes("tokens"));
+  EXPECT_THAT(report_, HasSubstr("tokens     WRONG\n  " + file + " is damaged"));
+}
+
+TEST_F(CheckTest, TheHostIsProbedOnceAndOnlyWhenItIsAskedFor) {
+  EXPECT_TRUE(Passes("flags,manifests,store,tokens"));
+  EXPECT_EQ(probes_, 0);
+  settings_.devices = {"cuda:0"};
+  EXPECT_TRUE(Passes());
+  EXPECT_EQ(probes_, 1);
+}
+
+TEST_F(CheckTest, AHostWithoutADeviceServesAndOneThatCannotBeProbedIsAMistake) {
+  has_device_ = false;
+  EXPECT_TRUE(Passes("host"));
+  EXPECT_THAT(report_, HasSubstr("devices    ok: none: stored answers are served, nothing can be tuned\n"));
+  probed_ = absl::UnavailableError("no worker");
+  EXPECT_FALSE(Passes("host"));
+  EXPECT_EQ(report_, "host       WRONG\n  it could not be probed: no worker\n");
+}
+
 TEST(ParseChecks, SaysWhatIsAllowed) {
   EXPECT_EQ(ParseChecks("kernels").status().message(),
-            "--check is 'kernels'; allowed: all, or some of flags, manifests and store");
+            "--check is 'kernels'; allowed: all, or some of flags, manifests, store, tokens and host");
 }
 
 }  // namespace

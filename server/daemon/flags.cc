@@ -91,9 +91,11 @@ ABSL_FLAG(std::vector<std::string>, devices, {},
           "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
 ABSL_FLAG(std::string, log_format, "text", "text or json");
 ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
-ABSL_FLAG(std::string, check, "",
-          "start nothing, but report what is wrong with flags, manifests and store, and exit with 1 if anything is. "
-          "Without a value all three; else some of them, comma-separated");
+ABSL_FLAG(
+    std::string, check, "",
+    "start nothing, but report what is wrong with flags and the files that they name, manifests, store, tokens and "
+    "host (toolchains, devices, cage), and exit with 1 if anything is. Without a value all five; else some of them, "
+    "comma-separated");
 
 namespace attune {
 
