@@ -1,6 +1,6 @@
 """Faults around a live daemon: of its disk, its database, its callers. It says which, and goes on by itself.
 
-Those of the store are in server/store, those of workers in
+Those of single operations of the disk are in server/store/io_faults_test.cc, those of workers in
 server/supervisor/protocol_faults_test.cc and chaos_test.py. docs/faults.md has the table of all.
 """
 
@@ -71,6 +71,19 @@ class DiskTest(FaultsTest):
 
 
 class DatabaseTest(FaultsTest):
+    def test_a_database_that_another_process_has_locked_is_waited_for(self):
+        daemon = self.daemon()
+        other = sqlite3.connect(daemon.data / "attune.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        refused = daemon.attune("tune", PROBLEM, *TWO_TRIALS, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(f"{daemon.data}/attune.db is locked by another process", refused.stderr)
+        daemon.attune("best", PROBLEM)  # which needs no lock
+        other.execute("ROLLBACK")
+        daemon.attune("tune", PROBLEM, *TWO_TRIALS)
+        other.close()
+        daemon.stop()
+
     def refused_at_the_start(self, daemon, *words):
         """By the daemon and by --check, with these words."""
         result = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=PATIENCE)
