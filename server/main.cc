@@ -45,6 +45,7 @@
 #include "server/store/retention_keeper.h"
 #include "server/store/sqlite/maintenance/restore.h"
 #include "server/store/store.h"
+#include "server/submit/submissions.h"
 #include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"
 #include "server/supervisor/probe.h"
@@ -147,11 +148,17 @@ std::string DevicesOf(const supervisor::HostDescription& host) {
   });
 }
 
+// Whose libraries submissions may include.
+std::string LibraryOf(const Settings& settings) {
+  return settings.kernels_dir.empty() ? "" : settings.kernels_dir.front();
+}
+
 // The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
 // may arrive later.
 struct QueryFrontend {
   supervisor::HostDescription described;
   catalog::Host host;  // as described
+  std::unique_ptr<submit::Submissions> submissions;
   std::unique_ptr<supervisor::CompilePool> compiler;
   std::unique_ptr<trials::CodeOnDemand> supply;  // null with --on_miss=off
   std::unique_ptr<catalog::Results> results;
@@ -191,6 +198,8 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
   auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
+  front->submissions = std::make_unique<submit::Submissions>(*store, front->host, LibraryOf(settings));
+  if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) return added;
   front->compiler = supervisor::MakeCompilePool(options, front->described);
   if (settings.on_miss != "off") {
     front->supply = std::make_unique<trials::CodeOnDemand>(*store, *front->compiler, front->host);
@@ -200,15 +209,17 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
   front->results = *std::move(results);
   front->misses = std::make_unique<catalog::Misses>(
       [known = front->results.get()](const catalog::ResultKey& key) { return known->IsTuned(key); });
-  front->service = std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
-                                                                                        .results = front->results.get(),
-                                                                                        .supply = front->supply.get(),
-                                                                                        .misses = front->misses.get(),
-                                                                                        .store = store,
-                                                                                        .backups = backups,
-                                                                                        .host = &front->host,
-                                                                                        .version = kVersion,
-                                                                                        .warnings = MissingWalls()});
+  front->service =
+      std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
+                                                                           .results = front->results.get(),
+                                                                           .supply = front->supply.get(),
+                                                                           .misses = front->misses.get(),
+                                                                           .store = store,
+                                                                           .backups = backups,
+                                                                           .submissions = front->submissions.get(),
+                                                                           .host = &front->host,
+                                                                           .version = kVersion,
+                                                                           .warnings = MissingWalls()});
   auto options_of_server = ServerOptionsOf(settings);
   if (!options_of_server.ok()) return options_of_server.status();
   options_of_server->audit = guard.audit.get();
@@ -233,7 +244,7 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
   for (const v1::Device& device : host.devices) {
     const absl::StatusOr<std::string> toolchain = catalog::Toolchain(host, device.backend());
     if (!toolchain.ok()) continue;
-    for (const auto& family : host.families) {
+    for (const auto& family : host.families.Now()) {
       if (family->manifest.backend() != device.backend()) continue;
       v1::Dependencies& today = retention.current.emplace_back();
       today.set_source_hash(family->source_hash);
@@ -322,12 +333,15 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     workers[device.id()] = device_workers.back().get();
   }
-  auto tuning = Tuning::Create({.host = (*front)->host,
-                                .store = **store,
-                                .results = *(*front)->results,
-                                .compiler = *(*front)->compiler,
-                                .devices = std::move(workers),
-                                .idle_release = settings.idle_release});
+  auto tuning = Tuning::Create(
+      {.host = (*front)->host,
+       .store = **store,
+       .results = *(*front)->results,
+       .compiler = *(*front)->compiler,
+       .devices = std::move(workers),
+       .idle_release = settings.idle_release,
+       .library = LibraryOf(settings),
+       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time}});
   if (!tuning.ok()) return tuning.status();
   jobs::Tuner& tuner = (*tuning)->tuner();
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;

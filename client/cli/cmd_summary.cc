@@ -1,4 +1,4 @@
-// attune summary: the winner of each problem against the baselines.
+// attune summary: the winner of each problem against the baselines, or the iterations of a loop.
 #include <map>
 #include <tuple>
 
@@ -7,9 +7,11 @@
 #include "client/cli/command.h"
 #include "client/cli/existence.h"
 #include "client/cli/json.h"
+#include "client/cli/loop_summary.h"
 #include "client/cli/pages.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
+#include "client/cpp/files.h"
 
 namespace attune::cli {
 namespace {
@@ -49,6 +51,29 @@ std::string SpeedupText(const v1::Incumbent& incumbent, const std::map<std::stri
   return absl::StrJoin(times, ", ", [&](std::string* out, const auto& time) {
     absl::StrAppend(out, Speedup(time.second / ServedTiming(incumbent).median_us()), " ", time.first);
   });
+}
+
+struct LoopArguments {
+  std::string loop;
+  std::string principal;
+  std::string markdown;
+};
+
+absl::StatusOr<ExitCode> RunLoop(Session& session, const LoopArguments& arguments) {
+  const auto client = session.client();
+  if (!client.ok()) return client.status();
+  const auto iterations = IterationsOf(**client, arguments.loop, arguments.principal);
+  if (!iterations.ok()) return iterations.status();
+  if (!arguments.markdown.empty()) {
+    absl::Status written = ReplaceFile(arguments.markdown, LoopMarkdown(arguments.loop, *iterations));
+    if (!written.ok()) return written;
+  }
+  if (!session.json()) {
+    PrintLoop(session, *iterations);
+    return ExitCode::kOk;
+  }
+  for (const Iteration& iteration : *iterations) session.Emit(IterationJson(iteration));
+  return ExitCode::kOk;
 }
 
 absl::StatusOr<ExitCode> RunSummary(Session& session) {
@@ -99,6 +124,17 @@ absl::StatusOr<ExitCode> RunSummary(Session& session) {
 
 }  // namespace
 
-Action AddSummary(CLI::App&) { return RunSummary; }
+Action AddSummary(CLI::App& app) {
+  auto arguments = std::make_shared<LoopArguments>();
+  CLI::Option* loop = app.add_option("--loop", arguments->loop,
+                                     "Show the iterations of this loop of submissions instead, oldest first");
+  app.add_option("--principal", arguments->principal, "Whose loop, as attune whoami names it; by default your own")
+      ->needs(loop);
+  app.add_option("--markdown", arguments->markdown, "Write the loop, with what each iteration changed, to this file")
+      ->needs(loop);
+  return [arguments](Session& session) {
+    return arguments->loop.empty() ? RunSummary(session) : RunLoop(session, *arguments);
+  };
+}
 
 }  // namespace attune::cli

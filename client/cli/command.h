@@ -27,7 +27,7 @@ struct Command {
 // In the order of `attune --help`.
 const std::vector<Command>& Commands();
 
-// One a file, cmd_<name>.cc.
+// One a file, cmd_<name>.cc; adopt and withdraw beside submissions.
 Action AddPreflight(CLI::App& app);
 Action AddDevices(CLI::App& app);
 Action AddFamilies(CLI::App& app);
@@ -39,6 +39,11 @@ Action AddMisses(CLI::App& app);
 Action AddTrials(CLI::App& app);
 Action AddExplain(CLI::App& app);
 Action AddEvaluate(CLI::App& app);
+Action AddSubmit(CLI::App& app);
+Action AddSubmissions(CLI::App& app);
+Action AddAdopt(CLI::App& app);
+Action AddWithdraw(CLI::App& app);
+Action AddNewKernel(CLI::App& app);
 Action AddSweep(CLI::App& app);
 Action AddPortfolio(CLI::App& app);
 Action AddJobs(CLI::App& app);

@@ -37,6 +37,8 @@ Json OperationJson(const v1::Operation& operation);
 Json ProgressJson(const v1::Operation& operation);
 Json TuningJson(const v1::Operation& operation);
 Json EvaluationJson(const v1::Operation& operation);
+Json SubmitResultJson(const v1::SubmitResult& result);
+Json SubmissionJson(const v1::Submission& submission);
 Json SweepJson(const v1::SweepReport& report);
 Json SweepPlanJson(const v1::PlanSweepResponse& plan);
 Json RetryJson(const v1::RetryTrialsResponse& retry);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/json.h"
+#include "client/cli/submission_text.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
 #include "proto/attune/device_list.h"
@@ -72,6 +73,15 @@ ExitCode PrintEvaluation(Session& session, const v1::Operation& operation) {
     session.Print(line.Add("  ").Add(result.reason()));
   }
   return keep ? ExitCode::kOk : ExitCode::kRegression;
+}
+
+ExitCode PrintSubmission(Session& session, const v1::SubmitResult& result) {
+  if (session.json()) {
+    session.Emit(SubmitResultJson(result));
+  } else {
+    PrintSubmitResult(session, result);
+  }
+  return result.decision() == v1::SubmitResult::DECISION_KEEP ? ExitCode::kOk : ExitCode::kRegression;
 }
 
 Color ColorOf(v1::SweepReport::Outcome outcome) {
@@ -166,6 +176,8 @@ absl::StatusOr<ExitCode> PrintResult(Session& session, const v1::Operation& oper
       return PrintTuning(session, operation);
     case v1::Operation::kEvaluate:
       return PrintEvaluation(session, operation);
+    case v1::Operation::kSubmit:
+      return PrintSubmission(session, operation.submit());
     case v1::Operation::kSweep:
       return PrintSweep(session, operation.sweep());
     default:

@@ -73,6 +73,27 @@ absl::StatusOr<v1::Operation> Client::Sweep(v1::SweepRequest request) {
 absl::StatusOr<v1::Operation> Client::Evaluate(v1::EvaluateVariantRequest request) {
   return impl_->Call(&Stub::EvaluateVariant, WithRequestId(std::move(request)));
 }
+absl::StatusOr<v1::Operation> Client::Submit(v1::SubmitRequest request) {
+  return impl_->Call(&Stub::Submit, WithRequestId(std::move(request)));
+}
+absl::StatusOr<v1::Submission> Client::GetSubmission(const std::string& submission) {
+  v1::GetSubmissionRequest request;
+  request.set_name(submission);
+  return impl_->Call(&Stub::GetSubmission, request);
+}
+absl::StatusOr<v1::ListSubmissionsResponse> Client::ListSubmissions(const v1::ListSubmissionsRequest& request) {
+  return impl_->Call(&Stub::ListSubmissions, request);
+}
+absl::StatusOr<v1::Submission> Client::Adopt(const std::string& submission) {
+  v1::AdoptSubmissionRequest request;
+  request.set_name(submission);
+  return impl_->Call(&Stub::AdoptSubmission, request);
+}
+absl::StatusOr<v1::Submission> Client::Withdraw(const std::string& submission) {
+  v1::WithdrawSubmissionRequest request;
+  request.set_name(submission);
+  return impl_->Call(&Stub::WithdrawSubmission, request);
+}
 absl::StatusOr<v1::PlanSweepResponse> Client::PlanSweep(const v1::SweepRequest& request) {
   return impl_->Call(&Stub::PlanSweep, request);
 }

@@ -93,6 +93,12 @@ class Client {
   absl::StatusOr<v1::Operation> Tune(v1::TuneRequest request);
   absl::StatusOr<v1::Operation> Sweep(v1::SweepRequest request);
   absl::StatusOr<v1::Operation> Evaluate(v1::EvaluateVariantRequest request);
+  // A kernel of one's own against a base: KEEP or REVERT (docs/submit.md).
+  absl::StatusOr<v1::Operation> Submit(v1::SubmitRequest request);
+  absl::StatusOr<v1::Submission> GetSubmission(const std::string& submission);
+  absl::StatusOr<v1::ListSubmissionsResponse> ListSubmissions(const v1::ListSubmissionsRequest& request);
+  absl::StatusOr<v1::Submission> Adopt(const std::string& submission);
+  absl::StatusOr<v1::Submission> Withdraw(const std::string& submission);
   // What Sweep would do; starts nothing.
   absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepRequest& request);
 

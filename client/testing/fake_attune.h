@@ -36,6 +36,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::SweepRequest last_sweep() const;
   v1::ListTrialsRequest last_list_trials() const;
   v1::EvaluateVariantRequest last_evaluate() const;
+  v1::SubmitRequest last_submit() const;
   v1::ListOperationsRequest last_list_operations() const;
   v1::RollBackRequest last_roll_back() const;
   v1::RetryTrialsRequest last_retry() const;
@@ -67,6 +68,12 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status Sweep(grpc::ServerContext*, const v1::SweepRequest*, v1::Operation*) override;
   grpc::Status PlanSweep(grpc::ServerContext*, const v1::SweepRequest*, v1::PlanSweepResponse*) override;
   grpc::Status EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest*, v1::Operation*) override;
+  grpc::Status Submit(grpc::ServerContext*, const v1::SubmitRequest*, v1::Operation*) override;
+  grpc::Status GetSubmission(grpc::ServerContext*, const v1::GetSubmissionRequest*, v1::Submission*) override;
+  grpc::Status ListSubmissions(grpc::ServerContext*, const v1::ListSubmissionsRequest*,
+                               v1::ListSubmissionsResponse*) override;
+  grpc::Status AdoptSubmission(grpc::ServerContext*, const v1::AdoptSubmissionRequest*, v1::Submission*) override;
+  grpc::Status WithdrawSubmission(grpc::ServerContext*, const v1::WithdrawSubmissionRequest*, v1::Submission*) override;
   grpc::Status GetOperation(grpc::ServerContext*, const v1::GetOperationRequest*, v1::Operation*) override;
   grpc::Status WatchOperation(grpc::ServerContext*, const v1::WatchOperationRequest*,
                               grpc::ServerWriter<v1::Operation>*) override;
@@ -108,6 +115,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::SweepRequest last_sweep_;
   v1::ListTrialsRequest last_list_trials_;
   v1::EvaluateVariantRequest last_evaluate_;
+  v1::SubmitRequest last_submit_;
   v1::ListOperationsRequest last_list_operations_;
   v1::RollBackRequest last_roll_back_;
   v1::RetryTrialsRequest last_retry_;
@@ -132,6 +140,8 @@ v1::Trial CannedTrial(int number);
 v1::Operation SucceededTuning();
 v1::Operation EndedSweep(bool regression);
 v1::Operation EndedEvaluation(v1::EvaluateResult::Decision decision);
+v1::Operation EndedSubmission(v1::SubmitResult::Decision decision);
+v1::Submission CannedSubmission(int number);
 
 // Serves `service` on a free port of the loopback, or on a Unix socket, while it lives. `service` must outlive it.
 class RunningServer {

@@ -213,7 +213,7 @@ v1::Device DeviceOf(const v1::Trial& trial, const Host& host) {
 
 // The trial's family, while its sources are what they were; null otherwise.
 std::shared_ptr<const space::Family> FamilyOf(const v1::Trial& trial, const Host& host) {
-  for (const std::shared_ptr<const space::Family>& family : host.families) {
+  for (const std::shared_ptr<const space::Family>& family : host.families.Now()) {
     const bool same = family->source_hash == trial.dependencies().source_hash();
     if (same && family->name() == trial.variant().family()) return family;
   }

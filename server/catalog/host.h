@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "attune/v1/device.pb.h"
 #include "attune/v1/trial.pb.h"
-#include "server/space/family.h"
+#include "server/catalog/family_list.h"
 #include "server/store/store.h"
 
 namespace attune::catalog {
@@ -18,7 +18,7 @@ namespace attune::catalog {
 struct Host {
   std::vector<v1::Device> devices;  // as the probe found them, their classes named (class_alias.h)
   std::vector<v1::BackendStatus> backends;
-  std::vector<std::shared_ptr<const space::Family>> families;  // of every role
+  FamilyList families;  // of every role
 };
 
 // What a request's name of a device stands for, in the host's order: one device by its id or UUID, every card of a

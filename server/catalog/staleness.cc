@@ -13,10 +13,11 @@ std::string WhatChanged(const v1::Trial& trial, const Host& host) {
   if (device == nullptr) return absl::StrCat("this host has no ", trial.device_id(), " to compare with");
   const v1::Dependencies& then = trial.dependencies();
   std::vector<std::string> changes;
-  const auto family = std::find_if(host.families.begin(), host.families.end(), [&](const auto& candidate) {
+  const FamilyList::Families families = host.families.Now();
+  const auto family = std::find_if(families.begin(), families.end(), [&](const auto& candidate) {
     return candidate->name() == trial.variant().family();
   });
-  if (family == host.families.end()) {
+  if (family == families.end()) {
     changes.push_back(absl::StrCat("kernel family ", trial.variant().family(), " is no longer here"));
   } else if ((*family)->source_hash != then.source_hash()) {
     changes.push_back(absl::StrCat("source of ", trial.variant().family(), " changed"));

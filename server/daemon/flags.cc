@@ -83,6 +83,9 @@ ABSL_FLAG(
 ABSL_FLAG(int, on_miss_per_hour, 60,
           "the most jobs that --on_miss=check or tune starts on a device in any hour; each has 15 s for its trials, so "
           "that 60 take at most about a quarter of the device's time");
+ABSL_FLAG(absl::Duration, submission_trial_timeout, absl::Seconds(6),
+          "a trial of a submission that takes longer on the device is TIMEOUT; --trial_timeout where that is less");
+ABSL_FLAG(absl::Duration, submission_time, absl::Minutes(5), "a submission that takes longer in all is reverted");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
@@ -139,6 +142,8 @@ Settings SettingsOfFlags() {
   settings.devices = absl::GetFlag(FLAGS_devices);
   settings.log_format = absl::GetFlag(FLAGS_log_format);
   settings.log_level = absl::GetFlag(FLAGS_log_level);
+  settings.submission_trial_timeout = absl::GetFlag(FLAGS_submission_trial_timeout);
+  settings.submission_time = absl::GetFlag(FLAGS_submission_time);
   return settings;
 }
 

@@ -142,6 +142,8 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   if (settings.on_miss_per_hour < 1 || settings.on_miss_per_hour > kMostMissesPerHour) {
     mistakes.Add("on_miss_per_hour", " is ", settings.on_miss_per_hour, "; allowed: 1 to ", kMostMissesPerHour);
   }
+  mistakes.Duration("submission_trial_timeout", settings.submission_trial_timeout, kLeastTimeout, kMostTimeout);
+  mistakes.Duration("submission_time", settings.submission_time, absl::Seconds(1), absl::Hours(24));
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();

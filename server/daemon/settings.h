@@ -50,6 +50,8 @@ struct Settings {
   std::vector<std::string> devices;
   std::string log_format;
   std::string log_level;
+  absl::Duration submission_trial_timeout = absl::Seconds(6);
+  absl::Duration submission_time = absl::Minutes(5);
 };
 
 // Whom the server serves, of settings without a mistake.

@@ -137,6 +137,14 @@ TEST(Settings, KnowWhatAMissMayStart) {
                                                 "--on_miss_per_hour is 0; allowed: 1 to 3600"));
 }
 
+TEST(Settings, BoundWhatASubmissionTakes) {
+  Settings settings = Good();
+  settings.submission_trial_timeout = absl::ZeroDuration();
+  settings.submission_time = absl::InfiniteDuration();
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--submission_trial_timeout is 0; allowed: 100ms to 1h",
+                                                "--submission_time is inf; allowed: 1s to 24h"));
+}
+
 TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {
   Settings settings = Good();
   for (const char* same : {"data", "./data/", "data/../data/."}) {

@@ -14,6 +14,7 @@ Tuning::Tuning(const Options& options)
       problem_tuner_({options.results, options.host.families, means_, contests_}),
       tune_(options.host, problem_tuner_),
       evaluate_({options.host, options.results, means_, contests_}),
+      submit_({options.host, options.results, means_, options.library, options.submission_times}),
       sweep_means_{options.host, options.results, code_, problem_tuner_},
       sweep_(sweep_means_),
       sweep_problem_(sweep_means_, options.clock) {}
@@ -26,6 +27,7 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   tuner_options.devices = options.devices;
   tuner_options.kinds = {{store::JobKind::kTune, &tuning->tune_},
                          {store::JobKind::kEvaluate, &tuning->evaluate_},
+                         {store::JobKind::kSubmit, &tuning->submit_},
                          {store::JobKind::kSweep, &tuning->sweep_},
                          {store::JobKind::kSweepProblem, &tuning->sweep_problem_}};
   tuner_options.idle_release = options.idle_release;

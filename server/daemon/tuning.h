@@ -17,6 +17,8 @@
 #include "server/jobs/tuner.h"
 #include "server/promotion/contest.h"
 #include "server/store/store.h"
+#include "server/submit/limits.h"
+#include "server/submit/submit_job.h"
 #include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"
 #include "server/sweep/sweep_job.h"
@@ -40,7 +42,9 @@ class Tuning {
     absl::Duration idle_release = absl::Seconds(60);
     std::string holder = "attuned";  // of jobs' leases
     absl::Duration lease = store::kDefaultLease;
-    Clock clock = SteadyNow;  // of elapsed times and budgets
+    Clock clock = SteadyNow;   // of elapsed times and budgets
+    std::string library = {};  // kernels_src/, whose libraries submissions may include
+    submit::TimeLimits submission_times = {};
   };
   // InvalidArgument when a worker is not its device's.
   static absl::StatusOr<std::unique_ptr<Tuning>> Create(const Options& options);
@@ -57,6 +61,7 @@ class Tuning {
   const jobs::ProblemTuner problem_tuner_;
   const jobs::TuneJob tune_;
   const jobs::EvaluateJob evaluate_;
+  const submit::SubmitJob submit_;
   const sweep::SweepMeans sweep_means_;
   const sweep::SweepJob sweep_;
   const sweep::SweepProblemJob sweep_problem_;

@@ -63,7 +63,8 @@ class PartsTest : public ::testing::Test {
     options.kinds = {{store::JobKind::kTune, &part},
                      {store::JobKind::kSweep, &parent},
                      {store::JobKind::kEvaluate, &part},
-                     {store::JobKind::kSweepProblem, &part}};
+                     {store::JobKind::kSweepProblem, &part},
+                     {store::JobKind::kSubmit, &part}};
     const std::unique_ptr<Tuner> tuner = Tuner::Create(options).value();
     std::promise<v1::Operation> ended;
     const std::string name = tuner->Sweep({})->name();

@@ -31,6 +31,10 @@ absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRe
   return Ask(tuner_, [&](Tuner& tuner) { return tuner.Evaluate(request, asker); });
 }
 
+absl::StatusOr<v1::Operation> PendingTuner::Submit(const v1::SubmitRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Submit(request, asker); });
+}
+
 absl::StatusOr<v1::Operation> PendingTuner::GetOperation(absl::string_view name) {
   return Ask(tuner_, [name](Tuner& tuner) { return tuner.GetOperation(name); });
 }

@@ -173,7 +173,7 @@ class Contest {
   }
 
   bool IsOfToday(const v1::Trial& trial) const {
-    const auto& families = options_.families;
+    const auto families = options_.families.Now();
     return std::any_of(families.begin(), families.end(), [&](const auto& family) {
       return family->name() == trial.variant().family() && family->source_hash == trial.dependencies().source_hash();
     });

@@ -63,6 +63,7 @@ class AccessTest : public ::testing::Test {
     options.host = &host_;
     options.store = &store_;
     options.backups = &backups_;
+    options.submissions = &submissions_;
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
   }
   ~AccessTest() override {
@@ -122,6 +123,7 @@ class AccessTest : public ::testing::Test {
   store::FakeStore store_;
   std::unique_ptr<catalog::Results> results_ = *catalog::Results::Load(store_, host_, nullptr);
   store::Backups backups_{nullptr, ""};
+  submit::Submissions submissions_{store_, host_, ""};
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<access::Tokens> tokens_ = *access::Tokens::Open(path_ + ".tokens");
   AccessServiceImpl access_{tokens_.get()};

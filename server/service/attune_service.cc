@@ -37,6 +37,11 @@ space::Stopped GoneWith(grpc::CallbackServerContext* context) {
   return [context] { return context->IsCancelled(); };
 }
 
+submit::Reader ReaderOf(const grpc::CallbackServerContext& context) {
+  const access::Principal& principal = PrincipalOf(context);
+  return {principal.name, principal.role == access::Role::kAdmin};
+}
+
 v1::KernelFamily Translate(const space::Family& family) {
   const family::v1::KernelFamily& manifest = family.manifest;
   v1::KernelFamily out;
@@ -141,6 +146,63 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::EvaluateVariant(grpc::CallbackServe
         v1::EvaluateVariantRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
         return Fill(options_.tuner->Evaluate(valid, AskerOf(*context)), response);
+      },
+      &writing_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::Submit(grpc::CallbackServerContext* context,
+                                                    const v1::SubmitRequest* request, v1::Operation* response) {
+  return Later(
+      context, "Submit", *request,
+      [this, context, request, response]() -> absl::Status {
+        v1::SubmitRequest valid = *request;
+        if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
+        if (absl::Status status = options_.submissions->Check(valid, ReaderOf(*context)); !status.ok()) return status;
+        return Fill(options_.tuner->Submit(valid, AskerOf(*context)), response);
+      },
+      &heavy_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::GetSubmission(grpc::CallbackServerContext* context,
+                                                           const v1::GetSubmissionRequest* request,
+                                                           v1::Submission* response) {
+  return Later(context, "GetSubmission", *request, [this, context, request, response] {
+    return Fill(options_.submissions->Get(request->name(), ReaderOf(*context)), response);
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListSubmissions(grpc::CallbackServerContext* context,
+                                                             const v1::ListSubmissionsRequest* request,
+                                                             v1::ListSubmissionsResponse* response) {
+  return Later(context, "ListSubmissions", *request, [this, context, request, response]() -> absl::Status {
+    const absl::StatusOr<int> size = PageSize(request->page_size());
+    if (!size.ok()) return size.status();
+    auto page = options_.submissions->List(*request, *size, ReaderOf(*context));
+    if (!page.ok()) return page.status();
+    for (v1::Submission& submission : page->items) *response->add_submissions() = std::move(submission);
+    response->set_next_page_token(page->next_page_token);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::AdoptSubmission(grpc::CallbackServerContext* context,
+                                                             const v1::AdoptSubmissionRequest* request,
+                                                             v1::Submission* response) {
+  return Later(
+      context, "AdoptSubmission", *request,
+      [this, context, request, response] {
+        return Fill(options_.submissions->Adopt(request->name(), ReaderOf(*context)), response);
+      },
+      &writing_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::WithdrawSubmission(grpc::CallbackServerContext* context,
+                                                                const v1::WithdrawSubmissionRequest* request,
+                                                                v1::Submission* response) {
+  return Later(
+      context, "WithdrawSubmission", *request,
+      [this, context, request, response] {
+        return Fill(options_.submissions->Withdraw(request->name(), ReaderOf(*context)), response);
       },
       &writing_);
 }
@@ -366,7 +428,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListKernelFamilies(grpc::CallbackSe
                                                                 const v1::ListKernelFamiliesRequest*,
                                                                 v1::ListKernelFamiliesResponse* response) {
   return Now(context, "ListKernelFamilies", [this, response] {
-    for (const auto& family : options_.host->families) *response->add_families() = Translate(*family);
+    for (const auto& family : options_.host->families.Now()) *response->add_families() = Translate(*family);
   });
 }
 

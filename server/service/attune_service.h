@@ -21,6 +21,7 @@
 #include "server/service/validate.h"
 #include "server/store/backups.h"
 #include "server/store/store.h"
+#include "server/submit/submissions.h"
 
 namespace attune::service {
 
@@ -32,6 +33,7 @@ struct ServiceOptions {
   catalog::Misses* misses = nullptr;      // null: misses are not counted
   store::Store* store = nullptr;
   store::Backups* backups = nullptr;
+  submit::Submissions* submissions = nullptr;
   const catalog::Host* host = nullptr;
   std::string version;
   std::vector<std::string> warnings = {};  // of this host, to whoever asks what a tuning would do
@@ -51,6 +53,15 @@ class AttuneServiceImpl final
                                       v1::PlanSweepResponse*) override;
   grpc::ServerUnaryReactor* EvaluateVariant(grpc::CallbackServerContext*, const v1::EvaluateVariantRequest*,
                                             v1::Operation*) override;
+  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext*, const v1::SubmitRequest*, v1::Operation*) override;
+  grpc::ServerUnaryReactor* GetSubmission(grpc::CallbackServerContext*, const v1::GetSubmissionRequest*,
+                                          v1::Submission*) override;
+  grpc::ServerUnaryReactor* ListSubmissions(grpc::CallbackServerContext*, const v1::ListSubmissionsRequest*,
+                                            v1::ListSubmissionsResponse*) override;
+  grpc::ServerUnaryReactor* AdoptSubmission(grpc::CallbackServerContext*, const v1::AdoptSubmissionRequest*,
+                                            v1::Submission*) override;
+  grpc::ServerUnaryReactor* WithdrawSubmission(grpc::CallbackServerContext*, const v1::WithdrawSubmissionRequest*,
+                                               v1::Submission*) override;
   grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext*, const v1::GetOperationRequest*,
                                          v1::Operation*) override;
   grpc::ServerWriteReactor<v1::Operation>* WatchOperation(grpc::CallbackServerContext*,

@@ -105,7 +105,7 @@ std::string ResourceOf(const google::protobuf::Message& request) {
     const absl::StatusOr<Problem> parsed = FromProto(*problem);
     return parsed.ok() ? ToText(*parsed) : "";
   }
-  for (const char* name : {"name", "problem_text", "problem", "baseline", "filter", "id", "title", "plan"}) {
+  for (const char* name : {"name", "problem_text", "problem", "baseline", "filter", "id", "title", "plan", "loop"}) {
     const google::protobuf::FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);
     if (field == nullptr || field->is_repeated()) continue;
     if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {

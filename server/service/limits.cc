@@ -29,17 +29,26 @@ struct Limit {
 };
 
 constexpr Limit kTexts[] = {
-    {"Baseline.contender", 128},          {"Baseline.note", 1024},       {"EvaluateVariantRequest.request_id", 128},
-    {"EvaluateVariantRequest.why", 1024}, {"RollBackRequest.why", 1024}, {"SweepRequest.request_id", 128},
-    {"TuneRequest.request_id", 128},      {"Variant.text", 4096},
+    {"Baseline.contender", 128},
+    {"Baseline.note", 1024},
+    {"EvaluateVariantRequest.request_id", 128},
+    {"EvaluateVariantRequest.why", 1024},
+    {"RollBackRequest.why", 1024},
+    {"SweepRequest.request_id", 128},
+    {"TuneRequest.request_id", 128},
+    {"SubmitRequest.request_id", 128},
+    {"SubmitRequest.hypothesis", 1024},
+    {"SourceFile.text", 128 << 10},
+    {"Variant.text", 4096},
 };
 
 // The number of problems that a sweep's products come to has a limit of its own (proto/attune/expand_plan.h).
 constexpr Limit kLists[] = {
-    {"GetBestRequest.acceptable", 16}, {"SweepPlan.shapes", 10'000},      {"SweepProduct.batch", 10'000},
-    {"SweepProduct.head_dim", 10'000}, {"SweepProduct.heads_kv", 10'000}, {"SweepProduct.heads_q", 10'000},
-    {"SweepProduct.seq_kv", 10'000},   {"SweepProduct.seq_q", 10'000},    {"SweepShapes.problem", 100'000},
-    {"TrialFilter.verdicts", 16},      {"TuneRequest.seed_from", 16},     {"Variant.parameters", 64},
+    {"SubmitRequest.files", 32},       {"SubmitRequest.problems", 8},    {"GetBestRequest.acceptable", 16},
+    {"SweepPlan.shapes", 10'000},      {"SweepProduct.batch", 10'000},   {"SweepProduct.head_dim", 10'000},
+    {"SweepProduct.heads_kv", 10'000}, {"SweepProduct.heads_q", 10'000}, {"SweepProduct.seq_kv", 10'000},
+    {"SweepProduct.seq_q", 10'000},    {"SweepShapes.problem", 100'000}, {"TrialFilter.verdicts", 16},
+    {"TuneRequest.seed_from", 16},     {"Variant.parameters", 64},
 };
 
 // google.protobuf.Duration's and Timestamp's own ranges; times before 1970 are nobody's.

@@ -37,6 +37,9 @@ class OneOperationTuner : public jobs::Tuner {
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest&, const jobs::Asker&) override {
     return States().front();
   }
+  absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest&, const jobs::Asker&) override {
+    return States().front();
+  }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();
@@ -141,6 +144,7 @@ class ServerTest : public ::testing::Test {
     options.host = &host_;
     options.store = &store_;
     options.backups = &backups_;
+    options.submissions = &submissions_;
     options.version = "test";
     options.warnings = {"the walls are low"};
     service_ = std::make_unique<AttuneServiceImpl>(std::move(options));
@@ -158,6 +162,7 @@ class ServerTest : public ::testing::Test {
   store::FakeStore store_;
   catalog::Host host_;
   store::Backups backups_{nullptr, ""};
+  submit::Submissions submissions_{store_, host_, ""};
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<v1::AttuneService::Stub> stub_;

@@ -83,10 +83,10 @@ template <typename Names>
 absl::Status KnownFamilies(const Names& names, const catalog::Host& host) {
   for (const std::string& name : names) {
     bool found = false;
-    for (const auto& family : host.families) found = found || family->name() == name;
+    for (const auto& family : host.families.Now()) found = found || family->name() == name;
     if (!found) {
       return WithReason(absl::NotFoundError(absl::StrCat("family ", Quoted(name), " is unknown; available: ",
-                                                         absl::StrJoin(host.families, ", ",
+                                                         absl::StrJoin(host.families.Now(), ", ",
                                                                        [](std::string* out, const auto& family) {
                                                                          absl::StrAppend(out, family->name());
                                                                        }))),
@@ -119,7 +119,7 @@ absl::Status UnderstoodWhere(const Names& names, const Where& where, const catal
   if (where.empty()) return absl::OkStatus();
   const std::vector<std::string> conditions(where.begin(), where.end());
   absl::Status first;
-  for (const auto& family : host.families) {
+  for (const auto& family : host.families.Now()) {
     const family::v1::Role role = family->manifest.role();
     if (role == family::v1::ROLE_REFERENCE || role == family::v1::ROLE_FLOOR) continue;
     if (!names.empty() && std::find(names.begin(), names.end(), family->name()) == names.end()) continue;
@@ -239,6 +239,15 @@ absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& 
     return absl::InvalidArgumentError("pin and on_miss are both set; at most one is allowed");
   }
   return NormaliseVariant(request.mutable_variant(), host);
+}
+
+absl::Status Validate(v1::SubmitRequest& request, const catalog::Host& host) {
+  for (v1::Problem& problem : *request.mutable_problems()) {
+    if (absl::Status status = NormaliseProblem(&problem); !status.ok()) return status;
+  }
+  request.set_policy(catalog::OrDefault(request.policy()));
+  std::string device = request.device_id();  // empty stays empty: which one is the kernel's matter
+  return PresentDevice(&device, host);
 }
 
 absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host) {

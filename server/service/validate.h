@@ -21,6 +21,8 @@ absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host);
+// What the files say, and the device where none is named, is for submit::Submissions to check.
+absl::Status Validate(v1::SubmitRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::RollBackRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::UnpinRequest& request, const catalog::Host& host);

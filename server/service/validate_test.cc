@@ -18,7 +18,7 @@ catalog::Host OneDeviceOneFamily() {
   parameter.set_name("BLOCK_M");
   parameter.add_values(32);
   parameter.add_values(64);
-  host.families.push_back(family);
+  host.families.Add(family);
   return host;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/attune/quote.h"
@@ -51,15 +53,17 @@ std::optional<std::string> QuotedInclude(absl::string_view line) {
 // Collects a family's files: the sources named, then what they include, each once.
 class SourceReader {
  public:
-  SourceReader(fs::path root, fs::path folder, Family& family)
-      : root_(std::move(root)), folder_(std::move(folder)), family_(family) {}
+  using Reader = std::function<std::optional<std::string>(const fs::path&)>;
+
+  SourceReader(fs::path root, fs::path folder, Reader read, Family& family)
+      : root_(std::move(root)), folder_(std::move(folder)), read_(std::move(read)), family_(family) {}
 
   absl::Status Add(const std::string& source) {
     const bool from_root = absl::StartsWith(source, kRootPrefix);
     const std::string name(absl::StripPrefix(source, kRootPrefix));
     const fs::path path = (from_root ? root_ : folder_) / name;
     std::optional<std::string> text;
-    if (IsBelowRoot(path)) text = Read(path);
+    if (IsBelowRoot(path)) text = read_(path);
     if (!text)
       return absl::InvalidArgumentError(
           absl::StrCat("sources has '", source, "', and there is no ", path.string(), " below ", root_.string()));
@@ -83,7 +87,7 @@ class SourceReader {
   absl::Status Include(const std::string& name, const fs::path& from) {
     for (const fs::path& directory : {folder_, root_, from.parent_path()}) {
       if (!IsBelowRoot(directory / name)) continue;
-      if (std::optional<std::string> text = Read(directory / name); text) {
+      if (std::optional<std::string> text = read_(directory / name); text) {
         return Keep(name, directory / name, *text);
       }
     }
@@ -99,6 +103,7 @@ class SourceReader {
 
   const fs::path root_;
   const fs::path folder_;
+  const Reader read_;
   Family& family_;
 };
 
@@ -154,9 +159,13 @@ std::shared_ptr<const Family> Load(const std::string& root, const std::string& f
     note(absl::InvalidArgumentError(
         absl::StrCat("name is ", Quoted(manifest->name()), "; it must be the folder's, ", Quoted(folder))));
   }
+  if (absl::StartsWith(folder, kSubmittedPrefix)) {
+    note(absl::InvalidArgumentError(
+        absl::StrCat("name is ", Quoted(folder), "; names that begin with ", kSubmittedPrefix, " are submissions'")));
+  }
   auto family = std::make_shared<Family>();
   family->manifest = *std::move(manifest);
-  SourceReader reader(root, fs::path(root) / folder, *family);
+  SourceReader reader(root, fs::path(root) / folder, Read, *family);
   for (const std::string& source : family->manifest.sources()) {
     if (absl::Status status = reader.Add(source); !status.ok()) note(status);
   }
@@ -171,6 +180,36 @@ absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root
   std::vector<absl::Status> mistakes;
   std::shared_ptr<const Family> family = Load(root, folder, mistakes);
   if (family == nullptr) return mistakes.front();
+  return family;
+}
+
+absl::StatusOr<std::shared_ptr<const Family>> MakeFamily(family::v1::KernelFamily manifest,
+                                                         const std::map<std::string, std::string>& files,
+                                                         const std::string& root) {
+  std::vector<absl::Status> mistakes = MistakesIn(manifest);
+  const fs::path folder = fs::path(root) / manifest.name();
+  auto family = std::make_shared<Family>();
+  family->manifest = std::move(manifest);
+  const auto read = [&](const fs::path& path) -> std::optional<std::string> {
+    const fs::path normal = path.lexically_normal();
+    const fs::path own = normal.lexically_relative(folder.lexically_normal());
+    if (const auto file = files.find(own.string()); file != files.end()) return file->second;
+    const fs::path library = normal.lexically_relative(fs::path(root).lexically_normal());
+    if (library.empty() || *library.begin() == "..") return std::nullopt;
+    std::error_code error;
+    const bool of_a_family = fs::exists(fs::path(root) / *library.begin() / kManifest, error);
+    return of_a_family ? std::nullopt : Read(normal);
+  };
+  SourceReader reader(root, folder, read, *family);
+  for (const std::string& source : family->manifest.sources()) {
+    if (absl::Status status = reader.Add(source); !status.ok()) mistakes.push_back(std::move(status));
+  }
+  if (!mistakes.empty()) {
+    return absl::InvalidArgumentError(absl::StrJoin(mistakes, "; ", [](std::string* out, const absl::Status& mistake) {
+      absl::StrAppend(out, mistake.message());
+    }));
+  }
+  family->source_hash = HashOf(*family);
   return family;
 }
 

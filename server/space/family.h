@@ -2,16 +2,21 @@
 #ifndef ATTUNE_SERVER_SPACE_FAMILY_H_
 #define ATTUNE_SERVER_SPACE_FAMILY_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "attune/family/v1/family.pb.h"
 #include "server/space/evaluator_pool.h"
 
 namespace attune::space {
+
+// What the families of submissions are called by, before their content's hash. None in a folder may be called so.
+inline constexpr absl::string_view kSubmittedPrefix = "submitted_";
 
 struct Family {
   family::v1::KernelFamily manifest;
@@ -42,6 +47,12 @@ LoadedFamilies LoadEveryFamily(const std::vector<std::string>& roots);
 
 // One folder; quoted includes and "//" sources resolve below `root`.
 absl::StatusOr<std::shared_ptr<const Family>> LoadFamily(const std::string& root, const std::string& folder);
+
+// One whose manifest and files are at hand: `files` by their paths below the family's folder. What they do not have is
+// looked for in the folders of `root` that are no families themselves. InvalidArgument with every mistake.
+absl::StatusOr<std::shared_ptr<const Family>> MakeFamily(family::v1::KernelFamily manifest,
+                                                         const std::map<std::string, std::string>& files,
+                                                         const std::string& root);
 
 }  // namespace attune::space
 

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "attune/v1/retiming.pb.h"
 #include "attune/v1/service.pb.h"
+#include "attune/v1/submission.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
 #include "server/store/page.h"
@@ -81,6 +82,22 @@ struct RetimingFilter {
   std::optional<v1::Policy> policy = std::nullopt;
   absl::Time begin = absl::InfinitePast();  // finished then or later
   absl::Time end = absl::InfiniteFuture();  // finished before
+};
+
+// Of one principal so many that are not adopted are kept, the newest.
+inline constexpr int kMostSubmissions = 1000;
+
+struct SubmissionFilter {
+  std::string principal = {};  // empty fields do not filter
+  std::string loop = {};
+  std::string content_hash = {};
+  std::optional<v1::Submission::State> state = std::nullopt;
+};
+
+// That somebody adopts or withdraws a submission.
+struct SubmissionMove {
+  v1::Submission::State to = v1::Submission::STATE_UNSPECIFIED;
+  std::string principal;
 };
 
 // Trials that RetryTrials has changed.
@@ -173,6 +190,18 @@ class Store {
   // Checks the hash at every read. NotFound (somebody removed the file) and DataLoss (it is damaged) both mean: what
   // FindArtifact said is no longer so; compile again and PutArtifact.
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) = 0;
+
+  // Assigns and returns it with its "submissions/<n>" and its iteration of the principal's loop. InvalidArgument names
+  // what it lacks: content_hash, files, family, principal, operation and state must be set. Of an operation there is
+  // one. Forgets those of the principal that are more than kMostSubmissions. Refused when `write` is stale (queue.h).
+  virtual absl::StatusOr<v1::Submission> RecordSubmission(const v1::Submission& submission, const JobWrite& write) = 0;
+  virtual absl::StatusOr<v1::Submission> GetSubmission(absl::string_view name) = 0;  // with files; NotFound
+  // Newest first, without files.
+  virtual absl::StatusOr<Page<v1::Submission>> ListSubmissions(const SubmissionFilter& filter, int page_size,
+                                                               absl::string_view page_token) = 0;
+  // Returns it as it then is, without files. FailedPrecondition when it is adopted though it was not kept, or was
+  // withdrawn. One that is so already stays as it is.
+  virtual absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) = 0;
 
   // The jobs. It lives as long as the store.
   virtual Queue& queue() = 0;

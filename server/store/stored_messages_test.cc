@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "attune/v1/retiming.pb.h"
 #include "attune/v1/service.pb.h"
+#include "attune/v1/submission.pb.h"
 #include "attune/v1/sweep.pb.h"
 #include "attune/worker/v1/worker.pb.h"
 #include "gmock/gmock.h"
@@ -35,6 +36,8 @@ std::vector<const Descriptor*> Stored() {
           v1::TuneRequest::descriptor(),
           v1::EvaluateVariantRequest::descriptor(),
           v1::SweepRequest::descriptor(),
+          v1::SubmitRequest::descriptor(),
+          v1::Submission::descriptor(),
           worker::v1::CompileResponse::Entry::descriptor()};
 }
 

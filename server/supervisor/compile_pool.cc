@@ -172,7 +172,7 @@ class CompilePoolImpl : public CompilePool {
     CallResult result;
     do {
       if (absl::Status status = Connect(slot); !status.ok()) return status;
-      result = slot.connection->Call(request, options_.compile_timeout);
+      result = slot.connection->Call(request, AtMost(request.compile().most_seconds(), options_.compile_timeout));
       if (IsSpent(result)) Disconnect(slot);
     } while (tries.Again(result) && !Stopping());
     switch (result.failure) {

@@ -57,7 +57,8 @@ class DeviceWorkerImpl : public DeviceWorker {
     return InTurn([&]() -> absl::StatusOr<worker::v1::TrialResponse> {
       worker::v1::Request request;
       *request.mutable_trial() = trial;
-      absl::StatusOr<CallResult> result = CallWithRetries(request, options_.trial_timeout, Needs::kProblem);
+      absl::StatusOr<CallResult> result =
+          CallWithRetries(request, AtMost(trial.most_seconds(), options_.trial_timeout), Needs::kProblem);
       if (!result.ok()) return result.status();
       if (std::optional<worker::v1::TrialResponse> verdict = Blame(*result)) return *std::move(verdict);
       if (absl::Status status = StatusOf(*result); !status.ok()) return status;

@@ -2,11 +2,17 @@
 #ifndef ATTUNE_SERVER_SUPERVISOR_WORKER_OPTIONS_H_
 #define ATTUNE_SERVER_SUPERVISOR_WORKER_OPTIONS_H_
 
+#include <algorithm>
 #include <string>
 
 #include "absl/time/time.h"
 
 namespace attune::supervisor {
+
+// How long a call may take that asks for `most_seconds` at most (0: it does not ask), where all are given `timeout`.
+inline absl::Duration AtMost(double most_seconds, absl::Duration timeout) {
+  return most_seconds > 0 ? std::min(timeout, absl::Seconds(most_seconds)) : timeout;
+}
 
 struct WorkerOptions {
   std::string executable;   // path of attune-worker

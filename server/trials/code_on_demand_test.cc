@@ -177,7 +177,7 @@ TEST_F(CodeOnDemandTest, WhereNothingCompilesTheAnswerSaysWhyUntilItIsTriedAgain
   EXPECT_EQ(pool_.compiles(), 3);
   broken = false;
   for (const int64_t block : {16, 32, 64}) {
-    const space::Variant variant{host_.families[0], {block, 1}};
+    const space::Variant variant{host_.families.Now()[0], {block, 1}};
     const auto spec = space::SpecFor(variant, *ParseProblem(kShape), host_.devices[0]);
     ASSERT_EQ(store_.ForgetFailedCompiles({spec->key}, "fakec 1.0").value_or(0), 1);
   }
@@ -190,7 +190,7 @@ TEST_F(CodeOnDemandTest, CodeThatATrialFoundWrongGivesWayToTheNextBestUntilItIsT
   Open();
   const v1::GetBestResponse before = Settled();
   ASSERT_EQ(before.artifact_state(), v1::ARTIFACT_STATE_READY);
-  const space::Variant variant{host_.families[0], {32, 2}};
+  const space::Variant variant{host_.families.Now()[0], {32, 2}};
   ASSERT_EQ(before.variant().text(), variant.ToText());
   const uint64_t version = results_->version();
   const auto spec = space::SpecFor(variant, *ParseProblem(kShape), host_.devices[0]);
@@ -204,11 +204,11 @@ TEST_F(CodeOnDemandTest, CodeThatATrialFoundWrongGivesWayToTheNextBestUntilItIsT
 
 TEST_F(CodeOnDemandTest, WithTooManyUnderWayAnAnswerIsToldToAskAgain) {
   host_.families = catalog::Families(catalog::SearchFamily("source one", "32"));
-  host_.families.push_back(catalog::MakeFamily(R"(
+  host_.families.Add(catalog::MakeFamily(R"(
     name: "long" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     problem_limits { expr: "seq_q > 1024" reason: "longer than tiles takes" }
     launches { entry: "attention" grid_x: "seq_q" block_x: "128" main: true })",
-                                               "source two"));
+                                         "source two"));
   const v1::GetBestRequest longer = Question("b1.h1.q2048.d64.f16");
   pool_.Hold();
   CodeOnDemand::Options options;

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/catalog/family_list.h"
 #include "server/catalog/tuning_key.h"
-#include "server/space/family.h"
 #include "server/trials/code.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/job.h"
 
 namespace attune::trials {
 
-using Families = std::vector<std::shared_ptr<const space::Family>>;
+using Families = catalog::FamilyList;
 
 // What keeps the device from this daemon altogether, such as another daemon that holds it. Asked before a job compiles
 // anything for the device. OK while another job uses it.

@@ -146,8 +146,10 @@ std::optional<CompileAhead::Item> TrialPhase::NextItem() {
     }
     const search::Candidate& candidate = plan_.candidates->all[*index];
     return CompileAhead::Item{*index, candidate.spec.key, [this, &candidate] {
-                                return MakeCompileRequest(*candidate.variant.family, candidate.spec,
-                                                          plan_.tuning_key->device);
+                                worker::v1::CompileRequest request = MakeCompileRequest(
+                                    *candidate.variant.family, candidate.spec, plan_.tuning_key->device);
+                                request.set_most_seconds(plan_.compile_seconds);
+                                return request;
                               }};
   }
 }
@@ -288,6 +290,7 @@ std::optional<size_t> TrialPhase::FindDuplicate(const v1::Trial& trial) {
 absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use,
                                   TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
   worker::v1::TrialRequest request;
+  request.set_most_seconds(plan_.trial_seconds);
   request.mutable_candidate()->set_artifact(code.artifact);
   *request.mutable_candidate()->mutable_recipe() = trial.recipe();
   request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());

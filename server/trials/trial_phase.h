@@ -37,6 +37,9 @@ class TrialPhase {
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
     bool retry_known = false;  // tries again what another job has tried
+    // How long one compile and one trial may take, when that is less than what the daemon allows all; 0: no less.
+    double compile_seconds = 0;
+    double trial_seconds = 0;
   };
 
   // What the phases of all jobs share.

@@ -51,6 +51,14 @@ std::string SeedOf(const std::string& method) {
        "request_id: 's' plan { title: 't' shapes { problem: 'b1.h1.q16.d64.f16' product { batch: 1 heads_q: 1 "
        "seq_q: 16 head_dim: 64 dtype: 'f16' mask: 'none' } } budget { trials_per_problem: 1 } }"},
       {"EvaluateVariant", absl::StrCat(kProblem, " variant { text: 'attention_opencl:BLOCK_M=16' }")},
+      {"Submit",
+       absl::StrCat("problems { batch: 1 heads_q: 1 seq_q: 16 head_dim: 64 dtype: DTYPE_F16 } loop: 'l' ",
+                    "files { path: 'k.cl' text: '/* attune launches { entry: \"k\" grid_x: \"1\" main: true } ",
+                    "*/ __kernel void k() {}' } hypothesis: 'h' base: 'previous'")},
+      {"GetSubmission", "name: 'submissions/1'"},
+      {"ListSubmissions", "page_size: 2 loop: 'l'"},
+      {"AdoptSubmission", "name: 'submissions/1'"},
+      {"WithdrawSubmission", "name: 'submissions/1'"},
       {"ListTrials", "page_size: 3 filter { problem: 'b1.h1.q16.d64.f16' verdicts: VERDICT_OK } order: ORDER_FASTEST"},
       {"ListOperations", "page_size: 2"},
       {"ListIncumbents", "problem: 'b1.h1.q16.d64.f16' history: true"},
@@ -75,7 +83,7 @@ std::string SeedOf(const std::string& method) {
 }
 
 bool StartsWork(const std::string& method) {
-  return method == "Tune" || method == "Sweep" || method == "EvaluateVariant";
+  return method == "Tune" || method == "Sweep" || method == "EvaluateVariant" || method == "Submit";
 }
 
 // One thread's requests.

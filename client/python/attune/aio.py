@@ -23,10 +23,10 @@ from attune.attachment import Attachment, Followed
 from attune.core import Core, described, stubs
 from attune.errors import AttuneError
 from attune.lookup import Query, best
-from attune.plans import export, results, server, work
+from attune.plans import export, results, server, submissions, work
 from attune.plans.plan import Call, Plan, advance
 from attune.status import to_error
-from attune.values import Answer, EvaluateResult, Operation, Progress, SweepReport, TuneResult
+from attune.values import Answer, EvaluateResult, Operation, Progress, SubmitResult, SweepReport, TuneResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,6 +105,11 @@ class Client(Core):
 
     tune = _follows(work.tune, TuneResult)
     evaluate = _follows(work.evaluate, EvaluateResult)
+    submit = _follows(submissions.submit, SubmitResult)
+    submission = _carries_out(submissions.submission)
+    adopt = _carries_out(submissions.adopt)
+    withdraw = _carries_out(submissions.withdraw)
+    submissions = _carries_out(submissions.submissions)
     sweep = _follows(work.sweep, SweepReport)
     plan_sweep = _carries_out(work.plan_sweep)
     operation = _carries_out(work.operation)
@@ -130,7 +135,7 @@ class Client(Core):
     ping = _carries_out(server.ping)
     export_snapshot = _carries_out(export.export_snapshot)
 
-    async def follow(self, name: str) -> Following[TuneResult | SweepReport | EvaluateResult]:
+    async def follow(self, name: str) -> Following[TuneResult | SweepReport | EvaluateResult | SubmitResult]:
         """Attaches to the operation "operations/...", whoever started it."""
         return Following(self, await self.operation(name))
 

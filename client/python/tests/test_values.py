@@ -24,6 +24,9 @@ ENUMS = {
     values.Decision: "EvaluateResult.Decision",
     values.Bound: "ExplainResponse.Bound",
     values.Outcome: "SweepReport.Outcome",
+    values.SubmitDecision: "SubmitResult.Decision",
+    values.SubmissionState: "Submission.State",
+    values.Gate: "GateFinding.Gate",
 }
 MESSAGES = {
     values.Answer: "GetBestResponse",
@@ -40,10 +43,11 @@ MESSAGES = {
     values.Preflight: "PreflightResponse",
     values.FamilyPreflight: "PreflightResponse.Family",
     values.StrideTerm: "TensorMap.Term",
+    values.SubmitRow: "SubmitResult.Row",
 }
 # A message's fields that its value leaves out: an operation has one `response`, and a problem, where there is one, its
 # text.
-REDUNDANT = {"tune", "sweep", "evaluate"}
+REDUNDANT = {"tune", "sweep", "evaluate", "submit"}
 VALUES = [value for value in vars(values).values() if isinstance(value, type) and issubclass(value, Value)]
 
 

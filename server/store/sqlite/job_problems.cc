@@ -38,6 +38,7 @@ std::string ProblemOf(JobKind kind, absl::string_view request) {
       return TextIn<v1::EvaluateVariantRequest>(request);
     case JobKind::kSweep:
     case JobKind::kSweepProblem:
+    case JobKind::kSubmit:  // of several problems
       break;
   }
   return "";

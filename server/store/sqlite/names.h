@@ -17,6 +17,7 @@ namespace attune::store::sqlite {
 inline constexpr absl::string_view kTrials = "trials/";
 inline constexpr absl::string_view kIncumbents = "incumbents/";
 inline constexpr absl::string_view kRetimings = "retimings/";
+inline constexpr absl::string_view kSubmissions = "submissions/";
 
 // 123 for "trials/123"; nothing for what no Store has ever named.
 std::optional<int64_t> IdOf(absl::string_view collection, absl::string_view name);

@@ -241,12 +241,33 @@ CREATE INDEX retimings_by_problem ON retimings (problem_id);
 CREATE INDEX retimings_by_time ON retimings (finish_ns);
 )sql";
 
+constexpr char kBroughtKernels[] = R"sql(
+CREATE TABLE submission_files (
+  content_hash TEXT PRIMARY KEY,
+  message BLOB NOT NULL -- attune.v1.Submission with nothing but its files
+) STRICT;
+
+CREATE TABLE submissions (
+  id INTEGER PRIMARY KEY,
+  content_hash TEXT NOT NULL REFERENCES submission_files,
+  principal TEXT NOT NULL,
+  loop TEXT NOT NULL, -- empty: of none
+  iteration INTEGER NOT NULL, -- of the principal's loop, from 1; 0: of none
+  state INTEGER NOT NULL, -- attune.v1.Submission.State
+  operation TEXT NOT NULL UNIQUE, -- that it is of
+  message BLOB NOT NULL -- attune.v1.Submission without files and what has a column
+) STRICT;
+
+CREATE INDEX submissions_by_loop ON submissions (principal, loop);
+CREATE INDEX submissions_by_content ON submissions (content_hash);
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
-  static const auto& migrations =
-      *new std::vector<std::string>{kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention, kDeviceClasses, kJobLeases,
-                                    kPartsOfJobs, kTimesOfWhatIsServed};
+  static const auto& migrations = *new std::vector<std::string>{
+      kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,     kDeviceClasses, kJobLeases,
+      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels};
   return migrations;
 }
 

@@ -26,6 +26,7 @@
 #include "server/store/sqlite/queue.h"
 #include "server/store/sqlite/readers.h"
 #include "server/store/sqlite/retimings.h"
+#include "server/store/sqlite/submitted/submissions.h"
 #include "server/store/sqlite/trial_uses.h"
 #include "server/store/sqlite/trials.h"
 #include "server/store/sqlite/writer.h"
@@ -126,6 +127,21 @@ class SqliteStore : public Store {
         [&](Connection& c) { return sqlite::ForgetFailedCompiles(c, compile_keys, toolchain); });
   }
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override { return artifacts_->Read(sha256); }
+
+  absl::StatusOr<v1::Submission> RecordSubmission(const v1::Submission& submission, const JobWrite& write) override {
+    return writer_.WriteAndReturn<v1::Submission>(
+        [&](Connection& c) { return sqlite::RecordSubmission(c, submission, write); });
+  }
+  absl::StatusOr<v1::Submission> GetSubmission(absl::string_view name) override {
+    return readers_.With([&](Connection& c) { return sqlite::GetSubmission(c, name); });
+  }
+  absl::StatusOr<Page<v1::Submission>> ListSubmissions(const SubmissionFilter& filter, int page_size,
+                                                       absl::string_view page_token) override {
+    return readers_.With([&](Connection& c) { return sqlite::ListSubmissions(c, filter, page_size, page_token); });
+  }
+  absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) override {
+    return writer_.WriteAndReturn<v1::Submission>([&](Connection& c) { return sqlite::MoveSubmission(c, name, move); });
+  }
 
   Queue& queue() override { return queue_; }
 

@@ -65,6 +65,12 @@ class FakeStore : public Store {
                                                absl::string_view toolchain) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view sha256) override;
 
+  absl::StatusOr<v1::Submission> RecordSubmission(const v1::Submission& submission, const JobWrite& write) override;
+  absl::StatusOr<v1::Submission> GetSubmission(absl::string_view name) override;
+  absl::StatusOr<Page<v1::Submission>> ListSubmissions(const SubmissionFilter& filter, int page_size,
+                                                       absl::string_view page_token) override;
+  absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) override;
+
   FakeQueue& queue() override;
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;

@@ -60,6 +60,8 @@ struct FakeStore::State {
   std::map<std::string, std::string> files;
   std::vector<fake::StoredBaseline> baselines;
   std::vector<v1::Retiming> retimings;
+  std::map<int64_t, v1::Submission> submissions;
+  int64_t last_submission = 0;
 
   const fake::StoredTrial* Find(absl::string_view name) const;
   // Those of any card that were not LOST, oldest first, by variant and source hash; the dependencies' own is ignored.

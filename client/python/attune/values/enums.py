@@ -157,6 +157,33 @@ class Decision(ApiEnum):
     CHECKED = 4  # the server's own check of an answer that nobody tuned: nothing was decided
 
 
+class SubmitDecision(ApiEnum):
+    """Of a kernel that its author brought."""
+
+    UNSPECIFIED = 0
+    KEEP = 1  # right for every problem, faster for one, slower by more than 2 % for none
+    REVERT = 2
+
+
+class SubmissionState(ApiEnum):
+    UNSPECIFIED = 0
+    PRIVATE = 1  # its author's; served to nobody
+    ADOPTED = 2  # one of the families that are searched and served
+    WITHDRAWN = 3
+
+
+class Gate(ApiEnum):
+    """A rule of thumb for kernels."""
+
+    UNSPECIFIED = 0
+    CTAS = 1  # fewer than 4 CTAs an SM
+    SPILLS = 2
+    SHARED_MEMORY = 3  # more than the device has for a block
+    OCCUPANCY = 4  # registers or shared memory leave few warps resident
+    REGRESSION = 5  # more than 2 % slower than the base
+    TIME = 6  # a limit of time
+
+
 class Bound(ApiEnum):
     """What bounds a trial."""
 

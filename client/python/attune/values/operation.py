@@ -12,6 +12,7 @@ from attune import errors
 from attune.values.answer import Incumbent, SearchClaim
 from attune.values.convert import Value, reads
 from attune.values.enums import Decision, Outcome, Phase, State, Verdict
+from attune.values.submission import SubmitResult
 from attune.values.trial import Trial
 
 
@@ -134,8 +135,13 @@ class RetriedTrials(Value):
     problems: tuple[str, ...]  # canonical texts of the trials' problems, each once
 
 
-Result: TypeAlias = TuneResult | SweepReport | EvaluateResult
-_RESULTS: dict[str, type[Result]] = {"tune": TuneResult, "sweep": SweepReport, "evaluate": EvaluateResult}
+Result: TypeAlias = TuneResult | SweepReport | EvaluateResult | SubmitResult
+_RESULTS: dict[str, type[Result]] = {
+    "tune": TuneResult,
+    "sweep": SweepReport,
+    "evaluate": EvaluateResult,
+    "submit": SubmitResult,
+}
 
 
 def _read_result(message: Message) -> Result | None:
@@ -153,7 +159,7 @@ def _read_error(message: Message) -> errors.OperationFailed | None:
 
 @dataclass(frozen=True, slots=True)
 class Operation(Value):
-    """A tuning, a sweep or an evaluation."""
+    """A tuning, a sweep, an evaluation or a submission."""
 
     name: str  # "operations/..."
     title: str  # "tune b2.h8.q512.d64.f16 on cuda:0"

@@ -1,0 +1,129 @@
+#include "client/cli/loop_summary.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/json.h"
+#include "client/cli/pages.h"
+#include "client/cli/submission_text.h"
+#include "client/cli/text.h"
+#include "proto/attune/quote.h"
+
+namespace attune::cli {
+namespace {
+
+std::string ChangeText(const Iteration& iteration) {
+  return iteration.against.empty() ? "-" : absl::StrCat("+", iteration.diff.added, " -", iteration.diff.removed);
+}
+
+std::string SpeedupText(const v1::SubmitResult::Row& row) { return row.speedup() > 0 ? Speedup(row.speedup()) : "-"; }
+
+std::string InCell(absl::string_view text) {
+  return absl::StrReplaceAll(Printable(text), {{"|", "\\|"}, {"<", "&lt;"}});
+}
+
+// Longer than any run of backticks in it.
+std::string FenceFor(absl::string_view text) {
+  size_t longest = 2;
+  size_t run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return std::string(longest + 1, '`');
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Iteration>> IterationsOf(Client& client, const std::string& loop,
+                                                    const std::string& principal) {
+  v1::ListSubmissionsRequest request;
+  request.set_loop(loop);
+  request.set_principal(principal);
+  std::vector<std::string> names;
+  const absl::Status listed =
+      ForEach(client, &Client::ListSubmissions, &v1::ListSubmissionsResponse::submissions, request, kAll,
+              [&](const v1::Submission& submission) { names.push_back(submission.name()); });
+  if (!listed.ok()) return listed;
+  if (names.empty()) return absl::NotFoundError(absl::StrCat("loop ", Quoted(loop), " has no submissions"));
+  std::reverse(names.begin(), names.end());
+  std::vector<Iteration> iterations;
+  size_t kept = names.size();  // the last
+  for (const std::string& name : names) {
+    absl::StatusOr<v1::Submission> submission = client.GetSubmission(name);
+    if (!submission.ok()) return submission.status();
+    Iteration iteration{*std::move(submission), "", {}};
+    if (kept < iterations.size()) {
+      iteration.against = iterations[kept].submission.name();
+      iteration.diff = DiffOf(iterations[kept].submission.files(), iteration.submission.files());
+    }
+    if (iteration.submission.result().decision() == v1::SubmitResult::DECISION_KEEP) kept = iterations.size();
+    iterations.push_back(std::move(iteration));
+  }
+  return iterations;
+}
+
+Json IterationJson(const Iteration& iteration) {
+  Json json = SubmissionJson(iteration.submission);
+  json["type"] = "iteration";
+  json["diff_against"] = TextOrNull(iteration.against);
+  json["diff"] = iteration.against.empty() ? Json() : Json(iteration.diff.text);
+  json["lines_added"] = iteration.diff.added;
+  json["lines_removed"] = iteration.diff.removed;
+  return json;
+}
+
+std::string LoopMarkdown(const std::string& loop, const std::vector<Iteration>& iterations) {
+  std::string text = absl::StrCat("# Loop ", InCell(loop),
+                                  "\n\n| iteration | hypothesis | problem | time us | speed-up | "
+                                  "change | verdict | reason |\n|---:|---|---|---:|---:|---:|---|---|\n");
+  for (const Iteration& iteration : iterations) {
+    const v1::Submission& submission = iteration.submission;
+    for (const v1::SubmitResult::Row& row : submission.result().rows()) {
+      absl::StrAppend(&text, "| ", submission.iteration(), " | ", InCell(submission.hypothesis()), " | ",
+                      InCell(row.problem()), " | ", Micros(row.trial().timing().median_us()), " | ", SpeedupText(row),
+                      " | ", ChangeText(iteration), " | ", Word(submission.result().decision()), " | ",
+                      InCell(row.reason()), " |\n");
+    }
+  }
+  for (const Iteration& iteration : iterations) {
+    if (iteration.diff.text.empty()) continue;
+    const std::string fence = FenceFor(iteration.diff.text);
+    absl::StrAppend(&text, "\n## Iteration ", iteration.submission.iteration(), ", ", iteration.submission.name(),
+                    " against ", iteration.against, "\n\n", fence, "diff\n", iteration.diff.text, fence, "\n");
+  }
+  return text;
+}
+
+void PrintLoop(Session& session, const std::vector<Iteration>& iterations) {
+  Table table({{"iteration", kNumber},
+               {"submission", kText, 3},
+               {"hypothesis", kFlexible},
+               {"problem", kName},
+               {"time us", kNumber},
+               {"speed-up", kNumber},
+               {"base", kText, 2},
+               {"change", kNumber, 1},
+               {"verdict"}});
+  for (const Iteration& iteration : iterations) {
+    const v1::Submission& submission = iteration.submission;
+    const bool keep = submission.result().decision() == v1::SubmitResult::DECISION_KEEP;
+    for (const v1::SubmitResult::Row& row : submission.result().rows()) {
+      table.Row({absl::StrCat(submission.iteration()),
+                 submission.name(),
+                 submission.hypothesis(),
+                 row.problem(),
+                 Micros(row.trial().timing().median_us()),
+                 SpeedupText(row),
+                 BaseText(row),
+                 ChangeText(iteration),
+                 {Word(submission.result().decision()), keep ? Color::kGreen : Color::kRed}});
+    }
+  }
+  session.Print(table);
+}
+
+}  // namespace attune::cli

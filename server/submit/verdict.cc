@@ -1,0 +1,83 @@
+#include "server/submit/verdict.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/attune/problem.h"
+#include "server/measure/measure.h"
+#include "server/submit/gates.h"
+#include "server/trials/trial.h"
+
+namespace attune::submit {
+namespace {
+
+std::string Figures(const v1::Timing& timing) {
+  return absl::StrFormat("%.2f us [%.2f, %.2f]", timing.median_us(), timing.low_us(), timing.high_us());
+}
+
+void Say(v1::SubmitResult::Decision decision, std::string reason, v1::SubmitResult::Row& row) {
+  row.set_decision(decision);
+  row.set_reason(std::move(reason));
+}
+
+// Whether it stands against the whole submission.
+bool Fails(const v1::SubmitResult::Row& row) {
+  const std::vector<v1::GateFinding> gates(row.gates().begin(), row.gates().end());
+  return row.decision() != v1::SubmitResult::DECISION_KEEP && (!trials::Timed(row.trial()) || Reverts(gates));
+}
+
+}  // namespace
+
+void Decide(const v1::Device& device, v1::SubmitResult::Row& row) {
+  constexpr auto kKeep = v1::SubmitResult::DECISION_KEEP;
+  constexpr auto kRevert = v1::SubmitResult::DECISION_REVERT;
+  const v1::Trial& trial = row.trial();
+  const bool duel = trials::Timed(trial) && trials::Timed(row.base_trial());
+  if (duel) row.set_speedup(row.base_trial().timing().median_us() / trial.timing().median_us());
+  const std::vector<v1::GateFinding> gates = GatesOf(trial, device, row.speedup());
+  row.mutable_gates()->Assign(gates.begin(), gates.end());
+  if (!trials::Timed(trial)) {
+    return Say(kRevert, absl::StrCat(Word(trial.verdict()), trial.detail().empty() ? "" : ": ", trial.detail()), row);
+  }
+  if (Reverts(gates)) return Say(kRevert, gates.front().text(), row);
+  if (trial.timing().contended() || (duel && row.base_trial().timing().contended())) {
+    return Say(kRevert, "another process was on the device while it was timed; submit it again", row);
+  }
+  const std::string own = Figures(trial.timing());
+  if (!duel) return Say(kKeep, absl::StrCat("right, ", own, "; there is no base to compare with"), row);
+  const std::string against = absl::StrFormat("%s against the base's %s, %.3f times as fast", own,
+                                              Figures(row.base_trial().timing()), row.speedup());
+  if (measure::Compare(trial.timing(), row.base_trial().timing()) == measure::Comparison::kFaster) {
+    return Say(kKeep, against, row);
+  }
+  Say(kRevert, absl::StrCat("no gain: ", against, ", and the intervals are not apart"), row);
+}
+
+void DecideAll(v1::SubmitResult& result) {
+  const v1::SubmitResult::Row* decisive = nullptr;
+  int kept = 0;
+  for (const v1::SubmitResult::Row& row : result.rows()) {
+    kept += row.decision() == v1::SubmitResult::DECISION_KEEP;
+    if (decisive == nullptr && Fails(row)) decisive = &row;
+  }
+  const auto say = [&](v1::SubmitResult::Decision decision, const v1::SubmitResult::Row& row) {
+    result.set_decision(decision);
+    const std::string where = result.rows_size() > 1 ? absl::StrCat(row.problem(), ": ") : "";
+    result.set_reason(absl::StrCat(where, row.reason()));
+  };
+  if (decisive != nullptr) return say(v1::SubmitResult::DECISION_REVERT, *decisive);
+  if (kept == 0) return say(v1::SubmitResult::DECISION_REVERT, result.rows(0));
+  const auto best = std::max_element(result.rows().begin(), result.rows().end(), [](const auto& a, const auto& b) {
+    return std::pair(a.decision() == v1::SubmitResult::DECISION_KEEP, a.speedup()) <
+           std::pair(b.decision() == v1::SubmitResult::DECISION_KEEP, b.speedup());
+  });
+  say(v1::SubmitResult::DECISION_KEEP, *best);
+  if (result.rows_size() > 1) {
+    result.set_reason(absl::StrCat(kept, " of ", result.rows_size(), " problems are faster; ", result.reason()));
+  }
+}
+
+}  // namespace attune::submit
