@@ -31,7 +31,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kShortStride = 23;
+constexpr int kShortStride = 37;
 
 int64_t Stride() {
   const char* text = std::getenv("ATTUNE_FAULT_STRIDE");
