@@ -28,7 +28,7 @@ except ImportError as error:
 from pydantic import Field
 
 import attune.aio
-from attune.values import Effort, Explanation, Progress, Strategy, Timing, Trial, Verdict
+from attune.values import Effort, Explanation, Progress, Strategy, SubmitResult, Timing, Trial, Verdict
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,11 +45,11 @@ LOOP = """\
 Make attention on {problem} faster. Rules of the loop:
 1. Begin with `preflight`, `best` and `explain`: what is served now, how fast it is, and what bounds it.
 2. State one hypothesis before each step, and change one thing: one change, one verdict.
-3. Test it with `evaluate` (one variant) or `tune` with `where` (a part of the space). Keep what is at least 2 % faster;
-   a REVERT is a result, too: say why it was one.
+3. Test it with `evaluate` (one variant), `tune` with `where` (a part of the space) or `submit` (a kernel of your own,
+   always with the same `loop`). Keep what is faster; take back what is not: a REVERT is a result, too, say why.
 4. Look at the figures before the next step: CTAs against the SMs of the device (fewer than 4 per SM: try more splits),
    spills (none), registers and shared memory against occupancy.
-5. Do not try again what `trials` already answers. Stop when three hypotheses in a row changed nothing.
+5. Do not try again what `trials` and `iterations` already answer. Stop when three hypotheses in a row changed nothing.
 Finish with a table: step, hypothesis, change, time, speed-up, verdict.
 """
 
@@ -107,6 +107,29 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
     ]
     reached = {"tflops": round(explanation.tflops, 3), "gbs": round(explanation.gbs, 3)}
     return {"trial": trial_dict(explanation.trial), "findings": findings, **reached}
+
+
+def submitted_dict(result: SubmitResult) -> dict[str, Any]:
+    """A verdict, with what speaks for it: of each problem its times, broken gates and the compiler's words."""
+    rows = []
+    for row in result.rows:
+        shown: dict[str, Any] = {"problem": row.problem, "decision": row.decision.name, "reason": row.reason}
+        if row.speedup > 0:
+            shown["speedup"] = round(row.speedup, 4)
+        shown["trial"] = trial_dict(row.trial)
+        if row.base_trial is not None:
+            shown["base"] = {"name": row.base, "time": timing_dict(row.base_trial.timing)}
+        if row.gates:
+            shown["gates"] = [gate.text for gate in row.gates]
+        if row.diagnostics:
+            shown["compiler"] = [f"{one.path}:{one.line}: {one.text}" for one in row.diagnostics[:10]]
+        rows.append(shown)
+    return {
+        "decision": result.decision.name,
+        "reason": result.reason,
+        "submission": result.submission,
+        "problems": rows,
+    }
 
 
 def progress_line(progress: Progress) -> str:
@@ -298,6 +321,46 @@ def make_server(client: attune.aio.Client) -> MCPServer:
             "play_off": [trial_dict(trial) for trial in result.play_off[:5]],
             "verdicts": {verdict.name: count for verdict, count in tuning.operation.progress.verdicts.items()},
             "floor_us": round(result.floor_us, 3),
+        }
+
+    @server.tool(annotations=WORKS)
+    @told
+    async def submit(
+        kernel: Annotated[
+            str, Field(description="On this machine: a folder with family.textproto, or a .cu or .cl file")
+        ],
+        problems: Annotated[list[str], Field(min_length=1, max_length=8, description="Such as b1.h2.q128.d64.f16")],
+        hypothesis: Annotated[str, Field(description="What the one change is expected to do, and why")],
+        context: Context,
+        loop: Annotated[str, Field(description="The name of the loop that this is an iteration of")] = "",
+        base: Annotated[
+            str, Field(description="incumbent; previous: the loop's last that was kept; or submissions/7")
+        ] = "incumbent",
+        device: DeviceName = "",
+    ) -> dict[str, Any]:
+        """Compiles, checks and times a kernel of your own against a base: KEEP or REVERT. What is served stays."""
+        submitting = await client.submit(kernel, problems, device=device, hypothesis=hypothesis, base=base, loop=loop)
+        result = await followed(submitting, context)
+        return submitted_dict(result)
+
+    @server.tool(annotations=READS)
+    @told
+    async def iterations(
+        loop: Annotated[str, Field(description="A loop's name; empty: all submissions")] = "",
+    ) -> dict[str, Any]:
+        """What was submitted in a loop, oldest first: hypothesis, verdict, times and speed-ups of each iteration."""
+        listed = await client.submissions(loop=loop)
+        return {
+            "iterations": [
+                {
+                    "submission": one.name,
+                    "iteration": one.iteration,
+                    "hypothesis": one.hypothesis,
+                    "state": one.state.name,
+                }
+                | (submitted_dict(one.result) if one.result is not None else {})
+                for one in reversed(listed)
+            ]
         }
 
     @server.tool(annotations=READS)

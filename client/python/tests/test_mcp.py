@@ -15,7 +15,10 @@ mcp = pytest.importorskip("mcp")
 import attune.aio  # noqa: E402
 import attune.mcp  # noqa: E402
 
-TOOLS = {"devices", "preflight", "space", "best", "explain", "trials", "evaluate", "tune", "summary"}
+TOOLS = {"devices", "preflight", "space", "best", "explain", "trials", "evaluate", "tune", "summary"} | {
+    "submit",
+    "iterations",
+}
 NAME = VARIANT["text"]
 
 
@@ -44,7 +47,7 @@ def test_every_tool_says_what_it_takes(server):
     assert {tool.name for tool in listed} == TOOLS
     for tool in listed:
         assert tool.description
-        assert tool.annotations.read_only_hint == (tool.name not in ("tune", "evaluate"))
+        assert tool.annotations.read_only_hint == (tool.name not in ("tune", "evaluate", "submit"))
         assert tool.input_schema["type"] == "object"
     required = {tool.name: tool.input_schema.get("required", []) for tool in listed}
     assert required["evaluate"] == ["problem", "variant"]
@@ -75,6 +78,32 @@ def test_an_evaluation_says_keep_or_revert_and_why(server):
     assert (found["decision"], found["reason"], found["speedup"]) == ("REVERT", "1.4 % slower", 0.986)
     assert found["incumbent"]["trial"] == "trials/2"
     assert server.asked("EvaluateVariant")[0].variant.text == NAME
+
+
+def test_a_kernel_of_ones_own_is_submitted_and_its_verdict_comes_with_the_compilers_words(server, tmp_path):
+    kernel = tmp_path / "mine.cl"
+    kernel.write_text("/* attune */")
+    row = {
+        "problem": PROBLEM,
+        "decision": 2,
+        "reason": "COMPILE_ERROR",
+        "trial": trial(verdict=3, timing=None),
+        "diagnostics": [{"path": "mine.cl", "line": 12, "text": "undeclared"}],
+    }
+    result = {"decision": 2, "reason": "COMPILE_ERROR", "submission": "submissions/7", "rows": [row]}
+    server.responses["Submit"] = operation(2)
+    server.responses["WatchOperation"] = [operation(3, submit=result)]
+    found = call(server, "submit", kernel=str(kernel), problems=[PROBLEM], hypothesis="larger tiles", loop="tiles")
+    assert (found["decision"], found["submission"]) == ("REVERT", "submissions/7")
+    assert found["problems"][0]["compiler"] == ["mine.cl:12: undeclared"]
+    (request,) = server.asked("Submit")
+    assert (request.hypothesis, request.loop, request.base) == ("larger tiles", "tiles", "incumbent")
+    listed = [
+        message("Submission", name=f"submissions/{number}", iteration=number, state=1, result=result)
+        for number in (2, 1)
+    ]
+    server.responses["ListSubmissions"] = message("ListSubmissionsResponse", submissions=listed)
+    assert [one["iteration"] for one in call(server, "iterations", loop="tiles")["iterations"]] == [1, 2]
 
 
 def test_a_tuning_is_followed_with_progress(server):
