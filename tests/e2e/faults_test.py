@@ -75,7 +75,8 @@ class DatabaseTest(FaultsTest):
         daemon = self.daemon()
         other = sqlite3.connect(daemon.data / "attune.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        refused = daemon.attune("tune", PROBLEM, *TWO_TRIALS, check=False)
+        # The client tries again four times, and SQLite waits 5 s each time: the default of 10 s ends in the middle.
+        refused = daemon.attune("tune", PROBLEM, *TWO_TRIALS, "--timeout=60s", check=False)
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn(f"{daemon.data}/attune.db is locked by another process", refused.stderr)
         daemon.attune("best", PROBLEM)  # which needs no lock
