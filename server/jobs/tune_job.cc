@@ -13,6 +13,7 @@
 #include "server/base/seed.h"
 #include "server/catalog/families.h"
 #include "server/space/space.h"
+#include "server/trials/store_wait.h"
 #include "server/trials/tuning_key.h"
 #include "server/verify/footprint.h"
 
@@ -133,7 +134,8 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   absl::StatusOr<std::vector<space::Variant>> required = Required(request, *problem, run.slot.device(), host_);
   if (!required.ok()) return required.status();
   spec.required = *std::move(required);
-  absl::StatusOr<std::vector<space::Variant>> seeds = SeedsOf(request, spec.tuning_key);
+  absl::StatusOr<std::vector<space::Variant>> seeds =
+      trials::ReadFor(run.job, [&] { return SeedsOf(request, spec.tuning_key); });
   if (!seeds.ok()) return seeds.status();
   spec.seeds = request.on_miss() ? tuner_.SeedsFor(spec.tuning_key) : *std::move(seeds);
   absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);

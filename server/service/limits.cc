@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
+#include "server/submit/limits.h"
 
 namespace attune::service {
 namespace {
@@ -44,11 +45,20 @@ constexpr Limit kTexts[] = {
 
 // The number of problems that a sweep's products come to has a limit of its own (proto/attune/expand_plan.h).
 constexpr Limit kLists[] = {
-    {"SubmitRequest.files", 32},       {"SubmitRequest.problems", 8},    {"GetBestRequest.acceptable", 16},
-    {"SweepPlan.shapes", 10'000},      {"SweepProduct.batch", 10'000},   {"SweepProduct.head_dim", 10'000},
-    {"SweepProduct.heads_kv", 10'000}, {"SweepProduct.heads_q", 10'000}, {"SweepProduct.seq_kv", 10'000},
-    {"SweepProduct.seq_q", 10'000},    {"SweepShapes.problem", 100'000}, {"TrialFilter.verdicts", 16},
-    {"TuneRequest.seed_from", 16},     {"Variant.parameters", 64},
+    {"SubmitRequest.files", submit::kMostFiles},
+    {"SubmitRequest.problems", submit::kMostProblems},
+    {"GetBestRequest.acceptable", 16},
+    {"SweepPlan.shapes", 10'000},
+    {"SweepProduct.batch", 10'000},
+    {"SweepProduct.head_dim", 10'000},
+    {"SweepProduct.heads_kv", 10'000},
+    {"SweepProduct.heads_q", 10'000},
+    {"SweepProduct.seq_kv", 10'000},
+    {"SweepProduct.seq_q", 10'000},
+    {"SweepShapes.problem", 100'000},
+    {"TrialFilter.verdicts", 16},
+    {"TuneRequest.seed_from", 16},
+    {"Variant.parameters", 64},
 };
 
 // google.protobuf.Duration's and Timestamp's own ranges; times before 1970 are nobody's.

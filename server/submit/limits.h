@@ -19,6 +19,7 @@ inline constexpr int kMostValues = 64;                          // of a paramete
 inline constexpr int kMostLaunches = 8;                         // of a run
 inline constexpr int kMostArguments = 64;                       // of a launch
 inline constexpr int64_t kMostScratchBytes = int64_t{1} << 30;  // of one buffer
+inline constexpr int kMostProblems = 8;                         // of a submission
 inline constexpr int64_t kMostTried = 16;                       // variants of a problem
 
 // How long things may take; the daemon's own limits hold, too.

@@ -11,12 +11,12 @@
 #include "server/base/log.h"
 #include "server/store/page_token.h"
 #include "server/store/submission_rules.h"
+#include "server/submit/limits.h"
 #include "server/submit/package.h"
 
 namespace attune::submit {
 namespace {
 
-constexpr int kMostProblems = 8;
 constexpr size_t kMostLoop = 64;
 
 bool MayRead(const v1::Submission& submission, const Reader& reader) {
