@@ -72,6 +72,26 @@ TEST_F(ResumeTest, AResumedJobWhoseDeviceIsGoneFailsClearly) {
   EXPECT_THAT(Await(job.name).error().message(), ::testing::HasSubstr("cuda:5"));
 }
 
+TEST_F(ResumeTest, AResumedJobWaitsForAStoreThatCannotSayWhatItsSeedsAre) {
+  Start();
+  Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  store::Job job;
+  job.name = "operations/old";
+  v1::TuneRequest request = TuneRequest();
+  request.add_seed_from("b1.h1.q256.d64.f16");
+  job.request = request.SerializeAsString();
+  job.operation.set_name(job.name);
+  ASSERT_TRUE(store_.queue().Create(job, {}).ok());
+  store_.FailReads(absl::UnavailableError("the disk is gone"));
+  ASSERT_TRUE(tuner_->Resume().ok());
+  const v1::Operation waiting = Await(job.name, [](const v1::Operation& operation) {
+    return operation.progress().message() == "waiting for the store: seed_from[0]: the disk is gone";
+  });
+  EXPECT_FALSE(waiting.done()) << waiting.error().message();
+  store_.FailReads(absl::OkStatus());
+  EXPECT_EQ(Await(job.name).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
 TEST_F(ResumeTest, AJobThatAnotherHolderTookIsLeftToItAndItsWritesAreRefused) {
   GateTrials();
   lease_ = absl::Nanoseconds(1);  // has run out as soon as it is there
