@@ -142,6 +142,12 @@ absl::StatusOr<v1::ListBaselinesResponse> Client::ListBaselines(const v1::ListBa
 absl::StatusOr<v1::ListRetimingsResponse> Client::ListRetimings(const v1::ListRetimingsRequest& request) {
   return impl_->Call(&Stub::ListRetimings, request);
 }
+absl::StatusOr<v1::ListTrendsResponse> Client::ListTrends(const v1::ListTrendsRequest& request) {
+  return impl_->Call(&Stub::ListTrends, request);
+}
+absl::StatusOr<v1::CompareTimesResponse> Client::CompareTimes(const v1::CompareTimesRequest& request) {
+  return impl_->Call(&Stub::CompareTimes, request);
+}
 absl::StatusOr<v1::ListMissesResponse> Client::ListMisses(const v1::ListMissesRequest& request) {
   return impl_->Call(&Stub::ListMisses, request);
 }

@@ -122,6 +122,8 @@ class Client {
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::RecordBaselineRequest& request);
   absl::StatusOr<v1::ListBaselinesResponse> ListBaselines(const v1::ListBaselinesRequest& request);
   absl::StatusOr<v1::ListRetimingsResponse> ListRetimings(const v1::ListRetimingsRequest& request);
+  absl::StatusOr<v1::ListTrendsResponse> ListTrends(const v1::ListTrendsRequest& request);
+  absl::StatusOr<v1::CompareTimesResponse> CompareTimes(const v1::CompareTimesRequest& request);
   absl::StatusOr<v1::ListMissesResponse> ListMisses(const v1::ListMissesRequest& request);
 
   absl::StatusOr<v1::ListKernelFamiliesResponse> ListKernelFamilies();

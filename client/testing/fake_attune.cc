@@ -357,6 +357,44 @@ grpc::Status FakeAttune::ListRetimings(grpc::ServerContext*, const v1::ListRetim
   }
   return grpc::Status::OK;
 }
+grpc::Status FakeAttune::ListTrends(grpc::ServerContext*, const v1::ListTrendsRequest*,
+                                    v1::ListTrendsResponse* response) {
+  if (grpc::Status status = Enter("ListTrends"); !status.ok()) return status;
+  for (const char* problem : {"b1.h1.q128.d64.f16", "b2.h8.q512.d64.f16"}) {
+    const bool slower = response->trends_size() == 1;
+    v1::Trend& trend = *response->add_trends();
+    trend.set_problem_text(problem);
+    trend.set_class_alias("l4");
+    trend.set_device_id("cuda:0");
+    trend.set_policy(v1::POLICY_HOT);
+    trend.set_state(slower ? v1::Trend::STATE_SLOWER : v1::Trend::STATE_SAME);
+    trend.set_variant("attention_simt:BLOCK_M=64");
+    trend.mutable_reference()->set_median_us(40);
+    trend.mutable_latest()->set_median_us(slower ? 42 : 40);
+    trend.mutable_latest_time()->set_seconds(1'800'000'000);
+    trend.mutable_since()->set_seconds(1'799'900'000);
+    trend.set_nights(2);
+    trend.set_change(slower ? 0.05 : 0);
+    if (!slower) continue;
+    v1::DependencyChange& change = *trend.add_changes();
+    change.set_what("driver");
+    change.set_from("580.1");
+    change.set_to("590.2");
+  }
+  return grpc::Status::OK;
+}
+grpc::Status FakeAttune::CompareTimes(grpc::ServerContext*, const v1::CompareTimesRequest*,
+                                      v1::CompareTimesResponse* response) {
+  if (grpc::Status status = Enter("CompareTimes"); !status.ok()) return status;
+  v1::CompareTimesResponse::Row& row = *response->add_rows();
+  row.set_problem("b2.h8.q512.d64.f16");
+  row.set_comparison(v1::CompareTimesResponse::COMPARISON_SLOWER);
+  row.mutable_from()->mutable_timing()->set_median_us(40);
+  row.mutable_to()->mutable_timing()->set_median_us(50);
+  row.set_speedup(0.8);
+  response->set_geometric_mean(0.8);
+  return grpc::Status::OK;
+}
 grpc::Status FakeAttune::ListMisses(grpc::ServerContext*, const v1::ListMissesRequest* request,
                                     v1::ListMissesResponse* response) {
   if (grpc::Status status = Enter("ListMisses"); !status.ok()) return status;

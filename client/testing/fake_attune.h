@@ -93,6 +93,8 @@ class FakeAttune : public v1::AttuneService::Service {
                              v1::ListBaselinesResponse*) override;
   grpc::Status ListRetimings(grpc::ServerContext*, const v1::ListRetimingsRequest*,
                              v1::ListRetimingsResponse*) override;
+  grpc::Status ListTrends(grpc::ServerContext*, const v1::ListTrendsRequest*, v1::ListTrendsResponse*) override;
+  grpc::Status CompareTimes(grpc::ServerContext*, const v1::CompareTimesRequest*, v1::CompareTimesResponse*) override;
   grpc::Status ListMisses(grpc::ServerContext*, const v1::ListMissesRequest*, v1::ListMissesResponse*) override;
   grpc::Status CreateBackup(grpc::ServerContext*, const v1::CreateBackupRequest*, v1::Backup*) override;
   grpc::Status ListBackups(grpc::ServerContext*, const v1::ListBackupsRequest*, v1::ListBackupsResponse*) override;

@@ -39,6 +39,8 @@ inline constexpr Method kMethods[] = {
     {"RecordBaseline", Role::kTuner, true},
     {"ListBaselines", Role::kReader},
     {"ListRetimings", Role::kReader},
+    {"ListTrends", Role::kReader},
+    {"CompareTimes", Role::kReader},
     {"ListMisses", Role::kReader},
     {"ListKernelFamilies", Role::kReader},
     {"ListDevices", Role::kReader},
