@@ -53,6 +53,30 @@ TEST_F(CliTest, PreflightAndSpaceCountVariants) {
   EXPECT_EQ(JsonLines()[0]["families"][0]["removed"][0]["removed"], 6);
 }
 
+TEST_F(CliTest, TrendsAreShownAndARegressionIsTheExitCode) {
+  EXPECT_EQ(Run({"trends"}), 5);
+  EXPECT_THAT(out, HasSubstr("SLOWER"));
+  EXPECT_THAT(out, HasSubstr("+5.0 %"));
+  EXPECT_THAT(out, HasSubstr("driver 580.1 to 590.2"));
+  EXPECT_THAT(err, HasSubstr("1 confirmed regression"));
+  EXPECT_EQ(Run({"trends", "--all", "--format=json"}), 5);
+  EXPECT_EQ(JsonLines()[1]["state"], "SLOWER");
+  EXPECT_EQ(JsonLines()[1]["changes"][0]["to"], "590.2");
+  EXPECT_EQ(JsonLines()[0]["change"], 0);
+  EXPECT_EQ(Run({"trends", "--since", "yesterday"}), 2);
+  EXPECT_THAT(err, HasSubstr("--since"));
+}
+
+TEST_F(CliTest, TimesAreCompared) {
+  EXPECT_EQ(Run({"compare", "date=2026-10-31", "device=l4"}), 0);
+  EXPECT_THAT(out, HasSubstr("SLOWER"));
+  EXPECT_THAT(out, HasSubstr("geometric mean of 1 problem: 0.80x"));
+  EXPECT_EQ(Run({"compare", "date=2026-10-31", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["rows"][0]["comparison"], "SLOWER");
+  EXPECT_EQ(Run({"compare", "l4"}), 2);
+  EXPECT_THAT(err, HasSubstr("FROM has 'l4'; allowed: date=, device="));
+}
+
 TEST_F(CliTest, JobsHistoryRollbackAndBaselinesAreShown) {
   EXPECT_EQ(Run({"jobs"}), 0);
   EXPECT_THAT(out, HasSubstr("SUCCEEDED"));
@@ -345,6 +369,8 @@ TEST_F(CliTest, EveryTableFitsAnEightyColumnTerminal) {
   piped = absl::StrCat(problem, "\n", problem, "\n");
   fake.EndsWith(attune::testing::SucceededTuning());
   const std::vector<std::vector<std::string>> lines = {{"trials"},
+                                                       {"trends", "--all"},
+                                                       {"compare", "device=l4", "device=h200"},
                                                        {"tune", problem},
                                                        {"explain", problem},
                                                        {"explain", "trials/9"},

@@ -51,6 +51,8 @@ Action AddWatch(CLI::App& app);
 Action AddCancel(CLI::App& app);
 Action AddRetry(CLI::App& app);
 Action AddHistory(CLI::App& app);
+Action AddTrends(CLI::App& app);
+Action AddCompare(CLI::App& app);
 Action AddRollback(CLI::App& app);
 Action AddServe(CLI::App& app);
 Action AddBaseline(CLI::App& app);

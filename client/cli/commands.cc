@@ -74,6 +74,14 @@ const std::vector<Command>& Commands() {
        AddRetry},
       {"history", "List the incumbents of a problem, past and present",
        "attune history b2.h8.q512.d64.f16\nattune history b2.h8.q512.d64.f16 --times --since 720h", AddHistory},
+      {"trends", "List what has become slower or faster than it was served with, since when, and what changed then",
+       "attune trends\nattune trends --all --device l4\nattune trends b2.h8.q512.d64.f16 --since 720h", AddTrends},
+      {"compare", "Compare times of two dates, devices, toolchains, drivers or kernel families, problem by problem",
+       "attune compare date=2026-10-31\n"
+       "attune compare date=2026-10-31 date=2026-11-30 --device l4\n"
+       "attune compare device=l4 device=h200 --all\n"
+       "attune compare family=attention_simt family=attention_mma",
+       AddCompare},
       {"rollback", "Serve the previous incumbent of a problem again, or an earlier one",
        "attune rollback b2.h8.q512.d64.f16 --why \"slower in production\"\n"
        "attune rollback b2.h8.q512.d64.f16 --to incumbents/3",

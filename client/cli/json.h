@@ -20,6 +20,8 @@ Json RecipeJson(const v1::LaunchRecipe& recipe);
 Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy);
 Json IncumbentJson(const v1::Incumbent& incumbent);
 Json RetimingJson(const v1::Retiming& retiming);
+Json TrendJson(const v1::Trend& trend);
+Json ComparedTimesJson(const v1::CompareTimesResponse& response);
 Json MissJson(const v1::Miss& miss);
 Json BackupJson(const v1::Backup& backup);
 // `secret`: empty where it is not shown.

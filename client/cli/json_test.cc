@@ -211,6 +211,16 @@ TEST(IncumbentJson, HasThePlayOffsTime) {
   EXPECT_EQ(IncumbentJson(incumbent)["pinned"], false);
 }
 
+TEST(TrendJson, WhatWasNeverTimedAgainIsNull) {
+  v1::Trend trend;
+  trend.set_state(v1::Trend::STATE_NOT_TIMED);
+  trend.mutable_served()->set_median_us(40);
+  const Json json = TrendJson(trend);
+  EXPECT_EQ(json["state"], "NOT_TIMED");
+  EXPECT_DOUBLE_EQ(json["served"]["latency_ms"], 0.04);
+  for (const char* key : {"change", "since", "latest", "latest_time", "class"}) EXPECT_TRUE(json[key].is_null()) << key;
+}
+
 TEST(ResultJson, WhatIsNotKnownIsNull) {
   EXPECT_TRUE(TuningJson(v1::Operation())["floor_ms"].is_null());
   const Json explanation = ExplanationJson(v1::ExplainResponse());

@@ -94,6 +94,7 @@ Color ColorOf(v1::SweepReport::Outcome outcome) {
       return Color::kRed;
     case v1::SweepReport::OUTCOME_AMBIGUOUS:
     case v1::SweepReport::OUTCOME_SKIPPED:
+    case v1::SweepReport::OUTCOME_MOVED:
       return Color::kYellow;
     default:
       return Color::kPlain;

@@ -12,7 +12,7 @@ namespace attune::cli {
 namespace {
 
 // An enum value's name without what its kind has in front, as words.
-std::string Lower(absl::string_view name, absl::string_view prefix) {
+std::string LowerWord(absl::string_view name, absl::string_view prefix) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(absl::StripPrefix(name, prefix)), {{"_", " "}});
 }
 
@@ -38,8 +38,8 @@ void PrintRemarks(Session& session, const v1::SubmitResult::Row& row, bool sever
 std::string Word(v1::SubmitResult::Decision decision) {
   return std::string(absl::StripPrefix(v1::SubmitResult::Decision_Name(decision), "DECISION_"));
 }
-std::string Word(v1::Submission::State state) { return Lower(v1::Submission::State_Name(state), "STATE_"); }
-std::string Word(v1::GateFinding::Gate gate) { return Lower(v1::GateFinding::Gate_Name(gate), "GATE_"); }
+std::string Word(v1::Submission::State state) { return LowerWord(v1::Submission::State_Name(state), "STATE_"); }
+std::string Word(v1::GateFinding::Gate gate) { return LowerWord(v1::GateFinding::Gate_Name(gate), "GATE_"); }
 
 std::string BaseText(const v1::SubmitResult::Row& row) { return row.base().empty() ? "-" : row.base(); }
 

@@ -110,7 +110,7 @@ std::vector<std::string> GitHubAnnotations(const Report& report) {
   for (const Report::Row& row : report.rows()) {
     if (row.outcome() == Report::OUTCOME_SLOWER || row.outcome() == Report::OUTCOME_FAILED) {
       lines.push_back(Annotation("error", row));
-    } else if (row.outcome() == Report::OUTCOME_AMBIGUOUS) {
+    } else if (row.outcome() == Report::OUTCOME_AMBIGUOUS || row.outcome() == Report::OUTCOME_MOVED) {
       lines.push_back(Annotation("warning", row));
     }
   }

@@ -117,6 +117,10 @@ std::string Word(v1::EvaluateResult::Decision decision) {
   return WithoutPrefix(v1::EvaluateResult::Decision_Name(decision), "DECISION_");
 }
 std::string Word(v1::ArtifactState state) { return WithoutPrefix(v1::ArtifactState_Name(state), "ARTIFACT_STATE_"); }
+std::string Word(v1::Trend::State state) { return WithoutPrefix(v1::Trend::State_Name(state), "STATE_"); }
+std::string Word(v1::CompareTimesResponse::Comparison comparison) {
+  return WithoutPrefix(v1::CompareTimesResponse::Comparison_Name(comparison), "COMPARISON_");
+}
 
 std::string CodeText(const v1::GetBestResponse& answer) {
   switch (answer.artifact_state()) {

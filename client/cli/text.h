@@ -41,6 +41,8 @@ std::string Word(v1::SweepReport::Outcome outcome);
 std::string Word(v1::ExplainResponse::Bound bound);
 std::string Word(v1::EvaluateResult::Decision decision);
 std::string Word(v1::ArtifactState state);
+std::string Word(v1::Trend::State state);
+std::string Word(v1::CompareTimesResponse::Comparison comparison);
 
 // Of an answer's code: "ready", "being compiled", "none: " and why; "unknown" when the server does not say.
 std::string CodeText(const v1::GetBestResponse& answer);

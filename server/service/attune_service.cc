@@ -7,8 +7,10 @@
 #include "server/catalog/preflight.h"
 #include "server/catalog/retimings.h"
 #include "server/service/calls.h"
+#include "server/service/views.h"
 #include "server/service/watch.h"
 #include "server/sweep/plan_sweep.h"
+#include "server/sweep/trends.h"
 #include "server/trials/retry_trials.h"
 
 namespace attune::service {
@@ -229,14 +231,15 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServer
     v1::TrialFilter text;
     text.set_problem(request->problem());
     if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
-    auto page = options_.store->queue().List({request->active_only(), text.problem(), request->parent()}, *size,
-                                             request->page_token());
+    const store::JobFilter filter{request->active_only(), text.problem(), request->parent(), KindOf(request->kind())};
+    auto page = options_.store->queue().List(filter, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Operation& operation : page->items) {
       // The store keeps no progress of running jobs; the tuner has it.
       if (!operation.done()) {
         if (auto live = options_.tuner->GetOperation(operation.name()); live.ok()) operation = *std::move(live);
       }
+      if (request->view() == v1::OPERATION_VIEW_BASIC) MakeBasic(operation);
       *response->add_operations() = std::move(operation);
     }
     response->set_next_page_token(page->next_page_token);
@@ -268,7 +271,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrials(grpc::CallbackServerCont
     if (absl::Status status = Validate(filter, *options_.host); !status.ok()) return status;
     auto page = options_.store->ListTrials(filter, request->order(), *size, request->page_token());
     if (!page.ok()) return page.status();
-    for (v1::Trial& trial : page->items) *response->add_trials() = std::move(trial);
+    for (v1::Trial& trial : page->items) {
+      if (request->view() == v1::TRIAL_VIEW_BASIC) MakeBasic(trial);
+      *response->add_trials() = std::move(trial);
+    }
     response->set_next_page_token(page->next_page_token);
     return absl::OkStatus();
   });
@@ -311,6 +317,38 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListRetimings(grpc::CallbackServerC
     response->set_next_page_token(page->next_page_token);
     return absl::OkStatus();
   });
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrends(grpc::CallbackServerContext* context,
+                                                        const v1::ListTrendsRequest* request,
+                                                        v1::ListTrendsResponse* response) {
+  return Later(
+      context, "ListTrends", *request,
+      [this, context, request, response]() -> absl::Status {
+        const absl::StatusOr<int> size = PageSize(request->page_size());
+        if (!size.ok()) return size.status();
+        v1::ListTrendsRequest valid = *request;
+        if (absl::Status status = Validate(valid); !status.ok()) return status;
+        auto page = sweep::ListTrends(valid, *size, *options_.store, *options_.host, GoneWith(context));
+        if (!page.ok()) return page.status();
+        for (v1::Trend& trend : page->items) *response->add_trends() = std::move(trend);
+        response->set_next_page_token(page->next_page_token);
+        return absl::OkStatus();
+      },
+      &heavy_);
+}
+
+grpc::ServerUnaryReactor* AttuneServiceImpl::CompareTimes(grpc::CallbackServerContext* context,
+                                                          const v1::CompareTimesRequest* request,
+                                                          v1::CompareTimesResponse* response) {
+  return Later(
+      context, "CompareTimes", *request,
+      [this, context, request, response]() -> absl::Status {
+        v1::CompareTimesRequest valid = *request;
+        if (absl::Status status = Validate(valid); !status.ok()) return status;
+        return Fill(sweep::CompareTimes(valid, *options_.store, *options_.host, GoneWith(context)), response);
+      },
+      &heavy_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerContext* context,

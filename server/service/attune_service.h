@@ -77,6 +77,10 @@ class AttuneServiceImpl final
                                            v1::ListIncumbentsResponse*) override;
   grpc::ServerUnaryReactor* ListRetimings(grpc::CallbackServerContext*, const v1::ListRetimingsRequest*,
                                           v1::ListRetimingsResponse*) override;
+  grpc::ServerUnaryReactor* ListTrends(grpc::CallbackServerContext*, const v1::ListTrendsRequest*,
+                                       v1::ListTrendsResponse*) override;
+  grpc::ServerUnaryReactor* CompareTimes(grpc::CallbackServerContext*, const v1::CompareTimesRequest*,
+                                         v1::CompareTimesResponse*) override;
   grpc::ServerUnaryReactor* RetryTrials(grpc::CallbackServerContext*, const v1::RetryTrialsRequest*,
                                         v1::RetryTrialsResponse*) override;
   grpc::ServerUnaryReactor* Explain(grpc::CallbackServerContext*, const v1::ExplainRequest*,

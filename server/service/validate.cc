@@ -178,6 +178,11 @@ absl::Status ProblemAndPolicy(Request& request) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRegression(absl::string_view field, double regression) {
+  if (regression >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", regression, "; allowed: shares such as 0.02"));
+}
+
 }  // namespace
 
 absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
@@ -216,10 +221,7 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
   v1::SweepPlan& plan = *request.mutable_plan();
   if (plan.shapes().empty())
     return absl::InvalidArgumentError("plan.shapes is empty; a sweep needs at least one problem");
-  if (plan.regression() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("plan.regression is ", plan.regression(), "; allowed: shares such as 0.02"));
-  }
+  if (absl::Status status = CheckRegression("plan.regression", plan.regression()); !status.ok()) return status;
   if (plan.budget().trials_per_problem() < 0) {
     return absl::InvalidArgumentError(absl::StrCat("plan.budget.trials_per_problem is ",
                                                    plan.budget().trials_per_problem(),
@@ -326,6 +328,15 @@ absl::Status Validate(v1::ListBaselinesRequest& request, const catalog::Host& ho
 }
 
 absl::Status Validate(v1::ListRetimingsRequest& request) { return NormaliseText(request.mutable_problem()); }
+
+absl::Status Validate(v1::ListTrendsRequest& request) {
+  return FirstError(NormaliseText(request.mutable_problem()), CheckRegression("regression", request.regression()));
+}
+
+absl::Status Validate(v1::CompareTimesRequest& request) {
+  if (request.policy() == v1::POLICY_UNSPECIFIED) request.set_policy(v1::POLICY_HOT);
+  return FirstError(NormaliseText(request.mutable_problem()), CheckRegression("regression", request.regression()));
+}
 
 absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
   const v1::Device* device = catalog::FindDevice(host, filter.device_id());

@@ -31,6 +31,8 @@ absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host
 absl::Status Validate(v1::RecordBaselineRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::ListBaselinesRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::ListRetimingsRequest& request);
+absl::Status Validate(v1::ListTrendsRequest& request);
+absl::Status Validate(v1::CompareTimesRequest& request);
 // A class's alias in device_id becomes device_class, a UUID device_uuid; an id stays, whether it is here or not.
 absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host);
 

@@ -79,7 +79,8 @@ bool EndsItsParts(const Job& parent) { return parent.cancelled || parent.operati
 
 std::string NameOf(const JobFilter& filter) {
   const absl::string_view of = filter.active_only ? "active jobs " : "all jobs ";
-  return absl::StrCat(of, filter.problem_text, filter.parent.empty() ? "" : " of ", filter.parent);
+  return absl::StrCat(of, filter.problem_text, filter.parent.empty() ? "" : " of ", filter.parent, " kind ",
+                      static_cast<int>(filter.kind.value_or(JobKind{})));
 }
 
 }  // namespace attune::store

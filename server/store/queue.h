@@ -84,6 +84,7 @@ struct JobFilter {
   bool active_only = false;
   std::string problem_text = {};  // of v1::Operation.problem; empty: all
   std::string parent = {};        // parts of this job; empty: jobs that are no part of another
+  std::optional<JobKind> kind = std::nullopt;
 };
 
 class Queue {

@@ -110,6 +110,23 @@ TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
   EXPECT_THAT(List(JobFilter{.problem_text = "b1.h1.q512.d64.f16"}), IsEmpty());
 }
 
+TEST_P(JobContract, ListsTheOperationsOfOneKind) {
+  for (const auto& [name, kind] :
+       {std::pair("operations/a", JobKind::kTune), std::pair("operations/b", JobKind::kSweep),
+        std::pair("operations/c", JobKind::kTune)}) {
+    Job job = Make(name);
+    job.kind = kind;
+    ASSERT_TRUE(store().queue().Create(job, {}).ok());
+  }
+  EXPECT_THAT(List(JobFilter{.kind = JobKind::kSweep}), ElementsAre("operations/b"));
+  EXPECT_THAT(List(JobFilter{.kind = JobKind::kTune}), ElementsAre("operations/c", "operations/a"));
+  const auto first = store().queue().List({.kind = JobKind::kTune}, 1, "");
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(store().queue().List({.kind = JobKind::kSweep}, 1, first->next_page_token).status().code(),
+            absl::StatusCode::kInvalidArgument)
+      << "a token is of its own listing";
+}
+
 INSTANTIATE_TEST_SUITE_P(Store, JobContract, testing::ValuesIn(Implementations()), ImplementationName);
 
 class BaselineContract : public StoreContract {

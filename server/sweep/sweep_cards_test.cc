@@ -211,6 +211,17 @@ TEST_F(SweepCardsTest, ACardThatIsNamedAloneDoesAll) {
   EXPECT_THAT(CardsOf(Sweep(Request("cuda:1", 3))), Each("cuda:1"));
 }
 
+TEST_F(SweepCardsTest, WhatAnotherCardTimedHasMovedAndIsComparedFromThenOn) {
+  StartTwo(sister_);
+  Sweep(Request("cuda:0", 1));
+  const v1::SweepReport::Row moved = Sweep(Request("cuda:1", 1)).rows(0);
+  EXPECT_EQ(moved.outcome(), v1::SweepReport::OUTCOME_MOVED);
+  EXPECT_EQ(moved.before_us(), 0) << "a time of another card says nothing of this one";
+  EXPECT_GT(moved.after_us(), 0);
+  EXPECT_THAT(moved.detail(), HasSubstr("cuda:0 timed it so far"));
+  EXPECT_EQ(Sweep(Request("cuda:1", 1)).rows(0).outcome(), v1::SweepReport::OUTCOME_SAME);
+}
+
 TEST_F(SweepCardsTest, EachClassTunesEachProblem) {
   StartTwo(stranger_);
   const v1::SweepReport report = Sweep(Request("cuda:1, cuda:0", 2));

@@ -8,7 +8,6 @@
 namespace attune::sweep {
 namespace {
 
-constexpr size_t kConfirmed = 3;
 constexpr size_t kMost = 6;
 
 }  // namespace

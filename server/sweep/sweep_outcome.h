@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_OUTCOME_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_OUTCOME_H_
 
+#include <cstddef>
 #include <optional>
 
 #include "absl/types/span.h"
@@ -18,6 +19,9 @@ enum class Reading {
   kUnclear,  // by more, but the intervals overlap or another process was on the device
 };
 Reading Read(const v1::Timing& before, const v1::Timing& now, double regression);
+
+// Readings in a row that confirm a change.
+inline constexpr size_t kConfirmed = 3;
 
 // SAME at the first reading that says so; FASTER and SLOWER after three in a row; AMBIGUOUS after six. nullopt: take
 // another.

@@ -52,7 +52,11 @@ class SweepProblem {
         !catalog::SameDependencies(before_.trial().dependencies(),
                                    catalog::DependenciesOf(*candidates->all[*index].variant.family, spec_.tuning_key));
     before_here_ = TimedHere(index.has_value() ? candidates->all[*index].known : std::nullopt);
-    if (!before_here_.has_value()) return TuneNew("first tuned on this card");
+    if (!before_here_.has_value()) {
+      return TuneNew(v1::SweepReport::OUTCOME_MOVED,
+                     absl::StrFormat("%s timed it so far, at %.4g us; later nights compare with this card's time",
+                                     before_.device_id(), catalog::ServedTiming(before_).median_us()));
+    }
     row_.set_before_us(before_here_->median_us());
     const int64_t untried = search::CountUntried(*candidates, spec_);
     if (changed || untried > 0) return TuneAgain(changed ? "sources, toolchain or driver changed" : "new variants");
@@ -76,10 +80,11 @@ class SweepProblem {
     return catalog::IsOf(catalog::InstanceOf(served.trial()), spec_.tuning_key.device);
   }
 
-  absl::StatusOr<Row> TuneNew(absl::string_view reason = "") {
+  absl::StatusOr<Row> TuneNew(v1::SweepReport::Outcome found = v1::SweepReport::OUTCOME_NEW,
+                              absl::string_view reason = "") {
     absl::StatusOr<jobs::TuneOutcome> outcome = Tune();
     if (!outcome.ok()) return outcome.status();
-    row_.set_outcome(outcome->result.has_incumbent() ? v1::SweepReport::OUTCOME_NEW : v1::SweepReport::OUTCOME_FAILED);
+    row_.set_outcome(outcome->result.has_incumbent() ? found : v1::SweepReport::OUTCOME_FAILED);
     row_.set_detail(absl::StrCat(reason, reason.empty() ? "" : "; ", outcome->result.decision()));
     return std::move(row_);
   }

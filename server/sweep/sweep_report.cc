@@ -62,6 +62,8 @@ absl::string_view Word(v1::SweepReport::Outcome outcome) {
       return "FAILED";
     case v1::SweepReport::OUTCOME_SKIPPED:
       return "SKIPPED";
+    case v1::SweepReport::OUTCOME_MOVED:
+      return "MOVED";
     default:
       return "UNSPECIFIED";
   }

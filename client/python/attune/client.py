@@ -80,6 +80,8 @@ class Client(Core):
     baselines = _carries_out(results.baselines)
     misses = _carries_out(results.misses)
     retimings = _carries_out(results.retimings)
+    trends = _carries_out(results.trends)
+    compare = _carries_out(results.compare)
 
     host = _carries_out(server.host)
     devices = _carries_out(server.devices)

@@ -84,6 +84,50 @@ def test_retimings_are_of_a_range_of_time(connect, server):
     assert (request.start_time.seconds, request.end_time.nanos) == (int(start.timestamp()), 500_000_000)
 
 
+def test_trends_are_filtered_by_state(connect, server):
+    trend = message("Trend", problem_text=PROBLEM, class_alias="l4", policy=1, state=4, change=0.05, nights=3)
+    change = trend.changes.add(what="driver", to="590.2")
+    setattr(change, "from", "580.1")
+    server.responses["ListTrends"] = message("ListTrendsResponse", trends=[trend])
+    end = datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)
+    (found,) = connect(server).trends(PROBLEM, states=["slower"], end=end, points=30, regression=0.03)
+    assert (found.state, found.change, found.nights, found.latest) == (attune.values.TrendState.SLOWER, 0.05, 3, None)
+    assert [(change.what, change.before, change.to) for change in found.changes] == [("driver", "580.1", "590.2")]
+    (request,) = server.asked("ListTrends")
+    assert (request.problem, list(request.states), request.points) == (PROBLEM, [4], 30)
+    assert (request.regression, request.end_time.seconds) == (0.03, int(end.timestamp()))
+
+
+def test_times_of_two_selections_are_compared(connect, server):
+    answer = message("CompareTimesResponse", geometric_mean=0.8)
+    row = answer.rows.add(problem=PROBLEM, comparison=3, speedup=0.8)
+    getattr(row, "from").timing.median_us = 40
+    answer.rows.add(problem=PROBLEM, comparison=6)
+    server.responses["CompareTimes"] = answer
+    since = datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)
+    found = connect(server).compare(since, {"device": "l4", "driver": "590.2"}, policy="cold")
+    assert found.geometric_mean == 0.8
+    assert [(row.comparison.name, row.before and row.before.timing.median_us) for row in found.rows] == [
+        ("SLOWER", 40),
+        ("ONLY_TO", None),
+    ]
+    (request,) = server.asked("CompareTimes")
+    assert getattr(request, "from").end_time.seconds == int(since.timestamp())
+    assert (request.to.device_id, request.to.driver, request.policy) == ("l4", "590.2", 2)
+
+
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        ({"card": "l4"}, "before has 'card'; it must be one of end, device, toolchain, driver, family"),
+        ({"end": "yesterday"}, r"before\['end'\] is 'yesterday'; it must be a datetime"),
+    ],
+)
+def test_a_selection_that_means_nothing_is_refused(connect, server, side, words):
+    with pytest.raises(attune.InvalidArgument, match=words):
+        connect(server).compare(side)
+
+
 def test_misses_are_listed_for_a_device(connect, server):
     miss = message("Miss", problem=attune.Problem.parse(PROBLEM).to_message(), count=3)
     server.responses["ListMisses"] = message("ListMissesResponse", misses=[miss])

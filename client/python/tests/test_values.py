@@ -24,6 +24,8 @@ ENUMS = {
     values.Decision: "EvaluateResult.Decision",
     values.Bound: "ExplainResponse.Bound",
     values.Outcome: "SweepReport.Outcome",
+    values.TrendState: "Trend.State",
+    values.Comparison: "CompareTimesResponse.Comparison",
     values.SubmitDecision: "SubmitResult.Decision",
     values.SubmissionState: "Submission.State",
     values.Gate: "GateFinding.Gate",
@@ -44,10 +46,14 @@ MESSAGES = {
     values.FamilyPreflight: "PreflightResponse.Family",
     values.StrideTerm: "TensorMap.Term",
     values.SubmitRow: "SubmitResult.Row",
+    values.ComparedRow: "CompareTimesResponse.Row",
+    values.ComparedTimes: "CompareTimesResponse",
 }
 # A message's fields that its value leaves out: an operation has one `response`, and a problem, where there is one, its
 # text.
 REDUNDANT = {"tune", "sweep", "evaluate", "submit"}
+# Words of the language.
+RENAMED = {"from": "before"}
 VALUES = [value for value in vars(values).values() if isinstance(value, type) and issubclass(value, Value)]
 
 
@@ -62,7 +68,7 @@ def test_an_enum_has_the_apis_values(kind):
 def test_a_value_has_the_fields_of_its_message(kind):
     descriptor = api.message(MESSAGES.get(kind, kind.__name__)).DESCRIPTOR
     known = {field.name for field in dataclasses.fields(kind)} - {"response"}
-    fields = set(descriptor.fields_by_name) - REDUNDANT
+    fields = {RENAMED.get(name, name) for name in descriptor.fields_by_name} - REDUNDANT
     assert known == (fields - {"problem_text"} if "problem" in fields else fields)
 
 

@@ -95,11 +95,13 @@ absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFi
   std::vector<absl::string_view> conditions = {"id < ?", filter.parent.empty() ? "parent IS NULL" : "parent = ?"};
   if (filter.active_only) conditions.push_back("done = 0");
   if (!filter.problem_text.empty()) conditions.push_back("problem_id = (SELECT id FROM problems WHERE text = ?)");
+  if (filter.kind.has_value()) conditions.push_back("kind = ?");
   Statement select(connection,
                    absl::StrCat(kJobColumns, absl::StrJoin(conditions, " AND "), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
   if (!filter.parent.empty()) select.Bind(filter.parent);
   if (!filter.problem_text.empty()) select.Bind(filter.problem_text);
+  if (filter.kind.has_value()) select.Bind(static_cast<int>(*filter.kind));
   const int size = PageSize(page_size);
   select.Bind(size + 1);
   return ReadPage<v1::Operation>(

@@ -53,6 +53,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
       "b9be5825aa1dac7de9676969da11349159c9ecbdfd598dc98f89b69a06962b11",
       "23138452e39cf474d3c03800961ebdf8dd8050069a4e87e622a7aab9e27930f9",
       "3a560051916dece24d0772c55969e44c9c4737235ba9f0b870d4a7af787fd9d5",
+      "2f63dd1013bacd968336010f482ca32c9c743c69d55999d6efe4710cd36a5338",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -218,7 +219,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
 
 // A job that an earlier version left unfinished is anybody's, keeps its request_id, and may be given an identity.
 TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
-  for (const char* dump_file : {"v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql"}) {
+  for (const char* dump_file : {"v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql"}) {
     const TestDirectory directory;
     absl::StatusOr<std::string> dump = ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/", dump_file));
     ASSERT_TRUE(dump.ok()) << dump.status();

@@ -262,12 +262,16 @@ CREATE INDEX submissions_by_loop ON submissions (principal, loop);
 CREATE INDEX submissions_by_content ON submissions (content_hash);
 )sql";
 
+constexpr char kHistoryOfAProblem[] = R"sql(
+CREATE INDEX incumbents_by_problem ON incumbents (problem_id);
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
   static const auto& migrations = *new std::vector<std::string>{
-      kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,     kDeviceClasses, kJobLeases,
-      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels};
+      kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,      kDeviceClasses,    kJobLeases,
+      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels, kHistoryOfAProblem};
   return migrations;
 }
 

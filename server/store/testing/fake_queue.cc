@@ -200,6 +200,7 @@ absl::StatusOr<Page<v1::Operation>> FakeQueue::List(const JobFilter& filter, int
       const v1::Operation& operation = jobs_[i].job.operation;
       if (filter.active_only && operation.done()) continue;
       if (filter.parent != jobs_[i].job.parent) continue;
+      if (filter.kind.has_value() && *filter.kind != jobs_[i].job.kind) continue;
       if (!filter.problem_text.empty() && filter.problem_text != jobs_[i].problem) continue;
       rows.push_back({{static_cast<int64_t>(i) + 1}, operation});
     }

@@ -10,7 +10,20 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Baseline, Explanation, Incumbent, Miss, Policy, Retiming, RetriedTrials, Trial, Verdict
+from attune.values import (
+    Baseline,
+    ComparedTimes,
+    Explanation,
+    Incumbent,
+    Miss,
+    Policy,
+    Retiming,
+    RetriedTrials,
+    Trend,
+    TrendState,
+    Trial,
+    Verdict,
+)
 
 _ORDERS = {"newest": 1, "fastest": 2}
 
@@ -191,11 +204,81 @@ def retimings(
     fields: dict[str, object] = {"problem": _text(problem), "device_id": device, "spans": spans}
     if policy is not None:
         fields["policy"] = Policy.of(policy).value
-    for name, moment in (("start_time", start), ("end_time", end)):
+    fields |= _moments(start_time=start, end_time=end)
+    return (yield from pages("ListRetimings", "retimings", Retiming.from_message, limit, **fields))
+
+
+def trends(
+    problem: Problem | str | None = None,
+    *,
+    device: str = "",
+    policy: Policy | str | None = None,
+    states: Iterable[TrendState | str] = (),
+    start: datetime | None = None,
+    end: datetime | None = None,
+    points: int = 0,
+    regression: float = 0.0,
+    limit: int | None = None,
+) -> Plan[Table[Trend]]:
+    """What is served and has become slower, or faster, than it was served with: since when, and what changed then.
+
+    `states` keeps those in one of them, `points` adds a curve of at most so many points to each; `regression` is the
+    share beyond which a change counts, 0.02 unless given.
+    """
+    fields: dict[str, object] = {"problem": _text(problem), "device_id": device, "points": points}
+    fields["regression"] = regression
+    fields["states"] = [TrendState.of(state).value for state in arguments.several("states", states, "'SLOWER'")]
+    if policy is not None:
+        fields["policy"] = Policy.of(policy).value
+    fields |= _moments(start_time=start, end_time=end)
+    return (yield from pages("ListTrends", "trends", Trend.from_message, limit, **fields))
+
+
+def compare(
+    before: datetime | str | dict[str, object],
+    to: datetime | str | dict[str, object] | None = None,
+    *,
+    problem: Problem | str | None = None,
+    policy: Policy | str = Policy.HOT,
+    regression: float = 0.0,
+) -> Plan[ComparedTimes]:
+    """Times of two dates, devices, toolchains, drivers or kernel families, problem by problem; where they differ first.
+
+    Each side is a date, the name of a device or a class, or a dict of `end`, `device`, `toolchain`, `driver`, `family`.
+    Without `to`: what is served now.
+    """
+    fields: dict[str, object] = {"problem": _text(problem), "policy": Policy.of(policy).value, "regression": regression}
+    fields["from"] = _selection("before", before)
+    fields["to"] = _selection("to", {} if to is None else to)
+    return ComparedTimes.from_message((yield from call("CompareTimes", **fields)))
+
+
+_SELECTED = {"device": "device_id", "toolchain": "toolchain", "driver": "driver", "family": "family"}
+
+
+def _selection(name: str, side: datetime | str | dict[str, object]) -> dict[str, object]:
+    if isinstance(side, datetime):
+        side = {"end": side}
+    elif isinstance(side, str):
+        side = {"device": side}
+    unknown = set(side) - set(_SELECTED) - {"end"}
+    if unknown:
+        raise InvalidArgument(f"{name} has {sorted(unknown)[0]!r}; it must be one of end, {', '.join(_SELECTED)}")
+    fields: dict[str, object] = {_SELECTED[key]: value for key, value in side.items() if key != "end"}
+    end = side.get("end")
+    if end is not None and not isinstance(end, datetime):
+        raise InvalidArgument(f"{name}['end'] is {end!r}; it must be a datetime")
+    return fields | _moments(end_time=end)
+
+
+def _moments(**moments: datetime | None) -> dict[str, object]:
+    """Those that are given, as the API's timestamps."""
+    fields: dict[str, object] = {}
+    for name, moment in moments.items():
         if moment is not None:
             microseconds = round(moment.timestamp() * 1e6)
             fields[name] = {"seconds": microseconds // 1_000_000, "nanos": microseconds % 1_000_000 * 1000}
-    return (yield from pages("ListRetimings", "retimings", Retiming.from_message, limit, **fields))
+    return fields
 
 
 def misses(*, device: str = "", limit: int | None = None) -> Plan[Table[Miss]]:

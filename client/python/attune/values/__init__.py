@@ -19,6 +19,7 @@ from attune.values.enums import (
     Axis,
     Backend,
     Bound,
+    Comparison,
     Decision,
     Effort,
     Field,
@@ -31,6 +32,7 @@ from attune.values.enums import (
     Strategy,
     SubmissionState,
     SubmitDecision,
+    TrendState,
     Verdict,
 )
 from attune.values.explanation import Explanation, Finding
@@ -63,6 +65,7 @@ from attune.values.submission import (
     SubmitResult,
     SubmitRow,
 )
+from attune.values.trend import ComparedRow, ComparedTimes, DependencyChange, Trend, TrendPoint
 from attune.values.trial import (
     Accuracy,
     Dependencies,
@@ -82,9 +85,13 @@ __all__ = [
     "BackendStatus",
     "Baseline",
     "Bound",
+    "ComparedRow",
+    "ComparedTimes",
+    "Comparison",
     "Constraint",
     "Decision",
     "Dependencies",
+    "DependencyChange",
     "Device",
     "Diagnostic",
     "Domain",
@@ -135,6 +142,9 @@ __all__ = [
     "SweepRow",
     "TensorMap",
     "Timing",
+    "Trend",
+    "TrendPoint",
+    "TrendState",
     "Trial",
     "TuneResult",
     "Variant",

@@ -197,6 +197,30 @@ class Bound(ApiEnum):
     NOT_OK = 7  # the verdict says why
 
 
+class TrendState(ApiEnum):
+    """How what is served has done since it was promoted."""
+
+    UNSPECIFIED = 0
+    NOT_TIMED = 1  # never again since
+    SAME = 2  # within the regression threshold
+    FASTER = 3  # confirmed in cycles
+    SLOWER = 4  # confirmed in cycles: a regression
+    AMBIGUOUS = 5  # no night has settled it
+    MOVED = 6  # timed on another card of the class since: not comparable
+
+
+class Comparison(ApiEnum):
+    """Of two times of a problem."""
+
+    UNSPECIFIED = 0
+    SAME = 1  # within the threshold
+    FASTER = 2  # the second is, beyond the threshold, and the intervals do not overlap
+    SLOWER = 3
+    UNCLEAR = 4  # the intervals overlap, or another process was on the device
+    ONLY_FROM = 5  # no second time
+    ONLY_TO = 6
+
+
 class Outcome(ApiEnum):
     """Of one problem of a sweep."""
 
@@ -208,3 +232,4 @@ class Outcome(ApiEnum):
     AMBIGUOUS = 5  # intervals neither apart nor settled
     FAILED = 6  # no answer, or an error
     SKIPPED = 7  # the budget ran out first
+    MOVED = 8  # timed on a card that has never timed it: nothing to compare with

@@ -1,0 +1,279 @@
+#include "server/sweep/trend.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "proto/attune/problem.h"
+#include "server/base/proto_time.h"
+#include "server/catalog/host.h"
+#include "server/catalog/served_timing.h"
+#include "server/sweep/sweep_outcome.h"
+
+namespace attune::sweep {
+namespace {
+
+using State = v1::Trend::State;
+
+store::Instance CardOf(const v1::Retiming& retiming) { return {retiming.device_id(), retiming.device_uuid()}; }
+
+bool SameCard(const store::Instance& a, const store::Instance& b) {
+  return a.uuid.empty() || b.uuid.empty() ? a.id == b.id : a.uuid == b.uuid;
+}
+
+std::string NameOf(const store::Instance& card) { return card.uuid.empty() ? card.id : card.uuid; }
+
+// One night, as far as it is compared.
+struct Nightly {
+  const Night* all = nullptr;
+  std::vector<const v1::Retiming*> compared = {};  // on the reference's card; empty: another card timed it
+  std::optional<State> state = std::nullopt;       // nullopt: nothing is settled by it
+  Reading last = Reading::kUnclear;
+};
+
+State StateOf(Reading reading) {
+  switch (reading) {
+    case Reading::kFaster:
+      return v1::Trend::STATE_FASTER;
+    case Reading::kSlower:
+      return v1::Trend::STATE_SLOWER;
+    case Reading::kSame:
+      return v1::Trend::STATE_SAME;
+    case Reading::kUnclear:
+      break;
+  }
+  return v1::Trend::STATE_AMBIGUOUS;
+}
+
+// What the readings so far come to; nullopt: nothing yet.
+std::optional<State> Settled(const std::vector<Reading>& readings) {
+  const Reading last = readings.back();
+  if (last == Reading::kUnclear) return std::nullopt;
+  if (last == Reading::kSame) return v1::Trend::STATE_SAME;
+  if (readings.size() < kConfirmed) return std::nullopt;
+  const bool confirmed =
+      std::all_of(readings.end() - kConfirmed, readings.end(), [last](Reading reading) { return reading == last; });
+  if (!confirmed) return std::nullopt;
+  return StateOf(last);
+}
+
+// The re-timings on the card of that variant which was served after the night: the served one, or the last timed.
+std::vector<const v1::Retiming*> Compared(const Night& night, const store::Instance& card, const std::string& served) {
+  std::vector<const v1::Retiming*> here;
+  for (const v1::Retiming& retiming : night) {
+    if (SameCard(CardOf(retiming), card)) here.push_back(&retiming);
+  }
+  if (here.empty()) return here;
+  const bool has_served = std::any_of(
+      here.begin(), here.end(), [&served](const v1::Retiming* retiming) { return retiming->variant() == served; });
+  const std::string variant = has_served ? served : here.back()->variant();
+  std::erase_if(here, [&variant](const v1::Retiming* retiming) { return retiming->variant() != variant; });
+  return here;
+}
+
+void AddChange(const std::string& what, const std::string& from, const std::string& to, v1::Trend& trend) {
+  if (from == to) return;
+  v1::DependencyChange& change = *trend.add_changes();
+  change.set_what(what);
+  change.set_from(from);
+  change.set_to(to);
+}
+
+// A point of time at which a variant was timed, with all that its time depends on.
+struct Circumstances {
+  const v1::Dependencies& dependencies;
+  const std::string& variant;
+  store::Instance card;
+};
+
+void AddChanges(const Circumstances& before, const Circumstances& after, v1::Trend& trend) {
+  AddChange("driver", before.dependencies.driver(), after.dependencies.driver(), trend);
+  AddChange("toolchain", before.dependencies.toolchain(), after.dependencies.toolchain(), trend);
+  AddChange("variant", before.variant, after.variant, trend);
+  if (before.variant == after.variant) {
+    AddChange("source", before.dependencies.source_hash(), after.dependencies.source_hash(), trend);
+  }
+  if (!SameCard(before.card, after.card)) AddChange("card", NameOf(before.card), NameOf(after.card), trend);
+}
+
+Circumstances Of(const v1::Retiming& retiming) {
+  return {retiming.dependencies(), retiming.variant(), CardOf(retiming)};
+}
+
+// At most `most` points of equal spans of time, each the lower median of its span.
+void AddPoints(const std::vector<const v1::Retiming*>& oldest_first, int most, v1::Trend& trend) {
+  if (oldest_first.empty() || most <= 0) return;
+  const absl::Time begin = TimeOf(oldest_first.front()->finish_time());
+  const absl::Duration whole = TimeOf(oldest_first.back()->finish_time()) - begin;
+  const auto span_of = [&](const v1::Retiming* retiming) {
+    if (whole <= absl::ZeroDuration()) return int64_t{0};
+    const double share = absl::FDivDuration(TimeOf(retiming->finish_time()) - begin, whole);
+    return std::min<int64_t>(static_cast<int64_t>(share * most), most - 1);
+  };
+  for (size_t i = 0; i < oldest_first.size();) {
+    size_t end = i;
+    while (end < oldest_first.size() && span_of(oldest_first[end]) == span_of(oldest_first[i])) ++end;
+    std::vector<const v1::Retiming*> span(oldest_first.begin() + static_cast<std::ptrdiff_t>(i),
+                                          oldest_first.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto median = span.begin() + (static_cast<std::ptrdiff_t>(span.size()) - 1) / 2;
+    std::nth_element(span.begin(), median, span.end(), [](const v1::Retiming* a, const v1::Retiming* b) {
+      return a->timing().median_us() < b->timing().median_us();
+    });
+    v1::TrendPoint& point = *trend.add_points();
+    *point.mutable_time() = (*median)->finish_time();
+    point.set_median_us((*median)->timing().median_us());
+    point.set_low_us((*median)->timing().low_us());
+    point.set_high_us((*median)->timing().high_us());
+    for (const v1::Retiming* retiming : span) {
+      point.set_low_us(std::min(point.low_us(), retiming->timing().low_us()));
+      point.set_high_us(std::max(point.high_us(), retiming->timing().high_us()));
+    }
+    point.set_count(static_cast<int32_t>(span.size()));
+    i = end;
+  }
+}
+
+// The fastest of what was served on the card of `served`.
+const v1::Incumbent& ReferenceOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>& history,
+                                 const TrendTerms& terms) {
+  const v1::Incumbent* fastest = &served;
+  if (served.pinned()) return *fastest;
+  for (const v1::Incumbent& incumbent : history) {
+    const absl::Time promoted = TimeOf(incumbent.promote_time());
+    if (incumbent.rolled_back() || promoted < terms.begin || promoted >= terms.end) continue;
+    if (!SameCard(catalog::InstanceOf(incumbent.trial()), catalog::InstanceOf(served.trial()))) continue;
+    const double median_us = catalog::ServedTiming(incumbent).median_us();
+    if (median_us > 0 && median_us < catalog::ServedTiming(*fastest).median_us()) fastest = &incumbent;
+  }
+  return *fastest;
+}
+
+std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& reference, const store::Instance& card,
+                           const std::string& served, double regression) {
+  std::vector<Nightly> judged;
+  std::vector<Reading> readings;
+  for (const Night& night : nights) {
+    Nightly& nightly = judged.emplace_back(Nightly{.all = &night, .compared = Compared(night, card, served)});
+    for (const v1::Retiming* retiming : nightly.compared) {
+      readings.push_back(Read(reference, retiming->timing(), regression));
+    }
+    nightly.state = nightly.compared.empty() ? v1::Trend::STATE_MOVED : Settled(readings);
+    if (!nightly.compared.empty()) nightly.last = readings.back();
+  }
+  return judged;
+}
+
+const v1::Retiming& LastOf(const Nightly& night) {
+  return night.compared.empty() ? night.all->back() : *night.compared.back();
+}
+
+// The first of the nights up to `last` that had its state, and how many they are.
+std::pair<size_t, int32_t> StreakOf(const std::vector<Nightly>& nights, size_t last) {
+  size_t first = last;
+  int32_t count = 1;
+  for (size_t i = last; i-- > 0;) {
+    if (nights[i].state == nights[last].state) {
+      first = i;
+      ++count;
+    } else if (nights[i].state.has_value()) {
+      break;
+    }
+  }
+  // Nights that already said so, but were too few to be sure.
+  while (first > 0 && !nights[first - 1].state.has_value() && StateOf(nights[first - 1].last) == *nights[last].state) {
+    --first;
+    ++count;
+  }
+  return {first, count};
+}
+
+}  // namespace
+
+std::vector<Night> NightsOf(std::vector<v1::Retiming> newest_first) {
+  std::vector<Night> nights;
+  for (size_t i = newest_first.size(); i-- > 0;) {
+    if (nights.empty() || nights.back().back().job() != newest_first[i].job()) nights.emplace_back();
+    nights.back().push_back(std::move(newest_first[i]));
+  }
+  return nights;
+}
+
+v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>& history,
+                  std::vector<v1::Retiming> retimings, const TrendTerms& terms) {
+  v1::Trend trend;
+  trend.set_problem_text(served.problem_text());
+  trend.set_device_class(served.device_class());
+  trend.set_policy(served.policy());
+  trend.set_incumbent(served.name());
+  trend.set_variant(served.trial().variant().text());
+  trend.set_pinned(served.pinned());
+  trend.set_device_id(served.trial().device_id());
+  trend.set_device_uuid(served.trial().device_uuid());
+  *trend.mutable_served() = catalog::ServedTiming(served);
+  *trend.mutable_promote_time() = served.promote_time();
+  const v1::Incumbent& reference = ReferenceOf(served, history, terms);
+  *trend.mutable_reference() = catalog::ServedTiming(reference);
+  *trend.mutable_reference_time() = reference.promote_time();
+  trend.set_reference_variant(reference.trial().variant().text());
+  if (const auto problem = FromProto(served.problem()); problem.ok()) {
+    trend.set_flops(Flops(*problem));
+    trend.set_bytes(Bytes(*problem));
+  }
+
+  std::erase_if(retimings, [&terms](const v1::Retiming& retiming) {
+    const absl::Time time = TimeOf(retiming.finish_time());
+    return time < terms.begin || time >= terms.end;
+  });
+  const std::vector<Night> all_nights = NightsOf(std::move(retimings));
+  std::vector<Night> nights;  // after the reference
+  for (const Night& night : all_nights) {
+    if (TimeOf(night.back().finish_time()) > TimeOf(reference.promote_time())) nights.push_back(night);
+  }
+  trend.set_state(v1::Trend::STATE_NOT_TIMED);
+  store::Instance drawn = catalog::InstanceOf(served.trial());
+  if (!nights.empty()) {
+    const std::vector<Nightly> judged = Judge(nights, trend.reference(), catalog::InstanceOf(served.trial()),
+                                              served.trial().variant().text(), terms.regression);
+    size_t last = judged.size();
+    while (last > 0 && !judged[last - 1].state.has_value()) --last;
+    trend.set_unsettled_nights(static_cast<int32_t>(judged.size() - last));
+    const Nightly& night = last > 0 ? judged[last - 1] : judged.back();
+    const v1::Retiming& latest = LastOf(night);
+    trend.set_state(night.state.value_or(v1::Trend::STATE_AMBIGUOUS));
+    *trend.mutable_latest() = latest.timing();
+    *trend.mutable_latest_time() = latest.finish_time();
+    trend.set_latest_device_id(latest.device_id());
+    trend.set_latest_job(latest.job());
+    drawn = CardOf(latest);
+    if (trend.state() != v1::Trend::STATE_MOVED) {
+      trend.set_change(latest.timing().median_us() / trend.reference().median_us() - 1);
+    }
+    if (last > 0) {
+      const auto [first, count] = StreakOf(judged, last - 1);
+      const v1::Retiming& from = judged[first].compared.empty() ? judged[first].all->front()  //
+                                                                : *judged[first].compared.front();
+      *trend.mutable_since() = from.finish_time();
+      trend.set_nights(count);
+      if (trend.state() != v1::Trend::STATE_SAME) {
+        const Circumstances before =
+            first > 0 ? Of(LastOf(judged[first - 1]))
+                      : Circumstances{reference.trial().dependencies(), reference.trial().variant().text(),
+                                      catalog::InstanceOf(reference.trial())};
+        AddChanges(before, Of(from), trend);
+      }
+    }
+  }
+  std::vector<const v1::Retiming*> curve;
+  for (const Night& night : all_nights) {
+    for (const v1::Retiming& retiming : night) {
+      if (SameCard(CardOf(retiming), drawn)) curve.push_back(&retiming);
+    }
+  }
+  AddPoints(curve, terms.points, trend);
+  return trend;
+}
+
+}  // namespace attune::sweep
