@@ -8,8 +8,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <map>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace attune::cli {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 // Where the signal handler says that there was a signal. A handler can reach nothing but what is static.
 std::atomic<int> signal_event{-1};
 
-void OnSigint(int) {
+void OnSignal(int) {
   const int saved_errno = errno;
   const uint64_t one = 1;
   if (write(signal_event.load(), &one, sizeof(one)) < 0) {
@@ -44,29 +46,29 @@ class Event {
   const int fd_;
 };
 
-// SIGINT sets `event` while this lives; before and after, it does what it did.
-class SigintEvent {
+// The signals set `event` while this lives; before and after, they do what they did.
+class SignalEvent {
  public:
-  SigintEvent() {
+  explicit SignalEvent(const std::vector<int>& signals) {
     signal_event = event_.fd();
     struct sigaction action = {};
-    action.sa_handler = OnSigint;
+    action.sa_handler = OnSignal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &before_);
+    for (const int signal : signals) sigaction(signal, &action, &before_[signal]);
   }
-  ~SigintEvent() {
-    sigaction(SIGINT, &before_, nullptr);
+  ~SignalEvent() {
+    for (const auto& [signal, before] : before_) sigaction(signal, &before, nullptr);
     signal_event = -1;
   }
-  SigintEvent(const SigintEvent&) = delete;
-  SigintEvent& operator=(const SigintEvent&) = delete;
+  SignalEvent(const SignalEvent&) = delete;
+  SignalEvent& operator=(const SignalEvent&) = delete;
 
   const Event& event() const { return event_; }
 
  private:
   Event event_;
-  struct sigaction before_ = {};
+  std::map<int, struct sigaction> before_;
 };
 
 // True when `a` is the one that has something to read; false when it is `b` alone.
@@ -84,11 +86,11 @@ bool WaitForFirst(int a, int b) {
 
 class SignalListener : public Interrupts::Listener {
  public:
-  explicit SignalListener(std::function<void()> on_interrupt)
-      : thread_([this, on_interrupt = std::move(on_interrupt)] {
-          while (!WaitForFirst(stop_.fd(), sigint_.event().fd())) {
-            sigint_.event().Clear();
-            on_interrupt();
+  SignalListener(const std::vector<int>& signals, std::function<void()> on_signal)
+      : signals_(signals), thread_([this, on_signal = std::move(on_signal)] {
+          while (!WaitForFirst(stop_.fd(), signals_.event().fd())) {
+            signals_.event().Clear();
+            on_signal();
           }
         }) {}
   ~SignalListener() override {
@@ -98,18 +100,21 @@ class SignalListener : public Interrupts::Listener {
 
  private:
   Event stop_;
-  SigintEvent sigint_;
+  SignalEvent signals_;
   std::thread thread_;
 };
 
 class SignalInterrupts : public Interrupts {
  public:
   std::unique_ptr<Listener> Listen(std::function<void()> on_interrupt) override {
-    return std::make_unique<SignalListener>(std::move(on_interrupt));
+    return std::make_unique<SignalListener>(std::vector<int>{SIGINT}, std::move(on_interrupt));
+  }
+  std::unique_ptr<Listener> ListenForEnd(std::function<void()> on_end) override {
+    return std::make_unique<SignalListener>(std::vector<int>{SIGINT, SIGTERM}, std::move(on_end));
   }
 
   std::optional<std::string> ReadLine() override {
-    const SigintEvent sigint;
+    const SignalEvent sigint({SIGINT});
     std::string line;
     for (;;) {
       if (WaitForFirst(sigint.event().fd(), STDIN_FILENO)) return std::nullopt;

@@ -42,16 +42,21 @@ TlsOptions Session::Tls() const {
   return tls;
 }
 
+absl::StatusOr<std::unique_ptr<Client>> Session::NewClient(absl::FunctionRef<void(ClientOptions&)> change) const {
+  const auto deadline = ParseDuration("--timeout", options_.timeout);
+  if (!deadline.ok()) return deadline.status();
+  ClientOptions options;
+  options.deadline = *deadline;
+  options.snapshot_path = snapshot_path();
+  options.token_file = options_.token_file.empty() ? env_.variable("ATTUNE_TOKEN_FILE") : options_.token_file;
+  options.tls = Tls();
+  change(options);
+  return Client::Connect(server(), std::move(options));
+}
+
 absl::StatusOr<Client*> Session::client() {
   if (client_ == nullptr) {
-    const auto deadline = ParseDuration("--timeout", options_.timeout);
-    if (!deadline.ok()) return deadline.status();
-    ClientOptions options;
-    options.deadline = *deadline;
-    options.snapshot_path = snapshot_path();
-    options.token_file = options_.token_file.empty() ? env_.variable("ATTUNE_TOKEN_FILE") : options_.token_file;
-    options.tls = Tls();
-    auto client = Client::Connect(server(), std::move(options));
+    auto client = NewClient([](ClientOptions&) {});
     if (!client.ok()) return client.status();
     client_ = *std::move(client);
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "client/cli/environment.h"
 #include "client/cli/exit_code.h"
@@ -42,6 +43,8 @@ class Session {
 
   // Connected at the first use. The pointer is the session's.
   absl::StatusOr<Client*> client();
+  // One of the caller's own, with the session's options but for what `change` changes.
+  absl::StatusOr<std::unique_ptr<Client>> NewClient(absl::FunctionRef<void(ClientOptions&)> change) const;
   std::string server() const;
   // With the environment's variables for what no option says.
   TlsOptions Tls() const;

@@ -34,6 +34,11 @@ class FakeInterrupts : public Interrupts {
     on_interrupt_ = std::move(on_interrupt);
     return std::make_unique<Handle>(this);
   }
+  // SIGTERM has come by then.
+  std::unique_ptr<Listener> ListenForEnd(std::function<void()> on_end) override {
+    on_end();
+    return Listen(std::move(on_end));
+  }
   std::optional<std::string> ReadLine() override {
     if (lines.empty()) return std::nullopt;
     std::string line = lines.front();
