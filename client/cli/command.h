@@ -57,6 +57,7 @@ Action AddRollback(CLI::App& app);
 Action AddServe(CLI::App& app);
 Action AddBaseline(CLI::App& app);
 Action AddSummary(CLI::App& app);
+Action AddDashboard(CLI::App& app);
 Action AddExport(CLI::App& app);
 Action AddImport(CLI::App& app);
 Action AddBackup(CLI::App& app);

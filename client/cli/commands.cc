@@ -95,6 +95,8 @@ const std::vector<Command>& Commands() {
       {"summary", "List the winner of each problem with its speed-ups over the baselines, or a loop's iterations",
        "attune summary\nattune summary --device cuda:0 --format=json\nattune summary --loop tiles --markdown loop.md",
        AddSummary},
+      {"dashboard", "Show what the server knows as pages in a browser on this host",
+       "attune dashboard --open\nattune --server l4:7411 dashboard --listen 127.0.0.1:0", AddDashboard},
       {"export", "Save what the server serves as a snapshot file", "attune export l4.snapshot", AddExport},
       {"import", "Check a snapshot file and keep it to answer from without a server", "attune import l4.snapshot",
        AddImport},
