@@ -34,7 +34,7 @@ option(ATTUNE_SERVICE "Install units, sysusers, tmpfiles and /etc/attune, as pac
 if(ATTUNE_SERVICE)
   set(systemd ${CMAKE_SOURCE_DIR}/deploy/systemd)
   install(FILES ${systemd}/attuned.service ${systemd}/attune-sweep.service ${systemd}/attune-sweep.timer
-                ${systemd}/attune-notify.service DESTINATION /lib/systemd/system COMPONENT daemon)
+                ${systemd}/attune-notify.service ${systemd}/attune-dashboard.service DESTINATION /lib/systemd/system COMPONENT daemon)
   install(FILES ${debian}/attune.sysusers DESTINATION /usr/lib/sysusers.d RENAME attune.conf COMPONENT daemon)
   install(FILES ${debian}/attune.tmpfiles DESTINATION /usr/lib/tmpfiles.d RENAME attune.conf COMPONENT daemon)
   install(FILES ${systemd}/attuned.flags ${systemd}/sweep.textproto DESTINATION /etc/attune COMPONENT daemon)

@@ -312,7 +312,8 @@ class UnitTest(DaemonTest):
     def test_the_units_are_right(self):
         units = ROOT / "deploy/systemd"
         paths = []
-        for name in ("attuned.service", "attune-sweep.service", "attune-sweep.timer", "attune-notify.service"):
+        names = ("attuned.service", "attune-sweep.service", "attune-sweep.timer", "attune-notify.service")
+        for name in (*names, "attune-dashboard.service"):
             text = (units / name).read_text().replace("/usr/bin/", f"{ATTUNED.parent}/")
             paths.append(str(self.directory / name))
             pathlib.Path(paths[-1]).write_text(text.replace("/usr/libexec/attune/", f"{units}/"))
