@@ -74,10 +74,13 @@ v1::Retiming AsRetiming(const v1::Trial& trial, const v1::Timing& timing) {
   return retiming;
 }
 
-// The one of the lower median of the last night that fits.
+// The one of the lower median of the last night that fits, and in which no other process was on the device if there is
+// such a night.
 std::optional<v1::Retiming> LastNight(std::vector<v1::Retiming> newest_first, const Side& side) {
   std::erase_if(newest_first, [&side](const v1::Retiming& retiming) { return !Fits(retiming.dependencies(), side); });
   if (newest_first.empty()) return std::nullopt;
+  const auto contended = [](const v1::Retiming& retiming) { return retiming.timing().contended(); };
+  if (!std::all_of(newest_first.begin(), newest_first.end(), contended)) std::erase_if(newest_first, contended);
   const std::string variant = newest_first.front().variant();
   Night night = std::move(NightsOf(std::move(newest_first)).back());
   std::erase_if(night, [&variant](const v1::Retiming& retiming) { return retiming.variant() != variant; });

@@ -151,6 +151,17 @@ const v1::Incumbent& ReferenceOf(const v1::Incumbent& served, const std::vector<
   return *fastest;
 }
 
+// A change near the threshold lies below it in some nights: one night that says SAME does not end what two before it
+// have confirmed.
+void DoubtSingleNights(std::vector<Nightly>& nights) {
+  std::vector<std::optional<State>> said;
+  for (const Nightly& night : nights) said.push_back(night.state);
+  for (size_t i = 2; i < nights.size(); ++i) {
+    const bool confirmed = said[i - 1] == v1::Trend::STATE_SLOWER || said[i - 1] == v1::Trend::STATE_FASTER;
+    if (said[i] == v1::Trend::STATE_SAME && confirmed && said[i - 1] == said[i - 2]) nights[i].state = std::nullopt;
+  }
+}
+
 std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& reference, const store::Instance& card,
                            const std::string& served, double regression) {
   std::vector<Nightly> judged;
@@ -163,6 +174,7 @@ std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& r
     nightly.state = nightly.compared.empty() ? v1::Trend::STATE_MOVED : Settled(readings);
     if (!nightly.compared.empty()) nightly.last = readings.back();
   }
+  DoubtSingleNights(judged);
   return judged;
 }
 
@@ -170,17 +182,24 @@ const v1::Retiming& LastOf(const Nightly& night) {
   return night.compared.empty() ? night.all->back() : *night.compared.back();
 }
 
-// The first of the nights up to `last` that had its state, and how many they are.
+// Since when the nights have the state of `last`, and how many of them do. A change near the threshold is missed by
+// some nights, and a night may be slow by chance before it: of all nights it is the one from which the nights with the
+// state exceed those without by most (the cumulative sum of E. S. Page, Biometrika 41, 1954).
 std::pair<size_t, int32_t> StreakOf(const std::vector<Nightly>& nights, size_t last) {
   size_t first = last;
-  int32_t count = 1;
-  for (size_t i = last; i-- > 0;) {
-    if (nights[i].state == nights[last].state) {
-      first = i;
-      ++count;
-    } else if (nights[i].state.has_value()) {
-      break;
-    }
+  int32_t count = 0;
+  int32_t excess = 0;
+  int32_t most = 0;
+  int32_t having = 0;
+  for (size_t i = last + 1; i-- > 0;) {
+    if (!nights[i].state.has_value()) continue;
+    const bool has = nights[i].state == nights[last].state;
+    excess += has ? 1 : -1;
+    having += has ? 1 : 0;
+    if (excess <= most) continue;
+    most = excess;
+    first = i;
+    count = having;
   }
   // Nights that already said so, but were too few to be sure.
   while (first > 0 && !nights[first - 1].state.has_value() && StateOf(nights[first - 1].last) == *nights[last].state) {
@@ -258,11 +277,13 @@ v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>&
       *trend.mutable_since() = from.finish_time();
       trend.set_nights(count);
       if (trend.state() != v1::Trend::STATE_SAME) {
-        const Circumstances before =
-            first > 0 ? Of(LastOf(judged[first - 1]))
-                      : Circumstances{reference.trial().dependencies(), reference.trial().variant().text(),
-                                      catalog::InstanceOf(reference.trial())};
-        AddChanges(before, Of(from), trend);
+        size_t before = first;  // the last night that said something else
+        while (before > 0 && !judged[before - 1].state.has_value()) --before;
+        const Circumstances then =
+            before > 0 ? Of(LastOf(judged[before - 1]))
+                       : Circumstances{reference.trial().dependencies(), reference.trial().variant().text(),
+                                       catalog::InstanceOf(reference.trial())};
+        AddChanges(then, Of(from), trend);
       }
     }
   }

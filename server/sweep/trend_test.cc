@@ -100,6 +100,17 @@ TEST_F(TrendTest, ARegressionHasItsFirstNightAndWhatChangedThen) {
   EXPECT_THAT(Changes(trend), ElementsAre("driver 580.1 to 590.2"));
 }
 
+TEST_F(TrendTest, WhatChangedInANightThatSettledNothingIsNotLost) {
+  Night(1, {40});
+  v1::Retiming& contended = Timed(2, 47);
+  contended.mutable_timing()->set_contended(true);
+  contended.mutable_dependencies()->set_driver("590.2");
+  for (int cycle = 0; cycle < 3; ++cycle) Timed(3, 42).mutable_dependencies()->set_driver("590.2");
+  const v1::Trend trend = Trend();
+  EXPECT_EQ(DayOf(trend.since()), 3);
+  EXPECT_THAT(Changes(trend), ElementsAre("driver 580.1 to 590.2"));
+}
+
 TEST_F(TrendTest, OneSlowCycleIsNoRegression) {
   Night(1, {40});
   Night(2, {43});
@@ -131,6 +142,42 @@ TEST_F(TrendTest, ARegressionThatWentAwayIsNone) {
   Night(1, {42, 42, 42});
   Night(2, {40});
   EXPECT_EQ(Trend().state(), v1::Trend::STATE_SAME);
+}
+
+TEST_F(TrendTest, OneNightBelowTheThresholdDoesNotEndARegressionOfTwo) {
+  Night(1, {41, 41, 41});
+  Night(2, {41, 41, 41});
+  Night(3, {40.7});
+  const v1::Trend trend = Trend();
+  EXPECT_EQ(trend.state(), v1::Trend::STATE_SLOWER);
+  EXPECT_EQ(trend.unsettled_nights(), 1);
+  EXPECT_NEAR(trend.change(), 0.025, 1e-9);
+  Night(4, {40.7});
+  EXPECT_EQ(Trend().state(), v1::Trend::STATE_SAME);
+}
+
+TEST_F(TrendTest, NightsBelowTheThresholdBetweenOthersDoNotHideWhenItBegan) {
+  Night(1, {40});
+  Night(2, {40});
+  for (int day = 3; day < 15; ++day) {
+    const bool below = day == 7 || day == 8;
+    for (int cycle = 0; cycle < (below ? 1 : 3); ++cycle) {
+      Timed(day, below ? 40.7 : 41).mutable_dependencies()->set_driver("590.2");
+    }
+  }
+  const v1::Trend trend = Trend();
+  EXPECT_EQ(DayOf(trend.since()), 3);
+  EXPECT_EQ(trend.nights(), 10);
+  EXPECT_THAT(Changes(trend), ElementsAre("driver 580.1 to 590.2"));
+}
+
+TEST_F(TrendTest, ASlowNightByChanceBeforeIsNotItsBeginning) {
+  Night(1, {40});
+  Night(2, {43, 43, 43});
+  Night(3, {40});
+  Night(4, {42, 42, 42});
+  Night(5, {42, 42, 42});
+  EXPECT_EQ(DayOf(Trend().since()), 4);
 }
 
 TEST_F(TrendTest, ANightThatSettledNothingDoesNotInterruptARegression) {

@@ -56,7 +56,8 @@ class TrendsTest : public ::testing::Test {
     ASSERT_TRUE(store_.Promote(incumbent, "", {}).ok());
   }
   // Three cycles of a night.
-  void Timed(const std::string& problem, int device, int day, double median_us, const std::string& driver = "580.1") {
+  void Timed(const std::string& problem, int device, int day, double median_us, const std::string& driver = "580.1",
+             bool contended = false) {
     for (int cycle = 0; cycle < 3; ++cycle) {
       v1::Retiming retiming;
       retiming.set_problem_text(problem);
@@ -66,6 +67,7 @@ class TrendsTest : public ::testing::Test {
       *retiming.mutable_timing() = TimingOf(median_us * (1 + (cycle - 1) * 0.001));
       retiming.mutable_dependencies()->set_device_fingerprint(host_.devices[device].fingerprint());
       retiming.mutable_dependencies()->set_driver(driver);
+      retiming.mutable_timing()->set_contended(contended);
       retiming.set_job(absl::StrCat("operations/", day));
       retiming.mutable_finish_time()->set_seconds(kFirst + day * kDay + cycle);
       ASSERT_TRUE(store_.AppendRetiming(retiming, {}).ok());
@@ -177,6 +179,14 @@ TEST_F(TrendsTest, TwoDatesAreComparedByTheMedianOfTheirLastNights) {
   comparison_.mutable_from()->mutable_end_time()->set_seconds(kFirst + 2 * kDay);
   EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 SLOWER 40 to 44", "b2.h8.q512.d64.f16 SAME 90 to 90.5"));
   EXPECT_NEAR(geometric_mean_, std::sqrt(40 / 44.0 * 90 / 90.5), 1e-9);
+}
+
+TEST_F(TrendsTest, ANightWithAnotherProcessOnTheDeviceIsPassedOver) {
+  Serve(kSmall, 0, 40);
+  Timed(kSmall, 0, 1, 40);
+  Timed(kSmall, 0, 2, 60, "580.1", true);
+  comparison_.mutable_from()->mutable_end_time()->set_seconds(kFirst + 2 * kDay - 1);
+  EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 SAME 40 to 40"));
 }
 
 TEST_F(TrendsTest, ClassesAreComparedWithWhatTheyServeWhereNothingWasTimedSince) {
