@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,12 @@
 #include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
+#include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/settings.h"
 #include "server/daemon/shutdown_signals.h"
+#include "server/daemon/store_files_watch.h"
 #include "server/daemon/tuning.h"
 #include "server/jobs/on_miss.h"
 #include "server/jobs/pending_tuner.h"
@@ -189,12 +192,10 @@ absl::StatusOr<Guard> OpenGuard(const std::string& data_dir) {
   return Guard{*std::move(audit), *std::move(tokens)};
 }
 
-absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
-                                                     const std::vector<std::string>& addresses,
-                                                     supervisor::HostDescription host,
-                                                     const supervisor::WorkerOptions& options,
-                                                     const std::vector<std::shared_ptr<const space::Family>>& families,
-                                                     store::Store* store, store::Backups* backups, const Guard& guard) {
+absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
+    const Settings& settings, const std::vector<std::string>& addresses, supervisor::HostDescription host,
+    const supervisor::WorkerOptions& options, const std::vector<std::shared_ptr<const space::Family>>& families,
+    store::Store* store, store::Backups* backups, const Guard& guard, const ExposedMetrics& metrics) {
   auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, families};
@@ -218,18 +219,31 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const Settings& settings,
                                                                            .backups = backups,
                                                                            .submissions = front->submissions.get(),
                                                                            .host = &front->host,
+                                                                           .answers = metrics.answers(),
                                                                            .version = kVersion,
                                                                            .warnings = MissingWalls()});
   auto options_of_server = ServerOptionsOf(settings);
   if (!options_of_server.ok()) return options_of_server.status();
   options_of_server->audit = guard.audit.get();
   options_of_server->tokens = guard.tokens.get();
+  options_of_server->calls = metrics.calls();
   front->access = std::make_unique<service::AccessServiceImpl>(guard.tokens.get());
   auto server =
       service::Server::Start(addresses, {front->service.get(), front->access.get()}, *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
   return front;
+}
+
+// What metrics are labelled with.
+void TellOfHost(const catalog::Host& host, const ExposedMetrics& metrics) {
+  if (metrics.store() == nullptr) return;
+  std::set<std::string> families;
+  for (const auto& family : host.families.Now()) {
+    if (family->manifest.role() != family::v1::ROLE_REFERENCE) families.insert(family->manifest.name());
+  }
+  metrics.store()->SetFamilies(std::move(families));
+  metrics.workers()->SetDevices(host.devices);
 }
 
 // The store's limits, and what of it is knowledge on this host today.
@@ -260,7 +274,7 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
     const Settings& settings, const std::string& host_file, supervisor::WorkerOptions options,
     const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups,
-    const Guard& guard) {
+    const Guard& guard, const ExposedMetrics& metrics) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
   if (absl::IsNotFound(bytes.status())) return nullptr;
   absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
@@ -271,7 +285,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
   }
   options.cage = supervisor::CanCage(*remembered);
   auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
-                     families, store, backups, guard);
+                     families, store, backups, guard, metrics);
   if (front.ok()) {
     LogInfo("answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
@@ -286,15 +300,21 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   auto families = Families(settings.kernels_dir);
   if (!families.ok()) return families.status();
 
-  auto store = store::OpenSqliteStore({.directory = settings.data_dir});
+  const absl::StatusOr<ExposedMetrics> metrics = ExposedMetrics::Start(settings, kVersion);
+  if (!metrics.ok()) return metrics.status();
+
+  auto store = store::OpenSqliteStore({.directory = settings.data_dir, .metrics = metrics->store()});
   if (!store.ok()) return store.status();
   store::Backups backups(store->get(), settings.backup_dir);
+  std::optional<StoreFilesWatch> files;
+  if (metrics->store() != nullptr) files.emplace(settings.data_dir, backups, *metrics->store());
 
   supervisor::WorkerOptions options = OptionsOfWorkers(settings);
+  options.metrics = metrics->workers();
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
   if (!guard.ok()) return guard.status();
-  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, *guard);
+  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, *guard, *metrics);
   if (!front.ok()) return front.status();
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
@@ -318,7 +338,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
       (*front)->Close(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, *guard);
+    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, *guard, *metrics);
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {
@@ -327,21 +347,23 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
     }
   }
 
+  TellOfHost((*front)->host, *metrics);
   std::vector<std::unique_ptr<supervisor::DeviceWorker>> device_workers;
   std::map<std::string, supervisor::DeviceWorker*> workers;
   for (const v1::Device& device : host.devices) {
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     workers[device.id()] = device_workers.back().get();
   }
-  auto tuning = Tuning::Create(
-      {.host = (*front)->host,
-       .store = **store,
-       .results = *(*front)->results,
-       .compiler = *(*front)->compiler,
-       .devices = std::move(workers),
-       .idle_release = settings.idle_release,
-       .library = LibraryOf(settings),
-       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time}});
+  auto tuning =
+      Tuning::Create({.host = (*front)->host,
+                      .store = **store,
+                      .results = *(*front)->results,
+                      .compiler = *(*front)->compiler,
+                      .devices = std::move(workers),
+                      .idle_release = settings.idle_release,
+                      .library = LibraryOf(settings),
+                      .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
+                      .metrics = metrics->jobs()});
   if (!tuning.ok()) return tuning.status();
   jobs::Tuner& tuner = (*tuning)->tuner();
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
@@ -352,12 +374,15 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
     on_miss.emplace(jobs::OnMiss::Means{tuner, *here.misses, *here.supply, **store, here.host},
                     jobs::OnMiss::Options{
                         .what = settings.on_miss == "check" ? jobs::OnMiss::What::kCheck : jobs::OnMiss::What::kTune,
-                        .per_hour = settings.on_miss_per_hour});
+                        .per_hour = settings.on_miss_per_hour,
+                        .metrics = metrics->jobs()});
     on_miss->Start();
   }
   // Without a probe nobody knows which bad verdicts are of today.
   std::optional<store::RetentionKeeper> keeper;
-  if (probed.ok()) keeper.emplace(store->get(), RetentionOf(settings, (*front)->host));
+  if (probed.ok()) {
+    keeper.emplace(store->get(), RetentionOf(settings, (*front)->host), absl::Minutes(10), metrics->store());
+  }
   signals.Serving();
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},

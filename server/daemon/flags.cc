@@ -94,6 +94,12 @@ ABSL_FLAG(std::vector<std::string>, devices, {},
           "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
 ABSL_FLAG(std::string, log_format, "text", "text or json");
 ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
+ABSL_FLAG(std::string, metrics_listen, "",
+          "serve metrics for Prometheus over HTTP on this address, at /metrics: host:port, or a port alone, which is "
+          "127.0.0.1's (docs/metrics.md). Without it nothing is counted");
+ABSL_FLAG(bool, metrics_insecure, false,
+          "serve metrics also on an address that other hosts can reach, although nothing is encrypted there and nobody "
+          "is asked who they are");
 ABSL_FLAG(
     std::string, check, "",
     "start nothing, but report what is wrong with flags and the files that they name, manifests, store, tokens and "
@@ -142,6 +148,8 @@ Settings SettingsOfFlags() {
   settings.devices = absl::GetFlag(FLAGS_devices);
   settings.log_format = absl::GetFlag(FLAGS_log_format);
   settings.log_level = absl::GetFlag(FLAGS_log_level);
+  settings.metrics_listen = absl::GetFlag(FLAGS_metrics_listen);
+  settings.metrics_insecure = absl::GetFlag(FLAGS_metrics_insecure);
   settings.submission_trial_timeout = absl::GetFlag(FLAGS_submission_trial_timeout);
   settings.submission_time = absl::GetFlag(FLAGS_submission_time);
   return settings;

@@ -18,6 +18,7 @@
 #include "server/access/tls_files.h"
 #include "server/base/device_profile.h"
 #include "server/base/lock_directory.h"
+#include "server/daemon/metrics_address.h"
 #include "server/daemon/writable_directory.h"
 #include "server/service/listen_address.h"
 
@@ -144,6 +145,12 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   }
   mistakes.Duration("submission_trial_timeout", settings.submission_trial_timeout, kLeastTimeout, kMostTimeout);
   mistakes.Duration("submission_time", settings.submission_time, absl::Seconds(1), absl::Hours(24));
+  if (!settings.metrics_listen.empty()) {
+    const auto address = ParseMetricsAddress(settings.metrics_listen, settings.metrics_insecure);
+    if (!address.ok()) mistakes.Add("metrics_listen", ": ", address.status().message());
+  } else if (settings.metrics_insecure) {
+    mistakes.Add("metrics_insecure", " is set, without --metrics_listen");
+  }
   mistakes.Choice("log_format", settings.log_format, std::vector<std::string>{"text", "json"});
   mistakes.Choice("log_level", settings.log_level, std::vector<std::string>{"debug", "info", "warning", "error"});
   return mistakes.Take();

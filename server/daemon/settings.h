@@ -50,6 +50,8 @@ struct Settings {
   std::vector<std::string> devices;
   std::string log_format;
   std::string log_level;
+  std::string metrics_listen;  // empty: none
+  bool metrics_insecure = false;
   absl::Duration submission_trial_timeout = absl::Seconds(6);
   absl::Duration submission_time = absl::Minutes(5);
 };

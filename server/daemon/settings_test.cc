@@ -80,6 +80,19 @@ TEST(Settings, TakeAddressesThatOtherHostsCanReachOnceTheyAreEncrypted) {
   EXPECT_THAT(MistakesIn(settings), Contains(HasSubstr("--insecure is set, and --tls_cert")));
 }
 
+TEST(Settings, KeepMetricsOnThisHostUnlessToldOtherwise) {
+  Settings settings = Good();
+  settings.metrics_listen = "9464";
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
+  settings.metrics_listen = "0.0.0.0:9464";
+  EXPECT_THAT(MistakesIn(settings),
+              ElementsAre(HasSubstr("--metrics_listen: '0.0.0.0:9464' can be reached from other hosts")));
+  settings.metrics_insecure = true;
+  EXPECT_THAT(MistakesIn(settings), IsEmpty());
+  settings.metrics_listen = "";
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--metrics_insecure is set, without --metrics_listen"));
+}
+
 TEST(Settings, HaveQuotasThatAreNumbers) {
   Settings settings = Good();
   settings.quota_operations = -1;

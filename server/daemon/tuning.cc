@@ -34,6 +34,7 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   tuner_options.holder = options.holder;
   tuner_options.lease = options.lease;
   tuner_options.clock = options.clock;
+  tuner_options.metrics = options.metrics;
   absl::StatusOr<std::unique_ptr<jobs::Tuner>> tuner = jobs::Tuner::Create(std::move(tuner_options));
   if (!tuner.ok()) return tuner.status();
   tuning->tuner_ = *std::move(tuner);

@@ -15,6 +15,7 @@
 #include "server/jobs/tune_job.h"
 #include "server/jobs/tune_problem.h"
 #include "server/jobs/tuner.h"
+#include "server/metrics/jobs.h"
 #include "server/promotion/contest.h"
 #include "server/store/store.h"
 #include "server/submit/limits.h"
@@ -45,6 +46,7 @@ class Tuning {
     Clock clock = SteadyNow;   // of elapsed times and budgets
     std::string library = {};  // kernels_src/, whose libraries submissions may include
     submit::TimeLimits submission_times = {};
+    metrics::Jobs* metrics = nullptr;  // counts jobs
   };
   // InvalidArgument when a worker is not its device's.
   static absl::StatusOr<std::unique_ptr<Tuning>> Create(const Options& options);

@@ -145,6 +145,17 @@ void JobLanes::PlaceQueue(const Lane& lane) {
   }
 }
 
+std::vector<JobLanes::LaneLoad> JobLanes::Loads() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<LaneLoad> loads;
+  for (const auto& [key, lane] : lanes_) {
+    LaneLoad& load = loads.emplace_back(LaneLoad{key.first, key.second});
+    for (const auto& entry : lane.queue) load.waiting += entry->lanes.front() == &lane && !entry->job.gone();
+    for (const auto& entry : lane.running) load.running += !entry->job.over();
+  }
+  return loads;
+}
+
 size_t JobLanes::Load(const std::string& device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   size_t jobs = 0;

@@ -52,6 +52,14 @@ class JobLanes {
   // How many jobs of the device run or wait.
   size_t Load(const std::string& device);
 
+  struct LaneLoad {
+    std::string device;
+    std::optional<trials::Priority> priority;  // nullopt: of those that take no device
+    size_t waiting = 0;                        // one for several devices counts where it is first
+    size_t running = 0;
+  };
+  std::vector<LaneLoad> Loads();
+
   // No further job begins.
   void Stop();
   // Whether no job runs, waiting for that at most `timeout`.

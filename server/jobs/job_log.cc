@@ -34,6 +34,22 @@ std::string OutcomesOf(const v1::SweepReport& report) {
 
 }  // namespace
 
+const char* WordOf(store::JobKind kind) {
+  switch (kind) {
+    case store::JobKind::kTune:
+      return "tune";
+    case store::JobKind::kSweep:
+      return "sweep";
+    case store::JobKind::kEvaluate:
+      return "evaluate";
+    case store::JobKind::kSweepProblem:
+      return "sweep_problem";
+    case store::JobKind::kSubmit:
+      return "submit";
+  }
+  return "unknown";
+}
+
 void LogJob(absl::string_view event, const v1::Operation& operation) {
   LogInfo(event, {{"job", operation.name()}, {"title", operation.title()}});
 }

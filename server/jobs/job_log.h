@@ -4,8 +4,12 @@
 
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
+#include "server/store/queue.h"
 
 namespace attune::jobs {
+
+// "sweep_problem"
+const char* WordOf(store::JobKind kind);
 
 // `event`: what has happened to a job that goes on, as "job started".
 void LogJob(absl::string_view event, const v1::Operation& operation);

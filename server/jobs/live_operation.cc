@@ -6,14 +6,16 @@
 
 namespace attune::jobs {
 
-LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock)
+LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock, store::JobKind kind)
     : name_(operation.name()),
+      kind_(kind),
       parent_(operation.parent()),
       principal_(operation.principal()),
       title_(operation.title()),
       changed_(std::move(changed)),
       clock_(std::move(clock)),
       operation_(std::move(operation)),
+      came_(clock_()),
       device_time_(DurationOf(operation_.device_time())) {}
 
 absl::Duration LiveOperation::device_time() const {
@@ -30,6 +32,11 @@ void LiveOperation::CountDeviceTimeLocked() {
   on_device_since_.reset();
   const bool runs = begun_.has_value() && !device_.empty() && !operation_.done();
   if (runs && operation_.progress().queue_position() == 0) on_device_since_ = clock_();
+}
+
+std::optional<absl::Duration> LiveOperation::waited() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return waited_;
 }
 
 v1::Operation LiveOperation::Snapshot(uint64_t* version) const {
@@ -99,6 +106,7 @@ void LiveOperation::SetPlace(const trials::QueuePlace& place) {
 void LiveOperation::SetStateLocked() {
   const bool waits = operation_.progress().queue_position() > 0 && !had_turn_;
   operation_.set_state(waits ? v1::Operation::STATE_QUEUED : v1::Operation::STATE_RUNNING);
+  if (!waits && !waited_.has_value()) waited_ = clock_() - came_;
 }
 
 void LiveOperation::Update(absl::FunctionRef<void(v1::Operation&)> change) {

@@ -23,15 +23,20 @@ namespace attune::jobs {
 class LiveOperation : public trials::Progress {
  public:
   // `changed` is called after each change, on the thread that made it; it must not block.
-  LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow);
+  LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow,
+                store::JobKind kind = store::JobKind::kTune);
 
   const std::string& name() const { return name_; }
+  store::JobKind kind() const { return kind_; }
   const std::string& parent() const { return parent_; }  // empty: it is no part of another
 
   const std::string& principal() const { return principal_; }  // whose it is; empty: the daemon's own
 
   // How long it has run on a card, waiting for its turn left out; earlier processes' part of that, too.
   absl::Duration device_time() const;
+
+  // How long it had been here when it first ran; nothing before that.
+  std::optional<absl::Duration> waited() const;
 
   // The state now, elapsed time included. `version` (if not null) grows with every change.
   v1::Operation Snapshot(uint64_t* version = nullptr) const;
@@ -76,6 +81,7 @@ class LiveOperation : public trials::Progress {
   void CountDeviceTimeLocked();
 
   const std::string name_;
+  const store::JobKind kind_;
   const std::string parent_;
   const std::string principal_;
   const std::string title_;
@@ -88,6 +94,8 @@ class LiveOperation : public trials::Progress {
   bool cancelled_ = false;
   bool lost_ = false;
   int64_t epoch_ = 0;
+  const absl::Duration came_;                      // by the clock
+  std::optional<absl::Duration> waited_;           // before it first ran
   std::optional<absl::Duration> begun_;            // by the clock
   std::string device_;                             // empty before it has begun, or without one
   bool had_turn_ = false;                          // on the device

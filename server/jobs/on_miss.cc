@@ -85,8 +85,10 @@ bool OnMiss::StartJob(const v1::Device& device, Case about, Work& work) {
     LogInfo("nothing is done about a miss",
             {{"problem", about.key.problem_text}, {"device", device.id()}, {"why", started.status().message()}});
     Remember(about, options_.clock() + options_.hold);
+    Count("refused");
     return false;
   }
+  Count("started");
   work.starts.push_back(options_.clock());
   work.job = Job{started->name(), std::move(about)};
   return true;
@@ -120,6 +122,7 @@ void OnMiss::Conclude(const v1::Device& device, Work& work, const v1::Operation&
   const bool checked = options_.what == What::kCheck && verdict != v1::VERDICT_UNSPECIFIED;
   // What was tuned is no miss any more.
   if (!ended.tune().has_incumbent()) Remember(about, checked ? absl::InfiniteDuration() : now + options_.hold);
+  Count(ended.state() == v1::Operation::STATE_SUCCEEDED ? "succeeded" : "failed");
   if (ended.state() == v1::Operation::STATE_SUCCEEDED) {
     work.failures = 0;
     return;
@@ -146,6 +149,10 @@ v1::Verdict OnMiss::Judge(const v1::Device& device, const Case& about) {
                                                   Word(trial->verdict()), ": ", trial->detail()));
   }
   return trial->verdict();
+}
+
+void OnMiss::Count(const char* result) const {
+  if (options_.metrics != nullptr) options_.metrics->OnMiss(result);
 }
 
 void OnMiss::Remember(const Case& about, absl::Duration until) {

@@ -26,6 +26,7 @@
 #include "server/catalog/result_key.h"
 #include "server/catalog/tuning_key.h"
 #include "server/jobs/tuner.h"
+#include "server/metrics/jobs.h"
 #include "server/store/store.h"
 
 namespace attune::jobs {
@@ -43,6 +44,7 @@ class OnMiss {
     // How long what ended without a result is left alone, and a device at most whose jobs fail.
     absl::Duration hold = absl::Hours(1);
     Clock clock = SteadyNow;
+    metrics::Jobs* metrics = nullptr;  // counts what it has begun
   };
   struct Means {
     Tuner& tuner;
@@ -95,6 +97,7 @@ class OnMiss {
   // nothing.
   v1::Verdict Judge(const v1::Device& device, const Case& about);
   void Remember(const Case& about, absl::Duration until);
+  void Count(const char* result) const;
 
   const Means means_;
   const Options options_;

@@ -15,6 +15,7 @@
 #include "server/base/reason.h"
 #include "server/base/sha256.h"
 #include "server/jobs/job_log.h"
+#include "server/jobs/last_sweep.h"
 #include "server/store/page_token.h"
 #include "server/trials/store_wait.h"
 
@@ -77,7 +78,7 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   if (stored->name != job.name || stored->epoch > 0) {
     return Started{nullptr, std::move(stored->operation), std::move(stored->request), false};
   }
-  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation);
+  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.kind);
   LogJob("job queued", stored->operation);
   return Started{live, live->Snapshot(), std::move(stored->request), true};
 }
@@ -159,7 +160,7 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   LogJob("job resumed", operation);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto dropped = dropped_.find(job.name);
-  if (dropped == dropped_.end()) return InsertLocked(operation);
+  if (dropped == dropped_.end()) return InsertLocked(operation, job.kind);
   const std::shared_ptr<LiveOperation> live = dropped->second;
   dropped_.erase(dropped);
   live->Reopen(operation);
@@ -167,14 +168,14 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   return live;
 }
 
-std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation) {
+std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, store::JobKind kind) {
   auto live = std::make_shared<LiveOperation>(
       operation,
       [this, part = !operation.parent().empty()] {
         watchers_.Changed();
         if (part) part_changes_.Tell();
       },
-      clock_);
+      clock_, kind);
   in_flight_[operation.name()] = live;
   return live;
 }
@@ -319,6 +320,13 @@ absl::Status Operations::Store(const std::shared_ptr<LiveOperation>& live, const
                               [&] { return queue_.Finish(live->fence(), last); });
 }
 
+void Operations::Count(const LiveOperation& live) {
+  if (metrics_ == nullptr) return;
+  const v1::Operation last = live.Snapshot();
+  metrics_->Ended(WordOf(live.kind()), last);
+  if (IsSuccessfulSweep(last)) metrics_->SweepSucceeded(TimeOf(last.end_time()));
+}
+
 void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operation::State state,
                         const absl::Status& error, const JobKind::Fill& fill) {
   if (live->epoch() == 0 && !Lease(live)) return;
@@ -349,6 +357,7 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
   }
   LogJobEnd(last);
   live->Update([&](v1::Operation& operation) { operation = last; });
+  Count(*live);
   const std::lock_guard<std::mutex> lock(mutex_);
   in_flight_.erase(live->name());
   CountDeviceTime(last);

@@ -21,6 +21,7 @@
 #include "server/jobs/job_kind.h"
 #include "server/jobs/live_operation.h"
 #include "server/jobs/watchers.h"
+#include "server/metrics/jobs.h"
 #include "server/store/queue.h"
 
 namespace attune::jobs {
@@ -37,8 +38,10 @@ class Operations {
   static constexpr size_t kMostInFlight = 10'000;  // some 8 KB each
 
   // `queue` outlives it.
-  explicit Operations(store::Queue* queue, Holder holder = {}, Clock clock = SteadyNow)
-      : queue_(*queue), holder_(std::move(holder)), clock_(std::move(clock)) {}
+  // `metrics`: null where nobody counts.
+  explicit Operations(store::Queue* queue, Holder holder = {}, Clock clock = SteadyNow,
+                      metrics::Jobs* metrics = nullptr)
+      : queue_(*queue), holder_(std::move(holder)), clock_(std::move(clock)), metrics_(metrics) {}
 
   struct Wanted {
     store::JobKind kind = store::JobKind::kTune;
@@ -120,14 +123,16 @@ class Operations {
   // Today, parts and what is in flight counted.
   absl::Duration DeviceTimeOf(absl::string_view principal, absl::Time now);
   void CountDeviceTime(const v1::Operation& operation);  // once it has ended
-  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation);
+  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, store::JobKind kind);
   // Those that wait here and are another holder's by now.
   void DropTaken();
   absl::Status Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last);
+  void Count(const LiveOperation& live);  // that it has ended
 
   store::Queue& queue_;
   const Holder holder_;
   const Clock clock_;
+  metrics::Jobs* const metrics_;
   std::stop_source stop_;
   Watchers watchers_;
   Changes part_changes_;

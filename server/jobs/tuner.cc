@@ -16,6 +16,7 @@
 #include "server/base/pause.h"
 #include "server/jobs/job_lanes.h"
 #include "server/jobs/job_log.h"
+#include "server/jobs/last_sweep.h"
 #include "server/jobs/operations.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/store_wait.h"
@@ -32,18 +33,27 @@ class JobTuner : public Tuner {
         host_(*options.host),
         kinds_(std::move(options.kinds)),
         holder_(options.holder),
-        operations_(&options.store->queue(), {options.holder, options.lease}, options.clock),
+        metrics_(options.metrics),
+        operations_(&options.store->queue(), {options.holder, options.lease}, options.clock, options.metrics),
         lease_(options.lease),
         lanes_(device_ids) {
     for (const auto& [id, worker] : options.devices) {
       slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
     }
+    if (metrics_ != nullptr) metrics_->loads().Set([this] { return Loads(); });
   }
-  ~JobTuner() override { Drain(absl::ZeroDuration()); }
+  ~JobTuner() override {
+    if (metrics_ != nullptr) metrics_->loads().Clear();
+    Drain(absl::ZeroDuration());
+  }
 
   absl::Status Resume() override {
     if (absl::Status read = operations_.ReadDeviceTimes(absl::Now()); !read.ok()) {
       LogWarning("quotas of device time begin anew", {{"error", read.message()}});
+    }
+    if (metrics_ != nullptr) {
+      const absl::StatusOr<std::optional<absl::Time>> sweep = LastSweep(store_.queue());
+      if (sweep.ok() && sweep->has_value()) metrics_->SweepSucceeded(**sweep);
     }
     const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
     if (!names.ok()) return names.status();
@@ -218,11 +228,13 @@ class JobTuner : public Tuner {
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
         LiveParts parts(*this, live);
-        return kind.Run(request, {*slots_.at(device), cards, job, parts, live->Snapshot(),
-                                  [&](absl::FunctionRef<void(v1::Operation&)> change) {
-                                    live->Update(change);
-                                    return operations_.Save(*live);
-                                  }});
+        absl::StatusOr<Fill> fill = kind.Run(request, {*slots_.at(device), cards, job, parts, live->Snapshot(),
+                                                       [&](absl::FunctionRef<void(v1::Operation&)> change) {
+                                                         live->Update(change);
+                                                         return operations_.Save(*live);
+                                                       }});
+        if (takes_card) CountWait(*live, device, priority);
+        return fill;
       });
     };
     JobLanes::Job job{live->waiter(), run, [live] { return live->taken(); }, [live] { return live->done(); }};
@@ -231,6 +243,38 @@ class JobTuner : public Tuner {
     for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
     if (terms.cards == Cards::kOne) devices.resize(1);
     lanes_.Add(devices, terms.priority, std::move(job));
+  }
+
+  // As metrics call it.
+  static const char* WordOf(const std::optional<trials::Priority>& priority) {
+    if (!priority.has_value()) return "none";
+    switch (*priority) {
+      case trials::Priority::kInteractive:
+        return "interactive";
+      case trials::Priority::kBackground:
+        return "background";
+      case trials::Priority::kIdle:
+        break;
+    }
+    return "idle";
+  }
+
+  std::string ClassOf(const std::string& device) const {
+    const v1::Device* const found = catalog::FindDevice(host_, device);
+    return found == nullptr ? "" : found->class_alias();
+  }
+
+  std::vector<metrics::JobLoad> Loads() {
+    std::vector<metrics::JobLoad> loads;
+    for (const JobLanes::LaneLoad& load : lanes_.Loads()) {
+      loads.push_back({ClassOf(load.device), WordOf(load.priority), load.waiting, load.running});
+    }
+    return loads;
+  }
+
+  void CountWait(const LiveOperation& live, const std::string& device, trials::Priority priority) {
+    const std::optional<absl::Duration> waited = live.waited();
+    if (metrics_ != nullptr && waited.has_value()) metrics_->Waited(ClassOf(device), WordOf(priority), *waited);
   }
 
   // The parts of one job.
@@ -377,6 +421,7 @@ class JobTuner : public Tuner {
   const std::map<store::JobKind, const JobKind*> kinds_;
   std::map<std::string, std::unique_ptr<trials::DeviceSlot>> slots_;
   const std::string holder_;
+  metrics::Jobs* const metrics_;
   Operations operations_;
   const absl::Duration lease_;
   std::atomic<bool> draining_ = false;

@@ -19,6 +19,7 @@
 #include "server/base/clock.h"
 #include "server/catalog/host.h"
 #include "server/jobs/job_kind.h"
+#include "server/metrics/jobs.h"
 #include "server/store/store.h"
 #include "server/supervisor/device_worker.h"
 
@@ -34,7 +35,8 @@ struct TunerOptions {
   // Who leases jobs of the queue; the next start on the same store must have the same name, and nobody else.
   std::string holder = "attuned";
   absl::Duration lease = store::kDefaultLease;
-  Clock clock = SteadyNow;  // of elapsed times
+  Clock clock = SteadyNow;           // of elapsed times
+  metrics::Jobs* metrics = nullptr;  // counts jobs
 };
 
 // Whom a job is started for.

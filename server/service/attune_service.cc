@@ -218,8 +218,10 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetOperation(grpc::CallbackServerCo
 
 grpc::ServerWriteReactor<v1::Operation>* AttuneServiceImpl::WatchOperation(grpc::CallbackServerContext* context,
                                                                            const v1::WatchOperationRequest* request) {
-  if (absl::Status admitted = Admit(*context, "WatchOperation", request); !admitted.ok()) return RefuseWatch(admitted);
-  return StartWatch(options_.tuner, &executor_, *request);
+  if (absl::Status admitted = Admit(*context, "WatchOperation", request); !admitted.ok()) {
+    return RefuseWatch(*context, admitted);
+  }
+  return StartWatch(*context, options_.tuner, &executor_, *request);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::ListOperations(grpc::CallbackServerContext* context,

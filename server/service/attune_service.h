@@ -16,6 +16,7 @@
 #include "server/catalog/misses.h"
 #include "server/catalog/results.h"
 #include "server/jobs/tuner.h"
+#include "server/metrics/answers.h"
 #include "server/service/executor.h"
 #include "server/service/response_cache.h"
 #include "server/service/validate.h"
@@ -35,6 +36,7 @@ struct ServiceOptions {
   store::Backups* backups = nullptr;
   submit::Submissions* submissions = nullptr;
   const catalog::Host* host = nullptr;
+  metrics::Answers* answers = nullptr;  // counts those of GetBest
   std::string version;
   std::vector<std::string> warnings = {};  // of this host, to whoever asks what a tuning would do
 };

@@ -9,11 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "server/access/audit_log.h"
 #include "server/access/certificates.h"
 #include "server/access/principal.h"
 #include "server/access/quotas.h"
 #include "server/access/tokens.h"
+#include "server/metrics/calls.h"
 
 namespace attune::service {
 
@@ -27,6 +29,7 @@ struct Caller {
   bool overheard = false;            // other hosts may read what is sent
   access::Quotas* quotas = nullptr;  // null: there are none
   bool local = false;                // whoever connects is on this host
+  metrics::Calls* calls = nullptr;   // counts them; null: nobody does
 };
 
 class CallContext final : public grpc::CallbackServerContext {
@@ -43,6 +46,9 @@ class CallContext final : public grpc::CallbackServerContext {
     return principal_->role == access::Role::kAdmin || (connected && caller_.local) ? nullptr : caller_.quotas;
   }
   void set_principal(const access::Principal* principal) { principal_ = principal; }
+  // When it was admitted or refused.
+  absl::Duration begun() const { return begun_; }
+  void set_begun(absl::Duration begun) { begun_ = begun; }
   // One of this call alone.
   void set_principal(access::Principal principal) { principal_ = &own_.emplace(std::move(principal)); }
 
@@ -50,6 +56,7 @@ class CallContext final : public grpc::CallbackServerContext {
   const Caller& caller_;
   const access::Principal* principal_;
   std::optional<access::Principal> own_;
+  absl::Duration begun_;  // by SteadyNow
 };
 
 // Makes the contexts of a server's calls. The caller lives longer.

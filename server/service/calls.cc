@@ -14,6 +14,7 @@
 #include "server/base/clock.h"
 #include "server/base/reason.h"
 #include "server/service/call_context.h"
+#include "server/service/call_methods.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 
@@ -62,6 +63,10 @@ absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow metho
                    const google::protobuf::Message* request, size_t bytes) {
   auto* const call = dynamic_cast<CallContext*>(&context);
   if (call == nullptr) return absl::InternalError("nobody knows whom the call is from");
+  if (metrics::Calls* const calls = call->caller().calls; calls != nullptr) {
+    call->set_begun(SteadyNow());
+    calls->Begun(IndexOf(method));
+  }
   absl::Status status = Identify(*call);
   if (status.ok()) status = access::CheckRole(call->principal(), *method);
   if (access::Quotas* const quotas = call->quotas(); status.ok() && quotas != nullptr) {
@@ -116,10 +121,22 @@ std::string ResourceOf(const google::protobuf::Message& request) {
   return "";
 }
 
+void CountEnd(const grpc::CallbackServerContext& context, access::MethodRow method, grpc::StatusCode code) {
+  const auto* const call = dynamic_cast<const CallContext*>(&context);
+  if (call == nullptr || call->caller().calls == nullptr) return;
+  call->caller().calls->Ended(IndexOf(method), code, SteadyNow() - call->begun());
+}
+
+grpc::Status End(const grpc::CallbackServerContext& context, access::MethodRow method, const absl::Status& status) {
+  grpc::Status end = ToGrpc(status, method->name);
+  CountEnd(context, method, end.error_code());
+  return end;
+}
+
 grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::MethodRow method,
                                  const absl::Status& status) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status, method->name));
+  reactor->Finish(End(*context, method, status));
   return reactor;
 }
 
@@ -140,7 +157,7 @@ grpc::ServerUnaryReactor* Later(grpc::CallbackServerContext* context, access::Me
   executor.Run([context, reactor, method, &request, work = std::move(work)] {
     const absl::Status status = Work(context, request, work);
     Audit(*context, method, request, status);
-    reactor->Finish(ToGrpc(status, method->name));
+    reactor->Finish(End(*context, method, status));
   });
   return reactor;
 }

@@ -43,6 +43,11 @@ jobs::Asker AskerOf(const grpc::CallbackServerContext& context);
 // What a request is about: the operation, problem, backup or sweep that it names; empty where it names none.
 std::string ResourceOf(const google::protobuf::Message& request);
 
+// How a call ends, which is counted: with the status that it is to be finished with.
+grpc::Status End(const grpc::CallbackServerContext& context, access::MethodRow method, const absl::Status& status);
+// For one whose status is gRPC's already.
+void CountEnd(const grpc::CallbackServerContext& context, access::MethodRow method, grpc::StatusCode code);
+
 // Finishes a call on gRPC's own thread. A call has one reactor: nothing else may ask its context for it.
 grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, access::MethodRow method,
                                  const absl::Status& status);

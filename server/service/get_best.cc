@@ -28,12 +28,17 @@ absl::Status AttuneServiceImpl::Answer(const v1::GetBestRequest& request, std::s
   const uint64_t version = options_.results->version();
   const absl::StatusOr<v1::GetBestResponse> answer = options_.results->GetBest(valid, awaited);
   catalog::MissPtr miss = MissOf(valid, answer, again);
+  metrics::AnswerKind kind;
+  if (options_.answers != nullptr && (answer.ok() || absl::IsNotFound(answer.status()))) {
+    kind = options_.answers->Of(valid.problem(), answer.ok() ? std::optional(answer->provenance()) : std::nullopt);
+    if (!again) kind.Count();
+  }
   if (!answer.ok()) return answer.status();
   const grpc::Slice slice(answer->SerializeAsString());
   *response = grpc::ByteBuffer(&slice, 1);
   // Who waits for code is not answered at once from what was known when somebody else had waited long enough.
   const bool final = awaited->empty() || !valid.has_wait();
-  if (plain && final) answers_.Put(bytes, version, *response, std::move(miss));
+  if (plain && final) answers_.Put(bytes, version, *response, std::move(miss), kind);
   return absl::OkStatus();
 }
 
@@ -68,7 +73,7 @@ void AttuneServiceImpl::Give(std::shared_ptr<Question> question) {
   // One key is awaited once: if it is still COMPILING, there was no room to wait or no time left.
   if (!status.ok() || awaited.empty() || awaited == question->awaited || options_.supply == nullptr ||
       patience <= absl::ZeroDuration()) {
-    return question->reactor->Finish(ToGrpc(status, "GetBest"));
+    return question->reactor->Finish(End(*question->context, "GetBest", status));
   }
   question->awaited = awaited;
   options_.supply->Await(awaited, patience,

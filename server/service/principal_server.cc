@@ -7,6 +7,7 @@
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "server/service/call_methods.h"
 #include "server/service/limits.h"
 #include "server/service/unreadable_requests.h"
 
@@ -26,7 +27,7 @@ constexpr int kPingAnswerMilliseconds = 20'000;
 // that day.
 constexpr int kAgeMilliseconds = 60 * 60'000;
 
-void Configure(grpc::ServerBuilder& builder) {
+void Configure(grpc::ServerBuilder& builder, metrics::Calls* calls) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMilliseconds);
@@ -36,8 +37,11 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMostRequestBytes);
   builder.SetMaxSendMessageSize(kMostResponseBytes);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}));
-  interceptors.push_back(MakeUnreadableRequests(v1::AccessService::service_full_name(), {}));
+  const auto seen = [calls](const std::string& method) {
+    if (calls != nullptr) CountUnreadable(*calls, method);
+  };
+  interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}, seen));
+  interceptors.push_back(MakeUnreadableRequests(v1::AccessService::service_full_name(), {}, seen));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
 }
 
@@ -49,7 +53,7 @@ absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<PrincipalServer> server(new PrincipalServer(std::move(caller)));
   grpc::ServerBuilder builder;
-  Configure(builder);
+  Configure(builder, server->caller_.calls);
   if (server->caller_.certificates != nullptr) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kAgeMilliseconds);
   }

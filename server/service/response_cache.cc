@@ -21,11 +21,12 @@ std::optional<grpc::ByteBuffer> ResponseCache::Find(std::string_view request, ui
   if (it == responses_.end()) return std::nullopt;
   const Kept& kept = it->second;
   if (kept.miss != nullptr && !kept.miss->Count(absl::Now())) return std::nullopt;
+  kept.kind.Count();
   return kept.response;
 }
 
 void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response,
-                        catalog::MissPtr miss) {
+                        catalog::MissPtr miss, metrics::AnswerKind kind) {
   if (request.size() > kMostRequestBytes || response.Length() > kMostResponseBytes) return;
   const size_t bytes = request.size() + response.Length() + kEntryBytes + (miss == nullptr ? 0 : kMissBytes);
   const std::unique_lock lock(mutex_);
@@ -36,7 +37,7 @@ void ResponseCache::Put(std::string_view request, uint64_t version, const grpc::
   }
   version_ = version;
   // Two calls may have made the same answer; the later one has the miss that is listed.
-  const bool fresh = responses_.insert_or_assign(std::string(request), Kept{response, std::move(miss)}).second;
+  const bool fresh = responses_.insert_or_assign(std::string(request), Kept{response, std::move(miss), kind}).second;
   if (fresh) bytes_ += bytes;
 }
 

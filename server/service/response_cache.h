@@ -13,6 +13,7 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "server/catalog/misses.h"
+#include "server/metrics/answers.h"
 
 namespace attune::service {
 
@@ -27,14 +28,15 @@ class ResponseCache {
   // counted; nothing when the miss is to be noted anew.
   std::optional<grpc::ByteBuffer> Find(std::string_view request, uint64_t version) const;
   // Keeps a response. Whatever was kept under other versions is dropped, and everything when there is no more room.
-  // Large requests and responses are not kept. `miss`: null where the answer was tuned.
+  // Large requests and responses are not kept. `miss`: null where the answer was tuned. `kind`: counted with each Find.
   void Put(std::string_view request, uint64_t version, const grpc::ByteBuffer& response,
-           catalog::MissPtr miss = nullptr);
+           catalog::MissPtr miss = nullptr, metrics::AnswerKind kind = {});
 
  private:
   struct Kept {
     grpc::ByteBuffer response;
     catalog::MissPtr miss;
+    metrics::AnswerKind kind;
   };
   struct Hash {
     using is_transparent = void;

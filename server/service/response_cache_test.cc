@@ -25,6 +25,22 @@ TEST(ResponseCache, GivesBackWhatWasPut) {
   EXPECT_FALSE(cache.Find("b", 0));
 }
 
+TEST(ResponseCache, CountsEachAnswerThatItGives) {
+  metrics::Answers answers;
+  v1::Problem problem;
+  problem.set_dtype(v1::DTYPE_F16);
+  ResponseCache cache;
+  cache.Put("a", 0, Bytes("answer"), nullptr, answers.Of(problem, v1::PROVENANCE_EXACT));
+  EXPECT_TRUE(cache.Find("a", 0));
+  EXPECT_TRUE(cache.Find("a", 0));
+  EXPECT_FALSE(cache.Find("b", 0));
+  metrics::Families families;
+  answers.Collect(families);
+  double count = 0;
+  for (const auto& metric : families.front().metric) count += metric.counter.value;
+  EXPECT_EQ(count, 2);
+}
+
 TEST(ResponseCache, ForgetsWhenAnAnswerMayHaveChanged) {
   ResponseCache cache;
   cache.Put("a", 1, Bytes("old"));

@@ -79,7 +79,8 @@ PrincipalServer* Server::ServerOf(const access::Principal& principal, Peer::Tran
                               .certificates = named ? &options_.tls->clients : nullptr,
                               .overheard = transport == Peer::Transport::kNetwork && !options_.tls.has_value(),
                               .quotas = &quotas_,
-                              .local = transport != Peer::Transport::kNetwork},
+                              .local = transport != Peer::Transport::kNetwork,
+                              .calls = options_.calls},
                              services_, tcp ? tcp_ : grpc::InsecureServerCredentials());
   if (!started.ok()) {
     LogError("connections are refused", {{"principal", principal.name}, {"reason", started.status().message()}});

@@ -13,6 +13,7 @@
 #include "server/access/role.h"
 #include "server/access/tls_files.h"
 #include "server/access/tokens.h"
+#include "server/metrics/calls.h"
 #include "server/service/listener.h"
 
 namespace attune::service {
@@ -32,7 +33,8 @@ struct ServerOptions {
   access::AuditLog* audit = nullptr;                          // lives longer than the server; null: none is kept
   const access::Tokens* tokens = nullptr;                     // live longer than the server; null: none is known
   std::optional<TlsOptions> tls = {};                         // nothing: TCP is in clear
-  bool insecure = false;  // listens on addresses beyond this host although TCP is in clear
+  metrics::Calls* calls = nullptr;  // counts them; lives longer than the server; null: nobody does
+  bool insecure = false;            // listens on addresses beyond this host although TCP is in clear
 };
 
 }  // namespace attune::service

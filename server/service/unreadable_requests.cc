@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,8 @@ using grpc::experimental::InterceptionHookPoints;
 
 class UnreadableRequest : public grpc::experimental::Interceptor {
  public:
-  explicit UnreadableRequest(const MethodDescriptor* method) : method_(method) {}
+  UnreadableRequest(const MethodDescriptor* method, const UnreadableSeen& seen)
+      : method_(method), unreadable_seen_(seen) {}
 
   void Intercept(grpc::experimental::InterceptorBatchMethods* call) override {
     if (call->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
@@ -27,18 +29,20 @@ class UnreadableRequest : public grpc::experimental::Interceptor {
       const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
           "the request is not an ", method_->input_type()->full_name(), ", or has text that is not UTF-8"));
       call->ModifySendStatus(ToGrpc(status, method_->name()));
+      if (unreadable_seen_) unreadable_seen_(method_->name());
     }
     call->Proceed();
   }
 
  private:
   const MethodDescriptor* const method_;
+  const UnreadableSeen& unreadable_seen_;  // the factory's
   bool unreadable_ = false;
 };
 
 class Factory : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  Factory(const std::string& service, const std::set<std::string>& raw) {
+  Factory(const std::string& service, const std::set<std::string>& raw, UnreadableSeen seen) : seen_(std::move(seen)) {
     const auto* descriptor = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service);
     for (int i = 0; descriptor != nullptr && i < descriptor->method_count(); ++i) {
       const MethodDescriptor* method = descriptor->method(i);
@@ -49,18 +53,19 @@ class Factory : public grpc::experimental::ServerInterceptorFactoryInterface {
   // Null: the call goes on without.
   grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* call) override {
     const auto method = methods_.find(std::string_view(call->method()));
-    return method == methods_.end() ? nullptr : new UnreadableRequest(method->second);
+    return method == methods_.end() ? nullptr : new UnreadableRequest(method->second, seen_);
   }
 
  private:
+  const UnreadableSeen seen_;
   std::map<std::string, const MethodDescriptor*, std::less<>> methods_;  // by path
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeUnreadableRequests(
-    const std::string& service, const std::set<std::string>& raw) {
-  return std::make_unique<Factory>(service, raw);
+    const std::string& service, const std::set<std::string>& raw, UnreadableSeen seen) {
+  return std::make_unique<Factory>(service, raw, std::move(seen));
 }
 
 }  // namespace attune::service

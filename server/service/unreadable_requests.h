@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_SERVICE_UNREADABLE_REQUESTS_H_
 #define ATTUNE_SERVER_SERVICE_UNREADABLE_REQUESTS_H_
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,10 +12,13 @@
 
 namespace attune::service {
 
+// Told of each such request's method; may be null. On any thread.
+using UnreadableSeen = std::function<void(const std::string& method)>;
+
 // For ServerBuilder. Of the methods of `service` (full name) all but those that parse their requests themselves, `raw`;
 // other calls are left alone.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeUnreadableRequests(
-    const std::string& service, const std::set<std::string>& raw);
+    const std::string& service, const std::set<std::string>& raw, UnreadableSeen seen = nullptr);
 
 }  // namespace attune::service
 

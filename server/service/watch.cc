@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/service/calls.h"
 #include "server/service/errors.h"
 #include "server/service/limits.h"
 
@@ -15,7 +16,9 @@ namespace {
 // States that come while one is being written replace each other: a slow reader skips states, it does not queue them.
 class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
  public:
-  WatchReactor(jobs::Tuner* tuner, Executor* executor, const v1::WatchOperationRequest& request) : executor_(executor) {
+  WatchReactor(const grpc::CallbackServerContext& context, jobs::Tuner* tuner, Executor* executor,
+               const v1::WatchOperationRequest& request)
+      : context_(context), executor_(executor) {
     executor_->Run([this, tuner, request] { Subscribe(tuner, request); });
   }
 
@@ -83,9 +86,11 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
 
   void FinishOnce(const grpc::Status& status) {
     if (std::exchange(finished_, true)) return;
+    CountEnd(context_, "WatchOperation", status.error_code());
     Finish(status);
   }
 
+  const grpc::CallbackServerContext& context_;
   Executor* const executor_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -100,17 +105,22 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Operation> {
 
 class RefusedWatch final : public grpc::ServerWriteReactor<v1::Operation> {
  public:
-  explicit RefusedWatch(const absl::Status& why) { Finish(ToGrpc(why, "WatchOperation")); }
+  RefusedWatch(const grpc::CallbackServerContext& context, const absl::Status& why) {
+    Finish(End(context, "WatchOperation", why));
+  }
   void OnDone() override { delete this; }
 };
 
 }  // namespace
 
-grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const absl::Status& why) { return new RefusedWatch(why); }
+grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const grpc::CallbackServerContext& context,
+                                                     const absl::Status& why) {
+  return new RefusedWatch(context, why);
+}
 
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
-                                                    const v1::WatchOperationRequest& request) {
-  return new WatchReactor(tuner, executor, request);
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(const grpc::CallbackServerContext& context, jobs::Tuner* tuner,
+                                                    Executor* executor, const v1::WatchOperationRequest& request) {
+  return new WatchReactor(context, tuner, executor, request);
 }
 
 }  // namespace attune::service

@@ -9,12 +9,13 @@
 
 namespace attune::service {
 
-// The reactor owns itself and is gone after OnDone. Tuner and executor live longer.
-grpc::ServerWriteReactor<v1::Operation>* StartWatch(jobs::Tuner* tuner, Executor* executor,
-                                                    const v1::WatchOperationRequest& request);
+// The reactor owns itself and is gone after OnDone. Tuner and executor live longer; so does the context, until then.
+grpc::ServerWriteReactor<v1::Operation>* StartWatch(const grpc::CallbackServerContext& context, jobs::Tuner* tuner,
+                                                    Executor* executor, const v1::WatchOperationRequest& request);
 
 // The stream of a call that ends with `why` before it begins.
-grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const absl::Status& why);
+grpc::ServerWriteReactor<v1::Operation>* RefuseWatch(const grpc::CallbackServerContext& context,
+                                                     const absl::Status& why);
 
 }  // namespace attune::service
 

@@ -7,8 +7,8 @@
 
 namespace attune::store {
 
-RetentionKeeper::RetentionKeeper(Store* store, Retention limits, absl::Duration period)
-    : store_(store), limits_(std::move(limits)) {
+RetentionKeeper::RetentionKeeper(Store* store, Retention limits, absl::Duration period, metrics::Store* metrics)
+    : store_(store), metrics_(metrics), limits_(std::move(limits)) {
   if (limits_.limits_anything()) thread_ = std::thread([this, period] { Run(period); });
 }
 
@@ -32,11 +32,23 @@ void RetentionKeeper::Run(absl::Duration period) {
 void RetentionKeeper::Retain() {
   limits_.now = absl::Now();
   const absl::StatusOr<Retained> retained = store_->Retain(limits_, [this] { return ending_.load(); });
+  Count(retained);
   if (retained.ok()) {
     Report(*retained);
   } else {
     LogWarning("the store could not be kept to its limits", {{"reason", retained.status().message()}});
   }
+}
+
+void RetentionKeeper::Count(const absl::StatusOr<Retained>& retained) {
+  if (metrics_ == nullptr) return;
+  if (!retained.ok()) return metrics_->Retained(std::nullopt, 0, limits_.now);
+  metrics_->Retained(metrics::Removed{.trials = retained->removed_trials,
+                                      .jobs = retained->removed_jobs,
+                                      .retimings = retained->removed_retimings,
+                                      .compiles = retained->removed_compiles,
+                                      .artifacts = retained->removed_artifacts},
+                     retained->artifact_bytes, limits_.now);
 }
 
 void RetentionKeeper::Report(const Retained& retained) {

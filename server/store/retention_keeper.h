@@ -16,7 +16,9 @@ class RetentionKeeper {
  public:
   // Retains at once and then every `period`, until the end of its life. `store` lives longer. Starts nothing when
   // `limits` limits nothing.
-  RetentionKeeper(Store* store, Retention limits, absl::Duration period = absl::Minutes(10));
+  // `metrics`: null where nobody counts.
+  RetentionKeeper(Store* store, Retention limits, absl::Duration period = absl::Minutes(10),
+                  metrics::Store* metrics = nullptr);
   ~RetentionKeeper();
   RetentionKeeper(const RetentionKeeper&) = delete;
   RetentionKeeper& operator=(const RetentionKeeper&) = delete;
@@ -24,9 +26,11 @@ class RetentionKeeper {
  private:
   void Run(absl::Duration period);
   void Retain();
+  void Count(const absl::StatusOr<Retained>& retained);
   void Report(const Retained& retained);
 
   Store* const store_;
+  metrics::Store* const metrics_;
   Retention limits_;
   bool too_large_ = false;  // at the last look
   std::mutex mutex_;

@@ -26,6 +26,7 @@
 #include "attune/v1/submission.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
+#include "server/metrics/store.h"
 #include "server/store/page.h"
 #include "server/store/queue.h"
 #include "server/store/retention.h"
@@ -225,6 +226,7 @@ class Store {
 struct SqliteOptions {
   std::string directory;                        // holds attune.db and artifacts/; created when missing
   std::function<absl::Time()> now = absl::Now;  // of leases
+  metrics::Store* metrics = nullptr;            // counts what it does; lives longer
 };
 // FailedPrecondition when another process has the store open or the file is of a newer version or another application;
 // PermissionDenied when it cannot be written; DataLoss when it is no database. The one line says which file.

@@ -3,14 +3,11 @@
 #include "server/base/log.h"
 
 namespace attune::store {
-namespace {
 
-bool IsTrouble(const absl::Status& status) {
+bool WriteHealth::IsTrouble(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status) || absl::IsUnavailable(status) ||
          absl::IsDataLoss(status) || absl::IsInternal(status);
 }
-
-}  // namespace
 
 void WriteHealth::Note(const absl::Status& status) {
   if (status.ok() && broken_.exchange(false)) LogInfo("the store writes again");

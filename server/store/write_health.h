@@ -11,8 +11,12 @@ namespace attune::store {
 // Thread-safe.
 class WriteHealth {
  public:
+  // Whether a write failed for the sake of the disk or the database, and not for its own.
+  static bool IsTrouble(const absl::Status& status);
+
   // What a write came to. Errors that are the request's own say nothing of the disk.
   void Note(const absl::Status& status);
+  bool broken() const { return broken_; }
 
  private:
   std::atomic<bool> broken_ = false;

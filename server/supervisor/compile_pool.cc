@@ -108,11 +108,18 @@ class CompilePoolImpl : public CompilePool {
       if (!Stopping()) response = Compile(slot, job->request);
       // The verdict of a process that was killed to stop is none.
       if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
+      Count(response);
       const std::vector<Done> all = Leave(slot, job->identity);
       std::for_each(all.begin(), all.end() - 1, [&response](const Done& done) { done(response); });
       all.back()(std::move(response));
     }
     Disconnect(slot);
+  }
+
+  void Count(const absl::StatusOr<worker::v1::CompileResponse>& response) const {
+    if (options_.metrics == nullptr || absl::IsCancelled(response.status())) return;
+    options_.metrics->Compiled(response.ok() ? response->verdict() : v1::VERDICT_LOST,
+                               response.ok() ? response->compile_ms() : 0);
   }
 
   // Moves a compile forward that somebody now asks for with a higher priority.
@@ -197,8 +204,9 @@ class CompilePoolImpl : public CompilePool {
       std::lock_guard lock(mutex_);
       if (Clock::now() < back_off_.retry_at()) return start_error_;
     }
-    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(
-        options_.executable, arguments_, options_.cage ? Environment::kScrubbed : Environment::kInherited);
+    absl::StatusOr<std::unique_ptr<Connection>> connection =
+        Connection::Start(options_.executable, arguments_,
+                          options_.cage ? Environment::kScrubbed : Environment::kInherited, options_.metrics);
     if (!connection.ok()) return StartFailed(connection.status());
     {
       std::lock_guard lock(mutex_);

@@ -38,6 +38,34 @@ bool OwnFault(int signal) {
   }
 }
 
+const char* ReasonOf(const Process::Exit& exit) {
+  if (exit.stopped || !OwnFault(exit.signal)) return "killed";
+  return exit.signal == 0 ? "exited" : "fault";
+}
+
+const char* ReasonOf(CallFailure failure) {
+  switch (failure) {
+    case CallFailure::kTimeout:
+      return "timeout";
+    case CallFailure::kUnsent:
+      return "unsent";
+    case CallFailure::kDied:  // without an exit to tell why
+    case CallFailure::kNone:
+      return "exited";
+    case CallFailure::kGarbage:
+      break;
+  }
+  return "garbage";
+}
+
+// "device" of --role=device.
+std::string RoleOf(const std::vector<std::string>& arguments) {
+  for (absl::string_view argument : arguments) {
+    if (absl::ConsumePrefix(&argument, "--role=")) return std::string(argument);
+  }
+  return "worker";
+}
+
 // "device opencl:0" of --role=device --device=opencl:0.
 std::string NameOf(const std::vector<std::string>& arguments) {
   std::string name = "worker";
@@ -62,16 +90,18 @@ bool IsSpent(const CallResult& result) {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Start(const std::string& executable,
                                                               const std::vector<std::string>& arguments,
-                                                              Environment environment) {
-  std::unique_ptr<Connection> connection(new Connection(executable, arguments, environment));
+                                                              Environment environment, metrics::Workers* metrics) {
+  std::unique_ptr<Connection> connection(new Connection(executable, arguments, environment, metrics));
   if (absl::Status status = connection->Spawn(); !status.ok()) return status;
   return connection;
 }
 
-Connection::Connection(std::string executable, std::vector<std::string> arguments, Environment environment)
+Connection::Connection(std::string executable, std::vector<std::string> arguments, Environment environment,
+                       metrics::Workers* metrics)
     : executable_(std::move(executable)),
       arguments_(std::move(arguments)),
       environment_(environment),
+      metrics_(metrics),
       name_(NameOf(arguments_)) {}
 
 Connection::~Connection() {
@@ -85,7 +115,7 @@ absl::Status Connection::Spawn() {
       [name = name_](absl::string_view line) {
         LogWarning("worker output", {{"worker", name}, {"line", line}});
       },
-      [this](pid_t pid, const Process::Exit& exit) { LogLost(pid, exit.reason); }, environment_);
+      [this](pid_t pid, const Process::Exit& exit) { LogLost(pid, exit.reason, ReasonOf(exit)); }, environment_);
   if (!process.ok()) {
     LogError("worker does not start", {{"worker", name_}, {"error", process.status().message()}});
     return process.status();
@@ -94,6 +124,7 @@ absl::Status Connection::Spawn() {
   if (killed_) return absl::CancelledError("the worker was ended");
   process_ = *std::move(process);
   LogInfo("worker started", {{"worker", name_}, {"pid", process_->pid()}});
+  if (metrics_ != nullptr) metrics_->Started(RoleOf(arguments_));
   return absl::OkStatus();
 }
 
@@ -137,29 +168,33 @@ CallResult Connection::Call(const worker::v1::Request& request, absl::Duration t
   if (status.ok()) status = ReadMessage(process_->fd(), result.response, deadline);
   if (status.ok()) status = CheckAnswer(request, result.response);
   if (!status.ok()) return Failed(status, timeout);
-  if (absl::IsAborted(ErrorOf(result.response))) LogLost(process_->pid(), result.response.error_message());
+  if (absl::IsAborted(ErrorOf(result.response)))
+    LogLost(process_->pid(), result.response.error_message(), "device_fault");
   return result;
 }
 
 bool Connection::Lives() {
   const std::optional<Process::Exit> exit = process_->Wait(Deadline::min());
-  if (exit.has_value()) LogLost(process_->pid(), exit->reason);
+  if (exit.has_value()) LogLost(process_->pid(), exit->reason, ReasonOf(*exit));
   return !exit.has_value();
 }
 
-void Connection::LogLost(pid_t pid, absl::string_view cause) {
+void Connection::LogLost(pid_t pid, absl::string_view cause, const char* reason) {
   const std::lock_guard lock(mutex_);
   if (killed_ || std::exchange(lost_, true)) return;
   LogWarning("worker lost", {{"worker", name_}, {"pid", pid}, {"cause", cause}});
+  if (metrics_ != nullptr) metrics_->Lost(RoleOf(arguments_), reason);
 }
 
 CallResult Connection::Failed(const absl::Status& status, absl::Duration timeout) {
   CallResult result;
+  const char* reason = nullptr;
   if (absl::IsUnavailable(status)) {
     result.failure = CallFailure::kDied;
     const std::optional<Process::Exit> exit = process_->Wait(After(kExitGrace));
     result.detail = exit ? exit->reason : "closed its connection without exiting";
     result.from_outside = exit && (exit->stopped || !OwnFault(exit->signal));
+    if (exit.has_value()) reason = ReasonOf(*exit);
   } else if (absl::IsDeadlineExceeded(status)) {
     result.failure = CallFailure::kTimeout;
     result.detail = absl::StrCat("no answer within ", absl::FormatDuration(timeout));
@@ -167,7 +202,7 @@ CallResult Connection::Failed(const absl::Status& status, absl::Duration timeout
     result.failure = absl::IsInvalidArgument(status) ? CallFailure::kUnsent : CallFailure::kGarbage;
     result.detail = std::string(status.message());
   }
-  LogLost(process_->pid(), result.detail);
+  LogLost(process_->pid(), result.detail, reason == nullptr ? ReasonOf(result.failure) : reason);
   process_->Kill();
   process_->Wait(kNever);
   return result;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "attune/worker/v1/worker.pb.h"
+#include "server/metrics/workers.h"
 #include "server/supervisor/process.h"
 
 namespace attune::supervisor {
@@ -35,10 +36,11 @@ struct CallResult {
 class Connection {
  public:
   // Starts the worker; Unavailable when that fails. The log has its start, what it writes, and, when that happens, its
-  // loss with the cause.
+  // loss with the cause; `metrics`, if any, counts both.
   static absl::StatusOr<std::unique_ptr<Connection>> Start(const std::string& executable,
                                                            const std::vector<std::string>& arguments,
-                                                           Environment environment = Environment::kInherited);
+                                                           Environment environment = Environment::kInherited,
+                                                           metrics::Workers* metrics = nullptr);
   ~Connection();
 
   // The first call. A worker that is killed from outside before it answers is replaced, as Tries says. Unavailable when
@@ -51,18 +53,21 @@ class Connection {
   void Kill();
 
  private:
-  Connection(std::string executable, std::vector<std::string> arguments, Environment environment);
+  Connection(std::string executable, std::vector<std::string> arguments, Environment environment,
+             metrics::Workers* metrics);
 
   absl::Status Spawn();
 
   CallResult Failed(const absl::Status& status, absl::Duration timeout);
   absl::Status Replace();
 
-  void LogLost(pid_t pid, absl::string_view cause);
+  // `reason`: one of metrics::Workers::Lost.
+  void LogLost(pid_t pid, absl::string_view cause, const char* reason);
 
   const std::string executable_;
   const std::vector<std::string> arguments_;
   const Environment environment_;
+  metrics::Workers* const metrics_;
   const std::string name_;  // in the log
   std::mutex mutex_;        // guards killing against replacing
   bool killed_ = false;     // by Kill or the destructor, which is no loss

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/supervisor/back_off.h"
 #include "server/supervisor/connection.h"
@@ -25,6 +27,13 @@ worker::v1::TrialResponse TrialOf(v1::Verdict verdict, absl::string_view detail)
   response.set_verdict(verdict);
   response.set_detail(std::string(detail));
   return response;
+}
+
+// "trial" of a TrialRequest.
+std::string CallOf(const worker::v1::Request& request) {
+  const auto* field = request.GetReflection()->GetOneofFieldDescriptor(
+      request, worker::v1::Request::descriptor()->FindOneofByName("kind"));
+  return field == nullptr ? "none" : field->name();
 }
 
 class DeviceWorkerImpl : public DeviceWorker {
@@ -209,8 +218,8 @@ class DeviceWorkerImpl : public DeviceWorker {
   }
 
   absl::Status Start() {
-    absl::StatusOr<std::unique_ptr<Connection>> connection =
-        Connection::Start(options_.executable, arguments_, caged_ ? Environment::kScrubbed : Environment::kInherited);
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(
+        options_.executable, arguments_, caged_ ? Environment::kScrubbed : Environment::kInherited, options_.metrics);
     if (!connection.ok()) return connection.status();
     {
       const std::lock_guard lock(mutex_);
@@ -241,9 +250,24 @@ class DeviceWorkerImpl : public DeviceWorker {
     return std::move(*result->response.mutable_prepare());
   }
 
+  void Count(const worker::v1::Request& request, const worker::v1::Response& response, absl::Duration time,
+             metrics::Workers& metrics) const {
+    if (request.has_release()) return;  // works on nothing
+    const worker::v1::TrialResponse& trial = response.trial();
+    metrics.Called(device_.id(), CallOf(request), time);
+    if (trial.check_ms() > 0) metrics.Checked(device_.id(), trial.check_ms());
+    if (trial.time_ms() > 0) metrics.Timed(device_.id(), trial.time_ms());
+    if (trial.has_timing()) metrics.Saw(device_.id(), trial.timing());
+    for (const worker::v1::TrialResponse& one : response.play_off().results()) {
+      if (one.has_timing()) metrics.Saw(device_.id(), one.timing());
+    }
+  }
+
   // Ends the worker when it is of no more use, and waits until it is gone: two never hold the device.
   CallResult Call(const worker::v1::Request& request, absl::Duration timeout) {
+    const absl::Duration begun = SteadyNow();
     CallResult result = connection_->Call(request, timeout);
+    if (options_.metrics != nullptr) Count(request, result.response, SteadyNow() - begun, *options_.metrics);
     if (IsSpent(result)) Disconnect();
     return result;
   }

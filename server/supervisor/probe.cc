@@ -15,8 +15,8 @@ std::vector<std::string> WorkerArguments(absl::string_view role, const WorkerOpt
 }
 
 absl::StatusOr<HostDescription> ProbeHost(const WorkerOptions& options) {
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      Connection::Start(options.executable, WorkerArguments("probe", options));
+  absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Start(
+      options.executable, WorkerArguments("probe", options), Environment::kInherited, options.metrics);
   if (!connection.ok()) return connection.status();
   absl::StatusOr<worker::v1::DescribeResponse> description = (*connection)->Describe();
   if (!description.ok()) return description.status();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "server/metrics/workers.h"
 
 namespace attune::supervisor {
 
@@ -15,8 +16,9 @@ inline absl::Duration AtMost(double most_seconds, absl::Duration timeout) {
 }
 
 struct WorkerOptions {
-  std::string executable;   // path of attune-worker
-  int compile_workers = 0;  // 0: one a core
+  std::string executable;               // path of attune-worker
+  metrics::Workers* metrics = nullptr;  // told what they do; lives longer
+  int compile_workers = 0;              // 0: one a core
   absl::Duration compile_timeout = absl::Seconds(120);
   absl::Duration trial_timeout = absl::Seconds(10);
   absl::Duration prepare_timeout = absl::Seconds(120);

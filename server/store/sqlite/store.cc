@@ -39,16 +39,20 @@ using sqlite::Connection;
 class SqliteStore : public Store {
  public:
   SqliteStore(std::string file, LockFile lock, std::unique_ptr<ArtifactFiles> artifacts,
-              std::unique_ptr<Connection> writer, std::function<absl::Time()> now)
+              std::unique_ptr<Connection> writer, const SqliteOptions& options)
       : file_(std::move(file)),
+        metrics_(options.metrics),
         lock_(std::move(lock)),
         artifacts_(std::move(artifacts)),
-        writer_(std::move(writer)),
+        writer_(std::move(writer), options.metrics),
         readers_(file_),
-        queue_(writer_, readers_, std::move(now)) {}
+        queue_(writer_, readers_, options.now) {}
 
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override {
-    return writer_.WriteAndReturn<std::string>([&](Connection& c) { return sqlite::AppendTrial(c, trial, write); });
+    absl::StatusOr<std::string> name =
+        writer_.WriteAndReturn<std::string>([&](Connection& c) { return sqlite::AppendTrial(c, trial, write); });
+    if (name.ok() && metrics_ != nullptr) metrics_->Recorded(trial);
+    return name;
   }
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override {
     return readers_.With([&](Connection& c) { return sqlite::GetTrial(c, name); });
@@ -171,6 +175,7 @@ class SqliteStore : public Store {
 
  private:
   const std::string file_;
+  metrics::Store* const metrics_;
   TrialUses uses_;
   std::mutex retaining_;
   // In this order, so that at the end readers close before the writer, and nobody else comes in before both have.
@@ -194,7 +199,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& opti
   const std::string file = absl::StrCat(options.directory, "/attune.db");
   absl::StatusOr<std::unique_ptr<Connection>> writer = sqlite::OpenWriter(file);
   if (!writer.ok()) return writer.status();
-  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer), options.now);
+  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer), options);
 }
 
 }  // namespace attune::store

@@ -1,15 +1,21 @@
 #include "server/store/sqlite/writer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "server/base/clock.h"
 #include "server/base/log.h"
 
 namespace attune::store::sqlite {
 
-Writer::Writer(std::unique_ptr<Connection> connection)
-    : connection_(std::move(connection)), files_(connection_->file()), thread_([this] { Loop(); }) {}
+Writer::Writer(std::unique_ptr<Connection> connection, metrics::Store* metrics)
+    : connection_(std::move(connection)), files_(connection_->file()), metrics_(metrics), thread_([this] { Loop(); }) {
+  if (metrics_ == nullptr) return;
+  metrics_->writer().Set([this] { return metrics::WriterState{waiting(), !health_.broken()}; });
+}
 
 Writer::~Writer() {
+  if (metrics_ != nullptr) metrics_->writer().Clear();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closing_ = true;
@@ -39,7 +45,9 @@ void Writer::Loop() {
     if (queue_.empty()) break;
     const Group group = std::exchange(queue_, {});
     lock.unlock();
+    const absl::Duration begun = SteadyNow();
     Commit(group);
+    if (metrics_ != nullptr) Count(group, SteadyNow() - begun);
     for (const Waiter* waiter : group) health_.Note(waiter->status);
     lock.lock();
     for (Waiter* waiter : group) waiter->done = true;
@@ -58,6 +66,12 @@ void Writer::Commit(const Group& group) {
   }
   if (in_place.ok()) return;
   for (Waiter* waiter : group) waiter->status = in_place;
+}
+
+void Writer::Count(const Group& group, absl::Duration time) {
+  const auto failed = std::count_if(group.begin(), group.end(),
+                                    [](const Waiter* waiter) { return WriteHealth::IsTrouble(waiter->status); });
+  metrics_->Committed(group.size(), static_cast<size_t>(failed), time);
 }
 
 absl::Status Writer::CheckFiles() {

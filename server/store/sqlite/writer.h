@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/metrics/store.h"
 #include "server/store/files_in_place.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/write_health.h"
@@ -29,7 +30,8 @@ class Writer {
   // shared with others could not be committed; it must then forget what the first run gave.
   using Request = std::function<absl::Status(Connection&)>;
 
-  explicit Writer(std::unique_ptr<Connection> connection);
+  // `metrics`: null where nobody counts; it lives longer.
+  explicit Writer(std::unique_ptr<Connection> connection, metrics::Store* metrics = nullptr);
   ~Writer();  // commits what waits, checkpoints and closes
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -67,6 +69,7 @@ class Writer {
 
   void Loop();
   void Commit(const Group& group);
+  void Count(const Group& group, absl::Duration time);
   absl::Status CheckFiles();
   bool CommitTogether(const Group& group);
   absl::Status CommitAlone(const Request& request);
@@ -75,6 +78,7 @@ class Writer {
   FilesInPlace files_;                      // the thread's
   bool in_place_ = true;                    // at the last look
   WriteHealth health_;
+  metrics::Store* const metrics_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable committed_;
