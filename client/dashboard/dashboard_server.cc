@@ -2,10 +2,12 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,6 +25,7 @@ namespace {
 using google::protobuf::Message;
 
 constexpr size_t kMostAnswers = 128;  // shared at a time
+constexpr size_t kMostAnswerBytes = 64 << 20;
 constexpr absl::string_view kApi = "/api/";
 
 std::string JsonOf(const Message& message) {
@@ -73,8 +76,9 @@ absl::Status CheckAccess(const DashboardOptions& options, const ListenAddress& a
 DashboardServer::DashboardServer(const DashboardOptions& options, Client* client)
     : options_(options),
       client_(client),
+      most_api_calls_(std::max<size_t>(1, options.http.threads * 3 / 4)),
       pages_(options.web_root),
-      cache_(options.clock, options.share_for, kMostAnswers) {}
+      cache_(options.clock, options.share_for, kMostAnswers, kMostAnswerBytes) {}
 
 absl::StatusOr<std::unique_ptr<DashboardServer>> DashboardServer::Start(const DashboardOptions& options,
                                                                         Client* client) {
@@ -140,7 +144,13 @@ HttpResponse DashboardServer::Answer(const HttpRequest& request) {
   }
   if (request.path == "/healthz") return {.content = MakeContent("text/plain; charset=utf-8", "ok\n")};
   if (password_.has_value() && !password_->Matches(request)) return Password::Ask();
-  if (absl::StartsWith(request.path, kApi)) return Api(request.path.substr(kApi.size()), request.query);
+  if (absl::StartsWith(request.path, kApi)) {
+    const size_t before = api_calls_++;
+    const absl::Cleanup done = [this] { --api_calls_; };
+    if (before < most_api_calls_) return Api(request.path.substr(kApi.size()), request.query);
+    return ErrorResponse(
+        absl::UnavailableError(absl::StrCat(most_api_calls_, " requests wait for the server already")));
+  }
   ContentPtr page = pages_.Find(request.path);
   return page == nullptr ? UnknownPath(request.path) : HttpResponse{.content = std::move(page)};
 }

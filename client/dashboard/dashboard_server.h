@@ -2,6 +2,7 @@
 #ifndef ATTUNE_CLIENT_DASHBOARD_DASHBOARD_SERVER_H_
 #define ATTUNE_CLIENT_DASHBOARD_DASHBOARD_SERVER_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ class DashboardServer {
 
   const DashboardOptions options_;
   Client* const client_;
+  // A server that does not answer leaves threads for the pages.
+  const size_t most_api_calls_;
+  std::atomic<size_t> api_calls_ = 0;
   const Pages pages_;
   ResponseCache cache_;
   std::string host_;  // "127.0.0.1:7412"

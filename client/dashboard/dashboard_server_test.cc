@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -248,6 +250,36 @@ TEST_F(DashboardTest, RequestsForTheSameShareACallForASecond) {
   clock_.seconds += 1;
   Get("/api/trials?page_size=3&filter.problem=x");
   EXPECT_EQ(fake_.calls("ListTrials"), 3);
+}
+
+// Answers no trends before it is told to.
+class HeldAttune : public FakeAttune {
+ public:
+  grpc::Status ListTrends(grpc::ServerContext*, const v1::ListTrendsRequest*, v1::ListTrendsResponse*) override {
+    asked.set_value();
+    answer.get_future().wait();
+    return grpc::Status::OK;
+  }
+  std::promise<void> asked;
+  std::promise<void> answer;
+};
+
+TEST_F(DashboardTest, AServerThatDoesNotAnswerLeavesThreadsForThePages) {
+  HeldAttune held;
+  const attune::testing::RunningServer server(&held);
+  const std::unique_ptr<Client> client = *Client::Connect(server.address());
+  options_.http.threads = 2;
+  dashboard_ = *DashboardServer::Start(options_, client.get());
+  std::thread waits([this] { EXPECT_EQ(Get("/api/trends").status, 200); });
+  held.asked.get_future().wait();
+  const httplib::Response busy = Get("/api/trends");
+  EXPECT_EQ(busy.status, 503);
+  EXPECT_THAT(busy.body, HasSubstr("1 requests wait"));
+  EXPECT_EQ(Get("/").status, 200);
+  held.answer.set_value();
+  waits.join();
+  EXPECT_EQ(Get("/api/trends").status, 200);  // the same answer still
+  dashboard_.reset();
 }
 
 TEST_F(DashboardTest, OnlyReadsAreAnswered) {

@@ -4,8 +4,17 @@
 
 namespace attune::dashboard {
 
-ResponseCache::ResponseCache(const Clock* clock, absl::Duration time_to_live, size_t most_answers)
-    : clock_(clock), time_to_live_(time_to_live), most_answers_(most_answers) {}
+namespace {
+
+size_t BytesOf(const std::optional<HttpResponse>& response) {
+  if (!response.has_value() || response->content == nullptr) return 0;
+  return response->content->plain.size() + response->content->gzip.size();
+}
+
+}  // namespace
+
+ResponseCache::ResponseCache(const Clock* clock, absl::Duration time_to_live, size_t most_answers, size_t most_bytes)
+    : clock_(clock), time_to_live_(time_to_live), most_answers_(most_answers), most_bytes_(most_bytes) {}
 
 void ResponseCache::DropOld(absl::Time now) {
   for (auto at = entries_.begin(); at != entries_.end();) {
@@ -13,11 +22,14 @@ void ResponseCache::DropOld(absl::Time now) {
   }
 }
 
-void ResponseCache::MakeRoom() {
-  while (entries_.size() >= most_answers_) {
+void ResponseCache::Shrink(size_t answers, size_t bytes) {
+  size_t kept = 0;
+  for (const auto& [key, entry] : entries_) kept += BytesOf(entry->response);
+  while (entries_.size() > answers || kept > bytes) {
     const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
       return a.second->made < b.second->made;  // those being made are of the infinite future
     });
+    kept -= BytesOf(oldest->second->response);
     entries_.erase(oldest);
   }
 }
@@ -30,7 +42,7 @@ HttpResponse ResponseCache::Get(const std::string& key, absl::FunctionRef<HttpRe
     made_.wait(lock, [&] { return entry->response.has_value(); });
     return *entry->response;
   }
-  MakeRoom();
+  Shrink(most_answers_ - 1, most_bytes_);
   const auto entry = std::make_shared<Entry>();
   entries_[key] = entry;
   lock.unlock();
@@ -38,6 +50,7 @@ HttpResponse ResponseCache::Get(const std::string& key, absl::FunctionRef<HttpRe
   lock.lock();
   entry->response = response;
   entry->made = clock_->Now();
+  Shrink(most_answers_, most_bytes_);
   made_.notify_all();
   return response;
 }

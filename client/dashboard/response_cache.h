@@ -19,9 +19,9 @@ namespace attune::dashboard {
 // Thread-safe.
 class ResponseCache {
  public:
-  // An answer is given for `time_to_live` from when it was made. `clock` is not owned. Kept are at most `most_answers`,
-  // and none for longer than others are asked for.
-  ResponseCache(const Clock* clock, absl::Duration time_to_live, size_t most_answers);
+  // An answer is given for `time_to_live` from when it was made. `clock` is not owned. Kept are the newest that are
+  // within both bounds; one that is larger than `most_bytes` by itself is given to who waits for it.
+  ResponseCache(const Clock* clock, absl::Duration time_to_live, size_t most_answers, size_t most_bytes);
 
   // The answer to `key`; `make` is called, on this thread, when there is none. Whoever asks meanwhile waits for it.
   HttpResponse Get(const std::string& key, absl::FunctionRef<HttpResponse()> make);
@@ -32,11 +32,13 @@ class ResponseCache {
     absl::Time made = absl::InfiniteFuture();
   };
   void DropOld(absl::Time now);
-  void MakeRoom();
+  // Drops the oldest until so many answers, with so many bytes, are left.
+  void Shrink(size_t answers, size_t bytes);
 
   const Clock* const clock_;
   const absl::Duration time_to_live_;
   const size_t most_answers_;
+  const size_t most_bytes_;
   std::mutex mutex_;              // guards what follows
   std::condition_variable made_;  // an entry has its response
   std::map<std::string, std::shared_ptr<Entry>> entries_;

@@ -24,7 +24,7 @@ class ResponseCacheTest : public ::testing::Test {
   }
 
   SetClock clock_;
-  ResponseCache cache_{&clock_, absl::Seconds(2), 3};
+  ResponseCache cache_{&clock_, absl::Seconds(2), 3, 1000};
   std::atomic<int> made_ = 0;
 };
 
@@ -49,6 +49,24 @@ TEST_F(ResponseCacheTest, KeepsSoManyAnswersAndNoMore) {
   EXPECT_EQ(Get("first"), 1);
   Get("one more");
   EXPECT_EQ(Get("first"), 5);  // it was the oldest
+}
+
+TEST_F(ResponseCacheTest, KeepsSoManyBytesAndNoMore) {
+  int made = 0;
+  const auto get = [&](const std::string& key, size_t bytes) {
+    return cache_
+        .Get(key, [&] { return HttpResponse{.status = ++made, .content = MakeContent("", std::string(bytes, 'x'))}; })
+        .status;
+  };
+  get("a", 400);
+  clock_.seconds += 1;
+  get("b", 400);
+  EXPECT_EQ(get("a", 400), 1);
+  get("c", 400);
+  EXPECT_EQ(get("b", 400), 2);
+  EXPECT_EQ(get("a", 400), 4);  // it was the oldest
+  EXPECT_EQ(get("too large", 1'000'000), 5);
+  EXPECT_EQ(get("too large", 1'000'000), 6);
 }
 
 TEST_F(ResponseCacheTest, WhoAsksMeanwhileWaitsForTheSameAnswer) {
