@@ -7,6 +7,8 @@ namespace attune::dashboard {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 // The status of the refusal; 0 when the request is let through.
 int StatusOf(const Guard& guard, const HttpRequest& request) {
@@ -81,6 +83,16 @@ TEST(Guard, TakesFromOtherSitesOnlyALinkToTheFirstPage) {
     EXPECT_EQ(of("/api/trends", site, "navigate", "document"), 403) << site;
     EXPECT_EQ(of("/app.js", site, "no-cors", "script"), 403) << site;
   }
+}
+
+TEST(SecurityHeaders, AllowAPageItsOwnFilesAndNothingElse) {
+  EXPECT_THAT(SecurityHeaders(),
+              UnorderedElementsAre(
+                  Pair("Content-Security-Policy",
+                       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+                       "'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+                  Pair("X-Content-Type-Options", "nosniff"), Pair("Referrer-Policy", "no-referrer"),
+                  Pair("Cross-Origin-Resource-Policy", "same-origin")));
 }
 
 TEST(CheckHostName, NamesTheFlagTheValueAndWhatIsAllowed) {
