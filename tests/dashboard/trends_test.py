@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
-from harness import BUILD, DaemonTest  # noqa: E402
+from harness import BUILD, DaemonTest
 
 SEEDS = os.environ.get("ATTUNE_YEAR_SEEDS", "1").split(",")
 NIGHTS = os.environ.get("ATTUNE_YEAR_NIGHTS", "90")
