@@ -1,6 +1,7 @@
 // attuned: wiring, signals.
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -25,6 +26,7 @@
 #include "server/access/tokens.h"
 #include "server/base/cage_kernel.h"
 #include "server/base/log.h"
+#include "server/base/log_journal.h"
 #include "server/catalog/host.h"
 #include "server/catalog/misses.h"
 #include "server/catalog/results.h"
@@ -86,6 +88,8 @@ Settings SettingsOfDaemon() {
 }
 
 void ConfigureLog(const Settings& settings) {
+  const char* journal = std::getenv("JOURNAL_STREAM");
+  PrefixLogWithPriorities(journal != nullptr && IsJournal(STDERR_FILENO, journal));
   SetLogFormat(settings.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   const std::map<std::string, LogLevel> levels = {{"debug", LogLevel::kDebug},
                                                   {"info", LogLevel::kInfo},

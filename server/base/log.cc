@@ -1,5 +1,6 @@
 #include "server/base/log.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,12 +14,14 @@
 #include "nlohmann/json.hpp"
 #include "proto/attune/quote.h"
 #include "server/base/log_budget.h"
+#include "server/base/log_journal.h"
 
 namespace attune {
 namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
 std::atomic<LogLevel> least_level{LogLevel::kInfo};
+std::atomic<bool> with_priorities{false};
 
 // As logfmt reads it back: quoted where it has to be, control characters and what is not UTF-8 escaped.
 std::string FieldValue(absl::string_view value) {
@@ -31,11 +34,19 @@ std::string FieldValue(absl::string_view value) {
 
 constexpr absl::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
+// syslog's, for the journal.
+absl::string_view PriorityOf(LogLevel level) {
+  if (!with_priorities) return "";
+  constexpr absl::string_view kPriorities[] = {"<7>", "<6>", "<4>", "<3>"};
+  return kPriorities[static_cast<int>(level)];
+}
+
 absl::string_view NameOf(LogLevel level) { return kLevels[static_cast<int>(level)]; }
 
 void Write(LogLevel level, absl::string_view event, absl::Span<const LogField> fields) {
   const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
-  const std::string line = FormatLogLine(log_format, time, NameOf(level), event, fields) + "\n";
+  const std::string line =
+      absl::StrCat(PriorityOf(level), FormatLogLine(log_format, time, NameOf(level), event, fields), "\n");
   // One write a line: lines of several threads and processes do not mix. A log that cannot be written is not
   // worth stopping for.
   (void)!write(STDERR_FILENO, line.data(), line.size());
@@ -62,6 +73,13 @@ LogBudget::Answer AskBudget(absl::string_view event, int64_t& left_out) {
 
 void SetLogFormat(LogFormat format) { log_format = format; }
 void SetLogLevel(LogLevel least) { least_level = least; }
+
+void PrefixLogWithPriorities(bool prefix) { with_priorities = prefix; }
+
+bool IsJournal(int descriptor, absl::string_view journal_stream) {
+  struct stat file = {};
+  return fstat(descriptor, &file) == 0 && journal_stream == absl::StrCat(file.st_dev, ":", file.st_ino);
+}
 
 void ForgetLeftOutLines() {
   const std::lock_guard<std::mutex> lock(Budget().mutex);

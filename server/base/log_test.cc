@@ -1,10 +1,14 @@
 #include "server/base/log.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/log_budget.h"
+#include "server/base/log_journal.h"
 #include "server/base/testing/logged.h"
 
 namespace attune {
@@ -47,6 +51,30 @@ TEST(Log, WritesWhatIsOfItsLevelOrAbove) {
   EXPECT_THAT(log, HasSubstr(" error trouble why=x\n"));
   EXPECT_THAT(log, Not(HasSubstr("fine print")));
   EXPECT_THAT(log, Not(HasSubstr("old news")));
+}
+
+TEST(Log, TellsTheJournalItsLinesPriorities) {
+  const std::string log = Logged([] {
+    PrefixLogWithPriorities(true);
+    LogInfo("news");
+    LogError("trouble");
+    PrefixLogWithPriorities(false);
+    LogWarning("plain");
+  });
+  EXPECT_THAT(log, ::testing::ContainsRegex("^<6>[0-9TZ:.-]+ info news\n<3>[0-9TZ:.-]+ error trouble\n[0-9]"));
+}
+
+TEST(Log, KnowsTheJournalByItsFileAlone) {
+  int ends[2] = {};
+  ASSERT_EQ(pipe(ends), 0);
+  struct stat file = {};
+  ASSERT_EQ(fstat(ends[1], &file), 0);
+  const std::string stream = absl::StrCat(file.st_dev, ":", file.st_ino);
+  EXPECT_TRUE(IsJournal(ends[1], stream));
+  for (const char* other : {"", ":", "1:2", "x"}) EXPECT_FALSE(IsJournal(ends[1], other));
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_FALSE(IsJournal(ends[1], stream));
 }
 
 TEST(Log, ThinsOutWhatRepeatsWithoutEnd) {

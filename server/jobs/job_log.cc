@@ -32,6 +32,11 @@ std::string OutcomesOf(const v1::SweepReport& report) {
   });
 }
 
+void AddCaller(const v1::Operation& operation, const std::string& trace, std::vector<LogField>& fields) {
+  if (!operation.principal().empty()) fields.emplace_back("principal", operation.principal());
+  if (!trace.empty()) fields.emplace_back("trace", trace);
+}
+
 }  // namespace
 
 const char* WordOf(store::JobKind kind) {
@@ -50,11 +55,13 @@ const char* WordOf(store::JobKind kind) {
   return "unknown";
 }
 
-void LogJob(absl::string_view event, const v1::Operation& operation) {
-  LogInfo(event, {{"job", operation.name()}, {"title", operation.title()}});
+void LogJob(absl::string_view event, const v1::Operation& operation, const std::string& trace) {
+  std::vector<LogField> fields = {{"job", operation.name()}, {"title", operation.title()}};
+  AddCaller(operation, trace, fields);
+  Log(LogLevel::kInfo, event, fields);
 }
 
-void LogJobEnd(const v1::Operation& operation) {
+void LogJobEnd(const v1::Operation& operation, const std::string& trace) {
   const v1::OperationProgress& progress = operation.progress();
   const double seconds = static_cast<double>(progress.elapsed().seconds()) + progress.elapsed().nanos() * 1e-9;
   std::vector<LogField> fields = {{"job", operation.name()},
@@ -69,6 +76,7 @@ void LogJobEnd(const v1::Operation& operation) {
   }
   const bool failed = operation.state() == v1::Operation::STATE_FAILED;
   if (failed) fields.emplace_back("error", operation.error().message());
+  AddCaller(operation, trace, fields);
   Log(failed ? LogLevel::kError : LogLevel::kInfo, "job ended", fields);
 }
 

@@ -34,6 +34,14 @@ TEST_F(JobLogTest, AJobIsNamedWithItsTitle) {
               HasSubstr(" info job queued job=operations/7 title=\"tune P\"\n"));
 }
 
+TEST_F(JobLogTest, AJobIsLoggedWithWhoAskedForItAndInWhichTrace) {
+  operation_.set_principal("user:alice");
+  operation_.set_state(v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(Logged([&] { LogJob("job queued", operation_, "4bf9"); }),
+              HasSubstr(" title=\"tune P\" principal=user:alice trace=4bf9\n"));
+  EXPECT_THAT(Logged([&] { LogJobEnd(operation_, "4bf9"); }), HasSubstr(" principal=user:alice trace=4bf9\n"));
+}
+
 TEST_F(JobLogTest, AJobsEndSaysHowItsTrialsEnded) {
   operation_.set_state(v1::Operation::STATE_SUCCEEDED);
   EXPECT_THAT(Logged([&] { LogJobEnd(operation_); }),

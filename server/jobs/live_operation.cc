@@ -6,9 +6,11 @@
 
 namespace attune::jobs {
 
-LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock, store::JobKind kind)
+LiveOperation::LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock, store::JobKind kind,
+                             std::string trace)
     : name_(operation.name()),
       kind_(kind),
+      trace_(std::move(trace)),
       parent_(operation.parent()),
       principal_(operation.principal()),
       title_(operation.title()),

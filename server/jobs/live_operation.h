@@ -24,10 +24,12 @@ class LiveOperation : public trials::Progress {
  public:
   // `changed` is called after each change, on the thread that made it; it must not block.
   LiveOperation(v1::Operation operation, std::function<void()> changed, Clock clock = SteadyNow,
-                store::JobKind kind = store::JobKind::kTune);
+                store::JobKind kind = store::JobKind::kTune, std::string trace = "");
 
   const std::string& name() const { return name_; }
   store::JobKind kind() const { return kind_; }
+  // Of the call that started it in this process; empty where that said none.
+  const std::string& trace() const { return trace_; }
   const std::string& parent() const { return parent_; }  // empty: it is no part of another
 
   const std::string& principal() const { return principal_; }  // whose it is; empty: the daemon's own
@@ -82,6 +84,7 @@ class LiveOperation : public trials::Progress {
 
   const std::string name_;
   const store::JobKind kind_;
+  const std::string trace_;
   const std::string parent_;
   const std::string principal_;
   const std::string title_;

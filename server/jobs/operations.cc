@@ -78,8 +78,8 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   if (stored->name != job.name || stored->epoch > 0) {
     return Started{nullptr, std::move(stored->operation), std::move(stored->request), false};
   }
-  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.kind);
-  LogJob("job queued", stored->operation);
+  std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.kind, wanted.trace);
+  LogJob("job queued", stored->operation, wanted.trace);
   return Started{live, live->Snapshot(), std::move(stored->request), true};
 }
 
@@ -168,14 +168,15 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   return live;
 }
 
-std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, store::JobKind kind) {
+std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, store::JobKind kind,
+                                                        const std::string& trace) {
   auto live = std::make_shared<LiveOperation>(
       operation,
       [this, part = !operation.parent().empty()] {
         watchers_.Changed();
         if (part) part_changes_.Tell();
       },
-      clock_, kind);
+      clock_, kind, trace);
   in_flight_[operation.name()] = live;
   return live;
 }
@@ -204,7 +205,7 @@ void Operations::Renew() {
 }
 
 void Operations::Drop(const std::shared_ptr<LiveOperation>& live) {
-  LogJob("job left to another holder", live->Snapshot());
+  LogJob("job left to another holder", live->Snapshot(), live->trace());
   const std::lock_guard<std::mutex> lock(mutex_);
   in_flight_.erase(live->name());
   dropped_[live->name()] = live;
@@ -355,7 +356,7 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
     last.mutable_error()->set_code(static_cast<int>(stored.code()));
     last.mutable_error()->set_message(ErrorLine(absl::StrCat("storing the result: ", stored.message())));
   }
-  LogJobEnd(last);
+  LogJobEnd(last, live->trace());
   live->Update([&](v1::Operation& operation) { operation = last; });
   Count(*live);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -58,6 +58,7 @@ class Operations {
     std::string principal = {};  // whose it is; empty: the daemon's own
     size_t most_of_principal = kMostInFlight;
     absl::Duration most_device_time = absl::InfiniteDuration();  // of the principal's, today
+    std::string trace = {};                                      // for the log
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -123,7 +124,8 @@ class Operations {
   // Today, parts and what is in flight counted.
   absl::Duration DeviceTimeOf(absl::string_view principal, absl::Time now);
   void CountDeviceTime(const v1::Operation& operation);  // once it has ended
-  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, store::JobKind kind);
+  std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, store::JobKind kind,
+                                              const std::string& trace = "");
   // Those that wait here and are another holder's by now.
   void DropTaken();
   absl::Status Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last);

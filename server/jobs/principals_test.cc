@@ -4,8 +4,10 @@
 #include "absl/strings/cord.h"
 #include "absl/time/clock.h"
 #include "server/base/reason.h"
+#include "server/base/testing/logged.h"
 #include "server/jobs/device_times.h"
 #include "server/jobs/operations.h"
+#include "server/metrics/jobs.h"
 #include "server/store/testing/fake_store.h"
 
 namespace attune::jobs {
@@ -46,6 +48,46 @@ TEST(Operations, ARequestIdIsItsPrincipalsAlone) {
   }
   Operations after_restart(&store.queue());
   EXPECT_EQ(after_restart.Start(WantedBy("uid:1000", "a", "id"))->operation.name(), mine);
+}
+
+TEST(Operations, AJobsTraceIsInItsLines) {
+  store::FakeStore store;
+  Operations operations(&store.queue());
+  Operations::Wanted wanted = WantedBy("uid:1000", "a");
+  wanted.trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  std::shared_ptr<LiveOperation> live;
+  const std::string queued = Logged([&] { live = operations.Start(wanted)->live; });
+  EXPECT_NE(queued.find("principal=uid:1000 trace=4bf92f3577b34da6a3ce929d0e0e4736\n"), std::string::npos) << queued;
+  ASSERT_TRUE(live->Begin());
+  const std::string ended = Logged([&] { End(operations, live); });
+  EXPECT_NE(ended.find("principal=uid:1000 trace=4bf92f3577b34da6a3ce929d0e0e4736\n"), std::string::npos) << ended;
+}
+
+TEST(Operations, AreCountedOnceByKindAndStateWhenTheyEnd) {
+  prometheus::Registry registry;
+  metrics::Jobs metrics(registry);
+  store::FakeStore store;
+  Operations operations(&store.queue(), {}, SteadyNow, &metrics);
+  Operations::Wanted wanted = WantedBy("", "a");
+  wanted.kind = store::JobKind::kEvaluate;
+  const auto ended = [&registry] {
+    double count = 0;
+    for (const auto& family : registry.Collect()) {
+      if (family.name != "attune_jobs_total") continue;
+      for (const auto& metric : family.metric) {
+        const bool sought = metric.label.at(0).value == "evaluate" && metric.label.at(1).value == "succeeded";
+        EXPECT_TRUE(sought || metric.counter.value == 0) << metric.label.at(0).value;
+        if (sought) count = metric.counter.value;
+      }
+    }
+    return count;
+  };
+  const auto first = operations.Start(wanted);
+  EXPECT_EQ(operations.Start(wanted)->fresh, false);
+  ASSERT_TRUE(first->live->Begin());
+  EXPECT_EQ(ended(), 0);
+  End(operations, first->live);
+  EXPECT_EQ(ended(), 1);
 }
 
 TEST(Operations, APrincipalHasNoMoreThanItsQuotaButMayJoinAndOthersMayStart) {

@@ -187,7 +187,8 @@ class JobTuner : public Tuner {
                                                                      .elsewhere = *std::move(requests),
                                                                      .principal = asker.principal,
                                                                      .most_of_principal = asker.most_unfinished,
-                                                                     .most_device_time = asker.most_device_time});
+                                                                     .most_device_time = asker.most_device_time,
+                                                                     .trace = asker.trace});
     if (!started.ok()) return started.status();
     if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
     return std::move(started->operation);
@@ -322,7 +323,10 @@ class JobTuner : public Tuner {
     wanted.title = std::move(title->title);
     wanted.problem_text = std::move(title->problem_text);
     wanted.parent = parent;
-    if (const auto live = operations_.Find(parent); live != nullptr) wanted.principal = live->principal();
+    if (const auto live = operations_.Find(parent); live != nullptr) {
+      wanted.principal = live->principal();
+      wanted.trace = live->trace();
+    }
     wanted.name = PartName(parent, part.key);
     return wanted;
   }
@@ -368,7 +372,7 @@ class JobTuner : public Tuner {
   void RunJob(const std::shared_ptr<LiveOperation>& live, const std::string& device,
               const std::function<absl::StatusOr<Fill>()>& run) {
     if (!live->Begin(device) || !operations_.Lease(live)) return;
-    LogJob("job started", live->Snapshot());
+    LogJob("job started", live->Snapshot(), live->trace());
     const absl::Status saved = live->cancelled() ? absl::CancelledError("cancelled") : operations_.Save(*live);
     absl::StatusOr<Fill> fill = saved.ok() ? Guarded(run) : saved;
     if (fill.ok()) return operations_.Finish(live, v1::Operation::STATE_SUCCEEDED, absl::OkStatus(), *fill);
@@ -382,7 +386,7 @@ class JobTuner : public Tuner {
       return CancelParts(live->name(), /*stored=*/true);  // one may have been made after the cancel
     }
     // The daemon goes down: the job stays unfinished in the store and is resumed by the next one.
-    LogJob("job interrupted, goes on at the next start", live->Snapshot());
+    LogJob("job interrupted, goes on at the next start", live->Snapshot(), live->trace());
     operations_.GiveBack(live);
   }
 

@@ -45,6 +45,7 @@ struct Asker {
   // ResourceExhausted when the principal has so many jobs queued or running, parts not counted, and none can be joined.
   size_t most_unfinished = std::numeric_limits<size_t>::max();
   absl::Duration most_device_time = absl::InfiniteDuration();  // that its jobs have on cards in a day (UTC)
+  std::string trace = {};                                      // id of the trace that the call belongs to; may be empty
 };
 
 class Tuner {

@@ -2,7 +2,9 @@
 
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
@@ -12,7 +14,9 @@
 #include "server/access/audit_log.h"
 #include "server/access/principal.h"
 #include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/base/reason.h"
+#include "server/base/trace_parent.h"
 #include "server/service/call_context.h"
 #include "server/service/call_methods.h"
 #include "server/service/errors.h"
@@ -29,6 +33,27 @@ std::optional<absl::string_view> SecretIn(const grpc::CallbackServerContext& con
   absl::string_view value(found->second.data(), found->second.size());
   if (absl::StartsWithIgnoreCase(value, kScheme)) value.remove_prefix(kScheme.size());
   return value;
+}
+
+// That of the caller's trace; empty where the call brings none.
+std::string TraceOf(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("traceparent");
+  if (found == context.client_metadata().end()) return "";
+  return TraceIdIn({found->second.data(), found->second.size()});
+}
+
+// What is wrong with the server, and with nothing that the caller could mend.
+bool IsServersFault(const absl::Status& status) {
+  return absl::IsInternal(status) || absl::IsUnknown(status) || absl::IsDataLoss(status);
+}
+
+void LogFailure(const grpc::CallbackServerContext& context, access::MethodRow method, const absl::Status& status) {
+  const auto* const call = dynamic_cast<const CallContext*>(&context);
+  std::vector<LogField> fields = {
+      {"method", method->name}, {"code", absl::StatusCodeToString(status.code())}, {"error", status.message()}};
+  if (call != nullptr) fields.emplace_back("principal", call->principal().name);
+  if (const std::string trace = TraceOf(context); !trace.empty()) fields.emplace_back("trace", trace);
+  Log(LogLevel::kError, "call failed", fields);
 }
 
 // Whom the certificate of its connection names.
@@ -85,7 +110,7 @@ access::QuotaLimits QuotasOf(const grpc::CallbackServerContext& context) {
 }
 
 jobs::Asker AskerOf(const grpc::CallbackServerContext& context) {
-  jobs::Asker asker{.principal = PrincipalOf(context).name};
+  jobs::Asker asker{.principal = PrincipalOf(context).name, .trace = TraceOf(context)};
   const access::QuotaLimits quotas = QuotasOf(context);
   if (quotas.operations > 0) asker.most_unfinished = static_cast<size_t>(quotas.operations);
   if (quotas.device_seconds > 0) asker.most_device_time = absl::Seconds(quotas.device_seconds);
@@ -128,6 +153,7 @@ void CountEnd(const grpc::CallbackServerContext& context, access::MethodRow meth
 }
 
 grpc::Status End(const grpc::CallbackServerContext& context, access::MethodRow method, const absl::Status& status) {
+  if (IsServersFault(status)) LogFailure(context, method, status);
   grpc::Status end = ToGrpc(status, method->name);
   CountEnd(context, method, end.error_code());
   return end;

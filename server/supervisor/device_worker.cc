@@ -47,6 +47,8 @@ class DeviceWorkerImpl : public DeviceWorker {
     arguments_.push_back(absl::StrCat("--device=", device.id()));
     arguments_.push_back(absl::StrCat("--lock_dir=", options.lock_dir));
   }
+  // The process dies with the thread that started it: it is ended before, which is no loss.
+  ~DeviceWorkerImpl() override { DeviceWorkerImpl::Shutdown(); }
 
   const v1::Device& device() const override { return device_; }
 
