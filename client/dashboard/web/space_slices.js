@@ -26,6 +26,8 @@ function slice(axis, points) {
   const xOf = (value) => axis.values.indexOf(value);
   // What is several times as slow would press the rest together.
   const shown = ok.filter((point) => point.us <= NEAR * winner.us);
+  const [low, high] = [winner.us / 1.15, 1.1 * Math.max(...shown.map((point) => point.us))];
+  const ticks = [0.1, 0.5, 0.9].map((share) => ({ value: low * (high / low) ** share }));
   const build = (palette) => ({
     type: "scatter",
     data: {
@@ -54,7 +56,7 @@ function slice(axis, points) {
           ticks: { color: palette.muted, callback: (value) => String(axis.values[value] ?? ""), autoSkip: axis.values.length > 12 },
           grid: { color: palette.border },
         },
-        y: { ...valueAxis(palette, "us", { type: "logarithmic" }), ticks: { color: palette.muted, maxTicksLimit: 5, callback: (value) => us(value) } },
+        y: { ...valueAxis(palette, "us", { type: "logarithmic", min: low, max: high }), afterBuildTicks: (scale) => (scale.ticks = ticks), ticks: { color: palette.muted, callback: (value) => us(value) } },
       },
       plugins: {
         tooltip: {
