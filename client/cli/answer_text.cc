@@ -102,7 +102,7 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
   const bool own = !IsOfNearest(answer);
   if (own && answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
   if (!own && answer.has_timing()) fields.Row({"time", NearestTimeText(answer)});
-  if (answer.has_geometry()) AddGeometry(answer.geometry(), &fields);
+  if (answer.has_geometry()) AddGeometry(answer.geometry(), answer.device_id(), &fields);
   if (own && answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
   for (const v1::Baseline& baseline : answer.baselines()) {
     if (!own || answer.timing().median_us() <= 0) break;

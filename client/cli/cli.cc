@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/arguments.h"
+#include "client/cli/json.h"
 #include "client/cli/styled_text.h"
 #include "client/cli/text.h"
 #include "client/cpp/status.h"
@@ -50,6 +51,8 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
       ->check(OneOf({"hot", "cold"}))
       ->group(kGroup);
   app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")->group(kGroup);
+  app.add_flag("-q,--quiet", common.quiet, "No progress of operations; results, remarks and errors alone")
+      ->group(kGroup);
   app.add_flag("--no-color", common.no_color, "No colours, also on a terminal; so does $NO_COLOR")->group(kGroup);
   app.add_flag("--wide", common.wide, "All columns of tables and their whole text, whatever the terminal's width")
       ->group(kGroup);
@@ -96,10 +99,51 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-int Fail(Environment& env, absl::string_view message, ExitCode code) {
+// Also where the command line is wrong, so that nothing of it has been parsed.
+bool AsksForJson(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--format=json") return true;
+    if (arguments[i] == "--format" && i + 1 < arguments.size() && arguments[i + 1] == "json") return true;
+  }
+  return false;
+}
+
+std::string ErrorJson(const absl::Status& status, ExitCode code) {
+  Json error = {{"code", absl::StatusCodeToString(status.code())},
+                {"exit_code", static_cast<int>(code)},
+                {"message", std::string(status.message())}};
+  if (const auto info = GetErrorInfo(status); info.has_value()) {
+    error["reason"] = info->reason();
+    error["metadata"] = Json::object();
+    for (const auto& [key, value] : info->metadata()) error["metadata"][key] = value;
+  }
+  return JsonText(Json{{"type", "error"}, {"error", std::move(error)}});
+}
+
+// One line on stderr: an object where JSON was asked for.
+int Fail(Environment& env, bool json, const absl::Status& status, absl::string_view message, ExitCode code) {
+  if (json) {
+    env.err << ErrorJson(status, code) << "\n" << std::flush;
+    return static_cast<int>(code);
+  }
   const size_t width = env.err_is_terminal ? static_cast<size_t>(env.width) : 0;
   env.err << WrappedLine(absl::StrCat("attune: ", OneLine(message)), width) << "\n" << std::flush;
   return static_cast<int>(code);
+}
+
+// The server's version goes with the command line's, where one answers soon.
+int PrintVersions(CommonOptions common, Environment& env, absl::string_view own) {
+  env.out << own << "\n" << std::flush;
+  common.timeout = "1s";
+  Session session(std::move(common), &env);
+  const auto client = session.client();
+  const auto host = client.ok() ? (*client)->ListDevices() : client.status();
+  if (host.ok()) {
+    session.Print(absl::StrCat("attuned ", host->server_version(), " at ", session.server()));
+  } else {
+    session.Note(absl::StrCat("attune: no server answers at ", session.server()));
+  }
+  return static_cast<int>(ExitCode::kOk);
 }
 
 // What CLI11 says of a wrong command line, and where to read more.
@@ -122,11 +166,13 @@ CommandLine::CommandLine()
            "attune") {
   app_.formatter(std::make_shared<HelpFormatter>());
   app_.require_subcommand(1);
-  app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION));
   app_.footer(
       Examples("attune devices\nattune --server l4:7411 tune b2.h8.q512.d64.f16\n"
                "attune best b2.h8.q512.d64.f16 --format=json\nattune COMMAND --help"));
   AddCommonOptions(app_, common_);
+  // Behind --server, which it heeds: CLI11 calls back in this order.
+  app_.set_version_flag("--version", absl::StrCat("attune ", ATTUNE_VERSION),
+                        "The versions of attune and of its server");
   for (const Command& command : Commands()) {
     CLI::App* sub = app_.add_subcommand(std::string(command.name), std::string(command.summary));
     sub->footer(Examples(command.examples));
@@ -148,17 +194,17 @@ int RunCli(const std::vector<std::string>& arguments, Environment& env) {
     env.out << line.app().help() << std::flush;
     return static_cast<int>(ExitCode::kOk);
   } catch (const CLI::CallForVersion& version) {
-    env.out << version.what() << "\n" << std::flush;
-    return static_cast<int>(ExitCode::kOk);
+    return PrintVersions(line.common(), env, version.what());
   } catch (const CLI::Error& error) {
-    return Fail(env, UsageError(line.app(), arguments, error), ExitCode::kUsage);
+    const absl::Status wrong = absl::InvalidArgumentError(UsageError(line.app(), arguments, error));
+    return Fail(env, AsksForJson(arguments), wrong, wrong.message(), ExitCode::kUsage);
   }
   Session session(line.common(), &env);
   const absl::StatusOr<ExitCode> code = line.chosen()(session);
   if (!code.ok()) {
     // With an ErrorInfo it was a server that said so.
     const bool nobody = absl::IsUnavailable(code.status()) && !GetErrorInfo(code.status()).has_value();
-    return Fail(env,
+    return Fail(env, session.json(), code.status(),
                 absl::StrCat(code.status().message(),
                              nobody ? " (is attuned running there? --server or ATTUNE_SERVER says where)" : ""),
                 ExitCodeOf(code.status()));

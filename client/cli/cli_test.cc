@@ -43,7 +43,7 @@ TEST_F(CliTest, FamiliesListsThemOrShowsOne) {
 TEST_F(CliTest, PreflightAndSpaceCountVariants) {
   EXPECT_EQ(Run({"preflight", problem}), 0);
   EXPECT_THAT(out, HasSubstr("\n2 variants, 0 already tried\n"));
-  EXPECT_EQ(Run({"preflight", "b1.h1.q1.d64.f16"}), 3) << "nothing is feasible";
+  EXPECT_EQ(Run({"preflight", "b1.h1.q1.d64.f16"}), 8) << "nothing is feasible";
   EXPECT_EQ(Run({"space", "--family", "attention_wmma", problem}), 0);
   EXPECT_THAT(out, HasSubstr("-6  BLOCK_M <= seq_q"));
   EXPECT_THAT(out, ContainsRegex("= 2 +1 compile\n"));
@@ -456,6 +456,22 @@ TEST_F(CliTest, ColoursAreOnATerminalOnlyAndCanBeSwitchedOff) {
   variables["NO_COLOR"] = "1";
   EXPECT_EQ(Run({"trials"}), 0);
   EXPECT_THAT(out, Not(HasSubstr("\033")));
+}
+
+TEST_F(CliTest, ColoursHeedWhatTheTerminalCanAndWhatIsForced) {
+  terminal = true;
+  variables["TERM"] = "dumb";
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("\033")));
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(err, Not(HasSubstr("\033"))) << "nor is progress drawn over";
+  terminal = false;
+  variables["CLICOLOR_FORCE"] = "0";
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, Not(HasSubstr("\033")));
+  variables["CLICOLOR_FORCE"] = "1";
+  EXPECT_EQ(Run({"trials"}), 0);
+  EXPECT_THAT(out, HasSubstr("\033[31mWRONG_RESULT"));
 }
 
 }  // namespace

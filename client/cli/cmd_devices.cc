@@ -13,8 +13,8 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
                  {"model", kFlexible},
                  {"target", kText, 1},
                  {"driver", kFlexible},
-                 {"SMs", kNumber},
-                 {"shared/CTA", kNumber, 2},
+                 {"units", kNumber},      // SMs, or OpenCL's compute units
+                 {"shared", kNumber, 2},  // of a CTA or work-group
                  {"L2", kNumber, 4},
                  {"memory", kNumber},
                  {"GB/s", kNumber, 3}});

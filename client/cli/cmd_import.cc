@@ -46,12 +46,12 @@ absl::StatusOr<ExitCode> RunImport(Session& session, const ImportArguments& argu
   const auto snapshot = Snapshot::Load(arguments.file);
   if (!snapshot.ok()) return snapshot.status();
   if (!arguments.view) {
-    if (absl::Status status = Install(**snapshot, session.snapshot_path()); !status.ok()) return status;
+    if (absl::Status status = Install(**snapshot, session.imported_snapshot()); !status.ok()) return status;
   }
   PrintAnswers(session, **snapshot);
   session.Note(absl::StrCat(Counted(static_cast<int64_t>((*snapshot)->answers().size()), "answer"), ", exported ",
                             absl::FormatTime("%Y-%m-%d %H:%M UTC", (*snapshot)->exported(), absl::UTCTimeZone()),
-                            arguments.view ? "" : absl::StrCat(", kept in ", session.snapshot_path())));
+                            arguments.view ? "" : absl::StrCat(", kept in ", session.imported_snapshot())));
   return ExitCode::kOk;
 }
 

@@ -59,7 +59,7 @@ absl::StatusOr<ExitCode> RunPreflightOn(Session& session, Client& client, const 
   }
   const bool feasible = std::any_of(preflight->families().begin(), preflight->families().end(),
                                     [](const auto& family) { return family.variants() > 0; });
-  return feasible ? ExitCode::kOk : ExitCode::kNotFound;
+  return feasible ? ExitCode::kOk : ExitCode::kInfeasible;
 }
 
 absl::StatusOr<ExitCode> RunPreflight(Session& session, const PreflightArguments& arguments) {

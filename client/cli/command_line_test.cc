@@ -139,9 +139,9 @@ TEST_F(CliTest, ManyProblemsComeFromStandardInput) {
   EXPECT_THAT(err, StartsWith("attune: b1.h1.q1.d64.f16: an answer is not known"));
   EXPECT_EQ(Run({"space", "-"}), 0);
   EXPECT_THAT(out, HasSubstr("b1.h1.q1.d64.f16:\n"));
-  EXPECT_EQ(Run({"preflight", "-", "--format=json"}), 3);
+  EXPECT_EQ(Run({"preflight", "-", "--format=json"}), 8);
   EXPECT_EQ(JsonLines().size(), 2u);
-  EXPECT_EQ(Run({"preflight", "-"}), 3);
+  EXPECT_EQ(Run({"preflight", "-"}), 8);
   EXPECT_THAT(out, HasSubstr("already tried\n\nb1.h1.q1.d64.f16 on "));
   EXPECT_EQ(Run({"best", "-", "--artifact", "file"}), 2);
 }
@@ -171,6 +171,28 @@ TEST_F(CliTest, CompletionKnowsEveryCommandAndEveryOption) {
   EXPECT_EQ(Run({"completion", "tcsh"}), 2);
 }
 
+TEST_F(CliTest, AnErrorIsAnObjectWhereJsonWasAskedFor) {
+  EXPECT_EQ(Run({"cancel", "99", "--format=json"}), 3);
+  EXPECT_EQ(out, "");
+  const Json unknown = Json::parse(err);
+  EXPECT_EQ(unknown["type"], "error");
+  EXPECT_EQ(unknown["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(unknown["error"]["exit_code"], 3);
+  fake.FailNext(1, attune::testing::RichError(grpc::StatusCode::FAILED_PRECONDITION, "no family", "INFEASIBLE"));
+  EXPECT_EQ(Run({"tune", problem, "--format", "json"}), 8);
+  EXPECT_EQ(Json::parse(err)["error"]["reason"], "INFEASIBLE");
+  EXPECT_EQ(Run({"tune", problem, "--max-trials", "x", "--format=json"}), 2);
+  EXPECT_THAT(Json::parse(err)["error"]["message"].get<std::string>(), HasSubstr("--max-trials is x"));
+}
+
+TEST_F(CliTest, VersionNamesBothSides) {
+  EXPECT_EQ(Run({"--version"}), 0);
+  EXPECT_THAT(out, ::testing::MatchesRegex("attune [0-9.]+\nattuned 0.1.0 at 127.0.0.1:[0-9]+\n"));
+  EXPECT_EQ(Run({"--server", "unix:/nonexistent/s", "--version"}), 0);
+  EXPECT_THAT(out, ::testing::MatchesRegex("attune [0-9.]+\n"));
+  EXPECT_EQ(err, "attune: no server answers at unix:/nonexistent/s\n");
+}
+
 TEST_F(CliTest, EveryCommandAndExitCodeIsDocumented) {
   const auto document = ReadFile(ATTUNE_SOURCE_DIR "/docs/cli.md");
   ASSERT_TRUE(document.ok());
@@ -179,7 +201,8 @@ TEST_F(CliTest, EveryCommandAndExitCodeIsDocumented) {
   }
   for (const ExitCode code :
        {ExitCode::kOk, ExitCode::kError, ExitCode::kUsage, ExitCode::kNotFound, ExitCode::kUnreachable,
-        ExitCode::kRegression, ExitCode::kOperationFailed, ExitCode::kOutOfTime, ExitCode::kInterrupted}) {
+        ExitCode::kRegression, ExitCode::kOperationFailed, ExitCode::kOutOfTime, ExitCode::kInfeasible,
+        ExitCode::kRegressionAndFailures, ExitCode::kInterrupted}) {
     EXPECT_THAT(*document, HasSubstr(absl::StrCat("\n| ", static_cast<int>(code), " |")));
   }
 }

@@ -5,7 +5,7 @@
 namespace attune::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
-  if (ErrorReason(status) == "INFEASIBLE") return ExitCode::kNotFound;
+  if (ErrorReason(status) == "INFEASIBLE") return ExitCode::kInfeasible;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return ExitCode::kOk;

@@ -8,14 +8,16 @@ namespace attune::cli {
 
 enum class ExitCode {
   kOk = 0,
-  kError = 1,            // anything the others do not name
-  kUsage = 2,            // the command line, a problem's text or a plan file is wrong
-  kNotFound = 3,         // no such trial, operation or file; no answer; infeasible
-  kUnreachable = 4,      // no server answered in time
-  kRegression = 5,       // a sweep found one, or evaluate says REVERT
-  kOperationFailed = 6,  // the operation failed or was cancelled, or a row of a sweep failed
-  kOutOfTime = 7,        // a sweep's total time ended before most of its problems
-  kInterrupted = 130,    // Ctrl-C; the operation goes on
+  kError = 1,                  // anything the others do not name
+  kUsage = 2,                  // the command line, a problem's text or a plan file is wrong
+  kNotFound = 3,               // no such trial, operation or file; no answer
+  kUnreachable = 4,            // no server answered in time
+  kRegression = 5,             // a sweep found one, or evaluate says REVERT
+  kOperationFailed = 6,        // the operation failed or was cancelled, or a row of a sweep failed
+  kOutOfTime = 7,              // a sweep's total time ended before most of its problems
+  kInfeasible = 8,             // the problem, the variant or every variant is infeasible; no variant is OK
+  kRegressionAndFailures = 9,  // a sweep found a regression, and rows of it failed
+  kInterrupted = 130,          // Ctrl-C; the operation goes on
 };
 
 ExitCode ExitCodeOf(const absl::Status& status);

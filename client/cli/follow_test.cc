@@ -114,7 +114,7 @@ TEST_F(FollowTest, OneOfSeveralProblemsThatCannotStartIsSaidAndTheOthersGoOn) {
   fake.FailNext(
       1, attune::testing::RichError(grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies", "INFEASIBLE"));
   piped = absl::StrCat("b1.h1.q1.d64.f16\n", problem, "\n");
-  EXPECT_EQ(Run({"tune", "-"}), 3) << "nothing is feasible";
+  EXPECT_EQ(Run({"tune", "-"}), 8) << "nothing is feasible";
   EXPECT_THAT(err, HasSubstr("attune: b1.h1.q1.d64.f16: no kernel family applies [INFEASIBLE]\n"));
   EXPECT_EQ(fake.calls("WatchOperation"), 1);
   EXPECT_THAT(out, HasSubstr("promoted: "));
@@ -149,12 +149,23 @@ TEST_F(FollowTest, TuneDetachedPrintsTheOperationsNameAlone) {
   EXPECT_EQ(fake.calls("WatchOperation"), 0);
 }
 
-TEST_F(FollowTest, TuningWithoutAnyGoodVariantIsNotFound) {
+TEST_F(FollowTest, QuietShowsTheResultWithoutTheProgress) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_THAT(err, HasSubstr("operations/7 done"));
+  EXPECT_EQ(Run({"tune", problem, "--quiet"}), 0);
+  EXPECT_EQ(err, "");
+  EXPECT_THAT(out, HasSubstr("promoted: "));
+  EXPECT_EQ(Run({"-q", "tune", problem, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines().size(), 1u);
+}
+
+TEST_F(FollowTest, TuningWithoutAnyGoodVariantIsInfeasible) {
   v1::Operation nothing = attune::testing::SucceededTuning();
   nothing.mutable_tune()->clear_winner();
   nothing.mutable_tune()->clear_incumbent();
   fake.EndsWith(nothing);
-  EXPECT_EQ(Run({"tune", problem}), 3);
+  EXPECT_EQ(Run({"tune", problem}), 8);
 }
 
 TEST_F(FollowTest, AFailedOperationSaysWhy) {
@@ -248,6 +259,9 @@ TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {
   fake.EndsWith(sweep);
   EXPECT_EQ(Run({"sweep", ::testing::TempDir() + "/f.textproto"}), 6);
   EXPECT_THAT(out, HasSubstr(", 1 FAILED; no regression"));
+  sweep.mutable_sweep()->set_regression(true);
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"watch", "7"}), 9) << "neither hides the other";
 }
 
 TEST_F(FollowTest, ASweepThatSkippedMostIsNoSuccess) {

@@ -144,14 +144,14 @@ TEST_F(LookUpTest, ExplainSaysWhichTimeItExplains) {
   EXPECT_THAT(out, HasSubstr("explained  the trial's own time, not the 56.50 us of the\n           play-off"));
 }
 
-TEST_F(LookUpTest, WhatIsInfeasibleIsNotFound) {
+TEST_F(LookUpTest, WhatIsInfeasibleHasAnExitCodeOfItsOwn) {
   using testing::RichError;
   fake.FailNext(1, RichError(grpc::StatusCode::FAILED_PRECONDITION, "no kernel family applies", "INFEASIBLE"));
-  EXPECT_EQ(Run({"tune", problem}), 3);
+  EXPECT_EQ(Run({"tune", problem}), 8);
   EXPECT_THAT(err, HasSubstr("no kernel family applies"));
   for (const char* command : {"evaluate", "serve"}) {
     fake.FailNext(1, RichError(grpc::StatusCode::FAILED_PRECONDITION, "tiles: at most 64", "INFEASIBLE"));
-    EXPECT_EQ(Run({command, problem, "tiles:BLOCK=128"}), 3);
+    EXPECT_EQ(Run({command, problem, "tiles:BLOCK=128"}), 8);
     EXPECT_THAT(err, HasSubstr("tiles: at most 64"));
   }
   fake.FailNext(1, {grpc::StatusCode::FAILED_PRECONDITION, "device_id is 'cuda:9'"});
@@ -183,6 +183,15 @@ TEST_F(LookUpTest, AnExportedSnapshotAnswersWithoutAServer) {
   EXPECT_EQ(Run({"best", problem, "--offline"}), 0);
   EXPECT_EQ(Run({"best", problem}), 0) << "the server is unreachable, the imported snapshot is not";
   EXPECT_EQ(Run({"best", "b1.h1.q1.d64.f16", "--offline"}), 3);
+}
+
+TEST_F(LookUpTest, ASnapshotThatAnEarlierVersionKeptInTheCacheStillAnswers) {
+  variables["XDG_CACHE_HOME"] = variables["XDG_DATA_HOME"] + "/cache";
+  std::filesystem::create_directories(variables["XDG_CACHE_HOME"] + "/attune");
+  EXPECT_EQ(Run({"export", variables["XDG_CACHE_HOME"] + "/attune/snapshot"}), 0);
+  EXPECT_EQ(Run({"best", problem, "--offline"}), 0);
+  variables["XDG_CACHE_HOME"] = "cache";
+  EXPECT_EQ(Run({"best", problem, "--offline"}), 3) << "a relative path is ignored";
 }
 
 TEST_F(LookUpTest, ADamagedSnapshotIsOneClearLine) {

@@ -33,7 +33,7 @@ std::string WhyNotTheBest(const v1::Trial& best, const v1::TuneResult& result) {
 ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   const v1::TuneResult& result = operation.tune();
   const bool served = result.has_incumbent();
-  const ExitCode code = served || result.has_winner() ? ExitCode::kOk : ExitCode::kNotFound;
+  const ExitCode code = served || result.has_winner() ? ExitCode::kOk : ExitCode::kInfeasible;
   if (session.json()) {
     session.Emit(TuningJson(operation));
     return code;
@@ -52,7 +52,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));
   }
-  if (code == ExitCode::kNotFound) session.Note("attune: no variant is OK; see attune trials, column verdict");
+  if (code == ExitCode::kInfeasible) session.Note("attune: no variant is OK; see attune trials, column verdict");
   return code;
 }
 
@@ -153,7 +153,7 @@ ExitCode PrintSweep(Session& session, const v1::SweepReport& report) {
     session.Note(absl::StrCat("attune: ", skipped, " of ", Counted(report.rows_size(), "problem"),
                               " SKIPPED: the sweep's total time was spent; raise budget.total_time or sweep fewer"));
   }
-  if (report.regression()) return ExitCode::kRegression;
+  if (report.regression()) return failed > 0 ? ExitCode::kRegressionAndFailures : ExitCode::kRegression;
   if (failed > 0) return ExitCode::kOperationFailed;
   return 2 * skipped > report.rows_size() ? ExitCode::kOutOfTime : ExitCode::kOk;
 }

@@ -7,9 +7,10 @@
 namespace attune::cli {
 
 void ProgressDisplay::Show(const v1::Operation& operation) {
+  if (session_.quiet()) return;
   if (session_.json()) {
     session_.Emit(ProgressJson(operation));
-  } else if (session_.env().err_is_terminal) {
+  } else if (session_.redraws_err()) {
     Redraw(operation);
   } else {
     Log(operation);

@@ -1,5 +1,9 @@
 #include "client/cli/session.h"
 
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/default_server.h"
 #include "client/cli/text.h"
@@ -8,25 +12,46 @@ namespace attune::cli {
 
 v1::Policy Session::policy() const { return ParsePolicy(options_.policy); }
 
-// https://no-color.org: any value but the empty one switches colours off.
-bool Session::colored_out() const {
-  return env_.out_is_terminal && !options_.no_color && env_.variable("NO_COLOR").empty();
+// https://no-color.org: any value but the empty one switches colours off. https://bixense.com/clicolors: any but 0
+// switches them on where no terminal is.
+bool Session::Colored(bool is_terminal) const {
+  if (options_.no_color || !env_.variable("NO_COLOR").empty()) return false;
+  const std::string forced = env_.variable("CLICOLOR_FORCE");
+  if (!forced.empty() && forced != "0") return true;
+  return is_terminal && env_.variable("TERM") != "dumb";
 }
-bool Session::colored_err() const {
-  return env_.err_is_terminal && !options_.no_color && env_.variable("NO_COLOR").empty();
-}
+
+bool Session::colored_out() const { return Colored(env_.out_is_terminal); }
+bool Session::colored_err() const { return Colored(env_.err_is_terminal); }
+bool Session::redraws_err() const { return env_.err_is_terminal && env_.variable("TERM") != "dumb"; }
 
 std::string Session::server() const {
   if (!options_.server.empty()) return options_.server;
   return DefaultServer(env_.variable, MayConnect);
 }
 
-std::string Session::snapshot_path() const {
-  if (const std::string cache = env_.variable("XDG_CACHE_HOME"); !cache.empty()) {
-    return absl::StrCat(cache, "/attune/snapshot");
+namespace {
+
+// https://specifications.freedesktop.org/basedir-spec: a relative path is to be ignored. Empty without a home.
+std::string SnapshotBelow(const Environment& env, const char* variable, absl::string_view below_home) {
+  if (const std::string base = env.variable(variable); absl::StartsWith(base, "/")) {
+    return absl::StrCat(base, "/attune/snapshot");
   }
-  const std::string home = env_.variable("HOME");
-  return home.empty() ? "" : absl::StrCat(home, "/.cache/attune/snapshot");
+  const std::string home = env.variable("HOME");
+  return home.empty() ? "" : absl::StrCat(home, below_home, "/attune/snapshot");
+}
+
+}  // namespace
+
+std::string Session::imported_snapshot() const { return SnapshotBelow(env_, "XDG_DATA_HOME", "/.local/share"); }
+
+std::string Session::snapshot_path() const {
+  const std::string path = imported_snapshot();
+  const std::string of_earlier_versions = SnapshotBelow(env_, "XDG_CACHE_HOME", "/.cache");
+  std::error_code none;
+  return !std::filesystem::exists(path, none) && std::filesystem::exists(of_earlier_versions, none)
+             ? of_earlier_versions
+             : path;
 }
 
 TlsOptions Session::Tls() const {

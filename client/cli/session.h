@@ -24,6 +24,7 @@ struct CommonOptions {
   std::string policy;  // empty: hot
   std::string timeout = "10s";
   bool no_color = false;
+  bool quiet = false;
   bool wide = false;
 };
 
@@ -37,9 +38,12 @@ class Session {
   v1::Policy policy() const;
   // Of a list without --policy: of both.
   bool Lists(v1::Policy policy) const { return options_.policy.empty() || policy == this->policy(); }
+  bool quiet() const { return options_.quiet; }
   bool json() const { return options_.format == "json"; }
   bool colored_out() const;
   bool colored_err() const;
+  // Whether progress may move the cursor back: not on a terminal that calls itself dumb.
+  bool redraws_err() const;
 
   // Connected at the first use. The pointer is the session's.
   absl::StatusOr<Client*> client();
@@ -48,7 +52,9 @@ class Session {
   std::string server() const;
   // With the environment's variables for what no option says.
   TlsOptions Tls() const;
-  // ~/.cache/attune/snapshot, or below $XDG_CACHE_HOME; empty when neither variable is set.
+  // Where `import` keeps a snapshot: ~/.local/share/attune/snapshot, or below $XDG_DATA_HOME; empty when neither
+  // variable is set. To read from: the place of earlier versions, a cache, where there is one there alone.
+  std::string imported_snapshot() const;
   std::string snapshot_path() const;
 
   // One JSON line.
@@ -64,6 +70,7 @@ class Session {
   void Note(absl::string_view line);
 
  private:
+  bool Colored(bool is_terminal) const;
   // Columns of a line on stdout or stderr; 0: no limit.
   size_t Width(bool is_terminal) const;
 

@@ -1,6 +1,7 @@
 #include "client/cli/text.h"
 
 #include "client/cli/exit_code.h"
+#include "client/cli/trial_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,6 +17,21 @@ TEST(ClaimText, SaysHowGoodTheBestIsAndNeverMoreThanItIs) {
   claim.set_tried(58);
   claim.set_of(840);
   EXPECT_EQ(ClaimText(claim), "within 2 % of the best of 840 with 95 % (58 tried)");
+}
+
+TEST(AddGeometry, UsesTheWordsOfTheDevice) {
+  v1::Geometry geometry;
+  geometry.set_ctas(2);
+  geometry.set_threads_per_cta(8);
+  geometry.set_sm_count(2);
+  geometry.set_ctas_per_sm(1);
+  Table of_gpu = FieldTable();
+  AddGeometry(geometry, "cuda:0", &of_gpu);
+  EXPECT_THAT(of_gpu.Render(0, false), HasSubstr("2 CTAs of 8 threads on 2 SMs: 0.00 waves, 1 CTA per SM,"));
+  Table of_cpu = FieldTable();
+  AddGeometry(geometry, "opencl:0", &of_cpu);
+  EXPECT_THAT(of_cpu.Render(0, false), HasSubstr("2 work-groups of 8 work-items on 2 compute units: 0.00 waves, "
+                                                 "1 work-group per compute unit,"));
 }
 
 TEST(Text, NumbersReadAsPeopleWriteThem) {

@@ -1,5 +1,6 @@
 #include "client/cli/trial_text.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -60,11 +61,15 @@ void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& meas
   }
 }
 
-void AddGeometry(const v1::Geometry& geometry, Table* fields) {
+void AddGeometry(const v1::Geometry& geometry, absl::string_view device_id, Table* fields) {
+  const bool opencl = absl::StartsWith(device_id, "opencl:");
+  const absl::string_view group = opencl ? "work-group" : "CTA";
+  const absl::string_view unit = opencl ? "compute unit" : "SM";
   fields->Row(
-      {"grid", absl::StrFormat("%s of %s on %s: %.2f waves, %s per SM, occupancy %s", Counted(geometry.ctas(), "CTA"),
-                               Counted(geometry.threads_per_cta(), "thread"), Counted(geometry.sm_count(), "SM"),
-                               geometry.waves(), Counted(geometry.ctas_per_sm(), "CTA"), Share(geometry.occupancy()))});
+      {"grid", absl::StrFormat("%s of %s on %s: %.2f waves, %s per %s, occupancy %s", Counted(geometry.ctas(), group),
+                               Counted(geometry.threads_per_cta(), opencl ? "work-item" : "thread"),
+                               Counted(geometry.sm_count(), unit), geometry.waves(),
+                               Counted(geometry.ctas_per_sm(), group), unit, Share(geometry.occupancy()))});
 }
 
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields, const std::string& of) {
@@ -94,7 +99,7 @@ Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& mea
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
   if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
   if (trial.has_timing()) AddTiming(trial.timing(), measured, &fields, of);
-  if (trial.has_geometry()) AddGeometry(trial.geometry(), &fields);
+  if (trial.has_geometry()) AddGeometry(trial.geometry(), trial.device_id(), &fields);
   if (trial.has_resources()) {
     const v1::Resources& resources = trial.resources();
     const std::string shared = absl::StrCat(Bytes(resources.shared_bytes()), " shared");

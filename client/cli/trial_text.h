@@ -33,7 +33,8 @@ const v1::Timing& ServedTiming(const v1::Incumbent& incumbent);
 Table FieldTable();
 void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields,
                const std::string& of = "");
-void AddGeometry(const v1::Geometry& geometry, Table* fields);
+// In the words of the device's backend: CTAs on SMs, or work-groups on compute units.
+void AddGeometry(const v1::Geometry& geometry, absl::string_view device_id, Table* fields);
 void AddAccuracy(const v1::Accuracy& accuracy, Table* fields, const std::string& of = "");
 
 }  // namespace attune::cli

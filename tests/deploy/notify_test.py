@@ -72,6 +72,10 @@ class NotifyTest(unittest.TestCase):
         )
         self.assertEqual(self.night(0)[0].split("|")[1], f"attune: 1 no longer slower: {B}")
 
+    def test_failures_beside_a_regression_do_not_hide_it(self):
+        self.assertIn("attune: 1 slower", self.night(9, [A])[0])
+        self.assertEqual(self.night(5, [A]), ("", 0))
+
     def test_a_sweep_that_fails_forgets_nothing(self):
         self.night(5, [A, B])
         self.assertEqual(self.night(1)[0], "regression>failed|attune: the sweep failed|\n")

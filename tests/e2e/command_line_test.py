@@ -23,7 +23,7 @@ class CommandLineTest(DaemonTest):
 
     def test_an_unreachable_server(self):
         # Nor is there a snapshot that could answer in its place.
-        empty = {"XDG_CACHE_HOME": str(self.directory)}
+        empty = {"XDG_DATA_HOME": str(self.directory), "XDG_CACHE_HOME": str(self.directory)}
         result = run_attune(
             "--server", f"unix:{self.directory}/nobody.sock", "--timeout=1s", "best", PROBLEM, env=empty
         )

@@ -65,9 +65,9 @@ class CliTest : public ::testing::Test {
  protected:
   CliTest() {
     variables["ATTUNE_SERVER"] = server->address();
-    variables["XDG_CACHE_HOME"] =
-        ::testing::TempDir() + "/cache_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(variables["XDG_CACHE_HOME"]);  // of a run before this one
+    variables["XDG_DATA_HOME"] =
+        ::testing::TempDir() + "/data_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(variables["XDG_DATA_HOME"]);  // of a run before this one
   }
 
   // The exit code; `out` and `err` then hold what was printed.
