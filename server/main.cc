@@ -32,9 +32,11 @@
 #include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
+#include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
 #include "server/daemon/protobuf_log.h"
+#include "server/daemon/service_manager.h"
 #include "server/daemon/settings.h"
 #include "server/daemon/shutdown_signals.h"
 #include "server/daemon/store_files_watch.h"
@@ -300,7 +302,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
 // How long the daemon may take to end after draining: workers are killed, the last calls answered, files closed.
 constexpr absl::Duration kClosing = absl::Seconds(5);
 
-absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
+absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceManager& manager) {
   auto families = Families(settings.kernels_dir);
   if (!families.ok()) return families.status();
 
@@ -320,6 +322,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   if (!guard.ok()) return guard.status();
   auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, *guard, *metrics);
   if (!front.ok()) return front.status();
+  if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
@@ -387,7 +390,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
   if (probed.ok()) {
     keeper.emplace(store->get(), RetentionOf(settings, (*front)->host), absl::Minutes(10), metrics->store());
   }
+  (*front)->server->SetCanTune(!host.devices.empty());
   signals.Serving();
+  manager.Ready(host.devices.empty() ? "serving; no device to tune on" : "serving");
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
                       {"families", (*families).size()},
@@ -396,6 +401,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals) {
 
   const std::string signal = signals.Wait();
   LogInfo("draining", {{"signal", signal}, {"grace", absl::FormatDuration(settings.drain_timeout)}});
+  manager.Stopping(absl::StrCat("draining on ", signal));
+  (*front)->server->SetCanTune(false);
   keeper.reset();
   on_miss.reset();
   tuner.Drain(settings.drain_timeout);
@@ -450,7 +457,8 @@ int main(int argc, char** argv) {
       "  attuned --listen=localhost:7411 --data_dir=/var/lib/attune\n"
       "  attuned --check\n"
       "  attuned --restore=/var/lib/attune-backup/20261122T073015Z --data_dir=/var/lib/attune\n"
-      "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags. SIGTERM, SIGINT and SIGHUP drain and stop.");
+      "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags; or in the environment, where the command line\n"
+      "says nothing: ATTUNED_DATA_DIR=/var/lib/attune. SIGTERM, SIGINT and SIGHUP drain and stop.");
   absl::FlagsUsageConfig usage;
   usage.version_string = [] { return absl::StrCat("attuned ", ATTUNE_VERSION, "\n"); };
   usage.contains_helpshort_flags = [](absl::string_view file) {
@@ -458,13 +466,20 @@ int main(int argc, char** argv) {
   };
   usage.contains_help_flags = usage.contains_helpshort_flags;
   absl::SetFlagsUsageConfig(usage);
-  std::vector<char*> arguments(argv, argv + argc);
+  absl::StatusOr<std::vector<std::string>> of_environment = attune::FlagsOfEnvironment(environ);
+  if (!of_environment.ok()) {
+    std::cerr << "attuned: " << of_environment.status().message() << "\n";
+    return 2;
+  }
+  std::vector<char*> arguments = {argv[0]};
+  for (std::string& flag : *of_environment) arguments.push_back(flag.data());
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
   std::string check_all = "--check=all";  // what --check alone means; abseil knows no flag with an optional value
   for (char*& argument : arguments) {
     if (absl::string_view(argument) == "--check") argument = check_all.data();
   }
   std::atexit(attune::CheckWhatWasParsed);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, arguments.data());
+  const std::vector<char*> rest = absl::ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
   attune::flags_parsed = true;
   if (rest.size() > 1) {
     std::cerr << "attuned: unexpected argument " << attune::Quoted(rest[1]) << "; `attuned --help` lists the flags\n";
@@ -491,7 +506,9 @@ int main(int argc, char** argv) {
 
   attune::ShutdownSignals signals;
   signals.Watch(settings.drain_timeout + attune::kClosing);
-  if (const absl::Status status = attune::Run(settings, signals); !status.ok()) {
+  attune::ServiceManager manager(
+      attune::ServiceManagerOf(getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"), getpid()));
+  if (const absl::Status status = attune::Run(settings, signals, manager); !status.ok()) {
     attune::LogError("cannot serve", {{"error", status.message()}});
     return 1;
   }

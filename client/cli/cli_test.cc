@@ -463,6 +463,7 @@ TEST_F(CliTest, ColoursHeedWhatTheTerminalCanAndWhatIsForced) {
   variables["TERM"] = "dumb";
   EXPECT_EQ(Run({"trials"}), 0);
   EXPECT_THAT(out, Not(HasSubstr("\033")));
+  fake.EndsWith(attune::testing::SucceededTuning());
   EXPECT_EQ(Run({"tune", problem}), 0);
   EXPECT_THAT(err, Not(HasSubstr("\033"))) << "nor is progress drawn over";
   terminal = false;

@@ -27,6 +27,9 @@ constexpr int kPingAnswerMilliseconds = 20'000;
 // that day.
 constexpr int kAgeMilliseconds = 60 * 60'000;
 
+// Beside the whole server (""): whether work is taken, and not only questions.
+constexpr char kTuningHealth[] = "attune.tuning";
+
 void Configure(grpc::ServerBuilder& builder, metrics::Calls* calls) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
@@ -65,6 +68,9 @@ absl::StatusOr<std::unique_ptr<PrincipalServer>> PrincipalServer::Start(
   if (server->server_ == nullptr) {
     return absl::InternalError(absl::StrCat("the gRPC server for ", server->caller_.principal.name, " does not start"));
   }
+  if (auto* health = server->server_->GetHealthCheckService()) {
+    health->SetServingStatus(v1::AttuneService::service_full_name(), true);
+  }
   return server;
 }
 
@@ -72,6 +78,10 @@ void PrincipalServer::Take(int fd) {
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = fd;
   acceptor_->HandleNewConnection(&connection);
+}
+
+void PrincipalServer::SetCanTune(bool can_tune) {
+  if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(kTuningHealth, can_tune);
 }
 
 void PrincipalServer::Shutdown(std::chrono::system_clock::time_point deadline) {

@@ -30,6 +30,9 @@ class PrincipalServer {
   // Serves a connected socket, which is the server's from now on.
   void Take(int fd);
 
+  // What the health service says of "attune.tuning"; of "" and of the API's services it says SERVING until Shutdown.
+  void SetCanTune(bool can_tune);
+
   // Health turns NOT_SERVING and no call is taken; calls in flight have until `deadline` to end.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 

@@ -47,8 +47,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const std::vector<std::str
   std::unique_ptr<Server> server(new Server(std::move(services), std::move(options)));
   // Whatever keeps a server from starting shows here, and not at the first connection.
   const Peer own{Peer::Transport::kUnix, geteuid()};
-  if (server->ServerOf(server->Of(own), own.transport) == nullptr)
-    return absl::InternalError("the gRPC server does not start");
+  {
+    const std::lock_guard lock(server->mutex_);
+    if (server->ServerOf(server->Of(own), own.transport) == nullptr) {
+      return absl::InternalError("the gRPC server does not start");
+    }
+  }
   server->listener_ = *std::move(listener);
   server->listener_->Start(server->options_.limits,
                            [server = server.get()](int fd, const Peer& peer) { server->Take(fd, peer); });
@@ -87,11 +91,13 @@ PrincipalServer* Server::ServerOf(const access::Principal& principal, Peer::Tran
     return nullptr;
   }
   server = *std::move(started);
+  server->SetCanTune(can_tune_);
   return server.get();
 }
 
 void Server::Take(int fd, const Peer& peer) {
   const access::Principal principal = Of(peer);
+  const std::lock_guard lock(mutex_);
   PrincipalServer* server = nullptr;
   if (servers_.contains(principal.name) || servers_.size() < kMostPrincipals) {
     server = ServerOf(principal, peer.transport);
@@ -102,6 +108,14 @@ void Server::Take(int fd, const Peer& peer) {
     close(fd);
   } else {
     server->Take(fd);
+  }
+}
+
+void Server::SetCanTune(bool can_tune) {
+  const std::lock_guard lock(mutex_);
+  can_tune_ = can_tune;
+  for (const auto& [principal, server] : servers_) {
+    if (server != nullptr) server->SetCanTune(can_tune);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ class Server {
   // What it listens on, with real port numbers.
   const std::vector<std::string>& addresses() const { return listener_->addresses(); }
 
+  // Whether health says of "attune.tuning" that it serves, to every principal; false at first.
+  void SetCanTune(bool can_tune);
+
   // Health turns NOT_SERVING and no connection is taken at once; calls in flight have `grace` to end.
   void Shutdown(absl::Duration grace);
 
@@ -40,9 +44,9 @@ class Server {
   Server(Services services, ServerOptions options);
 
   access::Principal Of(const Peer& peer) const;
-  // On the listener's thread.
+  // On the listener's thread, and on that of Start before it.
   void Take(int fd, const Peer& peer);
-  // Made where there is none yet; null when it does not start.
+  // Made where there is none yet; null when it does not start. Under the lock.
   PrincipalServer* ServerOf(const access::Principal& principal, Peer::Transport transport);
 
   const Services services_;
@@ -50,7 +54,9 @@ class Server {
   const std::shared_ptr<grpc::ServerCredentials> tcp_;  // TLS, or none
   const std::optional<HandshakeAudit> handshakes_;
   access::Quotas quotas_;
-  std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal; the listener's while it runs
+  std::mutex mutex_;  // guards the next two
+  bool can_tune_ = false;
+  std::map<std::string, std::unique_ptr<PrincipalServer>> servers_;  // by principal
   std::unique_ptr<Listener> listener_;  // last: it ends before what it hands connections to
 };
 

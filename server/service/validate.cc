@@ -352,11 +352,12 @@ absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
 }
 
 absl::StatusOr<int> PageSize(int page_size) {
-  if (page_size < 0 || page_size > store::kMostPageSize) {
+  if (page_size < 0) {
     return absl::InvalidArgumentError(absl::StrCat("page_size is ", page_size, "; allowed: 0 (",
-                                                   store::kDefaultPageSize, ") to ", store::kMostPageSize));
+                                                   store::kDefaultPageSize, ") and more, of which ",
+                                                   store::kMostPageSize, " are given at most"));
   }
-  return page_size == 0 ? store::kDefaultPageSize : page_size;
+  return page_size == 0 ? store::kDefaultPageSize : std::min(page_size, store::kMostPageSize);
 }
 
 }  // namespace attune::service

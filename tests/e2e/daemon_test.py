@@ -77,6 +77,37 @@ class FlagsTest(DaemonTest):
         daemon.stop()
 
 
+class EnvironmentTest(DaemonTest):
+    """What a container or a service manager says by variables."""
+
+    def test_variables_stand_for_flags_and_the_command_line_wins(self):
+        daemon = Daemon(self.directory)
+        elsewhere = self.directory / "elsewhere"
+        daemon.start({"ATTUNED_LOG_FORMAT": "json", "ATTUNED_DATA_DIR": str(elsewhere)}, until='"serving"')
+        daemon.stop()
+        self.assertIn(str(daemon.data), daemon.log)
+        self.assertFalse(elsewhere.exists())
+        result = subprocess.run(
+            [ATTUNED], env={**os.environ, "ATTUNED_DATA": "/srv"}, capture_output=True, text=True, timeout=PATIENCE
+        )
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("'ATTUNED_DATA', which stands for no flag", result.stderr)
+
+    def test_a_service_manager_is_told_of_start_life_and_end(self):
+        path = self.directory / "notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(path))
+            manager.settimeout(PATIENCE)
+            daemon = Daemon(self.directory).start({"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "200000"})
+            told = []
+            while "READY=1\nSTATUS=serving" not in told or told.count("WATCHDOG=1") < 3:
+                told.append(manager.recv(1024).decode())
+            daemon.stop()
+            while not told[-1].startswith("STOPPING=1"):
+                told.append(manager.recv(1024).decode())
+        self.assertEqual(told[-1], "STOPPING=1\nSTATUS=draining on SIGTERM")
+
+
 class CheckTest(DaemonTest):
     def test_what_is_good_passes_without_a_daemon(self):
         daemon = self.daemon(start=False)
@@ -322,7 +353,14 @@ class UnitTest(DaemonTest):
 
     def test_a_worker_that_takes_all_memory_is_not_the_services_end(self):
         unit = (ROOT / "deploy/systemd/attuned.service").read_text().splitlines()
-        for line in ("OOMPolicy=continue", "Restart=always", "LimitNOFILE=65536", "IPAddressDeny=any"):
+        for line in (
+            "Type=notify",
+            "WatchdogSec=60",
+            "OOMPolicy=continue",
+            "Restart=always",
+            "LimitNOFILE=65536",
+            "IPAddressDeny=any",
+        ):
             self.assertIn(line, unit)
 
     def test_it_ends_before_systemd_loses_patience(self):

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 
+import grpc
 import harness
 import pytest
 
@@ -195,6 +196,19 @@ def test_the_host_is_described(client):
     assert host.devices[0].id == "opencl:0"
     assert host.server_version
     assert FAMILY in [family.name for family in client.families()]
+
+
+def test_health_tells_answering_from_tuning(daemon):
+    def serving(service):
+        with grpc.insecure_channel(daemon.address) as channel:
+            check = channel.unary_unary("/grpc.health.v1.Health/Check")
+            return check(b"\x0a" + bytes([len(service)]) + service.encode(), timeout=60) == b"\x08\x01"
+
+    assert serving("")
+    assert serving("attune.v1.AttuneService")
+    assert serving("attune.tuning")
+    with pytest.raises(grpc.RpcError, match="NOT_FOUND"):
+        serving("attune.nothing")
 
 
 def test_an_error_says_what_there_is(client):
