@@ -9,8 +9,8 @@
 
 namespace attune {
 
-// The flags that ATTUNED_* variables of `environment` (a null-terminated array of NAME=VALUE) stand for, in the order of
-// their names. To be put before the command line's, which win. InvalidArgument names a variable of no flag.
+// The flags that ATTUNED_* variables of `environment` (a null-terminated array of NAME=VALUE) stand for, in the order
+// of their names. To be put before the command line's, which win. InvalidArgument names a variable of no flag.
 absl::StatusOr<std::vector<std::string>> FlagsOfEnvironment(const char* const* environment);
 
 }  // namespace attune

@@ -12,8 +12,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(FlagsOfEnvironment, AreThoseOfVariablesWithTheDaemonsPrefix) {
-  const char* const environment[] = {"PATH=/bin", "ATTUNED_LOG_LEVEL=debug", "ATTUNE_SERVER=l4:7411",
-                                     "ATTUNED_LISTEN=a:1,unix:/s=1", "ATTUNED_BACKUP_DIR=", nullptr};
+  const char* const environment[] = {"PATH=/bin",
+                                     "ATTUNED_LOG_LEVEL=debug",
+                                     "ATTUNE_SERVER=l4:7411",
+                                     "ATTUNED_LISTEN=a:1,unix:/s=1",
+                                     "ATTUNED_BACKUP_DIR=",
+                                     nullptr};
   const auto flags = FlagsOfEnvironment(environment);
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_THAT(*flags, ElementsAre("--backup_dir=", "--listen=a:1,unix:/s=1", "--log_level=debug"));

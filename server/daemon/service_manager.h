@@ -16,8 +16,8 @@ namespace attune {
 
 // What NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID say.
 struct ServiceManagerAddress {
-  std::string socket;                               // a path, or @name in the abstract namespace; empty: none
-  absl::Duration watchdog = absl::ZeroDuration();   // the longest silence; 0: any
+  std::string socket;                              // a path, or @name in the abstract namespace; empty: none
+  absl::Duration watchdog = absl::ZeroDuration();  // the longest silence; 0: any
 };
 ServiceManagerAddress ServiceManagerOf(const char* notify_socket, const char* watchdog_usec, const char* watchdog_pid,
                                        pid_t self);

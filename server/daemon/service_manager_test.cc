@@ -73,7 +73,8 @@ TEST(ServiceManagerOf, ReadsTheEnvironment) {
   EXPECT_EQ(address.socket, "/run/systemd/notify");
   EXPECT_EQ(address.watchdog, absl::Minutes(1));
   EXPECT_EQ(ServiceManagerOf("@notify", "60000000", nullptr, kSelf).watchdog, absl::Minutes(1));
-  EXPECT_EQ(ServiceManagerOf("/s", "60000000", "43", kSelf).watchdog, absl::ZeroDuration()) << "another process is meant";
+  EXPECT_EQ(ServiceManagerOf("/s", "60000000", "43", kSelf).watchdog, absl::ZeroDuration())
+      << "another process is meant";
   EXPECT_EQ(ServiceManagerOf("/s", "soon", nullptr, kSelf).watchdog, absl::ZeroDuration());
   EXPECT_EQ(ServiceManagerOf("vsock:2:1", nullptr, nullptr, kSelf).socket, "") << "another kind of socket";
 }
