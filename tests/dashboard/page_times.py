@@ -26,9 +26,8 @@ def main():
         for page, address in addresses(daemon, truth).items():
             # From about:blank each time, without the browser's cache; the dashboard's own lasts a second.
             times = [browser.open(address) for _ in range(ROUNDS)]
-            print(
-                f"{page:10} {statistics.median(times):6.0f} ms, at most {max(times):.0f}; {browser.transferred() / 1e3:.0f} kB"
-            )
+            kilobytes = browser.transferred() / 1e3
+            print(f"{page:10} {statistics.median(times):6.0f} ms, at most {max(times):.0f}; {kilobytes:.0f} kB")
     finally:
         browser.close()
         dashboard.stop()
