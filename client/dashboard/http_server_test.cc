@@ -2,8 +2,11 @@
 #include "client/dashboard/http_server.h"
 
 #include <httplib.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -14,6 +17,7 @@
 #include "client/dashboard/testing/raw_connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/access/testing/authority.h"
 
 namespace attune::dashboard {
 namespace {
@@ -156,6 +160,24 @@ TEST_F(HttpServerTest, BytesThatTrickleInDoNotProlongTheTime) {
   Start({.request_time = absl::Milliseconds(200)});
   RawConnection connection(server_->port(), "GET / HTTP/1.1\r\n");
   while (connection.Send("X")) absl::SleepFor(absl::Milliseconds(5));  // ends, or the test times out
+}
+
+TEST_F(HttpServerTest, NorDoBytesOfAnEncryptedRecord) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/attune-http-server-test-", getpid());
+  std::filesystem::create_directories(folder);
+  const access::Issued issued = access::Authority("tests").Issue("localhost");
+  std::ofstream(folder + "/cert.pem") << issued.certificate;
+  std::ofstream(folder + "/key.pem") << issued.key;
+  Start({.certificate = folder + "/cert.pem", .key = folder + "/key.pem", .request_time = absl::Milliseconds(200)});
+  std::filesystem::remove_all(folder);
+  // The head of a handshake record of 16 KiB, of which nothing can be read before it is whole.
+  RawConnection connection(server_->port(), std::string("\x16\x03\x01\x40\x00", 5));
+  int sent = 0;
+  while (sent < 16'000 && connection.Send("X")) {
+    ++sent;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_LT(sent, 8'000);
 }
 
 TEST_F(HttpServerTest, WhoDoesNotTakeTheAnswerIsCutOff) {

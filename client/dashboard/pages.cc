@@ -44,6 +44,7 @@ Pages::Pages(std::string root) : root_(std::move(root)) {
 }
 
 ContentPtr Pages::Find(absl::string_view path) const {
+  if (path.empty() || path.front() != '/') return nullptr;
   const absl::string_view name = path == "/" ? "index.html" : path.substr(1);
   if (!IsFileName(name)) return nullptr;
   if (const auto found = embedded_.find(name); found != embedded_.end()) return found->second;

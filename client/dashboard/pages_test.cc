@@ -50,7 +50,7 @@ TEST(Pages, TheNoticeNamesTheVersionAndHashOfWhatIsServed) {
 TEST(Pages, NothingButThoseFilesCanBeNamed) {
   const Pages embedded("");
   for (const char* path :
-       {"/nothing.js", "//", "/../CMakeLists.txt", "/web/index.html", "/%2e%2e/CMakeLists.txt", "/.", "/.."}) {
+       {"", "?", "/nothing.js", "//", "/../CMakeLists.txt", "/web/index.html", "/%2e%2e/CMakeLists.txt", "/.", "/.."}) {
     EXPECT_EQ(embedded.Find(path), nullptr) << path;
   }
 }

@@ -1,5 +1,6 @@
 #include "client/dashboard/timed_stream.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -37,9 +38,9 @@ class Tls : public Transport {
  public:
   Tls(int socket, SSL_CTX* context) : ssl_(SSL_new(context), SSL_free) {
     if (ssl_ == nullptr) return;
-    // The library's callers must never block, nor write beside SSL.
+    // A read of a record that comes byte by byte would block until it is whole: what waits is WaitFor.
+    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
     BIO* bio = BIO_new_socket(socket, BIO_NOCLOSE);
-    BIO_set_nbio(bio, 1);
     SSL_set_bio(ssl_.get(), bio, bio);
     SSL_set_accept_state(ssl_.get());
   }

@@ -33,7 +33,7 @@ TEST(Methods, AreThoseOfTheServicesEachOnce) {
 TEST(Methods, ThatOnlyReadAreForReaders) {
   for (const Method& method : kMethods) {
     bool reads = method.name == "Ping";
-    for (const char* verb : {"Get", "List", "Plan", "Watch", "Preflight", "Explain"}) {
+    for (const char* verb : {"Get", "List", "Plan", "Watch", "Preflight", "Explain", "Compare"}) {
       reads = reads || absl::StartsWith(method.name, verb);
     }
     EXPECT_EQ(reads, !method.changes) << method.name;

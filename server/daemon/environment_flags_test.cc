@@ -25,6 +25,16 @@ TEST(FlagsOfEnvironment, AreThoseOfVariablesWithTheDaemonsPrefix) {
   EXPECT_THAT(*FlagsOfEnvironment(nothing), IsEmpty());
 }
 
+// Of a service called attuned, in every pod of its namespace.
+TEST(FlagsOfEnvironment, PassesOverWhatKubernetesSets) {
+  const char* const environment[] = {"ATTUNED_SERVICE_HOST=10.0.0.7", "ATTUNED_SERVICE_PORT=7411",
+                                     "ATTUNED_PORT=tcp://10.0.0.7:7411", "ATTUNED_PORT_7411_TCP_ADDR=10.0.0.7",
+                                     nullptr};
+  const auto flags = FlagsOfEnvironment(environment);
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_THAT(*flags, IsEmpty());
+}
+
 TEST(FlagsOfEnvironment, NamesAVariableOfNoFlag) {
   const char* const environment[] = {"ATTUNED_DATA=/srv", nullptr};
   const absl::Status status = FlagsOfEnvironment(environment).status();

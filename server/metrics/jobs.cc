@@ -43,7 +43,8 @@ void Jobs::Ended(const std::string& kind, const v1::Operation& operation) {
   times_.Add({{"kind", kind}}, JobBounds())
       .Observe(static_cast<double>(progress.elapsed().seconds()) + progress.elapsed().nanos() * 1e-9);
   reused_.Increment(static_cast<double>(progress.trials_reused()));
-  if (!operation.has_sweep()) return;
+  // A sweep's problems end with reports of one row.
+  if (!operation.has_sweep() || !operation.parent().empty()) return;
   std::map<v1::SweepReport::Outcome, int> counts;
   for (int outcome = v1::SweepReport::Outcome_MIN + 1; outcome <= v1::SweepReport::Outcome_MAX; ++outcome) {
     if (v1::SweepReport::Outcome_IsValid(outcome)) counts[static_cast<v1::SweepReport::Outcome>(outcome)] = 0;

@@ -105,6 +105,12 @@ TEST_F(MetricsTest, ASweepsOutcomesAreThoseOfTheLastOne) {
   metrics_.jobs().Ended("sweep", sweep);
   EXPECT_THAT(Text(), HasSubstr("attune_jobs_total{kind=\"sweep\",state=\"succeeded\"} 1\n"));
   EXPECT_THAT(Text(), HasSubstr("attune_sweep_problems{outcome=\"slower\"} 1\n"));
+  v1::Operation part;
+  part.set_state(v1::Operation::STATE_SUCCEEDED);
+  part.set_parent("operations/1");
+  part.mutable_sweep()->add_rows()->set_outcome(v1::SweepReport::OUTCOME_SAME);
+  metrics_.jobs().Ended("sweep_problem", part);
+  EXPECT_THAT(Text(), HasSubstr("attune_sweep_problems{outcome=\"slower\"} 1\n")) << "a part is no sweep";
   sweep.mutable_sweep()->mutable_rows(0)->set_outcome(v1::SweepReport::OUTCOME_SAME);
   metrics_.jobs().Ended("sweep", sweep);
   EXPECT_THAT(Text(), HasSubstr("attune_sweep_problems{outcome=\"slower\"} 0\n"));

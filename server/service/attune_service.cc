@@ -5,12 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
-#include "server/catalog/retimings.h"
 #include "server/service/calls.h"
 #include "server/service/views.h"
 #include "server/service/watch.h"
 #include "server/sweep/plan_sweep.h"
-#include "server/sweep/trends.h"
 #include "server/trials/retry_trials.h"
 
 namespace attune::service {
@@ -23,6 +21,8 @@ constexpr int kWritingThreads = 4;
 constexpr int kRangingThreads = 2;
 // For calls that may compute for a second: the others do not wait behind them.
 constexpr int kHeavyThreads = 1;
+// For trends and comparisons, which dashboards ask for again and again: what starts work does not wait behind them.
+constexpr int kHistoryThreads = 1;
 // For backups, which may take minutes: one at a time.
 constexpr int kCopyingThreads = 1;
 
@@ -92,6 +92,7 @@ AttuneServiceImpl::AttuneServiceImpl(ServiceOptions options)
       ranging_(kRangingThreads),
       writing_(kWritingThreads),
       heavy_(kHeavyThreads),
+      history_(kHistoryThreads),
       copying_(kCopyingThreads) {}
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::Later(grpc::CallbackServerContext* context, access::MethodRow method,
@@ -303,54 +304,6 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
     response->set_next_page_token(page->next_page_token);
     return absl::OkStatus();
   });
-}
-
-grpc::ServerUnaryReactor* AttuneServiceImpl::ListRetimings(grpc::CallbackServerContext* context,
-                                                           const v1::ListRetimingsRequest* request,
-                                                           v1::ListRetimingsResponse* response) {
-  return Later(context, "ListRetimings", *request, [this, request, response]() -> absl::Status {
-    const absl::StatusOr<int> size = PageSize(request->page_size());
-    if (!size.ok()) return size.status();
-    v1::ListRetimingsRequest valid = *request;
-    if (absl::Status status = Validate(valid); !status.ok()) return status;
-    auto page = catalog::ListRetimings(valid, *size, *options_.store, *options_.host);
-    if (!page.ok()) return page.status();
-    for (v1::Retiming& retiming : page->items) *response->add_retimings() = std::move(retiming);
-    response->set_next_page_token(page->next_page_token);
-    return absl::OkStatus();
-  });
-}
-
-grpc::ServerUnaryReactor* AttuneServiceImpl::ListTrends(grpc::CallbackServerContext* context,
-                                                        const v1::ListTrendsRequest* request,
-                                                        v1::ListTrendsResponse* response) {
-  return Later(
-      context, "ListTrends", *request,
-      [this, context, request, response]() -> absl::Status {
-        const absl::StatusOr<int> size = PageSize(request->page_size());
-        if (!size.ok()) return size.status();
-        v1::ListTrendsRequest valid = *request;
-        if (absl::Status status = Validate(valid); !status.ok()) return status;
-        auto page = sweep::ListTrends(valid, *size, *options_.store, *options_.host, GoneWith(context));
-        if (!page.ok()) return page.status();
-        for (v1::Trend& trend : page->items) *response->add_trends() = std::move(trend);
-        response->set_next_page_token(page->next_page_token);
-        return absl::OkStatus();
-      },
-      &heavy_);
-}
-
-grpc::ServerUnaryReactor* AttuneServiceImpl::CompareTimes(grpc::CallbackServerContext* context,
-                                                          const v1::CompareTimesRequest* request,
-                                                          v1::CompareTimesResponse* response) {
-  return Later(
-      context, "CompareTimes", *request,
-      [this, context, request, response]() -> absl::Status {
-        v1::CompareTimesRequest valid = *request;
-        if (absl::Status status = Validate(valid); !status.ok()) return status;
-        return Fill(sweep::CompareTimes(valid, *options_.store, *options_.host, GoneWith(context)), response);
-      },
-      &heavy_);
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerContext* context,

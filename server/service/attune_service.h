@@ -135,6 +135,7 @@ class AttuneServiceImpl final
   Executor ranging_;
   Executor writing_;
   Executor heavy_;
+  Executor history_;
   Executor copying_;
 };
 

@@ -1,7 +1,7 @@
 // Two selections of times, problem by problem: dates, classes, toolchains, drivers, kernel families.
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,9 +25,13 @@ namespace {
 
 using TimesRow = v1::CompareTimesResponse::Row;
 
+// Of one answer.
+constexpr size_t kMostProblems = 10'000;
+
 // One side of the comparison.
 struct Side {
-  std::string device_class = {};  // empty: any
+  std::string device_class = {};             // empty: any
+  std::optional<store::Instance> card = {};  // of the class; nullopt: any
   absl::Time end = absl::InfiniteFuture();
   std::string toolchain = {};
   std::string driver = {};
@@ -44,6 +48,7 @@ absl::StatusOr<Side> SideOf(absl::string_view name, const v1::TimeSelection& sel
                                                      "; this host has: ", catalog::DeviceNames(host)));
     }
     side.device_class = device->fingerprint();
+    if (selection.device_id() != device->class_alias()) side.card = catalog::InstanceOf(*device);
   }
   if (!side.family.empty() && (selection.has_end_time() || !side.toolchain.empty() || !side.driver.empty())) {
     return absl::InvalidArgumentError(
@@ -54,9 +59,10 @@ absl::StatusOr<Side> SideOf(absl::string_view name, const v1::TimeSelection& sel
   return side;
 }
 
-bool Fits(const v1::Dependencies& dependencies, const Side& side) {
+bool Fits(const v1::Dependencies& dependencies, const store::Instance& card, const Side& side) {
   return (side.toolchain.empty() || side.toolchain == dependencies.toolchain()) &&
-         (side.driver.empty() || side.driver == dependencies.driver());
+         (side.driver.empty() || side.driver == dependencies.driver()) &&
+         (!side.card.has_value() || SameCard(card, *side.card));
 }
 
 v1::Retiming AsRetiming(const v1::Trial& trial, const v1::Timing& timing) {
@@ -74,16 +80,16 @@ v1::Retiming AsRetiming(const v1::Trial& trial, const v1::Timing& timing) {
   return retiming;
 }
 
-// The one of the lower median of the last night that fits, and in which no other process was on the device if there is
-// such a night.
-std::optional<v1::Retiming> LastNight(std::vector<v1::Retiming> newest_first, const Side& side) {
-  std::erase_if(newest_first, [&side](const v1::Retiming& retiming) { return !Fits(retiming.dependencies(), side); });
-  if (newest_first.empty()) return std::nullopt;
+// Of the last night in which the variant was timed, its re-timing of the lower median; a night with another process on
+// the device only if there is no other.
+std::optional<v1::Retiming> LastNight(const std::vector<v1::Retiming>& newest_first, const std::string& variant) {
+  std::vector<v1::Retiming> of_it;
+  std::copy_if(newest_first.begin(), newest_first.end(), std::back_inserter(of_it),
+               [&variant](const v1::Retiming& retiming) { return retiming.variant() == variant; });
+  if (of_it.empty()) return std::nullopt;
   const auto contended = [](const v1::Retiming& retiming) { return retiming.timing().contended(); };
-  if (!std::all_of(newest_first.begin(), newest_first.end(), contended)) std::erase_if(newest_first, contended);
-  const std::string variant = newest_first.front().variant();
-  Night night = std::move(NightsOf(std::move(newest_first)).back());
-  std::erase_if(night, [&variant](const v1::Retiming& retiming) { return retiming.variant() != variant; });
+  if (!std::all_of(of_it.begin(), of_it.end(), contended)) std::erase_if(of_it, contended);
+  Night night = std::move(NightsOf(std::move(of_it)).back());
   std::sort(night.begin(), night.end(), [](const v1::Retiming& a, const v1::Retiming& b) {
     return a.timing().median_us() < b.timing().median_us();
   });
@@ -92,28 +98,40 @@ std::optional<v1::Retiming> LastNight(std::vector<v1::Retiming> newest_first, co
   return median;
 }
 
-// The time of what `served` is served for that a side means; nullopt: there is none.
+absl::StatusOr<std::optional<v1::Retiming>> FastestTrial(const Side& side, const v1::Incumbent& served,
+                                                         store::Store& store) {
+  v1::TrialFilter filter;
+  filter.set_problem(served.problem_text());
+  filter.set_device_class(served.device_class());
+  filter.set_family(side.family);
+  filter.set_policy(served.policy());
+  filter.add_verdicts(v1::VERDICT_OK);
+  if (side.card.has_value() && side.card->uuid.empty()) filter.set_device_id(side.card->id);
+  if (side.card.has_value()) filter.set_device_uuid(side.card->uuid);
+  const auto fastest = store.ListTrials(filter, v1::ListTrialsRequest::ORDER_FASTEST, 1, "");
+  if (!fastest.ok()) return fastest.status();
+  if (fastest->items.empty() || fastest->items.front().timing().median_us() <= 0) return std::nullopt;
+  return AsRetiming(fastest->items.front(), fastest->items.front().timing());
+}
+
+// The time of what `served` is served for that a side means: of what was served then, in the last night that fits, or
+// else in the play-off that promoted it. Where what was served then has no such time, that of what was served before.
+// nullopt: there is none.
 absl::StatusOr<std::optional<v1::Retiming>> TimeOn(const Side& side, const v1::Incumbent& served, store::Store& store) {
-  if (!side.family.empty()) {
-    v1::TrialFilter filter;
-    filter.set_problem(served.problem_text());
-    filter.set_device_class(served.device_class());
-    filter.set_family(side.family);
-    filter.set_policy(served.policy());
-    filter.add_verdicts(v1::VERDICT_OK);
-    const auto fastest = store.ListTrials(filter, v1::ListTrialsRequest::ORDER_FASTEST, 1, "");
-    if (!fastest.ok()) return fastest.status();
-    if (fastest->items.empty() || fastest->items.front().timing().median_us() <= 0) return std::nullopt;
-    return AsRetiming(fastest->items.front(), fastest->items.front().timing());
-  }
-  absl::StatusOr<std::vector<v1::Retiming>> retimings = RetimingsOf(served, absl::InfinitePast(), side.end, store);
-  if (!retimings.ok()) return retimings.status();
-  if (std::optional<v1::Retiming> last = LastNight(*std::move(retimings), side); last.has_value()) return last;
+  if (!side.family.empty()) return FastestTrial(side, served, store);
   const absl::StatusOr<std::vector<v1::Incumbent>> history = HistoryOf(served, store);
   if (!history.ok()) return history.status();
+  absl::StatusOr<std::vector<v1::Retiming>> retimings = RetimingsOf(served, absl::InfinitePast(), side.end, store);
+  if (!retimings.ok()) return retimings.status();
+  std::erase_if(*retimings, [&side](const v1::Retiming& retiming) {
+    return !Fits(retiming.dependencies(), CardOf(retiming), side);
+  });
   for (const v1::Incumbent& incumbent : *history) {
+    // One that was served again after a roll-back has a later one above it, which is rolled back.
     if (incumbent.rolled_back() || TimeOf(incumbent.promote_time()) >= side.end) continue;
-    if (!Fits(incumbent.trial().dependencies(), side)) continue;
+    std::optional<v1::Retiming> last = LastNight(*retimings, incumbent.trial().variant().text());
+    if (last.has_value()) return last;
+    if (!Fits(incumbent.trial().dependencies(), catalog::InstanceOf(incumbent.trial()), side)) continue;
     v1::Retiming then = AsRetiming(incumbent.trial(), catalog::ServedTiming(incumbent));
     *then.mutable_finish_time() = incumbent.promote_time();
     return then;
@@ -135,14 +153,20 @@ v1::CompareTimesResponse::Comparison ComparisonOf(Reading reading) {
   return v1::CompareTimesResponse::COMPARISON_UNCLEAR;
 }
 
+// Times of different cards of one class tell of the cards, unless somebody asked for that.
+bool AreComparable(const v1::Retiming& from, const v1::Retiming& to, bool cards_named) {
+  const bool one_class = from.dependencies().device_fingerprint() == to.dependencies().device_fingerprint();
+  return !from.timing().contended() && (cards_named || !one_class || SameCard(CardOf(from), CardOf(to)));
+}
+
 TimesRow TimesRowOf(const std::string& problem, std::optional<v1::Retiming> from, std::optional<v1::Retiming> to,
-                    double regression) {
+                    double regression, bool cards_named) {
   TimesRow row;
   row.set_problem(problem);
   if (from.has_value() && to.has_value()) {
-    const bool contended = from->timing().contended();
-    row.set_comparison(contended ? v1::CompareTimesResponse::COMPARISON_UNCLEAR
-                                 : ComparisonOf(Read(from->timing(), to->timing(), regression)));
+    row.set_comparison(AreComparable(*from, *to, cards_named)
+                           ? ComparisonOf(Read(from->timing(), to->timing(), regression))
+                           : v1::CompareTimesResponse::COMPARISON_UNCLEAR);
     row.set_speedup(from->timing().median_us() / to->timing().median_us());
   } else {
     row.set_comparison(from.has_value() ? v1::CompareTimesResponse::COMPARISON_ONLY_FROM
@@ -189,6 +213,10 @@ absl::StatusOr<ServedByClass> ReadServed(const v1::CompareTimesRequest& request,
       place = std::move(incumbent);
     }
     token = page->next_page_token;
+    if (served.size() > kMostProblems) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("problem is empty, and more than ", kMostProblems, " problems are served; name one"));
+    }
   } while (!token.empty());
   return served;
 }
@@ -218,6 +246,7 @@ absl::StatusOr<v1::CompareTimesResponse> CompareTimes(const v1::CompareTimesRequ
   if (!to.ok()) return to.status();
   const absl::StatusOr<ServedByClass> served = ReadServed(request, store, stopped);
   if (!served.ok()) return served.status();
+  const double regression = request.regression() > 0 ? request.regression() : TrendTerms{}.regression;
   v1::CompareTimesResponse response;
   double logs = 0;
   int compared = 0;
@@ -231,8 +260,8 @@ absl::StatusOr<v1::CompareTimesResponse> CompareTimes(const v1::CompareTimesRequ
       if (other != nullptr) after = TimeOn(*to, *other, store);
       if (!after.ok()) return after.status();
       if (!before->has_value() && !after->has_value()) continue;
-      TimesRow row = TimesRowOf(problem, *std::move(before), *std::move(after),
-                                request.regression() > 0 ? request.regression() : TrendTerms{}.regression);
+      TimesRow row = TimesRowOf(problem, *std::move(before), *std::move(after), regression,
+                                from->card.has_value() && to->card.has_value());
       if (row.speedup() > 0) {
         logs += std::log(row.speedup());
         ++compared;

@@ -10,6 +10,11 @@
 
 namespace attune::sweep {
 
+inline store::Instance CardOf(const v1::Retiming& retiming) { return {retiming.device_id(), retiming.device_uuid()}; }
+inline bool SameCard(const store::Instance& a, const store::Instance& b) {
+  return a.uuid.empty() || b.uuid.empty() ? a.id == b.id : a.uuid == b.uuid;
+}
+
 // All that was served for the problem, class and policy of `incumbent`, newest first.
 absl::StatusOr<std::vector<v1::Incumbent>> HistoryOf(const v1::Incumbent& incumbent, store::Store& store);
 

@@ -8,6 +8,7 @@
 namespace attune::sweep {
 namespace {
 
+constexpr size_t kConfirmed = 3;
 constexpr size_t kMost = 6;
 
 }  // namespace
@@ -26,16 +27,21 @@ Reading Read(const v1::Timing& before, const v1::Timing& now, double regression)
   return Reading::kUnclear;
 }
 
+std::optional<Reading> Confirmed(absl::Span<const Reading> readings) {
+  const Reading last = readings.back();
+  if (last == Reading::kSame) return last;
+  if (last == Reading::kUnclear || readings.size() < kConfirmed) return std::nullopt;
+  for (const Reading reading : readings.last(kConfirmed)) {
+    if (reading != last) return std::nullopt;
+  }
+  return last;
+}
+
 std::optional<v1::SweepReport::Outcome> Settle(absl::Span<const Reading> readings) {
   if (readings.empty()) return std::nullopt;
-  const Reading last = readings.back();
-  if (last == Reading::kSame) return v1::SweepReport::OUTCOME_SAME;
-  if (last != Reading::kUnclear && readings.size() >= kConfirmed) {
-    bool confirmed = true;
-    for (Reading reading : readings.last(kConfirmed)) confirmed = confirmed && reading == last;
-    if (confirmed) {
-      return last == Reading::kFaster ? v1::SweepReport::OUTCOME_FASTER : v1::SweepReport::OUTCOME_SLOWER;
-    }
+  if (const std::optional<Reading> confirmed = Confirmed(readings); confirmed.has_value()) {
+    if (*confirmed == Reading::kSame) return v1::SweepReport::OUTCOME_SAME;
+    return *confirmed == Reading::kFaster ? v1::SweepReport::OUTCOME_FASTER : v1::SweepReport::OUTCOME_SLOWER;
   }
   if (readings.size() >= kMost) return v1::SweepReport::OUTCOME_AMBIGUOUS;
   return std::nullopt;

@@ -2,7 +2,6 @@
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_OUTCOME_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_OUTCOME_H_
 
-#include <cstddef>
 #include <optional>
 
 #include "absl/types/span.h"
@@ -20,11 +19,11 @@ enum class Reading {
 };
 Reading Read(const v1::Timing& before, const v1::Timing& now, double regression);
 
-// Readings in a row that confirm a change.
-inline constexpr size_t kConfirmed = 3;
+// What the readings so far, which are not none, come to: SAME at the first that says so, FASTER and SLOWER after three
+// in a row. nullopt: nothing yet.
+std::optional<Reading> Confirmed(absl::Span<const Reading> readings);
 
-// SAME at the first reading that says so; FASTER and SLOWER after three in a row; AMBIGUOUS after six. nullopt: take
-// another.
+// What is confirmed; AMBIGUOUS after six cycles without it. nullopt: take another.
 std::optional<v1::SweepReport::Outcome> Settle(absl::Span<const Reading> readings);
 
 }  // namespace attune::sweep

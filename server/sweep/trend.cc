@@ -11,18 +11,13 @@
 #include "server/base/proto_time.h"
 #include "server/catalog/host.h"
 #include "server/catalog/served_timing.h"
+#include "server/sweep/history_of.h"
 #include "server/sweep/sweep_outcome.h"
 
 namespace attune::sweep {
 namespace {
 
 using State = v1::Trend::State;
-
-store::Instance CardOf(const v1::Retiming& retiming) { return {retiming.device_id(), retiming.device_uuid()}; }
-
-bool SameCard(const store::Instance& a, const store::Instance& b) {
-  return a.uuid.empty() || b.uuid.empty() ? a.id == b.id : a.uuid == b.uuid;
-}
 
 std::string NameOf(const store::Instance& card) { return card.uuid.empty() ? card.id : card.uuid; }
 
@@ -48,29 +43,35 @@ State StateOf(Reading reading) {
   return v1::Trend::STATE_AMBIGUOUS;
 }
 
-// What the readings so far come to; nullopt: nothing yet.
 std::optional<State> Settled(const std::vector<Reading>& readings) {
-  const Reading last = readings.back();
-  if (last == Reading::kUnclear) return std::nullopt;
-  if (last == Reading::kSame) return v1::Trend::STATE_SAME;
-  if (readings.size() < kConfirmed) return std::nullopt;
-  const bool confirmed =
-      std::all_of(readings.end() - kConfirmed, readings.end(), [last](Reading reading) { return reading == last; });
-  if (!confirmed) return std::nullopt;
-  return StateOf(last);
+  const std::optional<Reading> confirmed = Confirmed(readings);
+  if (!confirmed.has_value()) return std::nullopt;
+  return StateOf(*confirmed);
 }
 
-// The re-timings on the card of that variant which was served after the night: the served one, or the last timed.
-std::vector<const v1::Retiming*> Compared(const Night& night, const store::Instance& card, const std::string& served) {
+// The variant that was served once the night was over; empty: it is not known.
+std::string ServedAfter(const Night& night, const std::vector<v1::Incumbent>& history) {
+  for (const v1::Incumbent& incumbent : history) {
+    const bool promoted_by_it = !incumbent.job().empty() && incumbent.job() == night.back().job();
+    if (promoted_by_it || TimeOf(incumbent.promote_time()) <= TimeOf(night.front().finish_time())) {
+      return incumbent.trial().variant().text();
+    }
+  }
+  return "";
+}
+
+// The re-timings on the card of the variant that was served after the night; if it has none, of that timed last.
+std::vector<const v1::Retiming*> Compared(const Night& night, const store::Instance& card,
+                                          const std::vector<v1::Incumbent>& history) {
   std::vector<const v1::Retiming*> here;
   for (const v1::Retiming& retiming : night) {
     if (SameCard(CardOf(retiming), card)) here.push_back(&retiming);
   }
   if (here.empty()) return here;
-  const bool has_served = std::any_of(
-      here.begin(), here.end(), [&served](const v1::Retiming* retiming) { return retiming->variant() == served; });
-  const std::string variant = has_served ? served : here.back()->variant();
-  std::erase_if(here, [&variant](const v1::Retiming* retiming) { return retiming->variant() != variant; });
+  std::string variant = ServedAfter(night, history);
+  const auto is_of_it = [&variant](const v1::Retiming* retiming) { return retiming->variant() == variant; };
+  if (std::none_of(here.begin(), here.end(), is_of_it)) variant = here.back()->variant();
+  std::erase_if(here, [&is_of_it](const v1::Retiming* retiming) { return !is_of_it(retiming); });
   return here;
 }
 
@@ -163,11 +164,11 @@ void DoubtSingleNights(std::vector<Nightly>& nights) {
 }
 
 std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& reference, const store::Instance& card,
-                           const std::string& served, double regression) {
+                           const std::vector<v1::Incumbent>& history, double regression) {
   std::vector<Nightly> judged;
   std::vector<Reading> readings;
   for (const Night& night : nights) {
-    Nightly& nightly = judged.emplace_back(Nightly{.all = &night, .compared = Compared(night, card, served)});
+    Nightly& nightly = judged.emplace_back(Nightly{.all = &night, .compared = Compared(night, card, history)});
     for (const v1::Retiming* retiming : nightly.compared) {
       readings.push_back(Read(reference, retiming->timing(), regression));
     }
@@ -254,8 +255,8 @@ v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>&
   trend.set_state(v1::Trend::STATE_NOT_TIMED);
   store::Instance drawn = catalog::InstanceOf(served.trial());
   if (!nights.empty()) {
-    const std::vector<Nightly> judged = Judge(nights, trend.reference(), catalog::InstanceOf(served.trial()),
-                                              served.trial().variant().text(), terms.regression);
+    const std::vector<Nightly> judged =
+        Judge(nights, trend.reference(), catalog::InstanceOf(served.trial()), history, terms.regression);
     size_t last = judged.size();
     while (last > 0 && !judged[last - 1].state.has_value()) --last;
     trend.set_unsettled_nights(static_cast<int32_t>(judged.size() - last));

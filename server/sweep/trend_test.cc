@@ -243,6 +243,21 @@ TEST_F(TrendTest, OfANightWithSeveralVariantsTheServedOneCounts) {
   EXPECT_EQ(Trend().state(), v1::Trend::STATE_SAME);
 }
 
+// A play-off stores what it replaces after what it promotes.
+TEST_F(TrendTest, OfTheNightOfAPromotionThePromotedOneCounts) {
+  history_.insert(history_.begin(), Served(2, 5, 36, "tiles:BLOCK=2"));
+  history_.front().set_job("operations/5");
+  history_.insert(history_.begin(), Served(3, 8, 30, "tiles:BLOCK=3"));
+  history_.front().set_job("operations/8");
+  terms_.begin = absl::FromUnixSeconds(kFirst + 7 * kDay);
+  Timed(8, 30).set_variant("tiles:BLOCK=3");
+  Timed(8, 36.1).set_variant("tiles:BLOCK=2");
+  for (int day = 9; day < 11; ++day) Timed(day, 30).set_variant("tiles:BLOCK=3");
+  const v1::Trend trend = Trend();
+  EXPECT_EQ(trend.state(), v1::Trend::STATE_SAME);
+  EXPECT_EQ(trend.nights(), 3) << "the night of the promotion, too";
+}
+
 TEST_F(TrendTest, TheRangeOfTimeLeavesTheRestOut) {
   Night(1, {40});
   Night(5, {42, 42, 42});

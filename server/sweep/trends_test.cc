@@ -57,13 +57,13 @@ class TrendsTest : public ::testing::Test {
   }
   // Three cycles of a night.
   void Timed(const std::string& problem, int device, int day, double median_us, const std::string& driver = "580.1",
-             bool contended = false) {
+             bool contended = false, const std::string& variant = "tiles:BLOCK=1") {
     for (int cycle = 0; cycle < 3; ++cycle) {
       v1::Retiming retiming;
       retiming.set_problem_text(problem);
       retiming.set_device_id(host_.devices[device].id());
       retiming.set_policy(v1::POLICY_HOT);
-      retiming.set_variant("tiles:BLOCK=1");
+      retiming.set_variant(variant);
       *retiming.mutable_timing() = TimingOf(median_us * (1 + (cycle - 1) * 0.001));
       retiming.mutable_dependencies()->set_device_fingerprint(host_.devices[device].fingerprint());
       retiming.mutable_dependencies()->set_driver(driver);
@@ -187,6 +187,41 @@ TEST_F(TrendsTest, ANightWithAnotherProcessOnTheDeviceIsPassedOver) {
   Timed(kSmall, 0, 2, 60, "580.1", true);
   comparison_.mutable_from()->mutable_end_time()->set_seconds(kFirst + 2 * kDay - 1);
   EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 SAME 40 to 40"));
+}
+
+// A play-off stores what it replaces after what it promotes.
+TEST_F(TrendsTest, WhatWasPromotedCountsFromThenOnAndWhatWasReplacedNoMore) {
+  Serve(kSmall, 0, 40);
+  Timed(kSmall, 0, 1, 40);
+  v1::Incumbent faster;
+  v1::Trial trial = Tried(kSmall, 0, 30);
+  trial.mutable_variant()->set_text("tiles:BLOCK=2");
+  trial.set_name(store_.AppendTrial(trial, {}).value());
+  *faster.mutable_trial() = trial;
+  *faster.mutable_timing() = TimingOf(30);
+  faster.mutable_promote_time()->set_seconds(kFirst + 2 * kDay + 9);
+  Timed(kSmall, 0, 2, 30, "580.1", false, "tiles:BLOCK=2");
+  Timed(kSmall, 0, 2, 41);
+  const auto served = store_.GetIncumbent(kSmall, "class of l4", v1::POLICY_HOT);
+  ASSERT_TRUE(store_.Promote(faster, served->name(), {}).ok());
+  comparison_.mutable_from()->mutable_end_time()->set_seconds(kFirst + 2 * kDay - 1);
+  EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 FASTER 40 to 30"));
+  ASSERT_TRUE(store_.RollBack(kSmall, "class of l4", v1::POLICY_HOT, "wrong", "").ok());
+  EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 SLOWER 40 to 41")) << "what is served again";
+}
+
+TEST_F(TrendsTest, CardsOfAClassAreComparedOnlyWhereTheyAreNamed) {
+  v1::Device& sister = host_.devices.emplace_back(host_.devices[0]);
+  sister.set_id("cuda:2");
+  Serve(kSmall, 0, 40);
+  Timed(kSmall, 0, 1, 40);
+  Timed(kSmall, 2, 2, 44);
+  comparison_.mutable_from()->mutable_end_time()->set_seconds(kFirst + 2 * kDay - 1);
+  EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 UNCLEAR 40 to 44"));
+  comparison_.clear_from();
+  comparison_.mutable_from()->set_device_id("cuda:0");
+  comparison_.mutable_to()->set_device_id("cuda:2");
+  EXPECT_THAT(Compared(), ElementsAre("b1.h1.q128.d64.f16 SLOWER 40 to 44"));
 }
 
 TEST_F(TrendsTest, ClassesAreComparedWithWhatTheyServeWhereNothingWasTimedSince) {

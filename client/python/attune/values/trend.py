@@ -55,9 +55,9 @@ class Trend(Value):
     latest_device_id: str
     latest_job: str
     change: float  # latest over reference, less 1: 0.04 is 4 % slower
-    since: datetime | None  # the first night of the last ones with this state
-    nights: int
-    changes: tuple[DependencyChange, ...]  # between the night before `since` and that night
+    since: datetime | None  # the night from which on most have this state
+    nights: int  # with this state since then
+    changes: tuple[DependencyChange, ...]  # from the last night that said otherwise, or the reference, to `since`
     unsettled_nights: int  # after the last that settled
     points: tuple[TrendPoint, ...]  # oldest first
     flops: float
