@@ -70,7 +70,7 @@ TEST_F(CliTest, TrendsAreShownAndARegressionIsTheExitCode) {
 TEST_F(CliTest, TimesAreCompared) {
   EXPECT_EQ(Run({"compare", "date=2026-10-31", "device=l4"}), 0);
   EXPECT_THAT(out, HasSubstr("SLOWER"));
-  EXPECT_THAT(out, HasSubstr("geometric mean of 1 problem: 0.80x"));
+  EXPECT_THAT(out, HasSubstr("geometric mean of 1 time: 0.80x"));
   EXPECT_EQ(Run({"compare", "date=2026-10-31", "--format=json"}), 0);
   EXPECT_EQ(JsonLines()[0]["rows"][0]["comparison"], "SLOWER");
   EXPECT_EQ(Run({"compare", "l4"}), 2);

@@ -1,4 +1,6 @@
 // attune compare: times of two dates, devices, toolchains, drivers or kernel families, problem by problem.
+#include <set>
+#include <string>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -34,26 +36,40 @@ Color ColorOf(Compared::Comparison comparison) {
   }
 }
 
+// "cuda:0", or "cuda:0 to cuda:1".
+std::string DevicesOf(const Compared::Row& row) {
+  const std::string& from = row.from().device_id();
+  const std::string& to = row.to().device_id();
+  if (from.empty() || to.empty() || from == to) return from.empty() ? to : from;
+  return absl::StrCat(from, " to ", to);
+}
+
 void Print(Session& session, const Compared& response, bool all) {
+  std::set<std::string> devices;
+  for (const Compared::Row& row : response.rows()) devices.insert(DevicesOf(row));
+  const bool several_devices = devices.size() > 1;
   Table table({{"problem", kName},
                {"comparison"},
                {"speed-up", kNumber},
+               {"device", kText, several_devices ? 0 : 4},
                {"from us", kNumber},
                {"to us", kNumber},
                {"from", kText, 2},
                {"to", kText, 1},
                {"variant", kVariant, 3}});
   int64_t left_out = 0;
+  int64_t one_sided = 0;
   int64_t compared = 0;
   for (const Compared::Row& row : response.rows()) {
     if (row.speedup() > 0) ++compared;
     if (!all && row.comparison() != Compared::COMPARISON_FASTER && row.comparison() != Compared::COMPARISON_SLOWER) {
-      ++left_out;
+      ++(row.speedup() > 0 ? left_out : one_sided);
       continue;
     }
     table.Row({row.problem(),
                {Word(row.comparison()), ColorOf(row.comparison())},
                row.speedup() > 0 ? Speedup(row.speedup()) : "",
+               DevicesOf(row),
                Micros(row.from().timing().median_us()),
                Micros(row.to().timing().median_us()),
                LocalTime(row.from().finish_time()),
@@ -67,10 +83,14 @@ void Print(Session& session, const Compared& response, bool all) {
   }
   if (compared > 0) {
     session.Print(
-        absl::StrCat("geometric mean of ", Counted(compared, "problem"), ": ", Speedup(response.geometric_mean())));
+        absl::StrCat("geometric mean of ", Counted(compared, "time"), ": ", Speedup(response.geometric_mean())));
   }
   if (left_out > 0) {
-    session.Note(absl::StrCat(Counted(left_out, "problem"), " without a significant difference; --all lists them"));
+    session.Note(absl::StrCat(Counted(left_out, "time"), " without a significant difference; --all lists them"));
+  }
+  if (one_sided > 0) {
+    session.Note(
+        absl::StrCat(Counted(one_sided, "time"), " of one side alone, with nothing to compare; --all lists them"));
   }
 }
 

@@ -83,6 +83,15 @@ absl::StatusOr<v1::ListTrendsRequest> RequestOf(const Session& session, const Tr
   return request;
 }
 
+std::string NothingText(const Session& session, const TrendsArguments& arguments) {
+  const CommonOptions& options = session.options();
+  const std::string where = absl::StrCat(options.device.empty() ? "" : " on ", options.device,
+                                         options.policy.empty() ? "" : ", policy ", options.policy);
+  if (!arguments.problem.empty()) return absl::StrCat(arguments.problem, " is not served", where, ".");
+  if (arguments.all) return absl::StrCat("Nothing is served", where, "; `attune tune` or a sweep comes first.");
+  return absl::StrCat("Of what is served", where, ", nothing has become slower or faster; --all lists every problem.");
+}
+
 absl::StatusOr<ExitCode> RunTrends(Session& session, const TrendsArguments& arguments) {
   const absl::StatusOr<v1::ListTrendsRequest> request = RequestOf(session, arguments);
   if (!request.ok()) return request.status();
@@ -118,9 +127,7 @@ absl::StatusOr<ExitCode> RunTrends(Session& session, const TrendsArguments& argu
   if (!session.json()) {
     if (!table.empty()) session.Print(table);
     if (listed == 0) {
-      session.Note(arguments.problem.empty() && !arguments.all
-                       ? "Nothing that is served has become slower or faster; --all lists every problem."
-                       : "Nothing is served here; `attune tune` or a sweep comes first.");
+      session.Note(NothingText(session, arguments));
     } else if (slower > 0) {
       session.Note(
           absl::StrCat(Counted(slower, "confirmed regression"), "; `attune history PROBLEM --times` draws one"));

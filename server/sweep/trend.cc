@@ -277,6 +277,8 @@ v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>&
                                                                 : *judged[first].compared.front();
       *trend.mutable_since() = from.finish_time();
       trend.set_nights(count);
+      // What changed before the range of time is not known to have changed then.
+      const bool knows_before = TimeOf(reference.promote_time()) >= terms.begin;
       if (trend.state() != v1::Trend::STATE_SAME) {
         size_t before = first;  // the last night that said something else
         while (before > 0 && !judged[before - 1].state.has_value()) --before;
@@ -284,7 +286,7 @@ v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>&
             before > 0 ? Of(LastOf(judged[before - 1]))
                        : Circumstances{reference.trial().dependencies(), reference.trial().variant().text(),
                                        catalog::InstanceOf(reference.trial())};
-        AddChanges(then, Of(from), trend);
+        if (before > 0 || knows_before) AddChanges(then, Of(from), trend);
       }
     }
   }

@@ -270,6 +270,16 @@ TEST_F(TrendTest, TheRangeOfTimeLeavesTheRestOut) {
   EXPECT_EQ(DayOf(trend.since()), 5);
 }
 
+TEST_F(TrendTest, WhatChangedBeforeTheRangeOfTimeIsNoCause) {
+  for (int day = 1; day < 9; ++day) {
+    for (int cycle = 0; cycle < 3; ++cycle) Timed(day, 42).mutable_dependencies()->set_driver("590.2");
+  }
+  EXPECT_THAT(Changes(Trend()), ElementsAre("driver 580.1 to 590.2"));
+  terms_.begin = absl::FromUnixSeconds(kFirst + 7 * kDay);
+  EXPECT_EQ(Trend().state(), v1::Trend::STATE_SLOWER);
+  EXPECT_THAT(Changes(Trend()), IsEmpty());
+}
+
 TEST_F(TrendTest, TheThresholdIsTheCallers) {
   Night(1, {42, 42, 42});
   terms_.regression = 0.06;

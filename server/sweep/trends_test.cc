@@ -48,11 +48,11 @@ class TrendsTest : public ::testing::Test {
     trial.set_name(store_.AppendTrial(trial, {}).value());
     return trial;
   }
-  void Serve(const std::string& problem, int device, double median_us) {
+  void Serve(const std::string& problem, int device, double median_us, int day = 0) {
     v1::Incumbent incumbent;
     *incumbent.mutable_trial() = Tried(problem, device, median_us);
     *incumbent.mutable_timing() = TimingOf(median_us);
-    incumbent.mutable_promote_time()->set_seconds(kFirst);
+    incumbent.mutable_promote_time()->set_seconds(kFirst + day * kDay);
     ASSERT_TRUE(store_.Promote(incumbent, "", {}).ok());
   }
   // Three cycles of a night.
@@ -147,6 +147,9 @@ TEST_F(TrendsTest, AreFilteredAndPaged) {
 
 TEST_F(TrendsTest, AsOfAnEarlierTimeLackWhatWasServedLater) {
   Serve(kSmall, 0, 40);
+  Serve(kLarge, 0, 90, 5);
+  trends_.mutable_end_time()->set_seconds(kFirst + kDay);
+  EXPECT_THAT(Trends(), ElementsAre("b1.h1.q128.d64.f16 l4 NOT_TIMED"));
   trends_.mutable_end_time()->set_seconds(kFirst - 1);
   EXPECT_THAT(Trends(), IsEmpty());
 }

@@ -7,8 +7,8 @@ export class ApiError extends Error {
   }
 }
 
-// The daemon is away, or hangs.
-const AWAY = [503, 504];
+// The daemon is away, hangs, or is being stopped and cancels the calls that it has.
+const AWAY = [499, 503, 504];
 // It has too much to do: the next try may do.
 const BUSY = 429;
 

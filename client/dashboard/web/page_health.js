@@ -55,7 +55,7 @@ const servedColumn = { label: "Served, us", number: true, cell: (trend) => inter
 const CHANGED = [problemColumn, changeColumn, timesColumn, sinceColumn, changesColumn, sparkColumn];
 const GROUPS = [
   { name: "AMBIGUOUS", title: "Ambiguous", note: "The intervals overlap, or another process was on the card: no night has settled whether these changed.", columns: [problemColumn, unsettledColumn, timesColumn, { label: "Unsettled", number: true, cell: (trend) => counted(trend.unsettledNights ?? 0, "night"), sort: (trend) => trend.unsettledNights ?? 0 }, latestColumn, sparkColumn] },
-  { name: "MOVED", title: "Moved to another card", note: "Timed on another card of the class since: its times are not comparable with those before, and later nights are compared with that card's own.", columns: CHANGED.with(1, unsettledColumn) },
+  { name: "MOVED", title: "Moved to another card", note: "Timed on another card of the class since: its times are not comparable with those before, and later nights are compared with that card's own.", columns: CHANGED.toSpliced(1, 1) },
   { name: "NOT_TIMED", title: "Not timed lately", note: `Served, but never timed again since, or passed over by its class' nights for more than ${LATELY_DAYS} days: add these problems to a sweep.`, columns: [problemColumn, servedColumn, latestColumn] },
   { name: "FASTER", title: "Faster", note: "Confirmed in cycles.", columns: CHANGED },
   { name: "SAME", title: "Steady", note: "Within the regression threshold.", columns: [problemColumn, unsettledColumn, timesColumn, latestColumn] },

@@ -59,10 +59,11 @@ function tabs(trends, current) {
 
 function head(trend, baselines) {
   const compared = trend.latest && trend.reference;
+  const moved = trend.state === "STATE_MOVED";
   const confirmed = ["STATE_SLOWER", "STATE_FASTER"].includes(trend.state);
   const reached = trend.served?.medianUs > 0 && trend.flops > 0 ? `${si((trend.flops / trend.served.medianUs) * 1e6, "FLOP/s")}, ${si((trend.bytes / trend.served.medianUs) * 1e6, "B/s")}` : "";
   return [
-    h("p", { class: "verdict" }, stateBadge(trend), " ", compared ? [confirmed ? changeCell(trend.change ?? 0) : percentChange(trend.change ?? 0), ` against the reference: ${us(trend.reference.medianUs)} → ${us(trend.latest.medianUs)} us`] : "not timed again since it was promoted",
+    h("p", { class: "verdict" }, stateBadge(trend), " ", moved ? `another card timed it: ${us(trend.latest.medianUs)} us there say nothing of the ${us(trend.reference.medianUs)} us before` : compared ? [confirmed ? changeCell(trend.change ?? 0) : percentChange(trend.change ?? 0), ` against the reference: ${us(trend.reference.medianUs)} → ${us(trend.latest.medianUs)} us`] : "not timed again since it was promoted",
       trend.since ? [", since ", when(trend.since), ` (${counted(trend.nights ?? 0, "night")})`] : "",
       trend.unsettledNights ? `; ${counted(trend.unsettledNights, "night")} after that settled nothing` : ""),
     facts([
