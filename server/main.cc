@@ -22,43 +22,33 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
-#include "server/access/audit_log.h"
-#include "server/access/tokens.h"
 #include "server/base/cage_kernel.h"
 #include "server/base/log.h"
 #include "server/base/log_journal.h"
 #include "server/catalog/host.h"
-#include "server/catalog/misses.h"
-#include "server/catalog/results.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
 #include "server/daemon/protobuf_log.h"
+#include "server/daemon/query_frontend.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/settings.h"
 #include "server/daemon/shutdown_signals.h"
 #include "server/daemon/store_files_watch.h"
 #include "server/daemon/tuning.h"
 #include "server/jobs/on_miss.h"
-#include "server/jobs/pending_tuner.h"
-#include "server/service/access_service.h"
-#include "server/service/attune_service.h"
-#include "server/service/server.h"
 #include "server/space/family.h"
 #include "server/store/backups.h"
 #include "server/store/files.h"
 #include "server/store/retention_keeper.h"
 #include "server/store/sqlite/maintenance/restore.h"
 #include "server/store/store.h"
-#include "server/submit/submissions.h"
-#include "server/supervisor/compile_pool.h"
 #include "server/supervisor/device_worker.h"
 #include "server/supervisor/probe.h"
 #include "server/supervisor/remembered_host.h"
 #include "server/supervisor/worker_options.h"
-#include "server/trials/code_on_demand.h"
 
 namespace attune {
 namespace {
@@ -157,90 +147,6 @@ std::string DevicesOf(const supervisor::HostDescription& host) {
   });
 }
 
-// Whose libraries submissions may include.
-std::string LibraryOf(const Settings& settings) {
-  return settings.kernels_dir.empty() ? "" : settings.kernels_dir.front();
-}
-
-// The part of the daemon that answers from the store, for one description of the host. It works without a tuner, which
-// may arrive later.
-struct QueryFrontend {
-  supervisor::HostDescription described;
-  catalog::Host host;  // as described
-  std::unique_ptr<submit::Submissions> submissions;
-  std::unique_ptr<supervisor::CompilePool> compiler;
-  std::unique_ptr<trials::CodeOnDemand> supply;  // null with --on_miss=off
-  std::unique_ptr<catalog::Results> results;
-  std::unique_ptr<catalog::Misses> misses;
-  jobs::PendingTuner tuner;
-  std::unique_ptr<service::AttuneServiceImpl> service;
-  std::unique_ptr<service::AccessServiceImpl> access;
-  std::unique_ptr<service::Server> server;
-
-  // Calls in flight have `grace` to end; those that wait for code end at once.
-  void Close(absl::Duration grace) {
-    if (supply != nullptr) supply->Shutdown();
-    server->Shutdown(grace);
-  }
-};
-
-// What is kept of who may call, and of who did.
-struct Guard {
-  std::unique_ptr<access::AuditLog> audit;
-  std::unique_ptr<access::Tokens> tokens;
-};
-
-absl::StatusOr<Guard> OpenGuard(const std::string& data_dir) {
-  auto audit = access::AuditLog::Open(data_dir);
-  if (!audit.ok()) return audit.status();
-  auto tokens = access::Tokens::Open(absl::StrCat(data_dir, "/tokens.binpb"));
-  if (!tokens.ok()) return tokens.status();
-  return Guard{*std::move(audit), *std::move(tokens)};
-}
-
-absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(
-    const Settings& settings, const std::vector<std::string>& addresses, supervisor::HostDescription host,
-    const supervisor::WorkerOptions& options, const std::vector<std::shared_ptr<const space::Family>>& families,
-    store::Store* store, store::Backups* backups, const Guard& guard, const ExposedMetrics& metrics) {
-  auto front = std::make_unique<QueryFrontend>();
-  front->described = std::move(host);
-  front->host = {front->described.devices, front->described.backends, families};
-  front->submissions = std::make_unique<submit::Submissions>(*store, front->host, LibraryOf(settings));
-  if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) return added;
-  front->compiler = supervisor::MakeCompilePool(options, front->described);
-  if (settings.on_miss != "off") {
-    front->supply = std::make_unique<trials::CodeOnDemand>(*store, *front->compiler, front->host);
-  }
-  auto results = catalog::Results::Load(*store, front->host, front->supply.get());
-  if (!results.ok()) return results.status();
-  front->results = *std::move(results);
-  front->misses = std::make_unique<catalog::Misses>(
-      [known = front->results.get()](const catalog::ResultKey& key) { return known->IsTuned(key); });
-  front->service =
-      std::make_unique<service::AttuneServiceImpl>(service::ServiceOptions{.tuner = &front->tuner,
-                                                                           .results = front->results.get(),
-                                                                           .supply = front->supply.get(),
-                                                                           .misses = front->misses.get(),
-                                                                           .store = store,
-                                                                           .backups = backups,
-                                                                           .submissions = front->submissions.get(),
-                                                                           .host = &front->host,
-                                                                           .answers = metrics.answers(),
-                                                                           .version = kVersion,
-                                                                           .warnings = MissingWalls()});
-  auto options_of_server = ServerOptionsOf(settings);
-  if (!options_of_server.ok()) return options_of_server.status();
-  options_of_server->audit = guard.audit.get();
-  options_of_server->tokens = guard.tokens.get();
-  options_of_server->calls = metrics.calls();
-  front->access = std::make_unique<service::AccessServiceImpl>(guard.tokens.get());
-  auto server =
-      service::Server::Start(addresses, {front->service.get(), front->access.get()}, *std::move(options_of_server));
-  if (!server.ok()) return server.status();
-  front->server = *std::move(server);
-  return front;
-}
-
 // What metrics are labelled with.
 void TellOfHost(const catalog::Host& host, const ExposedMetrics& metrics) {
   if (metrics.store() == nullptr) return;
@@ -276,29 +182,6 @@ store::Retention RetentionOf(const Settings& settings, const catalog::Host& host
   return retention;
 }
 
-// Serves on the description that the last start left, while the host is probed; null when there is none.
-absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(
-    const Settings& settings, const std::string& host_file, supervisor::WorkerOptions options,
-    const std::vector<std::shared_ptr<const space::Family>>& families, store::Store* store, store::Backups* backups,
-    const Guard& guard, const ExposedMetrics& metrics) {
-  const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
-  if (absl::IsNotFound(bytes.status())) return nullptr;
-  absl::StatusOr<supervisor::HostDescription> remembered = bytes.ok() ? supervisor::ReadHost(*bytes) : bytes.status();
-  if (!remembered.ok()) {
-    LogWarning("nothing is served before the host is probed",
-               {{"file", host_file}, {"reason", remembered.status().message()}});
-    return nullptr;
-  }
-  options.cage = supervisor::CanCage(*remembered);
-  auto front = Serve(settings, settings.listen, ChooseDevices(settings.devices, *std::move(remembered)).host, options,
-                     families, store, backups, guard, metrics);
-  if (front.ok()) {
-    LogInfo("answering from the store while the host is probed",
-            {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
-  }
-  return front;
-}
-
 // How long the daemon may take to end after draining: workers are killed, the last calls answered, files closed.
 constexpr absl::Duration kClosing = absl::Seconds(5);
 
@@ -320,7 +203,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
   if (!guard.ok()) return guard.status();
-  auto front = ServeEarly(settings, host_file, options, *families, store->get(), &backups, *guard, *metrics);
+  const FrontendMeans means{settings, *families, **store, backups, *guard, *metrics, kVersion};
+  auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
   if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
@@ -345,7 +229,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
       (*front)->Close(absl::Seconds(1));
       front->reset();
     }
-    front = Serve(settings, addresses, host, options, *families, store->get(), &backups, *guard, *metrics);
+    front = Serve(means, addresses, host, options);
     if (!front.ok()) return front.status();
   }
   if (probed.ok()) {

@@ -73,6 +73,16 @@ const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host) {
   return nullptr;
 }
 
+store::IncumbentFilter IncumbentsNamed(absl::string_view problem_text, absl::string_view device, const Host& host) {
+  store::IncumbentFilter filter{.problem_text = std::string(problem_text)};
+  if (const v1::Device* here = FindDevice(host, device); here != nullptr) {
+    filter.device_class = here->fingerprint();
+  } else {
+    filter.device_id = std::string(device);
+  }
+  return filter;
+}
+
 const v1::Device* DefaultDevice(const Host& host) { return host.devices.empty() ? nullptr : &host.devices.front(); }
 
 std::string DeviceNames(const Host& host) {

@@ -51,6 +51,10 @@ bool IsOf(const store::Instance& card, const v1::Device& device);
 inline store::Instance InstanceOf(const v1::Device& device) { return {device.id(), device.uuid()}; }
 inline store::Instance InstanceOf(const v1::Trial& trial) { return {trial.device_id(), trial.device_uuid()}; }
 
+// Which incumbents are meant by a problem's text (empty: all) and a device's name: those of its class, of whichever
+// card; of a device that is not here those that it timed itself. Empty: of any device.
+store::IncumbentFilter IncumbentsNamed(absl::string_view problem_text, absl::string_view device, const Host& host);
+
 // The device of a request that names none. Null on a host without one.
 const v1::Device* DefaultDevice(const Host& host);
 

@@ -55,12 +55,10 @@ absl::StatusOr<store::RetimingFilter> FilterOf(const v1::ListRetimingsRequest& r
   } else {
     filter.device_class = device->fingerprint();
   }
-  if (request.has_start_time()) filter.begin = TimeOf(request.start_time());
-  if (request.has_end_time()) filter.end = TimeOf(request.end_time());
-  if (filter.begin > filter.end) {
-    return absl::InvalidArgumentError(absl::StrCat("start_time is ", absl::FormatTime(filter.begin),
-                                                   ", later than end_time, ", absl::FormatTime(filter.end)));
-  }
+  const absl::StatusOr<TimeRange> range = TimeRangeOf(request);
+  if (!range.ok()) return range.status();
+  filter.begin = range->begin;
+  filter.end = range->end;
   if (request.spans() < 0 || request.spans() > kMostSpans) {
     return absl::InvalidArgumentError(absl::StrCat("spans is ", request.spans(), "; allowed: 0 to ", kMostSpans));
   }

@@ -15,7 +15,7 @@ inline bool IsSuccessfulSweep(const v1::Operation& operation) {
   return operation.state() == v1::Operation::STATE_SUCCEEDED && operation.has_sweep() && operation.parent().empty();
 }
 
-// The end of the newest sweep that succeeded among the newest few thousand jobs.
+// The end of the newest sweep that succeeded.
 absl::StatusOr<std::optional<absl::Time>> LastSweep(store::Queue& queue);
 
 }  // namespace attune::jobs

@@ -292,12 +292,8 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::ListIncumbents(grpc::CallbackServer
     v1::TrialFilter text;
     text.set_problem(request->problem());
     if (absl::Status status = Validate(text, *options_.host); !status.ok()) return status;
-    store::IncumbentFilter filter{.problem_text = text.problem(), .history = request->history()};
-    if (const v1::Device* here = catalog::FindDevice(*options_.host, request->device_id()); here != nullptr) {
-      filter.device_class = here->fingerprint();
-    } else {
-      filter.device_id = request->device_id();
-    }
+    store::IncumbentFilter filter = catalog::IncumbentsNamed(text.problem(), request->device_id(), *options_.host);
+    filter.history = request->history();
     auto page = options_.store->ListIncumbents(filter, *size, request->page_token());
     if (!page.ok()) return page.status();
     for (v1::Incumbent& incumbent : page->items) *response->add_incumbents() = std::move(incumbent);

@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "proto/attune/problem.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/host.h"
+#include "server/catalog/retimings.h"
 #include "server/catalog/served_timing.h"
 #include "server/sweep/history_of.h"
 #include "server/sweep/sweep_outcome.h"
@@ -104,36 +106,23 @@ Circumstances Of(const v1::Retiming& retiming) {
   return {retiming.dependencies(), retiming.variant(), CardOf(retiming)};
 }
 
-// At most `most` points of equal spans of time, each the lower median of its span.
-void AddPoints(const std::vector<const v1::Retiming*>& oldest_first, int most, v1::Trend& trend) {
-  if (oldest_first.empty() || most <= 0) return;
-  const absl::Time begin = TimeOf(oldest_first.front()->finish_time());
-  const absl::Duration whole = TimeOf(oldest_first.back()->finish_time()) - begin;
-  const auto span_of = [&](const v1::Retiming* retiming) {
-    if (whole <= absl::ZeroDuration()) return int64_t{0};
-    const double share = absl::FDivDuration(TimeOf(retiming->finish_time()) - begin, whole);
-    return std::min<int64_t>(static_cast<int64_t>(share * most), most - 1);
-  };
-  for (size_t i = 0; i < oldest_first.size();) {
-    size_t end = i;
-    while (end < oldest_first.size() && span_of(oldest_first[end]) == span_of(oldest_first[i])) ++end;
-    std::vector<const v1::Retiming*> span(oldest_first.begin() + static_cast<std::ptrdiff_t>(i),
-                                          oldest_first.begin() + static_cast<std::ptrdiff_t>(end));
-    const auto median = span.begin() + (static_cast<std::ptrdiff_t>(span.size()) - 1) / 2;
-    std::nth_element(span.begin(), median, span.end(), [](const v1::Retiming* a, const v1::Retiming* b) {
-      return a->timing().median_us() < b->timing().median_us();
-    });
+// The curve of one card, whichever variants were served on it.
+void AddPoints(const std::vector<v1::Retiming>& newest_first, const store::Instance& card, int most, v1::Trend& trend) {
+  if (most <= 0) return;
+  std::vector<v1::Retiming> curve;
+  for (const v1::Retiming& retiming : newest_first) {
+    if (!SameCard(CardOf(retiming), card)) continue;
+    curve.push_back(retiming);
+    curve.back().clear_variant();
+  }
+  const std::vector<v1::Retiming> thinned = catalog::Thinned(std::move(curve), most);
+  for (auto retiming = thinned.rbegin(); retiming != thinned.rend(); ++retiming) {
     v1::TrendPoint& point = *trend.add_points();
-    *point.mutable_time() = (*median)->finish_time();
-    point.set_median_us((*median)->timing().median_us());
-    point.set_low_us((*median)->timing().low_us());
-    point.set_high_us((*median)->timing().high_us());
-    for (const v1::Retiming* retiming : span) {
-      point.set_low_us(std::min(point.low_us(), retiming->timing().low_us()));
-      point.set_high_us(std::max(point.high_us(), retiming->timing().high_us()));
-    }
-    point.set_count(static_cast<int32_t>(span.size()));
-    i = end;
+    *point.mutable_time() = retiming->finish_time();
+    point.set_median_us(retiming->timing().median_us());
+    point.set_low_us(retiming->timing().low_us());
+    point.set_high_us(retiming->timing().high_us());
+    point.set_count(retiming->count());
   }
 }
 
@@ -163,7 +152,7 @@ void DoubtSingleNights(std::vector<Nightly>& nights) {
   }
 }
 
-std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& reference, const store::Instance& card,
+std::vector<Nightly> Judge(absl::Span<const Night> nights, const v1::Timing& reference, const store::Instance& card,
                            const std::vector<v1::Incumbent>& history, double regression) {
   std::vector<Nightly> judged;
   std::vector<Reading> readings;
@@ -179,6 +168,9 @@ std::vector<Nightly> Judge(const std::vector<Night>& nights, const v1::Timing& r
   return judged;
 }
 
+const v1::Retiming& FirstOf(const Nightly& night) {
+  return night.compared.empty() ? night.all->front() : *night.compared.front();
+}
 const v1::Retiming& LastOf(const Nightly& night) {
   return night.compared.empty() ? night.all->back() : *night.compared.back();
 }
@@ -210,6 +202,60 @@ std::pair<size_t, int32_t> StreakOf(const std::vector<Nightly>& nights, size_t l
   return {first, count};
 }
 
+// What is known without any night.
+v1::Trend Described(const v1::Incumbent& served, const v1::Incumbent& reference) {
+  v1::Trend trend;
+  trend.set_problem_text(served.problem_text());
+  trend.set_device_class(served.device_class());
+  trend.set_policy(served.policy());
+  trend.set_incumbent(served.name());
+  trend.set_variant(served.trial().variant().text());
+  trend.set_pinned(served.pinned());
+  trend.set_device_id(served.trial().device_id());
+  trend.set_device_uuid(served.trial().device_uuid());
+  *trend.mutable_served() = catalog::ServedTiming(served);
+  *trend.mutable_promote_time() = served.promote_time();
+  *trend.mutable_reference() = catalog::ServedTiming(reference);
+  *trend.mutable_reference_time() = reference.promote_time();
+  trend.set_reference_variant(reference.trial().variant().text());
+  if (const auto problem = FromProto(served.problem()); problem.ok()) {
+    trend.set_flops(Flops(*problem));
+    trend.set_bytes(Bytes(*problem));
+  }
+  return trend;
+}
+
+void SayLatest(const Nightly& night, v1::Trend& trend) {
+  const v1::Retiming& latest = LastOf(night);
+  trend.set_state(night.state.value_or(v1::Trend::STATE_AMBIGUOUS));
+  *trend.mutable_latest() = latest.timing();
+  *trend.mutable_latest_time() = latest.finish_time();
+  trend.set_latest_device_id(latest.device_id());
+  trend.set_latest_job(latest.job());
+  if (trend.state() == v1::Trend::STATE_MOVED) return;  // not comparable
+  trend.set_change(latest.timing().median_us() / trend.reference().median_us() - 1);
+}
+
+// Since when the state of the night `last` holds, and what changed then.
+void SaySince(const std::vector<Nightly>& nights, size_t last, const v1::Incumbent& reference, const TrendTerms& terms,
+              v1::Trend& trend) {
+  const auto [first, count] = StreakOf(nights, last);
+  const v1::Retiming& from = FirstOf(nights[first]);
+  *trend.mutable_since() = from.finish_time();
+  trend.set_nights(count);
+  if (trend.state() == v1::Trend::STATE_SAME) return;
+  size_t before = first;  // the last night that said something else
+  while (before > 0 && !nights[before - 1].state.has_value()) --before;
+  if (before > 0) {
+    AddChanges(Of(LastOf(nights[before - 1])), Of(from), trend);
+  } else if (TimeOf(reference.promote_time()) >= terms.begin) {
+    // What changed before the range of time is not known to have changed then.
+    AddChanges(
+        {reference.trial().dependencies(), reference.trial().variant().text(), catalog::InstanceOf(reference.trial())},
+        Of(from), trend);
+  }
+}
+
 }  // namespace
 
 std::vector<Night> NightsOf(std::vector<v1::Retiming> newest_first) {
@@ -222,81 +268,28 @@ std::vector<Night> NightsOf(std::vector<v1::Retiming> newest_first) {
 }
 
 v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>& history,
-                  std::vector<v1::Retiming> retimings, const TrendTerms& terms) {
-  v1::Trend trend;
-  trend.set_problem_text(served.problem_text());
-  trend.set_device_class(served.device_class());
-  trend.set_policy(served.policy());
-  trend.set_incumbent(served.name());
-  trend.set_variant(served.trial().variant().text());
-  trend.set_pinned(served.pinned());
-  trend.set_device_id(served.trial().device_id());
-  trend.set_device_uuid(served.trial().device_uuid());
-  *trend.mutable_served() = catalog::ServedTiming(served);
-  *trend.mutable_promote_time() = served.promote_time();
+                  const std::vector<v1::Retiming>& newest_first, const TrendTerms& terms) {
   const v1::Incumbent& reference = ReferenceOf(served, history, terms);
-  *trend.mutable_reference() = catalog::ServedTiming(reference);
-  *trend.mutable_reference_time() = reference.promote_time();
-  trend.set_reference_variant(reference.trial().variant().text());
-  if (const auto problem = FromProto(served.problem()); problem.ok()) {
-    trend.set_flops(Flops(*problem));
-    trend.set_bytes(Bytes(*problem));
-  }
-
-  std::erase_if(retimings, [&terms](const v1::Retiming& retiming) {
-    const absl::Time time = TimeOf(retiming.finish_time());
-    return time < terms.begin || time >= terms.end;
+  v1::Trend trend = Described(served, reference);
+  const std::vector<Night> nights = NightsOf(newest_first);
+  const auto after = std::find_if(nights.begin(), nights.end(), [&reference](const Night& night) {
+    return TimeOf(night.back().finish_time()) > TimeOf(reference.promote_time());
   });
-  const std::vector<Night> all_nights = NightsOf(std::move(retimings));
-  std::vector<Night> nights;  // after the reference
-  for (const Night& night : all_nights) {
-    if (TimeOf(night.back().finish_time()) > TimeOf(reference.promote_time())) nights.push_back(night);
+  const store::Instance card = catalog::InstanceOf(served.trial());
+  if (after == nights.end()) {
+    trend.set_state(v1::Trend::STATE_NOT_TIMED);
+    AddPoints(newest_first, card, terms.points, trend);
+    return trend;
   }
-  trend.set_state(v1::Trend::STATE_NOT_TIMED);
-  store::Instance drawn = catalog::InstanceOf(served.trial());
-  if (!nights.empty()) {
-    const std::vector<Nightly> judged =
-        Judge(nights, trend.reference(), catalog::InstanceOf(served.trial()), history, terms.regression);
-    size_t last = judged.size();
-    while (last > 0 && !judged[last - 1].state.has_value()) --last;
-    trend.set_unsettled_nights(static_cast<int32_t>(judged.size() - last));
-    const Nightly& night = last > 0 ? judged[last - 1] : judged.back();
-    const v1::Retiming& latest = LastOf(night);
-    trend.set_state(night.state.value_or(v1::Trend::STATE_AMBIGUOUS));
-    *trend.mutable_latest() = latest.timing();
-    *trend.mutable_latest_time() = latest.finish_time();
-    trend.set_latest_device_id(latest.device_id());
-    trend.set_latest_job(latest.job());
-    drawn = CardOf(latest);
-    if (trend.state() != v1::Trend::STATE_MOVED) {
-      trend.set_change(latest.timing().median_us() / trend.reference().median_us() - 1);
-    }
-    if (last > 0) {
-      const auto [first, count] = StreakOf(judged, last - 1);
-      const v1::Retiming& from = judged[first].compared.empty() ? judged[first].all->front()  //
-                                                                : *judged[first].compared.front();
-      *trend.mutable_since() = from.finish_time();
-      trend.set_nights(count);
-      // What changed before the range of time is not known to have changed then.
-      const bool knows_before = TimeOf(reference.promote_time()) >= terms.begin;
-      if (trend.state() != v1::Trend::STATE_SAME) {
-        size_t before = first;  // the last night that said something else
-        while (before > 0 && !judged[before - 1].state.has_value()) --before;
-        const Circumstances then =
-            before > 0 ? Of(LastOf(judged[before - 1]))
-                       : Circumstances{reference.trial().dependencies(), reference.trial().variant().text(),
-                                       catalog::InstanceOf(reference.trial())};
-        if (before > 0 || knows_before) AddChanges(then, Of(from), trend);
-      }
-    }
-  }
-  std::vector<const v1::Retiming*> curve;
-  for (const Night& night : all_nights) {
-    for (const v1::Retiming& retiming : night) {
-      if (SameCard(CardOf(retiming), drawn)) curve.push_back(&retiming);
-    }
-  }
-  AddPoints(curve, terms.points, trend);
+  const std::vector<Nightly> judged = Judge(absl::MakeConstSpan(&*after, static_cast<size_t>(nights.end() - after)),
+                                            trend.reference(), card, history, terms.regression);
+  size_t settled = judged.size();
+  while (settled > 0 && !judged[settled - 1].state.has_value()) --settled;
+  trend.set_unsettled_nights(static_cast<int32_t>(judged.size() - settled));
+  const Nightly& night = settled > 0 ? judged[settled - 1] : judged.back();
+  SayLatest(night, trend);
+  if (settled > 0) SaySince(judged, settled - 1, reference, terms, trend);
+  AddPoints(newest_first, CardOf(LastOf(night)), terms.points, trend);
   return trend;
 }
 

@@ -23,12 +23,12 @@ using Night = std::vector<v1::Retiming>;
 std::vector<Night> NightsOf(std::vector<v1::Retiming> newest_first);
 
 // `history` is all that was served for one problem, class and policy, newest first, `served` one of it;
-// `retimings` are theirs, newest first. What the cycles of a sweep are to a night (sweep_outcome.h), all re-timings on
-// the card that timed what is served are here: SAME is the last that says so, SLOWER and FASTER are three in a row,
-// from one night or several; one night of SAME does not end two of SLOWER or FASTER. A pinned incumbent is compared
-// with its own time, any other with the fastest that no roll-back took out.
+// `newest_first` are their re-timings in the range of time. What the cycles of a sweep are to a night
+// (sweep_outcome.h), all re-timings on the card that timed what is served are here: SAME is the last that says so,
+// SLOWER and FASTER are three in a row, from one night or several; one night of SAME does not end two of SLOWER or
+// FASTER. A pinned incumbent is compared with its own time, any other with the fastest that no roll-back took out.
 v1::Trend TrendOf(const v1::Incumbent& served, const std::vector<v1::Incumbent>& history,
-                  std::vector<v1::Retiming> retimings, const TrendTerms& terms);
+                  const std::vector<v1::Retiming>& newest_first, const TrendTerms& terms);
 
 }  // namespace attune::sweep
 

@@ -52,7 +52,14 @@ class TrendTest : public ::testing::Test {
   void Night(int day, std::initializer_list<double> cycles) {
     for (const double median_us : cycles) Timed(day, median_us);
   }
-  v1::Trend Trend() { return TrendOf(history_.front(), history_, retimings_, terms_); }
+  v1::Trend Trend() {
+    std::vector<v1::Retiming> in_range;  // as the store lists them
+    for (const v1::Retiming& retiming : retimings_) {
+      const absl::Time time = absl::FromUnixSeconds(retiming.finish_time().seconds());
+      if (time >= terms_.begin && time < terms_.end) in_range.push_back(retiming);
+    }
+    return TrendOf(history_.front(), history_, in_range, terms_);
+  }
   static int DayOf(const google::protobuf::Timestamp& time) {
     return static_cast<int>((time.seconds() - kFirst) / kDay);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/proto_time.h"
+#include "server/catalog/retimings.h"
 #include "server/sweep/history_of.h"
 #include "server/sweep/trend.h"
 
@@ -17,30 +17,16 @@ constexpr int kMostPoints = 400;
 
 absl::StatusOr<TrendTerms> TermsOf(const v1::ListTrendsRequest& request) {
   TrendTerms terms;
-  if (request.has_start_time()) terms.begin = TimeOf(request.start_time());
-  if (request.has_end_time()) terms.end = TimeOf(request.end_time());
-  if (terms.begin > terms.end) {
-    return absl::InvalidArgumentError(absl::StrCat("start_time is ", absl::FormatTime(terms.begin),
-                                                   ", later than end_time, ", absl::FormatTime(terms.end)));
-  }
+  const absl::StatusOr<catalog::TimeRange> range = catalog::TimeRangeOf(request);
+  if (!range.ok()) return range.status();
+  terms.begin = range->begin;
+  terms.end = range->end;
   if (request.points() < 0 || request.points() > kMostPoints) {
     return absl::InvalidArgumentError(absl::StrCat("points is ", request.points(), "; allowed: 0 to ", kMostPoints));
   }
   terms.points = request.points();
   if (request.regression() > 0) terms.regression = request.regression();
   return terms;
-}
-
-// What is asked for, without the page.
-store::IncumbentFilter FilterOf(const v1::ListTrendsRequest& request, const catalog::Host& host) {
-  store::IncumbentFilter filter{.problem_text = request.problem()};
-  if (const v1::Device* here = catalog::FindDevice(host, request.device_id()); here != nullptr) {
-    filter.device_class = here->fingerprint();
-  } else {
-    filter.device_id = request.device_id();
-  }
-  if (request.policy() != v1::POLICY_UNSPECIFIED) filter.policy = request.policy();
-  return filter;
 }
 
 }  // namespace
@@ -50,7 +36,9 @@ absl::StatusOr<store::Page<v1::Trend>> ListTrends(const v1::ListTrendsRequest& r
                                                   const std::function<bool()>& stopped) {
   const absl::StatusOr<TrendTerms> terms = TermsOf(request);
   if (!terms.ok()) return terms.status();
-  const auto served = store.ListIncumbents(FilterOf(request, host), page_size, request.page_token());
+  store::IncumbentFilter filter = catalog::IncumbentsNamed(request.problem(), request.device_id(), host);
+  if (request.policy() != v1::POLICY_UNSPECIFIED) filter.policy = request.policy();
+  const auto served = store.ListIncumbents(filter, page_size, request.page_token());
   if (!served.ok()) return served.status();
   store::Page<v1::Trend> page{{}, served->next_page_token};
   for (const v1::Incumbent& incumbent : served->items) {
@@ -59,9 +47,9 @@ absl::StatusOr<store::Page<v1::Trend>> ListTrends(const v1::ListTrendsRequest& r
     if (!history.ok()) return history.status();
     const v1::Incumbent* const then = ServedAt(terms->end, incumbent, *history);
     if (then == nullptr) continue;
-    absl::StatusOr<std::vector<v1::Retiming>> retimings = RetimingsOf(incumbent, terms->begin, terms->end, store);
+    const absl::StatusOr<std::vector<v1::Retiming>> retimings = RetimingsOf(incumbent, terms->begin, terms->end, store);
     if (!retimings.ok()) return retimings.status();
-    v1::Trend trend = TrendOf(*then, *history, *std::move(retimings), *terms);
+    v1::Trend trend = TrendOf(*then, *history, *retimings, *terms);
     if (const v1::Device* device = catalog::DeviceOfClass(host, incumbent.device_class()); device != nullptr) {
       trend.set_class_alias(device->class_alias());
     }

@@ -154,6 +154,17 @@ TEST_F(TrendsTest, AsOfAnEarlierTimeLackWhatWasServedLater) {
   EXPECT_THAT(Trends(), IsEmpty());
 }
 
+TEST_F(TrendsTest, LeaveOutTheTimesBeyondTheRange) {
+  Serve(kSmall, 0, 40);
+  Timed(kSmall, 0, 1, 40);
+  Timed(kSmall, 0, 5, 42);
+  trends_.mutable_end_time()->set_seconds(kFirst + 3 * kDay);
+  EXPECT_THAT(Trends(), ElementsAre("b1.h1.q128.d64.f16 l4 SAME"));
+  trends_.clear_end_time();
+  trends_.mutable_start_time()->set_seconds(kFirst + 6 * kDay);
+  EXPECT_THAT(Trends(), ElementsAre("b1.h1.q128.d64.f16 l4 NOT_TIMED"));
+}
+
 TEST_F(TrendsTest, RefuseARangeOrAnAmountThatIsNone) {
   trends_.set_points(401);
   EXPECT_THAT(ListTrends(trends_, 50, store_, host_, [] { return false; }).status().message(),

@@ -6,7 +6,7 @@ import unittest
 
 from browser import Browser, Dashboard
 from selenium.webdriver.common.keys import Keys
-from stored_year import ATTUNE, HOSTILE, LIVE, StoredYear
+from stored_year import ATTUNE, HOSTILE, LIVE, StoredYear, addresses
 
 MOST_BYTES = 1_000_000
 CONTRAST = (pathlib.Path(__file__).parent / "contrast.js").read_text()
@@ -27,22 +27,7 @@ class BrowserTest(unittest.TestCase):
         cls.addClassCleanup(cls.browser.close)
         cls.trends = [trend for trend in cls.year.daemon.json("trends", check=False) if trend["type"] == "trend"]
         cls.slower = [trend for trend in cls.trends if trend["state"] == "SLOWER"]
-        cls.pages = cls.addresses()
-
-    @classmethod
-    def addresses(cls):
-        problem = cls.slower[0]["problem"]
-        sweep = next(job for job in cls.year.daemon.json("jobs") if not job["problem"])
-        return {
-            "health": "#/health",
-            "problem": f"#/problem/{problem}",
-            "jobs": "#/jobs",
-            "job": f"#/job/{sweep['operation']}",
-            "space": f"#/space/{problem}",
-            "compare": "#/compare",
-            "roofline": "#/roofline",
-            "devices": "#/devices",
-        }
+        cls.pages = addresses(cls.year.daemon, cls.year.truth)
 
     def setUp(self):
         self.browser.resize(1600)

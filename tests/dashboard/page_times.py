@@ -10,8 +10,7 @@ import statistics
 import sys
 
 from browser import Browser, Dashboard
-from screenshots import addresses
-from stored_year import ATTUNE, Daemon
+from stored_year import ATTUNE, Daemon, addresses
 
 ROUNDS = 5
 

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 from browser import Browser, Dashboard
-from stored_year import ATTUNE, ROOT, StoredYear, wait_until
+from stored_year import ATTUNE, ROOT, StoredYear, addresses, wait_until
 
 # What runs while the pictures are taken: slow enough for the CPU to be seen at it.
 RUNNING = "b2.h8.q256.d64.f16"
@@ -15,22 +15,6 @@ WAITING = "b1.h8.q128.d64.f16.causal"
 
 # Pixels, from the top: a picture is to stay below 150 kB.
 HEIGHTS = {"health": 640}
-
-
-def addresses(daemon, truth):
-    slower = next(row for row in truth["slower"] if row["why"] == "driver")
-    sweep = next(job for job in daemon.json("jobs") if not job["problem"])
-    problem = f"{slower['problem']}?class={slower['device_class']}"
-    return {
-        "health": "#/health",
-        "problem": f"#/problem/{problem}",
-        "jobs": "#/jobs",
-        "job": f"#/job/{sweep['operation']}",
-        "space": f"#/space/{problem}",
-        "compare": "#/compare",
-        "roofline": "#/roofline",
-        "devices": "#/devices",
-    }
 
 
 def main():

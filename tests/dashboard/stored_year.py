@@ -33,13 +33,30 @@ budget {{ trials_per_problem: 2 }}
 """
 
 
+def addresses(daemon, truth):
+    """Of every page: {"health": "#/health"}, of a problem that has become slower where one is needed."""
+    slower = next(row for row in truth["slower"] if row["why"] == "driver")
+    sweep = next(job for job in daemon.json("jobs") if not job["problem"])
+    problem = f"{slower['problem']}?class={slower['device_class']}"
+    return {
+        "health": "#/health",
+        "problem": f"#/problem/{problem}",
+        "jobs": "#/jobs",
+        "job": f"#/job/{sweep['operation']}",
+        "space": f"#/space/{problem}",
+        "compare": "#/compare",
+        "roofline": "#/roofline",
+        "devices": "#/devices",
+    }
+
+
 class StoredYear:
-    def __init__(self):
+    def __init__(self, seed=SEED, nights=NIGHTS, trials=TRIALS):
         self._directory = tempfile.TemporaryDirectory(prefix="attune-dashboard-")
         self.directory = pathlib.Path(self._directory.name)
         self.daemon = Daemon(self.directory, flags=["--trial_timeout=10m"])
-        command = [str(FILL_YEAR), f"--data_dir={self.daemon.data}", f"--seed={SEED}", f"--nights={NIGHTS}"]
-        command.append(f"--trials={TRIALS}")
+        command = [str(FILL_YEAR), f"--data_dir={self.daemon.data}", f"--seed={seed}", f"--nights={nights}"]
+        command.append(f"--trials={trials}")
         # What is true of it: {"slower": [{"problem", "device_class", ...}], ...}.
         self.truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         self.daemon.start()

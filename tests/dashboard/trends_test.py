@@ -3,36 +3,26 @@
 Environment: ATTUNE_YEAR_SEEDS ("1"), ATTUNE_YEAR_NIGHTS ("90": each night is some two hundred commits).
 """
 
+import contextlib
 import datetime
 import json
 import os
-import pathlib
-import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
-from harness import BUILD, DaemonTest
+from stored_year import StoredYear
 
 SEEDS = os.environ.get("ATTUNE_YEAR_SEEDS", "1").split(",")
 NIGHTS = os.environ.get("ATTUNE_YEAR_NIGHTS", "90")
 
 
-class TrendsTest(DaemonTest):
+class TrendsTest(unittest.TestCase):
+    maxDiff = None
+
     def test_years(self):
         for seed in SEEDS:
-            with self.subTest(seed=seed):
-                daemon = self.daemon(start=False)
-                daemon.data = self.directory / f"year-{seed}"
-                command = [str(BUILD / "tests/dashboard/fill_year"), f"--data_dir={daemon.data}"]
-                command += [f"--seed={seed}", f"--nights={NIGHTS}", "--trials=100"]
-                truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                daemon.start()
-                try:
-                    self.every_planted_regression_is_named_and_nothing_else(daemon, truth)
-                    self.a_driver_is_compared_with_the_one_before(daemon, truth)
-                finally:
-                    daemon.stop()
+            with self.subTest(seed=seed), contextlib.closing(StoredYear(seed, NIGHTS, trials=100)) as year:
+                self.every_planted_regression_is_named_and_nothing_else(year.daemon, year.truth)
+                self.a_driver_is_compared_with_the_one_before(year.daemon, year.truth)
 
     def every_planted_regression_is_named_and_nothing_else(self, daemon, truth):
         run = daemon.attune("trends", "--all", "--format=json", check=False)

@@ -76,6 +76,12 @@ export function deviceClasses(devices, trends) {
   return classOf;
 }
 
+// Of a sweep's rows: what to look at first.
+export const OUTCOMES = ["SLOWER", "FAILED", "AMBIGUOUS", "SKIPPED", "MOVED", "FASTER", "NEW", "SAME"];
+
+// The share by which a sweep's row is slower than before; NaN where there is nothing to compare.
+export const rowChange = (row) => (row.beforeUs > 0 && row.afterUs > 0 ? row.afterUs / row.beforeUs - 1 : NaN);
+
 // {outcome: rows} of a sweep's report.
 export function rowsByOutcome(rows) {
   const groups = {};

@@ -3,11 +3,10 @@ import { get, list } from "./api.js";
 import { commandLine } from "./commands.js";
 import { fold, h } from "./dom.js";
 import { ago, count, counted, enumName, NONE, percentChange, short, us } from "./format.js";
-import { deviceClasses, rowsByOutcome } from "./health.js";
+import { deviceClasses, OUTCOMES, rowChange, rowsByOutcome } from "./health.js";
 import { badge, empty, jobLink, problemLink, section, when } from "./parts.js";
 import { table } from "./table.js";
 
-const OUTCOMES = ["SLOWER", "FAILED", "AMBIGUOUS", "SKIPPED", "MOVED", "FASTER", "NEW", "SAME"];
 const APART = ["SLOWER", "FAILED", "AMBIGUOUS", "SKIPPED"];
 // Reports are large: no more of them are read than this to find the last one of each class.
 const MOST_REPORTS = 4;
@@ -51,8 +50,6 @@ export async function latestSweeps(classes, signal) {
   }
   return found;
 }
-
-const rowChange = (row) => (row.beforeUs > 0 && row.afterUs > 0 ? row.afterUs / row.beforeUs - 1 : NaN);
 
 function rowsTable(name, rows, classes) {
   return table({

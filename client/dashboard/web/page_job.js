@@ -3,6 +3,7 @@ import { get, list, repeat } from "./api.js";
 import { cancelCommand, commandLine, watchCommand } from "./commands.js";
 import { fold, h, update } from "./dom.js";
 import { count, counted, enumName, percent, percentChange, speedup, us } from "./format.js";
+import { OUTCOMES, rowChange } from "./health.js";
 import { bestCurve, progressBar, progressFacts, verdictMix } from "./job_parts.js";
 import { mergeTrials, verdictCounts } from "./jobs.js";
 import { badge, empty, facts, failure, interval, jobLink, loading, problemLink, section, variantCode, when } from "./parts.js";
@@ -63,10 +64,6 @@ function evaluateResult({ decision, reason, speedup: factor, trial, incumbent })
   );
 }
 
-const changeOf = (row) => (row.beforeUs > 0 && row.afterUs > 0 ? row.afterUs / row.beforeUs - 1 : NaN);
-
-const OUTCOMES = ["SLOWER", "FAILED", "AMBIGUOUS", "SKIPPED", "MOVED", "FASTER", "NEW", "SAME"];
-
 const outcomeOf = (row) => enumName(row.outcome, "OUTCOME_");
 
 function sweepRows(caption, rows) {
@@ -78,7 +75,7 @@ function sweepRows(caption, rows) {
       { label: "Outcome", cell: (row) => badge(outcomeOf(row)), sort: (row) => OUTCOMES.indexOf(outcomeOf(row)) },
       { label: "Before, us", number: true, cell: (row) => us(row.beforeUs), sort: (row) => row.beforeUs ?? 0 },
       { label: "After, us", number: true, cell: (row) => us(row.afterUs), sort: (row) => row.afterUs ?? 0 },
-      { label: "Change", number: true, cell: (row) => percentChange(changeOf(row)), sort: changeOf },
+      { label: "Change", number: true, cell: (row) => percentChange(rowChange(row)), sort: rowChange },
       { label: "Trials", number: true, cell: (row) => count(row.trials), sort: (row) => Number(row.trials ?? 0) },
       { label: "Card", cell: (row) => row.deviceId ?? "" },
       { label: "Detail", class: "text", optional: true, cell: (row) => row.detail ?? "" },
