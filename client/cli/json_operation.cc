@@ -83,7 +83,8 @@ Json TuningJson(const v1::Operation& operation) {
                {"winner", result.has_winner() ? TrialJson(result.winner()) : Json()},
                {"play_off", Json::array()},
                {"measure_time", TextOrNull(Iso(operation.end_time()))},
-               {"claim", ClaimJson(result.has_claim(), result.claim())}};
+               {"claim", ClaimJson(result.has_claim(), result.claim())},
+               {"anchor_moved", result.anchor_moved() > 0 ? Json(result.anchor_moved()) : Json()}};
   for (const v1::Trial& trial : result.play_off()) json["play_off"].push_back(TrialJson(trial));
   return json;
 }

@@ -238,7 +238,7 @@ TEST(ResultJson, WhatIsNotKnownIsNull) {
 TEST(ResultJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(TuningJson(v1::Operation())),
               ElementsAre("type", "operation", "promoted", "decision", "floor_ms", "verdicts", "incumbent", "winner",
-                          "play_off", "measure_time", "claim"));
+                          "play_off", "measure_time", "claim", "anchor_moved"));
   EXPECT_THAT(Keys(EvaluationJson(v1::Operation())),
               ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent", "measure_time"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());

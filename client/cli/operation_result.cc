@@ -52,6 +52,12 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));
   }
+  if (result.anchor_moved() > 0) {
+    session.Note(absl::StrFormat(
+        "attune: the device's times moved by %.1f %% while the trials ran; what was given up early may deserve another "
+        "tuning",
+        100 * result.anchor_moved()));
+  }
   if (code == ExitCode::kInfeasible) session.Note("attune: no variant is OK; see attune trials, column verdict");
   return code;
 }

@@ -46,15 +46,24 @@ const v1::Timing& ServedTiming(const v1::Incumbent& incumbent) {
 
 Table FieldTable() { return Table({{""}, {"", kWrapped}}); }
 
+std::string SamplesOf(const v1::Timing& timing) {
+  if (timing.cycles() == 0) return Counted(timing.samples(), "sample");
+  return absl::StrCat(Counted(timing.samples(), "round"), " in ", Counted(timing.cycles(), "cycle"));
+}
+
 void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& measured, Table* fields,
                const std::string& of) {
   const std::string when = LocalTime(measured);
   fields->Row(
       {of + "time", absl::StrFormat("%.2f us, 95%% interval %.2f..%.2f, %s%s%s%s", timing.median_us(), timing.low_us(),
-                                    timing.high_us(), Counted(timing.samples(), "sample"), when.empty() ? "" : ", ",
-                                    when, timing.contended() ? ", another process was on the device" : "")});
+                                    timing.high_us(), SamplesOf(timing), when.empty() ? "" : ", ", when,
+                                    timing.contended() ? ", another process was on the device" : "")});
   // The stopping rule of server/measure.
-  if (!timing.settled()) fields->Row({"", "not settled: interval wider than 1 %"});
+  if (timing.given_up()) {
+    fields->Row({"", "given up early: clearly slower than the fastest"});
+  } else if (!timing.settled()) {
+    fields->Row({"", "not settled: interval wider than 1 %"});
+  }
   if (timing.sm_clock_mhz() > 0) {
     fields->Row({"clock", absl::StrFormat("%d MHz, %.0f W, %d C", timing.sm_clock_mhz(), timing.power_w(),
                                           timing.temperature_c())});

@@ -1,9 +1,9 @@
 // The kind of job that EvaluateVariant starts: one given variant against the incumbent, KEEP or REVERT.
 //
-// KEEP when it is right, its interval lies apart below the incumbent's in an interleaved play-off and it is at least 2
-// % faster, when there is no incumbent, or when it is the incumbent. A KEEP is a promotion by the rules of promotion.h,
-// asked for 2 %; anything else is REVERT and leaves the incumbent where it is. A pin is PINNED as soon as the variant
-// is right and timed, and REVERT when it is not.
+// KEEP when it is right, FASTER than the incumbent in a play-off and by at least 2 %, when there is no incumbent, or
+// when it is the incumbent. A KEEP is a promotion by the rules of promotion.h, asked for 2 %; anything else is REVERT
+// and leaves the incumbent where it is. A pin is PINNED as soon as the variant is right and timed, and REVERT when it
+// is not.
 #ifndef ATTUNE_SERVER_JOBS_EVALUATE_JOB_H_
 #define ATTUNE_SERVER_JOBS_EVALUATE_JOB_H_
 

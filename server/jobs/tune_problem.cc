@@ -148,6 +148,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   FillResult(*std::move(contest), outcome.result);
   *outcome.result.mutable_removed() = {candidates->removed.begin(), candidates->removed.end()};
   outcome.result.set_floor_us(*floor);
+  outcome.result.set_anchor_moved(phase.anchor_moved());
   if (with_claim.claim.has_value()) *outcome.result.mutable_claim() = *with_claim.claim;
   return outcome;
 }

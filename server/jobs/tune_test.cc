@@ -321,24 +321,127 @@ TEST_F(TuneTest, NothingRightIsNoWinner) {
   EXPECT_EQ(changes(), 0);
 }
 
-TEST_F(TuneTest, RacingGivesTheLeadersTimeToThoseAfterIt) {
+TEST_F(TuneTest, TrialsRaceAgainstTheFastestTimedAgainInThisJob) {
   std::vector<double> leaders;
   device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
     leaders.push_back(request.leader_us());
     return device_.Good(request.candidate());
   });
+  device_.ScriptAnchor([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    response.mutable_timing()->set_high_us(101);
+    return response;
+  });
   Start();
   Tune();
   ASSERT_THAT(leaders, SizeIs(6));
   EXPECT_EQ(leaders.front(), 0);
-  EXPECT_DOUBLE_EQ(leaders.back(), 100.5);
+  EXPECT_DOUBLE_EQ(leaders.back(), 101);
+  EXPECT_EQ(device_.Count("anchor"), 1);
+}
+
+TEST_F(TuneTest, ATimeOfAnotherDayIsNoAnchorBeforeItIsTimedToday) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  for (const v1::Trial& trial : store_.trials()) {
+    if (trial.variant().text() == "tiles:BLOCK=16,SPLITS=1") {
+      v1::Trial contended = trial;  // and so it is tried again
+      contended.clear_name();
+      contended.mutable_timing()->set_contended(true);
+      ASSERT_TRUE(store_.AppendTrial(contended, {}).ok());
+      break;
+    }
+  }
+  SetTimes({{"32/8", 50}});  // the device is slower today
+  std::vector<double> leaders;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    leaders.push_back(request.leader_us());
+    return device_.Good(request.candidate());
+  });
+  Tune();
+  ASSERT_THAT(leaders, SizeIs(1));
+  EXPECT_DOUBLE_EQ(leaders.front(), 50.25);
+}
+
+TEST_F(TuneTest, AnAnchorThatCannotBeTimedLetsNobodyBeGivenUp) {
+  std::vector<double> leaders;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    leaders.push_back(request.leader_us());
+    return device_.Good(request.candidate());
+  });
+  device_.ScriptAnchor([](const worker::v1::TrialRequest&) -> absl::StatusOr<worker::v1::TrialResponse> {
+    return absl::UnavailableError("the worker died");
+  });
+  Start();
+  EXPECT_EQ(Tune().state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(leaders, testing::Each(0));
+}
+
+class KnownTimeTest : public TuneTest {
+ protected:
+  // Tunes, the trial of `variant` as `change` makes it, and tunes again; how often that has been tried then.
+  int TriedAgain(const std::string& seen, std::function<void(worker::v1::TrialResponse&)> change) {
+    device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+      worker::v1::TrialResponse response = device_.Good(request.candidate());
+      if (Seen(request.candidate()) == seen) change(response);
+      return response;
+    });
+    Start();
+    Tune();
+    const size_t before = store_.trials().size();
+    Tune();
+    return static_cast<int>(store_.trials().size() - before);
+  }
+};
+
+TEST_F(KnownTimeTest, AGoodOneIsNotTakenAgain) {
+  EXPECT_EQ(TriedAgain("32/8", [](worker::v1::TrialResponse&) {}), 0);
+}
+
+TEST_F(KnownTimeTest, AContendedOneIsTakenAgain) {
+  EXPECT_EQ(
+      TriedAgain("32/8", [](worker::v1::TrialResponse& response) { response.mutable_timing()->set_contended(true); }),
+      1);
+}
+
+TEST_F(KnownTimeTest, OneThatWouldNotSettleIsTakenAgain) {
+  EXPECT_EQ(TriedAgain("32/8",
+                       [](worker::v1::TrialResponse& response) {
+                         response.set_verdict(v1::VERDICT_UNSTABLE);
+                         response.mutable_timing()->set_settled(false);
+                       }),
+            1);
+}
+
+TEST_F(KnownTimeTest, BitsThatDifferAreAVerdictForGood) {
+  EXPECT_EQ(TriedAgain("32/8",
+                       [](worker::v1::TrialResponse& response) {
+                         response.set_verdict(v1::VERDICT_UNSTABLE);
+                         response.clear_timing();
+                       }),
+            0);
+}
+
+TEST_F(KnownTimeTest, OneThatWasGivenUpHoldsWhileTheBestIsNotClearlySlower) {
+  SetTimes({{"32/8", 99}});
+  EXPECT_EQ(
+      TriedAgain("32/8", [](worker::v1::TrialResponse& response) { response.mutable_timing()->set_given_up(true); }),
+      0);  // the others take 100
+}
+
+TEST_F(KnownTimeTest, OneThatWasGivenUpIsTakenAgainWhenTheBestIsClearlySlower) {
+  SetTimes({{"32/8", 90}});
+  EXPECT_EQ(
+      TriedAgain("32/8", [](worker::v1::TrialResponse& response) { response.mutable_timing()->set_given_up(true); }),
+      1);
 }
 
 TEST_F(TuneTest, WhoIsWrongOnFreshDataIsOutAndTheNextBestIsServed) {
   SetTimes({{"32/8", 40}, {"64/4", 42}});
   device_.ScriptPlayOff(
       [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-        EXPECT_NE(request.fresh_seed(), 0);
+        EXPECT_EQ(request.fresh_seed() == 0, request.reload());
         worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
         for (int i = 0; i < request.candidates_size(); ++i) {
           if (Seen(request.candidates(i)) != "32/8") continue;

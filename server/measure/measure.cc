@@ -1,16 +1,24 @@
 // One variant alone, racing against a leader's time.
 #include "server/measure/measure.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/status/status.h"
 #include "server/measure/sampler.h"
 
 namespace attune::measure {
 namespace {
 
-// A variant as fast as the leader has one chance in 2^5 that all of five samples lie above its median.
-constexpr int kSamplesToLoseARace = 5;
+// A look at every sample would give up what is unlucky at any of them.
+constexpr int kLooksToGiveUp[] = {5, 9, 17};
 // Even when there is no time, as many as a median needs to be one.
 constexpr int kFewestSamples = 3;
+
+bool IsGivenUp(const SampleSet& samples, double leader_us) {
+  const auto* const look = std::find(std::begin(kLooksToGiveUp), std::end(kLooksToGiveUp), samples.accepted());
+  return leader_us > 0 && look != std::end(kLooksToGiveUp) && samples.interval().low > (1 + kGiveUpMargin) * leader_us;
+}
 
 }  // namespace
 
@@ -21,9 +29,12 @@ absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Option
   const SampleSet& samples = sampler.samples();
   while (!sampler.finished()) {
     if (absl::Status status = sampler.TakeSample(); !status.ok()) return status;
-    const bool lost = leader_us > 0 && samples.accepted() >= kSamplesToLoseARace && samples.interval().low > leader_us;
-    const bool late = options.now() >= until && samples.taken() >= kFewestSamples;
-    if (lost || late) break;
+    if (IsGivenUp(samples, leader_us)) {
+      v1::Timing timing = samples.ToTiming();
+      timing.set_given_up(true);
+      return timing;
+    }
+    if (options.now() >= until && samples.taken() >= kFewestSamples) break;
   }
   return samples.ToTiming();
 }

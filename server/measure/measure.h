@@ -41,25 +41,39 @@ struct Interval {
 // Intervals, section 5.2: binomial(n, 1/2)). With fewer than 6 samples the interval is [min, max].
 Interval MedianInterval(std::vector<double> samples);
 
+// The same of samples in the order they were taken, when they may depend on each other: wider by
+// sqrt((1 + r) / (1 - r)) where neighbours are correlated by r > 0, and over both clusters where they fall into two.
+Interval SequenceInterval(const std::vector<double>& in_order);
+
 struct Options {
   int min_samples = 7;
   int max_samples = 60;
-  double relative_width = 0.01;                          // settled when (high - low) / median is below
+  double relative_width = 0.01;                          // settled when (high - low) / median is below (SampleSet)
   absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
   absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per variant
   double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
   std::function<absl::Time()> now = absl::Now;           // tests bring their own clock
 };
 
-// Warms up, sizes HOT's graph, samples until settled, out of time, or until its interval lies wholly above `leader_us`
-// (0: no leader).
+// How far above the leader an interval must lie for its variant to be given up: further than what one loading of a
+// variant differs from another.
+inline constexpr double kGiveUpMargin = 0.03;
+
+// Warms up, sizes HOT's graph, samples until settled, out of time, or given up: at 5, 9 or 17 samples its interval lies
+// wholly more than kGiveUpMargin above `leader_us` (0: no leader).
 absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Options& options, double leader_us);
 
-// The same for several variants, one sample each a round in turn, the order rotated from round to round.
-absl::StatusOr<std::vector<v1::Timing>> PlayOff(const std::vector<Timer*>& timers, v1::Policy policy,
-                                                const Options& options);
+// One contestant's share of a cycle.
+struct RoundTimes {
+  v1::Timing timing;
+  std::vector<double> us;  // by round; 0 where the sample does not count
+};
+// One cycle of a play-off (paired_rounds.h): all are warmed up, then one sample each a round, in random order. `rounds`
+// 0: 9, fewer of slow ones, 3 at least.
+absl::StatusOr<std::vector<RoundTimes>> PlayCycle(const std::vector<Timer*>& timers, v1::Policy policy,
+                                                  const Options& options, int rounds, uint64_t order_seed);
 
-// Of two settled timings: apart when the intervals do not overlap.
+// Of two timings of different days: apart when the intervals do not overlap.
 enum class Comparison { kFaster, kSlower, kTie };
 Comparison Compare(const v1::Timing& candidate, const v1::Timing& incumbent);
 

@@ -25,8 +25,8 @@ Timer::Sample At(double us, int sm_clock_mhz = 1900) {
   return sample;
 }
 
-// 100 us, with a spread of +-0.2 %.
-double Quiet(int i) { return 100 + 0.2 * (i % 3 - 1); }
+// 100 us, with a spread of +-0.1 %.
+double Quiet(int i) { return 100 + 0.1 * (i % 3 - 1); }
 
 class MeasureTest : public ::testing::Test {
  protected:
@@ -47,7 +47,7 @@ TEST_F(MeasureTest, SettlesOnAQuietContestantWithTheFewestSamples) {
   EXPECT_EQ(timing.samples(), options_.min_samples);
   EXPECT_EQ(timing.discarded(), 0);
   EXPECT_DOUBLE_EQ(timing.median_us(), 100);
-  EXPECT_DOUBLE_EQ(timing.min_us(), 99.8);
+  EXPECT_DOUBLE_EQ(timing.min_us(), 99.9);
   EXPECT_EQ(timing.sm_clock_mhz(), 1900);
 }
 
@@ -170,6 +170,44 @@ TEST_F(MeasureTest, StopsEarlyWhenItHasLostTheRace) {
   EXPECT_EQ(timing.samples(), 5);
   EXPECT_FALSE(timing.settled());
   EXPECT_GT(timing.low_us(), 90);
+}
+
+TEST_F(MeasureTest, SaysThatItWasGivenUp) {
+  FakeTimer slow(world_, [](int i, int) { return At(1.05 * Quiet(i)); }),
+      even(world_, [](int i, int) { return At(Quiet(i)); });
+  EXPECT_TRUE(Hot(slow, /*leader_us=*/100).given_up());
+  EXPECT_FALSE(Hot(even, /*leader_us=*/100).given_up());
+}
+
+TEST_F(MeasureTest, GivesNobodyUpForWhatOneSessionDiffersFromAnother) {
+  FakeTimer timer(world_, [](int i, int) { return At(1.025 * Quiet(i)); });
+  const v1::Timing timing = Hot(timer, /*leader_us=*/100);
+  EXPECT_FALSE(timing.given_up());
+  EXPECT_TRUE(timing.settled());
+}
+
+TEST_F(MeasureTest, LooksWhetherToGiveUpAtFiveNineAndSeventeenSamplesAlone) {
+  // The first sample that counts is as fast as the leader; without it, from 9 samples on, the interval lies above.
+  FakeTimer timer(world_, [](int i, int) { return At(i == 2 ? 100 : i % 2 == 0 ? 118 : 120); });
+  const v1::Timing timing = Hot(timer, /*leader_us=*/100);
+  EXPECT_TRUE(timing.given_up());
+  EXPECT_EQ(timing.samples(), 9);
+}
+
+TEST_F(MeasureTest, LooksWhetherItHasSettledAtAFewCountsAlone) {
+  // With 9 samples the outlier is outside of the interval.
+  FakeTimer timer(world_, [](int i, int) { return At(i == 5 ? 105 : Quiet(i)); });
+  const v1::Timing timing = Hot(timer);
+  EXPECT_TRUE(timing.settled());
+  EXPECT_EQ(timing.samples(), 11);
+}
+
+TEST_F(MeasureTest, FewSamplesHaveToAgreeBetterThanMany) {
+  const auto within = [](double width) { return [width](int i, int) { return At(100 + width / 2 * (i % 3 - 1)); }; };
+  FakeTimer narrow(world_, within(0.3)), wide(world_, within(0.5));
+  EXPECT_EQ(Hot(narrow).samples(), 7);
+  EXPECT_GT(Hot(wide).samples(), 7);
+  EXPECT_TRUE(Hot(wide).settled());
 }
 
 TEST_F(MeasureTest, GoesOnWhileItsIntervalReachesTheLeader) {

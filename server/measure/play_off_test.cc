@@ -1,6 +1,9 @@
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/measure/fake_timer.h"
 #include "server/measure/measure.h"
@@ -8,86 +11,94 @@
 namespace attune::measure {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
 Timer::Sample SampleOf(double us) {
   Timer::Sample sample;
   sample.us = us;
   return sample;
 }
 
-class PlayOffTest : public ::testing::Test {
+class PlayCycleTest : public ::testing::Test {
  protected:
   FakeTimer Steady(char name, double us) {
     return FakeTimer(
         world_, [us](int i, int) { return SampleOf(us * (1 + 0.001 * (i % 3 - 1))); }, name);
   }
-  std::vector<v1::Timing> Play(const std::vector<Timer*>& timers) {
-    absl::StatusOr<std::vector<v1::Timing>> timings = PlayOff(timers, v1::POLICY_HOT, options_);
-    EXPECT_TRUE(timings.ok()) << timings.status();
-    return timings.ok() ? *timings : std::vector<v1::Timing>(timers.size());
+  std::vector<RoundTimes> Play(const std::vector<Timer*>& timers, int rounds = 0, uint64_t seed = 1) {
+    absl::StatusOr<std::vector<RoundTimes>> results = PlayCycle(timers, v1::POLICY_HOT, options_, rounds, seed);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? *results : std::vector<RoundTimes>(timers.size());
   }
 
   FakeWorld world_;
-  const absl::Time start_ = world_.time;
   Options options_ = world_.MakeOptions();
 };
 
-TEST_F(PlayOffTest, OfNobodyIsEmpty) { EXPECT_TRUE(Play({}).empty()); }
+TEST_F(PlayCycleTest, OfNobodyIsEmpty) { EXPECT_TRUE(Play({}).empty()); }
 
-TEST_F(PlayOffTest, TellsContestantsApart) {
-  FakeTimer slow = Steady('a', 102), fast = Steady('b', 100);
-  const std::vector<v1::Timing> timings = Play({&slow, &fast});
-  EXPECT_EQ(Compare(timings[1], timings[0]), Comparison::kFaster);
-  EXPECT_TRUE(timings[0].settled());
-  EXPECT_TRUE(timings[1].settled());
+TEST_F(PlayCycleTest, SamplesEachOnceARound) {
+  FakeTimer a = Steady('a', 100), b = Steady('b', 102), c = Steady('c', 104);
+  const std::vector<RoundTimes> results = Play({&a, &b, &c});
+  ASSERT_THAT(results, SizeIs(3));
+  for (const RoundTimes& result : results) {
+    EXPECT_THAT(result.us, SizeIs(9));
+    EXPECT_EQ(result.timing.samples(), 9);
+  }
+  const std::string order(world_.order.end() - 27, world_.order.end());
+  for (size_t round = 0; round < 27; round += 3) {
+    const std::set<char> who(order.begin() + round, order.begin() + round + 3);
+    EXPECT_EQ(who, (std::set<char>{'a', 'b', 'c'})) << order;
+  }
 }
 
-TEST_F(PlayOffTest, WarmsEveryoneUpAndThenRotatesWhoGoesFirst) {
-  FakeTimer a = Steady('a', 100), b = Steady('b', 100), c = Steady('c', 100);
-  options_.min_samples = options_.max_samples = 4;
-  Play({&a, &b, &c});
-  const std::string order(world_.order.end() - 12, world_.order.end());
-  EXPECT_EQ(order, "abcbcacababc");
-  EXPECT_EQ(std::string(world_.order.begin(), world_.order.end() - 12), "aabbcc");
+TEST_F(PlayCycleTest, DrawsTheOrderAnewForEachRoundAndBySeed) {
+  std::set<std::string> orders;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    FakeTimer a = Steady('a', 100), b = Steady('b', 100), c = Steady('c', 100);
+    Play({&a, &b, &c}, 0, seed);
+    const std::string order(world_.order.end() - 27, world_.order.end());
+    orders.insert(order);
+    std::map<char, int> followers;  // of 'a', within a round
+    for (size_t i = 0; i + 1 < order.size(); ++i) {
+      if (order[i] == 'a' && i % 3 < 2) ++followers[order[i + 1]];
+    }
+    EXPECT_THAT(followers, SizeIs(2)) << order;
+  }
+  EXPECT_THAT(orders, SizeIs(3));
 }
 
-TEST_F(PlayOffTest, GivesEveryoneTheSameNumberOfSamples) {
-  FakeTimer quiet = Steady('a', 100);
-  FakeTimer noisy(
-      world_, [](int i, int) { return SampleOf(i % 2 == 0 ? 100 : 110); }, 'b');
-  const std::vector<v1::Timing> timings = Play({&quiet, &noisy});
-  EXPECT_EQ(timings[0].samples(), options_.max_samples);
-  EXPECT_EQ(timings[1].samples(), options_.max_samples);
+TEST_F(PlayCycleTest, TakesAsManyRoundsAsAreAskedFor) {
+  FakeTimer a = Steady('a', 100), b = Steady('b', 100);
+  EXPECT_THAT(Play({&a, &b}, 5).front().us, SizeIs(5));
 }
 
-TEST_F(PlayOffTest, DoesNotCallDriftADifference) {
-  // The device slows down by 15 % while it is used; measured one after the other, the second would look slower.
-  const auto drifting = [this](int, int) {
-    return SampleOf(100 * (1 + 0.15 * absl::ToDoubleSeconds(world_.time - start_) / 0.1));
-  };
-  FakeTimer a(world_, drifting, 'a'), b(world_, drifting, 'b');
-  const v1::Timing first = Measure(a, v1::POLICY_HOT, options_, 0).value();
-  const v1::Timing second = Measure(b, v1::POLICY_HOT, options_, 0).value();
-  EXPECT_EQ(Compare(second, first), Comparison::kSlower);
-
-  world_.time = start_;
-  FakeTimer c(world_, drifting, 'c'), d(world_, drifting, 'd');
-  const std::vector<v1::Timing> timings = Play({&c, &d});
-  EXPECT_EQ(Compare(timings[1], timings[0]), Comparison::kTie);
+TEST_F(PlayCycleTest, SlowOnesHaveThreeRounds) {
+  FakeTimer a = Steady('a', 60'000), b = Steady('b', 60'000);
+  EXPECT_THAT(Play({&a, &b}).front().us, SizeIs(3));
 }
 
-TEST_F(PlayOffTest, StopsWhenEveryonesTimeTogetherIsUp) {
-  const auto slow = [](int i, int) { return SampleOf(i % 2 == 0 ? 40'000 : 60'000); };
-  FakeTimer a(world_, slow, 'a'), b(world_, slow, 'b');
-  const std::vector<v1::Timing> timings = Play({&a, &b});
-  EXPECT_EQ(timings[0].samples(), 6);
-  EXPECT_EQ(timings[1].samples(), 6);
+TEST_F(PlayCycleTest, ASampleThatDoesNotCountKeepsItsPlaceInTheRounds) {
+  FakeTimer cooled(
+      world_,
+      [](int i, int) {
+        Timer::Sample sample = SampleOf(i == 4 ? 150 : 100);
+        sample.sm_clock_mhz = i == 4 ? 900 : 1900;
+        return sample;
+      },
+      'b');
+  FakeTimer a = Steady('a', 100);
+  const std::vector<RoundTimes> results = Play({&a, &cooled}, 4);
+  EXPECT_THAT(results[1].us, ElementsAre(100, 100, 0, 100));
+  EXPECT_THAT(results[0].us, SizeIs(4));
 }
 
-TEST_F(PlayOffTest, PassesTheDevicesErrorOn) {
+TEST_F(PlayCycleTest, PassesTheDevicesErrorOn) {
   FakeTimer good = Steady('a', 100);
   FakeTimer bad(
       world_, [](int, int) { return absl::AbortedError("fault"); }, 'b');
-  EXPECT_EQ(PlayOff({&good, &bad}, v1::POLICY_HOT, options_).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(PlayCycle({&good, &bad}, v1::POLICY_HOT, options_, 0, 1).status().code(), absl::StatusCode::kAborted);
 }
 
 }  // namespace

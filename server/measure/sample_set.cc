@@ -1,12 +1,18 @@
 #include "server/measure/sample_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <vector>
 
 namespace attune::measure {
 namespace {
+
+constexpr int kLooks[] = {7, 11, 17, 25, 37, 55};
+// Of the width allowed, at 17 samples; it grows with their root.
+constexpr double kStrictness = 0.6;
+constexpr double kStrictUntil = 17;
 
 // Upper median of `member` over `samples`, which are not empty.
 template <typename T>
@@ -35,6 +41,7 @@ bool SampleSet::Add(const Timer::Sample& sample) {
   const bool below = BelowFloor(sample);
   below_in_a_row_ = below ? below_in_a_row_ + 1 : 0;
   if (below_in_a_row_ == kSustained) {
+    before_round_ += round_.size() - kSustained;
     round_.erase(round_.begin(), round_.end() - kSustained);
     below_in_a_row_ = 0;
     highest_clock_mhz_ = 0;
@@ -50,18 +57,35 @@ void SampleSet::Judge() {
                [this](const Timer::Sample& sample) { return !BelowFloor(sample); });
   const auto contended = [](const Timer::Sample& sample) { return sample.contended; };
   const auto count = std::count_if(accepted_.begin(), accepted_.end(), contended);
-  if (2 * static_cast<size_t>(count) < accepted_.size()) {
+  without_contended_ = 2 * static_cast<size_t>(count) < accepted_.size();
+  if (without_contended_) {
     accepted_.erase(std::remove_if(accepted_.begin(), accepted_.end(), contended), accepted_.end());
   }
   std::vector<double> us;
   us.reserve(accepted_.size());
   for (const Timer::Sample& sample : accepted_) us.push_back(sample.us);
-  interval_ = MedianInterval(us);
+  interval_ = SequenceInterval(us);
+  narrow_ = IsNarrow(us);
 }
 
-bool SampleSet::settled() const {
-  return accepted() >= options_.min_samples &&
-         interval_.high - interval_.low < options_.relative_width * interval_.median;
+std::vector<double> SampleSet::ByOrder() const {
+  std::vector<double> us(before_round_, 0.0);
+  for (const Timer::Sample& sample : round_) {
+    const bool counts = !BelowFloor(sample) && !(without_contended_ && sample.contended);
+    us.push_back(counts ? sample.us : 0);
+  }
+  return us;
+}
+
+bool SampleSet::IsNarrow(const std::vector<double>& us) const {
+  const auto* const end = std::upper_bound(std::begin(kLooks), std::end(kLooks), static_cast<int>(us.size()));
+  if (end == std::begin(kLooks) || static_cast<int>(us.size()) < options_.min_samples) return false;
+  const int look = *(end - 1);
+  const Interval then = look == static_cast<int>(us.size())
+                            ? interval_
+                            : SequenceInterval(std::vector<double>(us.begin(), us.begin() + look));
+  const double strictness = std::min(1.0, kStrictness * std::sqrt(look / kStrictUntil));
+  return then.high - then.low < strictness * options_.relative_width * then.median;
 }
 
 v1::Timing SampleSet::ToTiming() const {

@@ -47,10 +47,9 @@ class Contest {
   absl::StatusOr<bool> HoldRound(ContestResult& result) {
     absl::StatusOr<IncumbentState> standing = Gather(result.before);
     if (!standing.ok()) return standing.status();
-    absl::StatusOr<std::vector<size_t>> field = PlayOffAll(*standing);
-    if (!field.ok()) return field.status();
-    if (absl::Status status = CheckNotLost(*standing); !status.ok()) return status;
-    const Decision decision = Settle(*standing, *field, result);
+    absl::StatusOr<Decision> decided = DecideOnWhoIsRight(*standing, result);
+    if (!decided.ok()) return decided.status();
+    const Decision& decision = *decided;
     if (absl::Status status = RecordServed(result); !status.ok()) return status;
     if (!decision.promote && !IsRetimed(result)) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
@@ -59,6 +58,41 @@ class Contest {
     result.promoted = decision.promote;
     result.served = *std::move(promoted);
     return true;
+  }
+
+  // Plays off until who would be served, and who is tied with that, are right in many more runs too.
+  absl::StatusOr<Decision> DecideOnWhoIsRight(const IncumbentState& standing, ContestResult& result) {
+    while (true) {
+      absl::StatusOr<std::vector<size_t>> field = PlayOffAll(standing);
+      if (!field.ok()) return field.status();
+      if (absl::Status status = CheckNotLost(standing); !status.ok()) return status;
+      Decision decision = Settle(standing, *field, result);
+      absl::StatusOr<bool> right = CheckManyRunsOf(decision, *field);
+      if (!right.ok()) return right.status();
+      if (*right) return decision;
+    }
+  }
+
+  // False: somebody is not, and out.
+  absl::StatusOr<bool> CheckManyRunsOf(const Decision& decision, const std::vector<size_t>& field) {
+    if (!decision.best.has_value()) return true;
+    std::vector<size_t> who = {field[*decision.best]};
+    for (size_t tie : decision.ties) who.push_back(field[tie]);
+    absl::StatusOr<std::vector<Contestant>> contestants = Seat(who);
+    if (!contestants.ok()) return contestants.status();
+    job_.progress.SetPhase(
+        v1::OperationProgress::PHASE_VERIFY,
+        absl::StrCat(who.size(), who.size() == 1 ? " variant" : " variants", ", run many more times"));
+    absl::StatusOr<std::vector<v1::Trial>> checked =
+        CheckManyRuns(tuning_key_, *contestants, options_.means.code, job_, use_);
+    if (!checked.ok()) return checked.status();
+    bool right = true;
+    for (size_t i = 0; i < who.size(); ++i) {
+      if ((*checked)[i].verdict() == v1::VERDICT_OK) continue;
+      if (absl::Status status = Exclude(who[i], std::move((*checked)[i])); !status.ok()) return status;
+      right = false;
+    }
+    return right;
   }
 
   // The times of the incumbent and of the winner, for the history.
@@ -200,18 +234,19 @@ class Contest {
       job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
                              absl::StrCat(field.size(), field.size() == 1 ? " contestant" : " contestants",
                                           ", checked on fresh data and timed in turn"));
-      absl::StatusOr<std::vector<v1::Trial>> results =
-          PlayOff(tuning_key_, *contestants, SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)),
-                  options_.means.code, job_, use_);
-      if (!results.ok()) return results.status();
+      absl::StatusOr<PlayedOff> played =
+          PlayOff(tuning_key_, *contestants, PlaceOf(standing, field),
+                  SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)), options_.means.code, job_, use_);
+      if (!played.ok()) return played.status();
       bool whole = true;
       for (size_t i = 0; i < field.size(); ++i) {
-        if (trials::Timed((*results)[i])) continue;
-        if (absl::Status status = Exclude(field[i], std::move((*results)[i])); !status.ok()) return status;
+        if (trials::Timed(played->trials[i])) continue;
+        if (absl::Status status = Exclude(field[i], std::move(played->trials[i])); !status.ok()) return status;
         whole = false;
       }
       if (!whole) continue;
-      timed_ = *std::move(results);
+      timed_ = std::move(played->trials);
+      rounds_ = std::move(played->rounds);
       return field;
     }
   }
@@ -246,16 +281,20 @@ class Contest {
     return absl::OkStatus();
   }
 
+  // The incumbent's in the field.
+  static std::optional<size_t> PlaceOf(const IncumbentState& standing, const std::vector<size_t>& field) {
+    if (!standing.contestant.has_value()) return std::nullopt;
+    const auto place = std::find(field.begin(), field.end(), *standing.contestant);
+    if (place == field.end()) return std::nullopt;
+    return place - field.begin();
+  }
+
   Decision Settle(IncumbentState standing, const std::vector<size_t>& field, ContestResult& result) {
-    if (standing.contestant.has_value()) {
-      const auto place = std::find(field.begin(), field.end(), *standing.contestant);
-      if (place != field.end()) {
-        standing.contestant = place - field.begin();
-      } else {
-        standing.absence = absl::StrCat("failed: ", trials_.at(*standing.contestant).detail());
-        standing.contestant.reset();
-      }
+    const std::optional<size_t> place = PlaceOf(standing, field);
+    if (standing.contestant.has_value() && !place.has_value()) {
+      standing.absence = absl::StrCat("failed: ", trials_.at(*standing.contestant).detail());
     }
+    standing.contestant = place;
     if (field.empty()) timed_.clear();
     Decision decision = Choose(standing, field);
     result.why = decision.why;
@@ -272,11 +311,11 @@ class Contest {
   }
 
   Decision Choose(const IncumbentState& standing, const std::vector<size_t>& field) const {
-    if (!rules_.pin) return Decide(timed_, standing, rules_.least_speedup);
+    if (!rules_.pin) return Decide(timed_, rounds_, standing, rules_.least_speedup);
     const auto is_challenger = [this](size_t index) { return trials_.at(index).variant().text() == rules_.challenger; };
     const auto place = std::find_if(field.begin(), field.end(), is_challenger);
     if (place != field.end()) {
-      Decision decision = Pin(timed_, standing, place - field.begin());
+      Decision decision = Pin(timed_, rounds_, standing, place - field.begin());
       if (!rules_.why.empty()) absl::StrAppend(&decision.why, ": ", rules_.why);
       return decision;
     }
@@ -318,6 +357,7 @@ class Contest {
   trials::DeviceUse& use_;
   std::map<size_t, v1::Trial> trials_;  // of this round
   std::vector<v1::Trial> timed_;        // of the last field
+  measure::PairedRounds rounds_{0};     // of these
 };
 
 }  // namespace

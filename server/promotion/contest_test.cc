@@ -41,7 +41,7 @@ class ContestTest : public jobs::TunerTest {
   void DuringPlayOffs(int count, std::function<void()> then) {
     device_.ScriptPlayOff([this, count, then = std::move(then)](const worker::v1::PlayOffRequest& request) mutable
                           -> absl::StatusOr<worker::v1::PlayOffResponse> {
-      if (count-- > 0) then();
+      if (!request.reload() && count-- > 0) then();
       return device_.GoodPlayOff(request);
     });
   }
@@ -69,7 +69,7 @@ TEST_F(ContestTest, AnIncumbentPromotedWhileTheJobRanTakesPart) {
 }
 
 TEST_F(ContestTest, AnIncumbentRemembersWhomItsPlayOffCouldNotTellApartFromIt) {
-  SetTimes({{"32/8", 40}, {"32/4", 40.1}, {"16/8", 40.2}});
+  SetTimes({{"32/8", 40}, {"32/4", 40.1}, {"16/8", 40.15}});
   Start();
   const v1::Operation done = Tune();
   const v1::Incumbent served = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
@@ -78,6 +78,62 @@ TEST_F(ContestTest, AnIncumbentRemembersWhomItsPlayOffCouldNotTellApartFromIt) {
   for (const v1::Variant& tie : served.ties()) ties.insert(tie.text());
   EXPECT_EQ(ties, (std::set<std::string>{"tiles:BLOCK=32,SPLITS=1", "tiles:BLOCK=16,SPLITS=1"}));
   EXPECT_THAT(done.tune().decision(), HasSubstr("statistically tied with 2 others"));
+}
+
+TEST_F(ContestTest, ATieIsRunAsOftenAsTheWinnerAndIsOutWhereItFails) {
+  SetTimes({{"32/8", 40}, {"32/4", 40.1}, {"16/8", 40.15}});
+  std::vector<int> numbers;
+  device_.ScriptManyRuns([&](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+    numbers.push_back(request.candidates_size());
+    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+    for (int i = 0; i < request.candidates_size(); ++i) {
+      if (jobs::Seen(request.candidates(i)) != "32/4") continue;
+      response.mutable_results(i)->set_verdict(v1::VERDICT_WRONG_RESULT);
+      response.mutable_results(i)->set_detail("run 61: o[3] is 7");
+    }
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(numbers, (std::vector<int>{3, 2}));
+  const v1::Incumbent served = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
+  EXPECT_EQ(served.trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  ASSERT_THAT(served.ties(), SizeIs(1));
+  EXPECT_EQ(served.ties(0).text(), "tiles:BLOCK=16,SPLITS=1");
+  EXPECT_THAT(store_.trials().back().detail(), HasSubstr("fresh data: run 61: o[3] is 7"));
+}
+
+TEST_F(ContestTest, TheServedTimeHasItsRoundsAndCycles) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  Tune();
+  const v1::Timing served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing();
+  EXPECT_EQ(served.cycles(), 3);
+  EXPECT_EQ(served.median_us(), 40);
+  EXPECT_EQ(device_.Count("play-off"), 1);
+  EXPECT_EQ(device_.Count("again"), 2);
+}
+
+TEST_F(ContestTest, AnUnclearPlayOffHasTenCyclesAndPromotesNobody) {
+  SetTimes({{"32/8", 40}, {"32/4", 41}});
+  Start();
+  Tune();
+  int cycle = 0;
+  device_.ScriptPlayOff([&](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+    ++cycle;
+    for (int i = 0; i < request.candidates_size(); ++i) {
+      const bool incumbent = jobs::Seen(request.candidates(i)) == "32/8";
+      for (double& us : *response.mutable_results(i)->mutable_rounds_us()) us = incumbent ? 40 : 38 + 4 * (cycle % 2);
+    }
+    return response;
+  });
+  const v1::Operation done = Tune();
+  EXPECT_EQ(cycle, 10);
+  EXPECT_FALSE(done.tune().promoted());
+  EXPECT_EQ(Served(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("it is unclear"));
+  EXPECT_THAT(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->ties(), SizeIs(0));
 }
 
 TEST_F(ContestTest, TheTimesOfTheIncumbentAndOfTheWinnerStayInTheHistory) {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/measure/measure.h"
 #include "server/trials/trial.h"
 
 namespace attune::promotion {
@@ -24,32 +23,33 @@ std::string TieWords(size_t ties) {
   return absl::StrCat("; statistically tied with ", ties, ties == 1 ? " other" : " others");
 }
 
-// Fastest of those that may be promoted.
-std::optional<size_t> Fastest(absl::Span<const v1::Trial> contestants, const std::vector<size_t>& among) {
-  std::optional<size_t> best;
-  for (size_t i : among) {
-    if (!best.has_value() || contestants[i].timing().median_us() < contestants[*best].timing().median_us()) best = i;
-  }
-  return best;
+std::string Unclear(size_t contestants) {
+  if (contestants == 0) return "";
+  return absl::StrCat("; of ", contestants, " it is unclear");
 }
 
-std::vector<size_t> TiesWith(absl::Span<const v1::Trial> contestants, size_t best) {
+// Who is fastest of those that may be promoted.
+std::optional<size_t> Fastest(const measure::PairedRounds& rounds, const std::vector<size_t>& among) {
+  if (among.empty()) return std::nullopt;
+  return rounds.Fastest(among);
+}
+
+std::vector<size_t> TiesWith(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+                             size_t best) {
   std::vector<size_t> ties;
   for (size_t i = 0; i < contestants.size(); ++i) {
     if (i == best || !trials::Timed(contestants[i]) || contestants[i].timing().contended()) continue;
-    if (measure::Compare(contestants[i].timing(), contestants[best].timing()) == measure::Comparison::kTie) {
-      ties.push_back(i);
-    }
+    if (rounds.Of(i, best).answer == measure::Answer::kSame) ties.push_back(i);
   }
   return ties;
 }
 
-Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const IncumbentState& standing,
-                       absl::string_view reason) {
+Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+                       const IncumbentState& standing, absl::string_view reason) {
   const v1::Trial& incumbent = contestants[*standing.contestant];
   Decision decision;
   decision.best = standing.contestant;
-  decision.ties = TiesWith(contestants, *standing.contestant);
+  decision.ties = TiesWith(contestants, rounds, *standing.contestant);
   decision.promote = standing.stale && !incumbent.timing().contended();
   decision.why =
       absl::StrCat("the incumbent is retained at ", Figures(incumbent.timing()), ": ", reason,
@@ -88,7 +88,8 @@ std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, s
   return picked;
 }
 
-Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, double least_speedup) {
+Decision Decide(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+                const IncumbentState& standing, double least_speedup) {
   std::vector<size_t> eligible;
   bool contended = false;
   for (size_t i = 0; i < contestants.size(); ++i) {
@@ -102,47 +103,49 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& s
 
   const bool duel = standing.contestant.has_value() && trials::Timed(contestants[*standing.contestant]);
   if (duel) {
+    const auto keep = [&](absl::string_view reason) { return KeepIncumbent(contestants, rounds, standing, reason); };
     const v1::Timing& incumbent = contestants[*standing.contestant].timing();
     if (incumbent.contended()) {
-      return KeepIncumbent(contestants, standing, "another process was on the device while it was timed");
+      return keep("another process was on the device while it was timed");
     }
     std::vector<size_t> faster;
+    size_t unclear = 0;
     for (size_t i : eligible) {
-      if (measure::Compare(contestants[i].timing(), incumbent) == measure::Comparison::kFaster) faster.push_back(i);
+      const measure::Answer answer = rounds.Of(i, *standing.contestant).answer;
+      if (answer == measure::Answer::kFaster) faster.push_back(i);
+      unclear += answer == measure::Answer::kUnclear ? 1 : 0;
     }
-    const std::optional<size_t> best = Fastest(contestants, faster);
+    const std::optional<size_t> best = Fastest(rounds, faster);
     if (!best.has_value()) {
-      return KeepIncumbent(
-          contestants, standing,
-          eligible.empty() ? "there was no challenger" : "no challenger's interval lies below its own");
+      return keep(eligible.empty()
+                      ? "there was no challenger"
+                      : absl::StrCat("no challenger is faster by more than 0.5 % for certain", Unclear(unclear)));
     }
     const v1::Timing& challenger = contestants[*best].timing();
-    const double speedup = incumbent.median_us() / challenger.median_us();
+    const double speedup = 1 + rounds.Of(*best, *standing.contestant).middle;
     if (standing.pinned) {
-      return KeepIncumbent(contestants, standing,
-                           absl::StrFormat("it is pinned, though the challenger at %s is %.3f times as fast",
-                                           Figures(challenger), speedup));
+      return keep(absl::StrFormat("it is pinned, though the challenger at %s is %.3f times as fast",
+                                  Figures(challenger), speedup));
     }
     if (speedup < least_speedup) {
-      return KeepIncumbent(contestants, standing,
-                           absl::StrFormat("the challenger at %s is %.3f times as fast, asked for are %.3f",
-                                           Figures(challenger), speedup, least_speedup));
+      return keep(absl::StrFormat("the challenger at %s is %.3f times as fast, asked for are %.3f", Figures(challenger),
+                                  speedup, least_speedup));
     }
-    Decision decision{best, true, TiesWith(contestants, *best), ""};
+    Decision decision{best, true, TiesWith(contestants, rounds, *best), ""};
     decision.why = absl::StrFormat("%s is %.3f times as fast as the incumbent's %s%s", Figures(challenger), speedup,
                                    Figures(incumbent), TieWords(decision.ties.size()));
     return decision;
   }
 
   Decision decision;
-  decision.best = Fastest(contestants, eligible);
+  decision.best = Fastest(rounds, eligible);
   if (!decision.best.has_value()) {
     decision.why = contended ? "another process was on the device during the play-off: nothing is promoted"
                              : "no variant is right and timed";
     return decision;
   }
   decision.promote = true;
-  decision.ties = TiesWith(contestants, *decision.best);
+  decision.ties = TiesWith(contestants, rounds, *decision.best);
   const std::string reason =
       standing.exists ? absl::StrCat("the incumbent before it ", standing.absence) : "there was no incumbent";
   decision.why = absl::StrCat(Figures(contestants[*decision.best].timing()), " is the best; ", reason,
@@ -150,13 +153,14 @@ Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& s
   return decision;
 }
 
-Decision Pin(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, size_t pinned) {
+Decision Pin(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+             const IncumbentState& standing, size_t pinned) {
   const v1::Timing& timing = contestants[pinned].timing();
-  Decision decision{pinned, true, TiesWith(contestants, pinned), ""};
+  Decision decision{pinned, true, TiesWith(contestants, rounds, pinned), ""};
   decision.why = absl::StrCat("pinned at ", Figures(timing));
   if (!standing.contestant.has_value() || standing.contestant == pinned) return decision;
   const v1::Timing& before = contestants[*standing.contestant].timing();
-  const double speedup = before.median_us() / timing.median_us();
+  const double speedup = 1 + rounds.Of(pinned, *standing.contestant).middle;
   absl::StrAppend(&decision.why, speedup < 1 ? ", slower than " : ", in the place of ", "the incumbent before it at ",
                   Figures(before));
   return decision;

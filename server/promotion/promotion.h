@@ -1,7 +1,8 @@
 // Who plays off and who is served afterwards: pure functions over trials.
 //
-// The rules: nothing contended promotes; a challenger replaces the incumbent only when their intervals are apart;
-// inside a tie the incumbent is retained, so that answers do not flip from night to night.
+// The rules: nothing contended promotes; a challenger replaces the incumbent only when their paired rounds say FASTER;
+// otherwise the incumbent is retained, so that answers do not flip from night to night. Ties are those that are the
+// SAME.
 #ifndef ATTUNE_SERVER_PROMOTION_PROMOTION_H_
 #define ATTUNE_SERVER_PROMOTION_PROMOTION_H_
 
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
+#include "server/measure/paired_rounds.h"
 
 namespace attune::promotion {
 
@@ -34,15 +36,17 @@ struct IncumbentState {
 struct Decision {
   std::optional<size_t> best;  // to be served: the incumbent, or a challenger; nullopt when nothing can be
   bool promote = false;        // whether that takes a promotion
-  std::vector<size_t> ties;    // other contestants statistically tied with it
+  std::vector<size_t> ties;    // other contestants that are the SAME
   std::string why;             // a sentence
 };
 
-// Over timings of one play-off. A challenger must also be at least `least_speedup` times as fast as the incumbent.
-Decision Decide(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, double least_speedup);
+// Of one play-off and its rounds. A challenger must also be at least `least_speedup` times as fast as the incumbent.
+Decision Decide(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+                const IncumbentState& standing, double least_speedup);
 
 // To serve the contestant `pinned`, which is right and timed, whatever its time.
-Decision Pin(absl::Span<const v1::Trial> contestants, const IncumbentState& standing, size_t pinned);
+Decision Pin(absl::Span<const v1::Trial> contestants, const measure::PairedRounds& rounds,
+             const IncumbentState& standing, size_t pinned);
 
 }  // namespace attune::promotion
 

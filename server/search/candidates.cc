@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/catalog/holds.h"
 
 namespace attune::search {
 namespace {
@@ -57,6 +58,18 @@ std::optional<size_t> CandidateOf(const v1::Trial& trial, const CandidateSet& se
   return index;
 }
 
+// The best time that can be relied on; 0: none.
+double BestUs(const std::vector<v1::Trial>& known, const CandidateSet& set) {
+  double best_us = 0;
+  for (const v1::Trial& trial : known) {
+    const v1::Timing& timing = trial.timing();
+    const bool timed = trial.verdict() == v1::VERDICT_OK && timing.median_us() > 0;
+    if (!timed || timing.contended() || timing.given_up() || !CandidateOf(trial, set).has_value()) continue;
+    if (best_us == 0 || timing.median_us() < best_us) best_us = timing.median_us();
+  }
+  return best_us;
+}
+
 // Puts candidates of one compile key next to each other, in the order of their first, and finds what is known of each.
 absl::Status Complete(store::Store& store, const catalog::TuningKey& tuning_key, CandidateSet& set) {
   std::map<std::string, size_t> first;
@@ -68,9 +81,15 @@ absl::Status Complete(store::Store& store, const catalog::TuningKey& tuning_key,
 
   absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, tuning_key);
   if (!known.ok()) return known.status();
+  const double best_us = BestUs(*known, set);
   for (v1::Trial& trial : *known) {
     const std::optional<size_t> index = CandidateOf(trial, set);
-    if (index.has_value()) set.all[*index].known = std::move(trial);
+    if (!index.has_value()) continue;
+    if (catalog::Holds(trial, best_us)) {
+      set.all[*index].known = std::move(trial);
+    } else {
+      set.all[*index].doubted = trial.name();
+    }
   }
   const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, tuning_key, kMostPriors);
   if (!priors.ok()) return priors.status();
@@ -87,7 +106,7 @@ absl::StatusOr<Candidate> MakeCandidate(space::Variant variant, const catalog::T
   absl::StatusOr<space::CompileSpec> spec = space::SpecFor(variant, tuning_key.problem, tuning_key.device);
   if (!spec.ok()) return spec.status();
   std::string text = variant.ToText();
-  return Candidate{std::move(variant), std::move(text), *std::move(spec), std::nullopt};
+  return Candidate{std::move(variant), std::move(text), *std::move(spec)};
 }
 
 std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {

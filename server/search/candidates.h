@@ -23,7 +23,9 @@ struct Candidate {
   std::string text;
   space::CompileSpec spec;
   // What is known of it under today's dependencies: a trial of this card, or a verdict of its class; without recipe.
-  std::optional<v1::Trial> known;
+  std::optional<v1::Trial> known = {};
+  // The name of a trial of it that is to be repeated (catalog/holds.h); empty: there is none.
+  std::string doubted = {};
 };
 
 struct CandidateSet {

@@ -193,10 +193,14 @@ class Attempt {
     }
     job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
                            contestants.size() == 1 ? "checked on fresh data" : "against the base, on fresh data");
-    absl::StatusOr<std::vector<v1::Trial>> results =
-        promotion::PlayOff(tuning_key_, contestants, SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)),
-                           means_.trials.code, job_, use);
+    absl::StatusOr<std::vector<v1::Trial>> results = TimesOf(contestants, use);
     if (!results.ok()) return results.status();
+    // A base that fails leaves nobody a time.
+    if (contestants.size() > 1 && results->back().verdict() != v1::VERDICT_OK) {
+      contestants.pop_back();
+      results = TimesOf(contestants, use);
+      if (!results.ok()) return results.status();
+    }
     v1::Trial& own = results->front();
     if (own.verdict() == v1::VERDICT_LOST) {
       return absl::UnavailableError(absl::StrCat("in the play-off: ", own.detail()));
@@ -213,6 +217,17 @@ class Attempt {
       *row_.mutable_base_trial() = std::move(base);
     }
     return absl::OkStatus();
+  }
+
+  // Of a play-off, in the contestants' order; the second is the base.
+  absl::StatusOr<std::vector<v1::Trial>> TimesOf(const std::vector<promotion::Contestant>& contestants,
+                                                 trials::DeviceUse& use) const {
+    const std::optional<size_t> base = contestants.size() > 1 ? std::optional<size_t>(1) : std::nullopt;
+    absl::StatusOr<promotion::PlayedOff> played = promotion::PlayOff(
+        tuning_key_, contestants, base, SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)),
+        means_.trials.code, job_, use);
+    if (!played.ok()) return played.status();
+    return std::move(played->trials);
   }
 
   // Right once, and not on fresh data: recorded, so that nobody takes it for right again.

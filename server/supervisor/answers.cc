@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -112,6 +113,23 @@ absl::Status CheckTrial(const worker::v1::TrialResponse& trial) {
   return timed.ok() ? CheckTiming(trial.timing()) : timed;
 }
 
+// A round is a sample of everyone, so that they can be compared in pairs.
+absl::Status CheckPlayOff(const worker::v1::PlayOffRequest& request, const worker::v1::PlayOffResponse& response) {
+  std::optional<int> rounds;
+  for (const worker::v1::TrialResponse& result : response.results()) {
+    if (absl::Status status = CheckTrial(result); !status.ok()) return status;
+    if (request.many_runs() || !result.has_timing()) continue;
+    if (result.rounds_us_size() == 0 || result.rounds_us_size() != rounds.value_or(result.rounds_us_size())) {
+      return Wrong(result.rounds_us_size(), " rounds of one contestant, ", rounds.value_or(0), " of another");
+    }
+    rounds = result.rounds_us_size();
+    for (double us : result.rounds_us()) {
+      if (absl::Status status = CheckRange("a round's us", us, 0.0, kLongestUs); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckAnswer(const Request& request, const Response& response) {
@@ -129,10 +147,7 @@ absl::Status CheckAnswer(const Request& request, const Response& response) {
     return Wrong(response.play_off().results_size(), " results of ", request.play_off().candidates_size(),
                  " candidates");
   }
-  for (const worker::v1::TrialResponse& result : response.play_off().results()) {
-    if (absl::Status status = CheckTrial(result); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return CheckPlayOff(request.play_off(), response.play_off());
 }
 
 }  // namespace attune::supervisor

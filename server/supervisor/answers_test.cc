@@ -64,7 +64,8 @@ TEST_F(AnswersTest, TheKindIsTheRequests) {
 }
 
 TEST_F(AnswersTest, EveryResultOfAPlayOffIsLookedAt) {
-  const worker::v1::TrialResponse good = trial();
+  worker::v1::TrialResponse good = trial();
+  good.add_rounds_us(10);
   request_.mutable_play_off()->add_candidates();
   *response_.mutable_play_off()->add_results() = good;
   EXPECT_EQ(Mistake(), "");
@@ -72,6 +73,27 @@ TEST_F(AnswersTest, EveryResultOfAPlayOffIsLookedAt) {
   EXPECT_THAT(Mistake(), HasSubstr("2 results of 1 candidates"));
   request_.mutable_play_off()->add_candidates();
   EXPECT_THAT(Mistake(), HasSubstr("verdict 0"));
+}
+
+TEST_F(AnswersTest, ContestantsOfAPlayOffHaveTheSameRounds) {
+  const worker::v1::TrialResponse good = trial();
+  for (int i = 0; i < 2; ++i) {
+    request_.mutable_play_off()->add_candidates();
+    worker::v1::TrialResponse& result = *response_.mutable_play_off()->add_results();
+    result = good;
+    result.add_rounds_us(10);
+  }
+  EXPECT_EQ(Mistake(), "");
+  worker::v1::TrialResponse& last = *response_.mutable_play_off()->mutable_results(1);
+  last.add_rounds_us(11);
+  EXPECT_THAT(Mistake(), HasSubstr("2 rounds of one contestant, 1 of another"));
+  last.clear_rounds_us();
+  EXPECT_THAT(Mistake(), HasSubstr("0 rounds of one contestant"));
+  for (const double us : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    last.clear_rounds_us();
+    last.add_rounds_us(us);
+    EXPECT_THAT(Mistake(), HasSubstr("a round's us")) << us;
+  }
 }
 
 TEST_F(AnswersTest, ACompileIsGoodOrNot) {

@@ -135,6 +135,20 @@ class SweepProblem {
     return outcome;
   }
 
+  // A play-off of one; with a `fresh_seed` (0: none) checked on fresh data, and in many runs.
+  absl::StatusOr<v1::Trial> TimeAlone(const promotion::Contestant& contestant, uint64_t fresh_seed,
+                                      trials::DeviceUse& use) {
+    absl::StatusOr<promotion::PlayedOff> played =
+        promotion::PlayOff(spec_.tuning_key, {contestant}, std::nullopt, fresh_seed, means_.code, job_, use);
+    if (!played.ok()) return played.status();
+    v1::Trial& timed = played->trials.front();
+    if (fresh_seed == 0 || !trials::Timed(timed)) return std::move(timed);
+    absl::StatusOr<std::vector<v1::Trial>> checked =
+        promotion::CheckManyRuns(spec_.tuning_key, {contestant}, means_.code, job_, use);
+    if (!checked.ok()) return checked.status();
+    return std::move(checked->front().verdict() == v1::VERDICT_OK ? timed : checked->front());
+  }
+
   // Times a variant in cycles against the incumbent's stored time until they say what has become of it: the row's
   // outcome and time, and judged_.
   absl::Status Judge(const promotion::Contestant& contestant, std::optional<v1::Timing> first) {
@@ -153,11 +167,10 @@ class SweepProblem {
     uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.tuning_key.problem_text));
     while (true) {
       job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
-                             absl::StrCat("the incumbent against its stored time, cycle ", readings.size() + 1));
-      absl::StatusOr<std::vector<v1::Trial>> timed =
-          promotion::PlayOff(spec_.tuning_key, {contestant}, fresh_seed, means_.code, job_, **use);
+                             absl::StrCat("the incumbent against its stored time, play-off ", readings.size() + 1));
+      absl::StatusOr<v1::Trial> timed = TimeAlone(contestant, fresh_seed, **use);
       if (!timed.ok()) return timed.status();
-      latest_ = std::move(timed->front());
+      latest_ = *std::move(timed);
       row_.set_variant(latest_.variant().text());
       if (!trials::Timed(latest_)) {
         row_.set_outcome(v1::SweepReport::OUTCOME_FAILED);
@@ -170,7 +183,7 @@ class SweepProblem {
       readings.push_back(Read(before, latest_.timing(), RegressionOf(plan_)));
       if (const auto outcome = Settle(readings); outcome.has_value()) {
         row_.set_outcome(*outcome);
-        judged_ = absl::StrFormat("re-timed in %d cycle%s, the last %.4g us", readings.size(),
+        judged_ = absl::StrFormat("re-timed in %d play-off%s, the last %.4g us", readings.size(),
                                   readings.size() == 1 ? "" : "s", latest_.timing().median_us());
         return absl::OkStatus();
       }

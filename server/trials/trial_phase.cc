@@ -163,7 +163,7 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   // Another job may have tried it since this one began.
   absl::StatusOr<v1::Trial> trial =
       ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.tuning_key)); });
-  if (!trial.ok()) return std::nullopt;
+  if (!trial.ok() || trial->name() == candidate.doubted) return std::nullopt;
   return *std::move(trial);
 }
 
@@ -295,10 +295,8 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   *request.mutable_candidate()->mutable_recipe() = trial.recipe();
   request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());
   request.set_policy(plan_.tuning_key->policy);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (leader_.has_value()) request.set_leader_us(outcomes_.at(*leader_).timing().high_us());
-  }
+  if (absl::Status status = TimeAnchor(use); !status.ok()) return status;
+  request.set_leader_us(anchor_.YardstickUs());
   for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
     // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
     claim = TrialClaims::Claim();
@@ -313,6 +311,7 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
       trial.set_detail(Cleaned(response->detail(), kMostDetail));
       if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
       if (response->has_timing()) *trial.mutable_timing() = response->timing();
+      anchor_.Note(Timed(trial) ? trial.timing() : v1::Timing(), request.candidate());
       return absl::OkStatus();
     }
     // Stopped while waiting for the turn; or the device belongs to somebody else, and trying again cannot help.
@@ -321,6 +320,43 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   }
   trial.set_verdict(v1::VERDICT_LOST);
   trial.set_detail(absl::StrCat("on the device: ", lost_.message()));
+  return absl::OkStatus();
+}
+
+void TrialPhase::AnchorAtKnown() {
+  std::optional<size_t> best;
+  for (size_t i = 0; i < plan_.candidates->all.size(); ++i) {
+    const std::optional<v1::Trial>& known = plan_.candidates->all[i].known;
+    if (!known.has_value() || !Timed(*known) || known->timing().given_up()) continue;
+    if (!best.has_value() || known->timing().median_us() < plan_.candidates->all[*best].known->timing().median_us()) {
+      best = i;
+    }
+  }
+  if (!best.has_value()) return;
+  const search::Candidate& candidate = plan_.candidates->all[*best];
+  const catalog::TuningKey& tuning_key = *plan_.tuning_key;
+  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
+  const absl::StatusOr<CodePtr> code = FindCode(means_.code.store(), candidate.spec.key, tuning_key.toolchain);
+  if (!recipe.ok() || !code.ok() || (*code)->report.verdict != v1::VERDICT_OK) return;
+  worker::v1::Candidate runs;
+  runs.set_artifact((*code)->artifact);
+  *runs.mutable_recipe() = *std::move(recipe);
+  runs.set_deterministic(candidate.variant.family->manifest.deterministic());
+  anchor_.Note(candidate.known->timing(), runs);
+}
+
+absl::Status TrialPhase::TimeAnchor(DeviceUse& use) {
+  if (!std::exchange(anchored_, true)) AnchorAtKnown();
+  const worker::v1::Candidate* const due = anchor_.Due();
+  if (due == nullptr) return absl::OkStatus();
+  worker::v1::TrialRequest request;
+  *request.mutable_candidate() = *due;
+  request.set_policy(plan_.tuning_key->policy);
+  request.set_time_only(true);
+  const absl::StatusOr<worker::v1::TrialResponse> response = use.Trial(request, [] { return true; });
+  if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) return response.status();
+  const bool timed = response.ok() && response->verdict() == v1::VERDICT_OK && response->timing().median_us() > 0;
+  anchor_.Timed(timed ? std::make_optional(response->timing()) : std::nullopt);
   return absl::OkStatus();
 }
 

@@ -21,6 +21,7 @@
 #include "server/catalog/tuning_key.h"
 #include "server/search/candidates.h"
 #include "server/search/strategy.h"
+#include "server/trials/anchor.h"
 #include "server/trials/code.h"
 #include "server/trials/compile_ahead.h"
 #include "server/trials/device_slot.h"
@@ -61,6 +62,7 @@ class TrialPhase {
   const std::map<size_t, v1::Trial>& trials() const { return outcomes_; }
   int64_t run() const { return run_; }            // in this phase
   int64_t compiles() const { return compiles_; }  // in this phase
+  double anchor_moved() const { return anchor_.moved(); }
 
  private:
   // On the compile-ahead thread.
@@ -83,6 +85,10 @@ class TrialPhase {
   // Runs it; nothing when another job was faster, whose trial is `known` then.
   absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use, TrialClaims::Claim& claim,
                         std::optional<v1::Trial>& known);
+  // Times the anchor when that is due.
+  absl::Status TimeAnchor(DeviceUse& use);
+  // Takes the best of another day for the anchor, where its code is at hand.
+  void AnchorAtKnown();
   // For a trial that needed no run: records it unless another job has.
   absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate = std::nullopt);
   absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim);
@@ -111,6 +117,8 @@ class TrialPhase {
   absl::Duration device_time_;  // of the phase, the turns of others left out
   absl::Duration busy_;
   absl::Duration compiling_;  // that the codes of the trials run took, one after the other
+  Anchor anchor_;             // the device's thread
+  bool anchored_ = false;     // the best of another day has been looked for; the same
   absl::Status lost_;         // why the last trial was LOST
   int lost_in_a_row_ = 0;
   Recorder recorder_;

@@ -20,6 +20,9 @@ using worker::v1::TrialResponse;
 constexpr int kEnoughSamples = 20;
 constexpr double kUnstableWidth = 0.25;
 
+// A cycle of a play-off makes inputs anew when that takes less.
+constexpr absl::Duration kQuickPrepare = absl::Milliseconds(150);
+
 double MillisecondsSince(absl::Duration start) { return absl::ToDoubleMilliseconds(SteadyNow() - start); }
 
 bool CannotRunHere(const absl::Status& status) {
@@ -92,6 +95,7 @@ absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker:
   prepared_ = *std::move(prepared);
   request_ = request;
   problem_ = *problem;
+  prepare_time_ = SteadyNow() - start;
   worker::v1::PrepareResponse response;
   response.set_prepare_ms(MillisecondsSince(start));
   return response;
@@ -99,7 +103,9 @@ absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker:
 
 absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialRequest& request) {
   if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
-  absl::StatusOr<TrialResponse> response = prepared_->Check(request.candidate());
+  absl::StatusOr<TrialResponse> response = TrialResponse();
+  response->set_verdict(attune::v1::VERDICT_OK);
+  if (!request.time_only()) response = prepared_->Check(request.candidate());
   if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK || request.check_only()) return response;
 
   const absl::Duration start = SteadyNow();
@@ -138,16 +144,31 @@ absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, Devic
 
 absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
   if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
+  if (request.many_runs()) return ManyRuns(request);
+  if (request.reload()) {
+    if (absl::Status status = Reload(); !status.ok()) return status;
+  }
   absl::StatusOr<std::vector<TrialResponse>> results = CheckAll(request);
   if (!results.ok()) return results.status();
+  if (absl::Status status = TimeCycle(request, *results); !status.ok()) return status;
+  worker::v1::PlayOffResponse response;
+  for (TrialResponse& result : *results) response.add_results()->Swap(&result);
+  return response;
+}
 
+absl::Status DeviceSession::Reload() {
+  if (prepare_time_ > kQuickPrepare) return absl::OkStatus();
+  return Prepare(worker::v1::PrepareRequest(*request_)).status();
+}
+
+absl::Status DeviceSession::TimeCycle(const worker::v1::PlayOffRequest& request, std::vector<TrialResponse>& results) {
   const absl::Duration start = SteadyNow();
   std::vector<std::unique_ptr<verify::TimedCandidate>> timed;
   std::vector<std::unique_ptr<DeviceTimer>> timers;
   std::vector<measure::Timer*> contestants;
   std::vector<TrialResponse*> contestant_results;
   for (int i = 0; i < request.candidates_size(); ++i) {
-    TrialResponse& result = (*results)[i];
+    TrialResponse& result = results[i];
     if (result.verdict() != attune::v1::VERDICT_OK) continue;
     absl::StatusOr<std::unique_ptr<verify::TimedCandidate>> candidate = prepared_->ForTiming(request.candidates(i));
     if (!candidate.ok()) {
@@ -160,49 +181,38 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker:
     contestants.push_back(timers.back().get());
     contestant_results.push_back(&result);
   }
-  if (!contestants.empty()) {
-    measure::Options options;
-    if (request.rounds() > 0) options.min_samples = options.max_samples = request.rounds();
-    absl::StatusOr<std::vector<attune::v1::Timing>> timings = measure::PlayOff(contestants, request.policy(), options);
-    if (!timings.ok()) return timings.status();
-    if (absl::Status status = CheckTogether(contestants.size()); !status.ok()) return status;
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      absl::Status status = SetTiming(*timed[i], *timers[i], (*timings)[i], verify::PreparedProblem::Occasion::kPlayOff,
-                                      *contestant_results[i]);
-      if (!status.ok()) return status;
-      contestant_results[i]->set_time_ms(MillisecondsSince(start));
-    }
+  if (contestants.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<measure::RoundTimes>> times = measure::PlayCycle(
+      contestants, request.policy(), measure::Options(), request.rounds(), absl::Uniform<uint64_t>(random_));
+  if (!times.ok()) return times.status();
+  if (absl::Status status = CheckTogether(contestants.size()); !status.ok()) return status;
+  // The first cycle is the thorough one.
+  const auto occasion =
+      request.reload() ? verify::PreparedProblem::Occasion::kTrial : verify::PreparedProblem::Occasion::kPlayOff;
+  for (size_t i = 0; i < contestants.size(); ++i) {
+    TrialResponse& result = *contestant_results[i];
+    absl::Status status = SetTiming(*timed[i], *timers[i], (*times)[i].timing, occasion, result);
+    if (!status.ok()) return status;
+    result.set_time_ms(MillisecondsSince(start));
+    if (result.has_timing()) *result.mutable_rounds_us() = {(*times)[i].us.begin(), (*times)[i].us.end()};
   }
-  if (request.fresh_seed() != 0) {
-    timers.clear();
-    timed.clear();  // and with them all scratch memory: the fastest is made once more
-    if (absl::Status status = CheckFastest(request, *results); !status.ok()) return status;
-  }
-  worker::v1::PlayOffResponse response;
-  for (TrialResponse& result : *results) response.add_results()->Swap(&result);
-  return response;
+  return absl::OkStatus();
 }
 
-// The one of the shortest median, which is served unless its interval is wide, or another is pinned. Should it fail,
-// the caller plays the others off again.
-absl::Status DeviceSession::CheckFastest(const worker::v1::PlayOffRequest& request,
-                                         std::vector<TrialResponse>& results) {
-  int fastest = -1;
-  for (int i = 0; i < request.candidates_size(); ++i) {
-    if (results[i].verdict() != attune::v1::VERDICT_OK || !results[i].has_timing()) continue;
-    if (fastest < 0 || results[i].timing().median_us() < results[fastest].timing().median_us()) fastest = i;
+absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::ManyRuns(const worker::v1::PlayOffRequest& request) {
+  worker::v1::PlayOffResponse response;
+  for (const worker::v1::Candidate& candidate : request.candidates()) {
+    TrialResponse& result = *response.add_results();
+    const absl::StatusOr<verify::Finding> finding = prepared_->CheckManyRuns(candidate);
+    if (finding.ok()) {
+      SetVerdict(result, finding->verdict, finding->detail);
+    } else if (CannotRunHere(finding.status())) {
+      SetVerdict(result, attune::v1::VERDICT_INFEASIBLE, finding.status().message());
+    } else {
+      return finding.status();
+    }
   }
-  if (fastest < 0) return absl::OkStatus();
-  absl::StatusOr<verify::Finding> finding = prepared_->CheckManyRuns(request.candidates(fastest));
-  if (CannotRunHere(finding.status())) {
-    SetVerdict(results[fastest], attune::v1::VERDICT_INFEASIBLE, finding.status().message());
-    results[fastest].clear_timing();
-    return absl::OkStatus();
-  }
-  if (!finding.ok() || finding->ok()) return finding.status();
-  SetVerdict(results[fastest], finding->verdict, finding->detail);
-  results[fastest].clear_timing();
-  return absl::OkStatus();
+  return response;
 }
 
 // Timed in turn, contestants share the inputs: damage is found now, and who did it when each is played off alone.

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "proto/attune/problem.h"
 #include "server/device/device.h"
 #include "server/verify/verify.h"
@@ -40,8 +42,12 @@ class DeviceSession : public Session {
                          verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);
   // Unavailable when contestants timed in turn have changed an input.
   absl::Status CheckTogether(size_t contestants);
-  // Runs the fastest of what is right many more times.
-  absl::Status CheckFastest(const worker::v1::PlayOffRequest& request, std::vector<worker::v1::TrialResponse>& results);
+  // Makes inputs and memory anew where that is quick, and with them all loaded code.
+  absl::Status Reload();
+  // Each many more times, without timing.
+  absl::StatusOr<worker::v1::PlayOffResponse> ManyRuns(const worker::v1::PlayOffRequest& request);
+  // Times those of the results that are OK as one cycle.
+  absl::Status TimeCycle(const worker::v1::PlayOffRequest& request, std::vector<worker::v1::TrialResponse>& results);
   // Checks with fresh data; OK with nothing said when the request asks for no check.
   absl::StatusOr<std::vector<worker::v1::TrialResponse>> CheckAll(const worker::v1::PlayOffRequest& request);
 
@@ -51,6 +57,8 @@ class DeviceSession : public Session {
   std::unique_ptr<verify::PreparedProblem> prepared_;  // lives on device_
   Problem problem_;                                    // prepared_'s
   std::optional<worker::v1::PrepareRequest> request_;  // of the last Prepare that succeeded
+  absl::Duration prepare_time_;                        // that it took
+  absl::BitGen random_;
 };
 
 }  // namespace attune::worker

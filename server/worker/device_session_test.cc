@@ -247,6 +247,8 @@ TEST_F(DeviceSessionTest, APlayOffTimesAllAndKeepsTheirOrder) {
   EXPECT_NEAR(response.results(0).timing().median_us(), 10, 1e-9);
   EXPECT_NEAR(response.results(1).timing().median_us(), 5, 1e-9);
   EXPECT_EQ(response.results(0).timing().samples(), 9);
+  EXPECT_EQ(response.results(0).rounds_us_size(), 9);
+  EXPECT_NEAR(response.results(1).rounds_us(3), 5, 1e-9);
   EXPECT_EQ(response.results(2).verdict(), attune::v1::VERDICT_INFEASIBLE);
 }
 
@@ -260,14 +262,35 @@ TEST_F(DeviceSessionTest, APlayOffOnFreshDataTimesOnlyWhatIsRightOnThem) {
   EXPECT_TRUE(response.results(1).has_timing());
 }
 
-TEST_F(DeviceSessionTest, TheFastestOfAPlayOffOnFreshDataIsRunManyMoreTimes) {
+TEST_F(DeviceSessionTest, ManyRunsFindWhatIsSeldomWrong) {
   ASSERT_EQ(Prepare().error_message(), "");
-  seldom_ = 61;  // the next 60 runs, all of the check and the timing, are right
-  const PlayOffResponse response = PlayOff({"right", "seldom wrong"}, /*fresh_seed=*/77, /*rounds=*/9);
+  Request request;
+  for (const char* artifact : {"right", "seldom wrong", "big"}) {
+    *request.mutable_play_off()->add_candidates() = CandidateOf(artifact);
+  }
+  request.mutable_play_off()->set_many_runs(true);
+  const PlayOffResponse response = session_.Handle(request).play_off();
+  ASSERT_EQ(response.results_size(), 3);
   EXPECT_EQ(response.results(0).verdict(), attune::v1::VERDICT_OK) << response.results(0).detail();
   EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_WRONG_RESULT);
   EXPECT_THAT(response.results(1).detail(), ContainsRegex("^inputs '.*': run [0-9]+: "));
-  EXPECT_FALSE(response.results(1).has_timing());
+  EXPECT_EQ(response.results(2).verdict(), attune::v1::VERDICT_INFEASIBLE);
+  EXPECT_FALSE(response.results(0).has_timing());
+}
+
+TEST_F(DeviceSessionTest, AFurtherCycleLoadsCodeAndAllocatesMemoryAnew) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  PlayOff({"right", "faster"}, /*fresh_seed=*/77);
+  const int loads = device_->loads;
+  PlayOff({"right", "faster"}, /*fresh_seed=*/0);
+  EXPECT_EQ(device_->loads, loads);
+  Request again;
+  for (const char* artifact : {"right", "faster"}) *again.mutable_play_off()->add_candidates() = CandidateOf(artifact);
+  again.mutable_play_off()->set_policy(attune::v1::POLICY_COLD);
+  again.mutable_play_off()->set_reload(true);
+  const PlayOffResponse response = session_.Handle(again).play_off();
+  EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK) << response.results(1).detail();
+  EXPECT_EQ(device_->loads, loads + 4);  // both candidates, and the two kernels of the references
 }
 
 TEST_F(DeviceSessionTest, ReleaseGivesTheDeviceBackAndTheNextTrialTakesItAgain) {

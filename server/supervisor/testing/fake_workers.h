@@ -155,7 +155,9 @@ class FakeDeviceWorker : public DeviceWorker {
   // Before anything runs, or between jobs.
   void ScriptUs(Us us) { us_ = std::move(us); }
   void ScriptTrial(Trying trial) { trial_ = std::move(trial); }
-  void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }
+  void ScriptAnchor(Trying anchor) { anchor_ = std::move(anchor); }
+  void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }  // each of its cycles
+  void ScriptManyRuns(Playing many_runs) { many_runs_ = std::move(many_runs); }
   void set_driver(const std::string& driver) { device_.set_driver(driver); }
 
   worker::v1::TrialResponse Good(const worker::v1::Candidate& candidate) const {
@@ -167,11 +169,17 @@ class FakeDeviceWorker : public DeviceWorker {
   }
   worker::v1::PlayOffResponse GoodPlayOff(const worker::v1::PlayOffRequest& request) const {
     worker::v1::PlayOffResponse response;
-    for (const worker::v1::Candidate& candidate : request.candidates()) *response.add_results() = Good(candidate);
+    for (const worker::v1::Candidate& candidate : request.candidates()) {
+      worker::v1::TrialResponse& result = *response.add_results();
+      result = Good(candidate);
+      if (request.many_runs()) result.clear_timing();
+      for (int round = 0; round < 9 && !request.many_runs(); ++round) result.add_rounds_us(us_(candidate));
+    }
     return response;
   }
 
-  // "prepare <problem>", "trial <problem>", "play-off <problem>", "floor", "release", in order.
+  // "prepare <problem>", "trial <problem>", "anchor <problem>", "play-off <problem>" and "again <problem>" of its
+  // further cycles, "many runs <problem>", "floor", "release", in order.
   std::vector<std::string> calls() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return calls_;
@@ -200,12 +208,15 @@ class FakeDeviceWorker : public DeviceWorker {
   }
   absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request) override {
     const Call call(this);
-    Note("trial " + prepared_);
+    Note((request.time_only() ? "anchor " : "trial ") + prepared_);
+    if (request.time_only()) return anchor_ ? anchor_(request) : Good(request.candidate());
     return trial_ ? trial_(request) : Good(request.candidate());
   }
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) override {
     const Call call(this);
-    Note("play-off " + prepared_);
+    Note((request.many_runs() ? "many runs " : request.reload() ? "again " : "play-off ") + prepared_);
+    if (request.many_runs() && many_runs_) return many_runs_(request);
+    if (request.many_runs()) return GoodPlayOff(request);
     return play_off_ ? play_off_(request) : GoodPlayOff(request);
   }
   absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request) override {
@@ -239,8 +250,8 @@ class FakeDeviceWorker : public DeviceWorker {
   v1::Device device_;
   absl::Status open_;
   Us us_ = [](const worker::v1::Candidate&) { return 100.0; };
-  Trying trial_;
-  Playing play_off_;
+  Trying trial_, anchor_;
+  Playing play_off_, many_runs_;
   std::string prepared_ = "nothing";
   std::stop_token abort_;
   std::atomic<int> inside_ = 0;

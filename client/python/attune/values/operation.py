@@ -64,6 +64,7 @@ class TuneResult(Value):
     removed: tuple[RemovedByConstraint, ...]
     floor_us: float  # launch overhead: the shortest launch on this device, measured in this job
     claim: SearchClaim | None  # of GUIDED, of what its trials found
+    anchor_moved: float  # by how much one variant's time moved while the trials ran; 0: by less than 1 %
 
 
 @dataclass(frozen=True, slots=True)

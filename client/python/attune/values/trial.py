@@ -47,6 +47,8 @@ class Timing(Value):
     power_w: float
     temperature_c: int
     throttle_reasons: int  # NVML's bit mask, or-ed over the samples
+    given_up: bool  # after few samples, as clearly slower than the job's anchor: its time is not known well
+    cycles: int  # of a play-off, samples are then its rounds; 0: timed alone
 
 
 @dataclass(frozen=True, slots=True)
