@@ -19,19 +19,26 @@
 //   sequence.cuh      where a sequence's rows lie    operands.cuh   Q, K and V as mma wants them, from 8 bits too
 //   shared_tile.cuh   tiles in shared memory         softmax.cuh    the rows' arithmetic between the two
 //   instructions.cuh  PTX                            scale.cuh      what logits are multiplied by
+//   convert.cuh       8-bit elements as fp16         wide_tile.cuh, converting_mainloop.cuh   once for the CTA
 //                                                    merge.cuh, output.cuh, combine.cuh   the way out
 //
 // Shared memory, dynamic; merging and combining use it again from its begin on:
 //
 //   Q_REGISTERS 0   | Q | K buffers | V buffers |
 //   Q_REGISTERS 1   | K buffers | V buffers but the last | the last, and before it is needed: Q |
+//
+// With KV_CONVERT the converted tiles, V's last, are behind the buffers.
 #include "combine.cuh"
-#include "mainloop.cuh"
+#include "converting_mainloop.cuh"
 
 constexpr int kQueryBytes = BLOCK_M * QueryTile::kRowBytes;
 constexpr int kKeyStages = Q_REGISTERS ? 0 : kQueryBytes;
 constexpr int kValueStages = kKeyStages + K_STAGES * kBufferBytes;
+#if KV_CONVERT
+constexpr int kQueryTile = Q_REGISTERS ? kWideValues : 0;
+#else
 constexpr int kQueryTile = Q_REGISTERS ? kValueStages + (V_STAGES - 1) * kBufferBytes : 0;
+#endif
 
 // Queries of the item's tile by the whole CTA.
 __device__ inline void IssueQueryCopy(unsigned tile, unsigned thread, const Item& item, const Arguments& t) {
@@ -94,12 +101,16 @@ __device__ inline void AttendKeys(unsigned shared, int index, RowSums& rows, Out
   const WarpCoord coord(thread);
   if (tiles.begin < tiles.end) {
     IssueQueryCopy(shared + kQueryTile, thread, item, t);  // part of the first group of copies
+#if KV_CONVERT
+    ConvertingMainloop mainloop(shared, item, tiles, coord.team, thread % kTeamThreads, kept, t);
+#else
     Mainloop mainloop(shared + kKeyStages, shared + kValueStages, item, tiles, coord.team, thread % kTeamThreads, kept,
                       t);
+#endif
     mainloop.Start();
     const float key_scale = KeyScale(item, t);
     Queries queries(shared + kQueryTile + coord.OwnBytes(), coord.lane);
-    WaitCopies<kPendingAtFirst>();
+    mainloop.WaitFirst();
     __syncthreads();  // Q is here for all teams
 #if KV_DTYPE
     queries.Keep(scale, key_scale, coord.team);
@@ -119,7 +130,13 @@ __device__ inline void AttendItem(unsigned shared, int index, const Arguments& t
   Outputs o;
   Clear(rows, o);
   Scale scale(t);
+#if KV_CONVERT
+  *slot = index;  // it has no register to stay in
   AttendKeys(shared, index, rows, o, scale, kept, t);
+  index = *const_cast<volatile int*>(slot);
+#else
+  AttendKeys(shared, index, rows, o, scale, kept, t);
+#endif
 
   // The item and the warp's coordinates are not kept in registers during the mainloop.
   const Item item = ItemOf(Opaque(index), t);

@@ -4,16 +4,23 @@
 #include "operands.cuh"
 #include "softmax.cuh"
 
+// Work that a product does beside itself, in parts: none.
+struct Nothing {
+  __device__ void operator()(int, int) const {}
+};
+
 // S = Q K^T, less the maxima with kFromMaximum. `keys` is KeyAddress of the team's keys.
-__device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAddress<KeyTile>& keys,
-                                const RowSums& rows) {
+template <class Beside = Nothing>
+__device__ inline void QueryKey(Logits& s, const Queries& queries, const KeyLanes& keys, const RowSums& rows,
+                                Beside&& beside = Beside()) {
   float begin[kRowBlocks][4];
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i) BeginLogits(rows, i, begin[i]);
-#if KV_DTYPE
+#if KEYS_ARE_BYTES
   if (kKeysFirst) {
 #pragma unroll
     for (int d = 0; d < kDimBlocks; ++d) {
+      beside(d, kDimBlocks);
       unsigned q[kRowBlocks][4];
       queries.Read(q, d);
 #pragma unroll
@@ -33,16 +40,17 @@ __device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAdd
   }
 #endif
 #pragma unroll
-  for (int step = 0; step < kDimBlocks / kSteps; ++step) {
-    unsigned q[kSteps][kRowBlocks][4];
+  for (int step = 0; step < kDimBlocks / kKeySteps; ++step) {
+    beside(step, kDimBlocks / kKeySteps);
+    unsigned q[kKeySteps][kRowBlocks][4];
 #pragma unroll
-    for (int of = 0; of < kSteps; ++of) queries.Read(q[of], step * kSteps + of);
+    for (int of = 0; of < kKeySteps; ++of) queries.Read(q[of], step * kKeySteps + of);
 #pragma unroll
     for (int j = 0; j < kKeyBlocks; ++j) {
-      unsigned k[kSteps][4];
+      unsigned k[kKeySteps][4];
       ReadKeys(k, keys, j, step);
 #pragma unroll
-      for (int of = 0; of < kSteps; ++of)
+      for (int of = 0; of < kKeySteps; ++of)
 #pragma unroll
         for (int i = 0; i < kRowBlocks; ++i)
 #pragma unroll
@@ -56,8 +64,9 @@ __device__ inline void QueryKey(Logits& s, const Queries& queries, const LaneAdd
 
 // O += P V, l += P 1. `values` is RowsFirst of the team's keys. P is computed 16 keys at a time, beside the products of
 // the 16 before.
-__device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, const LaneAddress<KeyTile>& values,
-                                   const Scale& scale) {
+template <class Beside = Nothing>
+__device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, const ValueLanes& values,
+                                   const Scale& scale, Beside&& beside = Beside()) {
   const unsigned ones = OperandPair(1.0f, 1.0f);
 #pragma unroll
   for (int j = 0; j < kKeyBlocks; ++j) {
@@ -66,14 +75,15 @@ __device__ inline void WeightValue(Outputs& o, const Logits& s, RowSums& rows, c
 #pragma unroll
     for (int i = 0; kSumsByMma && i < kRowBlocks; ++i) Multiply(rows.sum[i], p[i], ones, ones);
 #pragma unroll
-    for (int step = 0; step < kDimBlocks / kSteps; ++step) {
-      unsigned v[kSteps][4];
+    for (int step = 0; step < kDimBlocks / kValueSteps; ++step) {
+      beside(j * (kDimBlocks / kValueSteps) + step, kKeyBlocks * (kDimBlocks / kValueSteps));
+      unsigned v[kValueSteps][4];
       ReadValues(v, values, j, step);
 #pragma unroll
-      for (int of = 0; of < kSteps; ++of)
+      for (int of = 0; of < kValueSteps; ++of)
 #pragma unroll
         for (int i = 0; i < kRowBlocks; ++i) {
-          const int d = step * kSteps + of;
+          const int d = step * kValueSteps + of;
           Multiply(o[i][2 * d], p[i], v[of][0], v[of][1]);
           Multiply(o[i][2 * d + 1], p[i], v[of][2], v[of][3]);
         }

@@ -86,6 +86,10 @@ class Mainloop {
     }
   }
 
+  // For this thread's copies of Q and K(0).
+  __device__ void WaitFirst() { WaitCopies<kPendingAtFirst>(); }
+
+#if !KV_CONVERT
   // Once Q and K(0) are there for all. `first_row` is the warp's.
   __device__ void Run(const Queries& queries, const Scale& scale, RowSums& rows, Outputs& o, int first_row,
                       unsigned lane) {
@@ -127,7 +131,9 @@ class Mainloop {
     }
   }
 
- private:
+#endif
+
+ protected:
   using Copy = TileCopy<KeyTile, kTeamKeys, kTeamThreads>;
   static constexpr bool kLookUpRows = PAGE_SIZE % kTeamKeys != 0;  // a team's keys may lie in several pages
 

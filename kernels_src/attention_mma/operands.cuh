@@ -18,42 +18,45 @@
 #pragma once
 
 #include "scale.cuh"
-#include "shared_tile.cuh"
+#include "wide_tile.cuh"
 
-constexpr int kSteps = kDimStep / 16;  // blocks of 16 columns that are read together
+// Blocks of 16 columns that are read together.
+constexpr int kKeySteps = KEYS_ARE_BYTES ? 2 : 1;
+constexpr int kValueSteps = VALUES_ARE_BYTES ? 2 : 1;
 
 // One ldmatrix of 8-bit K reads 32 keys x 16 columns where the team's keys are a multiple of 32: 16 keys x 32 columns
 // would take the registers of 16 columns more of Q.
-constexpr bool kKeysFirst = kByteKeys && kKeyBlocks % 2 == 0;
-__device__ inline LaneAddress<KeyTile> KeyAddress(unsigned tile, unsigned lane) {
+constexpr bool kKeysFirst = KEYS_ARE_BYTES && kKeyBlocks % 2 == 0;
+#if KV_CONVERT == 2
+using KeyLanes = WideLaneAddress<kWideBegin>;
+#else
+using KeyLanes = LaneAddress<KeyTile>;
+#endif
+#if KV_CONVERT
+using ValueLanes = WideLaneAddress<kWideValues>;
+#else
+using ValueLanes = LaneAddress<KeyTile>;
+#endif
+
+__device__ inline KeyLanes KeyAddress(unsigned tile, unsigned lane) {
+#if KV_CONVERT == 2
+  return KeyLanes(tile, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+#else
   return kKeysFirst ? LaneAddress<KeyTile>(tile, lane, 0) : ColumnsFirst<KeyTile>(tile, lane);
+#endif
 }
 
-#if KV_DTYPE
-// Four elements in fp16: bytes 0 and 1, bytes 2 and 3. e5m2 are the upper bytes of fp16.
-__device__ inline void Pairs(unsigned bytes, unsigned& low, unsigned& high) {
-#if KV_DTYPE == 1
-  HalvesOfE4m3(bytes, low, high);
+__device__ inline ValueLanes ValueAddress(unsigned tile, unsigned lane) {
+#if KV_CONVERT
+  return ValueLanes(tile, lane % 16, lane / 16);
 #else
-  low = __byte_perm(bytes, 0, 0x1404);
-  high = __byte_perm(bytes, 0, 0x3424);
+  return RowsFirst<KeyTile>(tile, lane);
 #endif
 }
 
-// Bytes 0 and 2, bytes 1 and 3.
-__device__ inline void EvenAndOdd(unsigned bytes, unsigned& even, unsigned& odd) {
-#if KV_DTYPE == 1
-  HalvesOfE4m3(__byte_perm(bytes, 0, 0x3120), even, odd);
-#else
-  even = __byte_perm(bytes, 0, 0x2404);
-  odd = __byte_perm(bytes, 0, 0x3414);
-#endif
-}
-#endif
-
-#if KV_DTYPE
+#if KEYS_ARE_BYTES
 // With kKeysFirst: low and high of each 8 keys of two blocks, in 16 columns.
-__device__ inline void ReadManyKeys(unsigned (&to)[8], const LaneAddress<KeyTile>& keys, int key_block, int dim_block) {
+__device__ inline void ReadManyKeys(unsigned (&to)[8], const KeyLanes& keys, int key_block, int dim_block) {
   unsigned read[4];
   LoadMatrices(read, keys.AtChunk(key_block, dim_block));
 #pragma unroll
@@ -62,8 +65,8 @@ __device__ inline void ReadManyKeys(unsigned (&to)[8], const LaneAddress<KeyTile
 #endif
 
 // K of 16 keys and kDimStep columns: for each 16 columns low and high of keys 0 .. 7, and of keys 8 .. 15.
-__device__ inline void ReadKeys(unsigned (&to)[kSteps][4], const LaneAddress<KeyTile>& keys, int key_block, int step) {
-#if KV_DTYPE
+__device__ inline void ReadKeys(unsigned (&to)[kKeySteps][4], const KeyLanes& keys, int key_block, int step) {
+#if KEYS_ARE_BYTES
   unsigned read[4];
   LoadMatrices(read, keys.At(key_block, step));
 #pragma unroll
@@ -71,14 +74,14 @@ __device__ inline void ReadKeys(unsigned (&to)[kSteps][4], const LaneAddress<Key
 #pragma unroll
     for (int of = 0; of < 2; ++of) Pairs(read[2 * side + of], to[of][2 * side], to[of][2 * side + 1]);
 #else
-  LoadMatrices(to[0], keys.At(key_block, step));
+#pragma unroll
+  for (int of = 0; of < kKeySteps; ++of) LoadMatrices(to[of], keys.At(key_block, step * kKeySteps + of));
 #endif
 }
 
 // V likewise: for each 16 columns low and high of columns 0 .. 7, and of columns 8 .. 15; or of the even, and the odd.
-__device__ inline void ReadValues(unsigned (&to)[kSteps][4], const LaneAddress<KeyTile>& values, int key_block,
-                                  int step) {
-#if KV_DTYPE
+__device__ inline void ReadValues(unsigned (&to)[kValueSteps][4], const ValueLanes& values, int key_block, int step) {
+#if VALUES_ARE_BYTES
   unsigned read[4];
   LoadMatricesTransposed(read, values.At(key_block, step));
 #pragma unroll
@@ -86,7 +89,9 @@ __device__ inline void ReadValues(unsigned (&to)[kSteps][4], const LaneAddress<K
 #pragma unroll
     for (int high = 0; high < 2; ++high) EvenAndOdd(read[2 * of + high], to[of][high], to[of][2 + high]);
 #else
-  LoadMatricesTransposed(to[0], values.At(key_block, step));
+#pragma unroll
+  for (int of = 0; of < kValueSteps; ++of)
+    LoadMatricesTransposed(to[of], values.At(key_block, step * kValueSteps + of));
 #endif
 }
 
@@ -95,8 +100,11 @@ class Queries {
  public:
   // `tile` is the warp's first row of Q.
   __device__ Queries(unsigned tile, unsigned lane)
-#if KV_DTYPE
+#if KEYS_ARE_BYTES
       : address_(tile, lane / 4, lane % 4 / 2, lane % 2 * 8){}
+#elif KV_DTYPE
+      : address_(RowsFirst<QueryTile>(tile, lane)),
+        own_(tile, lane / 4, 0, lane % 4 * 4){}
 #else
       : address_(RowsFirst<QueryTile>(tile, lane)) {
   }
@@ -127,7 +135,7 @@ class Queries {
 #endif
   }
 #else
-  __device__ void Keep() {
+        __device__ void Keep() {
 #if Q_REGISTERS
 #pragma unroll
     for (int i = 0; i < kRowBlocks; ++i)
@@ -152,7 +160,7 @@ class Queries {
  private:
   __device__ void Load(unsigned (&to)[4], int row_block, int dim_block) const {
     const unsigned address = address_.At(row_block, dim_block);
-#if KV_DTYPE
+#if KEYS_ARE_BYTES
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const uint2 four = LoadShared8(address + half * (8 * QueryTile::kRowBytes));
@@ -199,8 +207,15 @@ class Queries {
         Load(q, i, d);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          StoreShared8(address_.At(i, d) + half * (8 * QueryTile::kRowBytes), Scaled(q[half], factors[i][half]),
-                       Scaled(q[2 + half], factors[i][half]));
+          const unsigned low = Scaled(q[half], factors[i][half]);
+          const unsigned high = Scaled(q[2 + half], factors[i][half]);
+#if KEYS_ARE_BYTES
+          StoreShared8(address_.At(i, d) + half * (8 * QueryTile::kRowBytes), low, high);
+#else
+          const unsigned to = own_.At(i, d) + half * (8 * QueryTile::kRowBytes);
+          StoreShared4(to, low);
+          StoreShared4(to ^ 16, high);  // the next chunk
+#endif
         }
       }
     if (WARPS_N > 1) {
@@ -224,6 +239,9 @@ class Queries {
 #endif
 
   LaneAddress<QueryTile> address_;
+#if KV_DTYPE && !KEYS_ARE_BYTES
+  LaneAddress<QueryTile> own_;  // of this lane's elements, columns 0 and 1 of a block
+#endif
 #if Q_REGISTERS
   unsigned kept_[kRowBlocks][kDimBlocks][4];
 #endif

@@ -39,7 +39,7 @@ __device__ inline void StoreOutputs(unsigned tile, const RowSums& rows, const Ou
     for (int half = 0; half < 2; ++half) {
       const float scale = OneOver(rows.sum[i][2 * half]) * value_scale;
       const int row = i * 16 + half * 8 + lane / 4;
-#if KV_DTYPE
+#if VALUES_ARE_BYTES
 #pragma unroll
       for (int d = 0; d < kDimBlocks; ++d) {
         const float4 four = FourColumns(o[i], d, half);
@@ -79,7 +79,7 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
       const int row = first_row + i * 16 + half * 8 + static_cast<int>(lane / 4);
       if (row >= item.sequence.Rows(t)) continue;
       const long long number = item.split * all_rows + RowIndex(item.sequence, QueryOf(item.head, row, t), t);
-#if KV_DTYPE
+#if VALUES_ARE_BYTES
       float* to = t.partial_o + number * HEAD_DIM + lane % 4 * 4;
 #pragma unroll
       for (int d = 0; d < kDimBlocks; ++d) {
@@ -94,7 +94,8 @@ __device__ inline void StorePartial(const RowSums& rows, const Outputs& o, const
 #pragma unroll
       for (int j = 0; j < 2 * kDimBlocks; ++j) {
         if (j * 8 < HEAD_DIM) {
-          *reinterpret_cast<float2*>(to + j * 8) = make_float2(o[i][j][2 * half], o[i][j][2 * half + 1]);
+          *reinterpret_cast<float2*>(to + j * 8) =
+              make_float2(o[i][j][2 * half] * value_scale, o[i][j][2 * half + 1] * value_scale);
         }
       }
 #endif

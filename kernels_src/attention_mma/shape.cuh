@@ -30,11 +30,19 @@ constexpr bool kByteKeys = KV_DTYPE > 0;
 constexpr bool kHalfOperands = kByteKeys || !IS_BF16;
 constexpr bool kScalesQueries = kByteKeys && IS_BF16;  // rows of Q are divided by a power of two, to fit fp16
 
+// Where 8-bit elements are converted: KV_CONVERT 0 in registers, by each warp that multiplies by them; 1 V by the whole
+// CTA once, into a tile in shared memory; 2 K too. mma's operands are then read as 16-bit elements are.
+#define KEYS_ARE_BYTES (KV_DTYPE && KV_CONVERT < 2)
+#define VALUES_ARE_BYTES (KV_DTYPE && KV_CONVERT < 1)
+
 constexpr int kDimStep = kByteKeys ? 32 : 16;                          // columns that one ldmatrix reads of K and V
 constexpr int kDim = (HEAD_DIM + kDimStep - 1) / kDimStep * kDimStep;  // of the tiles; those past HEAD_DIM are zeros
 constexpr int kDimBlocks = kDim / 16;
 
 static_assert(KV_DTYPE >= 0 && KV_DTYPE <= 2, "K and V are as Q, e4m3 or e5m2");
+static_assert(KV_CONVERT >= 0 && KV_CONVERT <= (KV_DTYPE ? 2 : 0), "K and V of 16 bits are not converted");
+static_assert(KV_CONVERT == 0 || V_STAGES == 1, "converted tiles of V are its other buffer");
+static_assert(KV_CONVERT == 0 || K_STAGES + KV_CONVERT <= 3, "and so of K; two buffers of K that is not converted");
 static_assert(HEAD_DIM % (16 / sizeof(KvElement)) == 0 && HEAD_DIM <= 256, "rows are whole chunks of 16 bytes");
 static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
 static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");

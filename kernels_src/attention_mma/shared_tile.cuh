@@ -87,6 +87,7 @@ __device__ inline LaneAddress<Tile> ColumnsFirst(unsigned tile, unsigned lane) {
 template <class Tile, int kRows, int kCopyThreads>
 struct TileCopy {
   using Type = typename Tile::Type;
+  static constexpr int kKeys = kRows;
   static constexpr int kRowChunks = Tile::kRowChunks;
   static constexpr int kRowBytes = Tile::kRowBytes;
   static constexpr int kChunk = Tile::kChunkElements;

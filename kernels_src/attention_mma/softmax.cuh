@@ -24,6 +24,10 @@ constexpr float kRescaleThreshold = 8.0f;
 constexpr float kLog2e = 1.442695040888963407f;
 // The same before scaling, of a row.
 __device__ inline float UnscaledThreshold(const Scale& scale, int row_block, int half) {
+#if KV_CONVERT  // computed anew for each tile: registers are O's and S's
+  const unsigned bits = __float_as_uint(scale.OfLogits(row_block, half));
+  return __fdividef(kRescaleThreshold, __uint_as_float(Opaque(bits)));
+#endif
   if (kByteKeys) return __fdividef(kRescaleThreshold, scale.OfLogits(row_block, half));
   return kRescaleThreshold / kLog2e * sqrtf(HEAD_DIM);
 }

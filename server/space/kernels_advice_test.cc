@@ -86,16 +86,20 @@ TEST_F(Advised, IsNotWhatKeepsSpillsLimitsAndEqualCodesOut) {
     const char* why;
     const char* device = "h200";
   } const forbidden[] = {
-      {"attention_mma:BLOCK_M=128,BLOCK_N=128,WARPS_M=4,WARPS_N=1,K_STAGES=1,V_STAGES=1,Q_REGISTERS=0,LAZY_RESCALE=1,"
+      {"attention_mma:BLOCK_M=128,BLOCK_N=128,WARPS_M=4,WARPS_N=1,K_STAGES=1,V_STAGES=1,Q_REGISTERS=0,KV_CONVERT=0,"
+       "LAZY_RESCALE=1,"
        "MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
        "b4.h16.q4096.d256.f16", "it spills"},
-      {"attention_mma:BLOCK_M=128,BLOCK_N=128,WARPS_M=8,WARPS_N=1,K_STAGES=3,V_STAGES=3,Q_REGISTERS=0,LAZY_RESCALE=1,"
+      {"attention_mma:BLOCK_M=128,BLOCK_N=128,WARPS_M=8,WARPS_N=1,K_STAGES=3,V_STAGES=3,Q_REGISTERS=0,KV_CONVERT=0,"
+       "LAZY_RESCALE=1,"
        "MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
        "b4.h16.q4096.d128.f16", "exceeds what a CTA may have", "l4"},
-      {"attention_mma:BLOCK_M=64,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=0,"
+      {"attention_mma:BLOCK_M=64,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,LAZY_"
+       "RESCALE=0,"
        "MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
        "b4.h16.q4096.d64.f16.softcap50", "the code is the same"},
-      {"attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=1,"
+      {"attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,LAZY_"
+       "RESCALE=1,"
        "MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=8,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0",
        "b1.h1.q1.kv512.d64.f16", "a split without a key"},
       {"attention_hopper:CONSUMERS=3,BLOCK_N=144,STAGES=2,PINGPONG=0,OVERLAP=1,LAZY_RESCALE=1,ONES=0,TEAMS=1,"
@@ -122,11 +126,13 @@ TEST_F(Advised, IsWhatKeepsSlowButWorkingVariantsOut) {
     const char* problem;
   } const slow[] = {
       // rescaled in each step, with launch bounds
-      {"attention_mma:BLOCK_M=64,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=0,"
+      {"attention_mma:BLOCK_M=64,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,LAZY_"
+       "RESCALE=0,"
        "MIN_CTAS=3,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
        kProblem},
       // half of the tile's rows past the last query
-      {"attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=1,"
+      {"attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,LAZY_"
+       "RESCALE=1,"
        "MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
        "b64.h16.q40.d64.f16"},
       {"attention_hopper:CONSUMERS=2,BLOCK_N=128,STAGES=2,PINGPONG=0,OVERLAP=0,LAZY_RESCALE=0,ONES=0,TEAMS=1,"

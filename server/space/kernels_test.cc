@@ -190,7 +190,8 @@ TEST_F(AttentionMma, Gives8BitKeysHalfTheSharedMemory) {
   const v1::Device device = *DeviceProfile("h200");
   const auto shared_bytes = [&](const char* text) {
     const auto variant = ParseVariant(
-        "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,LAZY_RESCALE=1,"
+        "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
+        "LAZY_RESCALE=1,"
         "MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0",
         {family_});
     const auto recipe = RecipeFor(*variant, *ParseProblem(text), device);
@@ -199,6 +200,24 @@ TEST_F(AttentionMma, Gives8BitKeysHalfTheSharedMemory) {
   constexpr int kQueries = 16 * 128 * 2;
   EXPECT_EQ(shared_bytes("b8.h32.kvh8.q1.kv4096.d128.f16"), kQueries + 4 * 128 * 128 * 2);
   EXPECT_EQ(shared_bytes("b8.h32.kvh8.q1.kv4096.d128.f16.kve4m3"), kQueries + 4 * 128 * 128);
+}
+
+TEST_F(AttentionMma, GivesConvertedTilesSharedMemoryOfTheirOwn) {
+  const v1::Device device = *DeviceProfile("h200");
+  const auto shared_bytes = [&](int k_stages, int q_registers, int convert) {
+    const auto variant = ParseVariant(
+        absl::StrCat("attention_mma:BLOCK_M=64,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=", k_stages,
+                     ",V_STAGES=1,Q_REGISTERS=", q_registers, ",KV_CONVERT=", convert,
+                     ",LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0"),
+        {family_});
+    const auto recipe = RecipeFor(*variant, *ParseProblem("b4.h16.q4096.d64.f16.kve4m3"), device);
+    return recipe->launches(recipe->main_launch()).dynamic_shared_bytes();
+  };
+  constexpr int kBytes = 64 * 64;  // of 8-bit K, or V; Q has twice of it, as has a converted tile
+  EXPECT_EQ(shared_bytes(1, 0, 0), (2 + 2) * kBytes);
+  EXPECT_EQ(shared_bytes(2, 0, 1), (2 + 3 + 2) * kBytes);
+  EXPECT_EQ(shared_bytes(1, 0, 2), (2 + 2 + 4) * kBytes);
+  EXPECT_EQ(shared_bytes(1, 1, 2), (2 + 4) * kBytes) << "Q is where V's tile will be";
 }
 
 TEST_F(AttentionMma, FindsKeysInPagesWhateverTheLayoutOfQueries) {
@@ -276,6 +295,15 @@ int64_t CountOf(const std::vector<Values>& variants, const char* name, int64_t v
                        [&](const Values& values) { return values.at(name) == value; });
 }
 
+TEST_F(AttentionMma, ConvertsOnceWhereManyRowsReadKeysOf8Bits) {
+  const char* prefill = "b4.h16.q2048.d128.f16.kve5m2";
+  for (const int convert : {0, 1, 2}) EXPECT_GT(CountOf(VariantsOf(family_, prefill), "KV_CONVERT", convert), 0);
+  for (const char* problem : {"b4.h16.q2048.d128.f16", "b32.h32.kvh8.q1.kv4096.d128.bf16.kve4m3"}) {
+    const auto variants = VariantsOf(family_, problem);
+    EXPECT_EQ(CountOf(variants, "KV_CONVERT", 0), static_cast<int64_t>(variants.size())) << problem;
+  }
+}
+
 TEST_F(AttentionMma, HasNoTwoVariantsOfOneCodeWithASoftcap) {
   const auto variants = VariantsOf(family_, "b4.h16.q2048.d128.bf16.softcap50.causal");
   EXPECT_FALSE(variants.empty());
@@ -311,16 +339,16 @@ TEST_F(AttentionMma, TriesFullTilesOnSequencesOfTheirOwnLengths) {
 
 TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
   EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16", "h200"),
-            "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
+            "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0");
   EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16.causal", "h200"),
-            "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
+            "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=1");
   EXPECT_EQ(GuessFor("b1.h1.q128.d64.f16", "h200"),
-            "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
+            "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0");
   EXPECT_EQ(GuessFor("b1.h32.kvh8.q1.kv8192.d128.f16", "h200"),
-            "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,"
+            "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
             "LAZY_RESCALE=1,MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=16,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0");
 }
 

@@ -62,7 +62,8 @@ std::vector<float> RatiosOf(const std::string& variant, const std::string& probl
 TEST(ScaleRatio, OfAttentionMmaIsBoundedByItsRescaleThreshold) {
   const auto variant = [](int lazy) {
     return absl::StrCat(
-        "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=1,V_STAGES=1,Q_REGISTERS=0,LAZY_RESCALE=",
+        "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=1,V_STAGES=1,Q_REGISTERS=0,KV_CONVERT=0,"
+        "LAZY_RESCALE=",
         lazy, ",MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0");
   };
   EXPECT_THAT(RatiosOf(variant(1), "b4.h16.q4096.d64.f16"), ElementsAre(1.5f));

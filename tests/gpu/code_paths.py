@@ -69,6 +69,10 @@ MMA = [
     mma("8-bit K and V, Q in registers", "b8.h26.q64.kv200.d64.f16.kve5m2", Q_REGISTERS=1),
     mma("8-bit K and V, packed heads, splits", DECODE + ".f16.kve4m3", PACK_GQA=1, COMBINE=2),
     mma("8-bit K and V, pages", "b2.h8.kvh2.q1.kv3000.d128.bf16.kve4m3.page16.lse"),
+    mma("8-bit V, converted once", "b8.h26.q64.kv200.d64.f16.kve4m3.lse", KV_CONVERT=1),
+    mma("8-bit K and V, converted once", "b8.h26.q64.kv200.d64.bf16.kve5m2.lse", KV_CONVERT=2),
+    mma("8-bit K and V, converted once, Q in registers", "b8.h26.q64.kv200.d64.f16.kve4m3", KV_CONVERT=2, Q_REGISTERS=1),
+    mma("8-bit K and V, converted once, pages", "b8.h26.q64.kv200.d64.f16.kve4m3.page16.lse", KV_CONVERT=2),
     mma("8-bit K and V, sequences of different lengths", "b3.h2.q100.kv200.d48.f16.kve4m3.causal-br.varlen.lse"),
 ]
 

@@ -29,8 +29,10 @@ struct Launch {
 
 // As family.textproto's let of this name.
 constexpr int SharedBytes() {
-  const int queries = Q_REGISTERS ? max(0, kQueryBytes - kBufferBytes) : kQueryBytes;
-  const int tiles = queries + (K_STAGES + V_STAGES) * kBufferBytes;
+  const int wide = BLOCK_N * 2 * kDim;
+  const int last = KV_CONVERT ? wide : kBufferBytes;
+  const int queries = Q_REGISTERS ? max(0, kQueryBytes - last) : kQueryBytes;
+  const int tiles = queries + (K_STAGES + V_STAGES) * kBufferBytes + KV_CONVERT * wide;
   const int merge = WARPS_N > 1 ? kWarps / 2 * kPartBytes : 0;
   return max(tiles, max(merge, kWarps * kCombineBytes));
 }

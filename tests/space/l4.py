@@ -59,6 +59,7 @@ def short(values):
     text = f"{get('BLOCK_M')}x{get('BLOCK_N')} {get('WARPS_M')}x{get('WARPS_N')} K{get('K_STAGES')}V{get('V_STAGES')}"
     named = {
         "Q_REGISTERS": "Q",
+        "KV_CONVERT": "convert{}",
         "MIN_CTAS": "min{}",
         "PACK_GQA": "pack",
         "KV_SPLITS": "s{}",
