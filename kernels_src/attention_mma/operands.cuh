@@ -1,4 +1,5 @@
-// mma's operands from shared memory: Q, K and V of a warp. 16-bit elements are there as mma wants them.
+// mma's operands from shared memory: Q, K and V of a warp. 16-bit elements are there as mma wants them, also those that
+// wide_tile.cuh has converted. What follows is of the others.
 //
 // 8-bit K and V: a register of ldmatrix holds four elements, which become two registers of fp16. To leave them where
 // they are, in their lane, the product's columns are numbered anew. Of 16 columns d of Q K^T lane t of a quad has
