@@ -13,6 +13,7 @@
 // With two buffers each a step has a single barrier, and warps drift apart by almost a step: one's softmax then runs
 // beside another's products. Groups complete in order, so what has arrived follows from how many are still pending.
 // The first step begins as soon as Q and K(0) are there, which are copied before all else: V(0) is waited for apart.
+// With WARP_SKIP a warp whose rows see none of the tile's keys only copies and waits.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -112,20 +113,30 @@ class Mainloop {
         CommitCopies();
       }
       Logits s;
-      QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes), rows);
-      if (kFirstValueApart && first) WaitCopies<kAfterValue + (K_STAGES > 1 ? 2 : 1)>();
-      if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
-      if (!kOneBarrier || first) SyncTeam(team_);
-      if (K_STAGES == 1) {
-        IssueKeyCopy(tile - 1, 0);
-        CommitCopies();
+      bool seen = true, masked = false;  // alike in a warp
+      if (WARP_SKIP) LookAtKeys(first_row, tile, seen, masked);
+      // In both branches below: behind them S would live through the branch, in many more registers.
+      const auto receive = [&] {
+        if (kFirstValueApart && first) WaitCopies<kAfterValue + (K_STAGES > 1 ? 2 : 1)>();
+        if (V_STAGES == 1) WaitCopies<K_STAGES == 1 ? 0 : 1>();
+        if (!kOneBarrier || first) SyncTeam(team_);
+        if (K_STAGES == 1) {
+          IssueKeyCopy(tile - 1, 0);
+          CommitCopies();
+        }
+      };
+      if (seen) {
+        QueryKey(s, queries, keys.Plus(k_buffer * kBufferBytes), rows);
+        receive();
+        if (SOFTCAP) Cap(s, scale, t_);
+        if (WARP_SKIP ? masked : tile >= tiles_.whole_end || (MASK == 2 && tile < tiles_.whole_begin)) {
+          Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, sequence_, t_);
+        }
+        RaiseMaxima(s, rows, o, scale);
+        WeightValue(o, s, rows, values.Plus(v_buffer * kBufferBytes), scale);
+      } else {
+        receive();
       }
-      if (SOFTCAP) Cap(s, scale, t_);
-      if (tile >= tiles_.whole_end || (MASK == 2 && tile < tiles_.whole_begin)) {
-        Mask(s, first_row, tile * BLOCK_N + team_ * kTeamKeys, lane, sequence_, t_);
-      }
-      RaiseMaxima(s, rows, o, scale);
-      WeightValue(o, s, rows, values.Plus(v_buffer * kBufferBytes), scale);
       k_buffer = After(k_buffer, K_STAGES);
       other_buffer = After(other_buffer, V_STAGES);
     }
@@ -139,6 +150,16 @@ class Mainloop {
 
   __device__ static int After(int buffer, int buffers) { return buffer + 1 == buffers ? 0 : buffer + 1; }
   __device__ static int Before(int buffer, int buffers) { return buffer == 0 ? buffers - 1 : buffer - 1; }
+
+  // Of the warp's rows and the team's keys of a tile: whether any row sees one, and whether any does not see all.
+  __device__ void LookAtKeys(int first_row, int tile, bool& seen, bool& masked) const {
+    if (tile < tiles_.whole_end && (MASK < 2 || tile >= tiles_.whole_begin)) return;
+    const int first_key = tile * BLOCK_N + static_cast<int>(team_) * kTeamKeys;
+    const Keys first = KeysOf(first_row / t_.Pack(), sequence_, t_);
+    const Keys last = KeysOf((first_row + kWarpRows - 1) / t_.Pack(), sequence_, t_);
+    seen = first_key < last.end && first_key + kTeamKeys > first.begin;
+    masked = first_key + kTeamKeys > first.end || first_key < last.begin;
+  }
 
   __device__ void IssueKeyCopy(int tile, int buffer) {
     if (tile >= tiles_.begin) IssueTileCopy(k_stages_ + buffer * kBufferBytes, KeysBegin(), t_.of_k, tile);

@@ -35,6 +35,8 @@ MMA = [
     mma("launch bounds", ROWS, MIN_CTAS=more(1)),
     mma("two blocks of rows a warp", "b5.h40.q128.kv96.d64.f16", BLOCK_M=128, WARPS_M=4),
     mma("tiles of 256 rows", "b5.h40.q256.kv96.d64.f16", BLOCK_M=256),
+    mma("warps that skip tiles, causal", CAUSAL, WARP_SKIP=1, WARPS_M=more(1)),
+    mma("warps that skip tiles, window, teams", "b8.h26.q256.d64.bf16.window64.sinks.lse", WARP_SKIP=1, WARPS_N=more(1)),
     mma("teams of one warp", CAUSAL, WARPS_M=1, WARPS_N=more(2)),
     mma("teams of several warps", CAUSAL, WARPS_M=more(1), WARPS_N=more(1)),
     mma("persistent", ROWS, PERSISTENT=more(0)),
@@ -166,7 +168,15 @@ ALL = MMA + HOPPER + OTHERS
 
 # Where a path leaves a choice: several warps, which can race.
 LIKE = {
-    "attention_mma": {"BLOCK_M": 64, "BLOCK_N": 64, "WARPS_M": 4, "WARPS_N": 1, "LAZY_RESCALE": 1, "K_STAGES": 2},
+    "attention_mma": {
+        "BLOCK_M": 64,
+        "BLOCK_N": 64,
+        "WARPS_M": 4,
+        "WARPS_N": 1,
+        "LAZY_RESCALE": 1,
+        "WARP_SKIP": 0,
+        "K_STAGES": 2,
+    },
     "attention_hopper": {"BLOCK_N": 64, "STAGES": 2, "OVERLAP": 1, "LAZY_RESCALE": 1, "ONES": 0, "TEAMS": 1},
     "attention_wmma": {"BLOCK_M": 32, "BLOCK_N": 64, "WARPS": 4, "KV_SPLITS": 1},
     "attention_simt": {"BLOCK_M": 32, "BLOCK_N": 32, "WARPS": 4, "KV_SPLITS": 1},

@@ -123,6 +123,41 @@ class Device {
   Guarded<unsigned> counter_{1};
 };
 
+// What mma a launch of one split needs where warps skip key tiles that they do not see: of an item's tiles those that
+// all of its rows see whole, and those of which one of a warp's rows sees one of its team's keys, with rows and keys
+// padded.
+long long NeededProducts(const Problem& problem) {
+  constexpr long long kOfTile = kRowBlocks * kKeyBlocks * (4 * kDimBlocks + kSumsByMma);
+  const int pack = PACK_GQA ? problem.Group() : 1;
+  long long tiles = 0;
+  for (int sequence = 0; sequence < problem.Batch(); ++sequence) {
+    const int rows = problem.q_lengths[sequence] * pack;
+    const int keys = problem.kv_lengths[sequence];
+    const auto seen = [&](int first_row, int end_row, int first_key, int count) {  // pairs
+      int pairs = 0;
+      for (int row = first_row; row < end_row; ++row) {
+        for (int key = first_key; first_key < keys && key < first_key + count; ++key) {
+          pairs += problem.Sees(sequence, row / pack, key);
+        }
+      }
+      return pairs;
+    };
+    for (int first = 0; first < rows; first += BLOCK_M) {
+      const int end = min(rows, first + BLOCK_M);
+      for (int tile = 0; tile < keys; tile += BLOCK_N) {
+        const int of_item = seen(first, end, tile, BLOCK_N);
+        const bool whole = tile + BLOCK_N <= keys && of_item == (end - first) * BLOCK_N;
+        for (int row = first; row < first + BLOCK_M; row += kWarpRows) {
+          for (int key = tile; key < tile + BLOCK_N; key += kTeamKeys) {
+            tiles += of_item > 0 && (whole || seen(row, row + kWarpRows, key, kTeamKeys) > 0);
+          }
+        }
+      }
+    }
+  }
+  return tiles * problem.heads_q / pack * kOfTile;
+}
+
 // Lengths of a batch's sequences, for problems with VARLEN, with pages alone, and with neither.
 std::vector<std::pair<std::vector<int>, std::vector<int>>> Lengths() {
   if (VARLEN) {
@@ -168,8 +203,14 @@ class Check {
   void Run(const Launch& launch, Landing landing, bool backwards) {
     tensors_.Clear();
     Device device(tensors_, launch, landing);
+    products = 0;
     device.Attend(backwards);
     ++launches;
+    if (WARP_SKIP && launch.splits == 1 && products != NeededProducts(tensors_.problem)) {
+      ++wrong;
+      std::printf("%s: %lld mma where %lld are needed\n", tensors_.problem.Text().c_str(), products,
+                  NeededProducts(tensors_.problem));
+    }
     const Reference::Deviation deviation = reference_.Of(tensors_);
     if (deviation.o <= (IS_BF16 ? 2e-2 : 2e-3) && deviation.lse <= 1e-3 && device.CountersAreZero()) return;
     ++wrong;

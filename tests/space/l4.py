@@ -60,6 +60,7 @@ def short(values):
     named = {
         "Q_REGISTERS": "Q",
         "KV_CONVERT": "convert{}",
+        "WARP_SKIP": "skip",
         "MIN_CTAS": "min{}",
         "PACK_GQA": "pack",
         "KV_SPLITS": "s{}",

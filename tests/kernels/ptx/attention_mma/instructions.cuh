@@ -48,6 +48,9 @@ inline float HalfOf(unsigned word, int upper) {
 #endif
 }
 
+namespace emulation {
+inline long long products = 0;  // warps' mma
+}
 inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, unsigned high, const float (&from)[4]) {
   struct Operands {
     unsigned a[4], b[2];
@@ -56,6 +59,7 @@ inline void Multiply(float (&sums)[4], const unsigned (&a)[4], unsigned low, uns
     float of[4];
   };
   const auto multiply = [](const Operands* in, Products* out) {
+    ++emulation::products;
     float rows[16][16];
     float columns[8][16];
     for (int k = 0; k < 16; ++k) {
