@@ -57,7 +57,7 @@ struct Options {
 
 // How far above the leader an interval must lie for its variant to be given up: further than what one loading of a
 // variant differs from another.
-inline constexpr double kGiveUpMargin = 0.03;
+inline constexpr double kGiveUpMargin = 0.035;
 
 // Warms up, sizes HOT's graph, samples until settled, out of time, or given up: at 5, 9 or 17 samples its interval lies
 // wholly more than kGiveUpMargin above `leader_us` (0: no leader).

@@ -108,7 +108,9 @@ Gain PairedRounds::Of(size_t a, size_t b) const {
   const double interval = HalfWidth(mean, pooled, freedom, closed_ ? Tail::k2_5 : Tail::k0_5);
   Gain gain{std::expm1(mean.value - interval), std::expm1(mean.value), std::expm1(mean.value + interval)};
   if (mean.cycles < kFewestCycles) return gain;
-  gain.answer = AnswerOf(mean, HalfWidth(mean, pooled, freedom, closed_ ? Tail::k4 : Tail::k0_5), interval);
+  // Several challengers have several chances.
+  const Tail last = contestants_ > 2 ? Tail::k2_5 : Tail::k4;
+  gain.answer = AnswerOf(mean, HalfWidth(mean, pooled, freedom, closed_ ? last : Tail::k0_5), interval);
   return gain;
 }
 
