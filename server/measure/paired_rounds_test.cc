@@ -102,6 +102,15 @@ TEST(PairedRounds, TheLastLookNeedsLess) {
   EXPECT_GT(rounds.Of(1, 0).low, low);
 }
 
+TEST(PairedRounds, OfSeveralChallengersEachNeedsMoreAtTheLastLook) {
+  PairedRounds one = Played({{100, 98}, {100, 98.65}, {100, 97.35}});
+  PairedRounds two = Played({{100, 98, 98}, {100, 98.65, 98.65}, {100, 97.35, 97.35}});
+  one.Close();
+  two.Close();
+  EXPECT_EQ(one.Of(1, 0).answer, Answer::kFaster);
+  EXPECT_EQ(two.Of(1, 0).answer, Answer::kUnclear);
+}
+
 TEST(PairedRounds, ATimeIsThatOfItsCycles) {
   const PairedRounds rounds = Played({{100, 98}, {100, 99}, {100, 97}});
   EXPECT_EQ(rounds.TimeOf(0).median, 100);
