@@ -116,7 +116,8 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
   plan.candidates = &*candidates;
   plan.strategy = &strategy;
   trials::TrialPhase phase(options.means, job, plan);
-  const auto use = trials::TakeDevice(run.slot, question.tuning_key, options.host.families, options.means.code, job);
+  const auto use = trials::TakeDevice(run.slot, question.tuning_key, options.host.families, options.means.code, job,
+                                      trials::InputSeed(question.tuning_key));
   if (!use.ok()) return use.status();
   const std::string text = question.variant.ToText();
   job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, absl::StrCat("checking and timing ", text));

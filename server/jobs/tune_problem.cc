@@ -130,7 +130,8 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   plan.retry_known = spec.retry_known;
   BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, plan);
-  const auto use = trials::TakeDevice(slot, tuning_key, options_.families, means.code, job);
+  const auto use =
+      trials::TakeDevice(slot, tuning_key, options_.families, means.code, job, trials::InputSeed(tuning_key));
   if (!use.ok()) return use.status();
   const absl::StatusOr<double> floor = trials::MeasureFloor(tuning_key, options_.families, means.code, job, **use);
   if (!floor.ok()) return floor.status();

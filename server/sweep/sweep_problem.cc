@@ -162,9 +162,9 @@ class SweepProblem {
       }
     }
     if (absl::Status open = trials::OpenDevice(slot_, job_); !open.ok()) return open;
-    const auto use = trials::TakeDevice(slot_, spec_.tuning_key, means_.host.families, means_.code, job_);
-    if (!use.ok()) return use.status();
     uint64_t fresh_seed = SeedFrom(absl::StrCat(job_.name, " ", spec_.tuning_key.problem_text));
+    const auto use = trials::TakeDevice(slot_, spec_.tuning_key, means_.host.families, means_.code, job_, fresh_seed);
+    if (!use.ok()) return use.status();
     while (true) {
       job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
                              absl::StrCat("the incumbent against its stored time, play-off ", readings.size() + 1));

@@ -70,6 +70,15 @@ TEST_F(SweepTest, TunesWhatIsNewThenRetimesIncumbentsAndCompilesNothing) {
   EXPECT_THAT(second.markdown(), HasSubstr("2 SAME"));
 }
 
+TEST_F(SweepTest, ReTimingPreparesEachProblemOnce) {
+  Scale(1);
+  Start();
+  Sweep(Request());
+  const int before = device_.preparations();
+  Sweep(Request());
+  EXPECT_EQ(device_.preparations() - before, 2);
+}
+
 TEST_F(SweepTest, ASlowerIncumbentIsConfirmedReportedAndStillServed) {
   Scale(1);
   Start();

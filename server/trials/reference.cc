@@ -35,7 +35,7 @@ absl::StatusOr<worker::v1::ReferenceKernel> ReferenceFor(std::shared_ptr<const s
 
 absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const catalog::TuningKey& tuning_key,
                                                               const Families& families, const CodeSource& code,
-                                                              const Job& job) {
+                                                              const Job& job, uint64_t seed) {
   absl::Status applies = absl::NotFoundError("there is none");
   for (const std::shared_ptr<const space::Family>& family :
        catalog::FamiliesFor(families, tuning_key.device.backend(), family::v1::ROLE_REFERENCE)) {
@@ -54,7 +54,7 @@ absl::StatusOr<worker::v1::PrepareRequest> MakePrepareRequest(const catalog::Tun
     *request.mutable_problem() = ToProto(tuning_key.problem);
     *request.mutable_exact() = *std::move(exact);
     *request.mutable_plain() = *std::move(plain);
-    request.set_seed(SeedFrom(tuning_key.problem_text));
+    request.set_seed(seed);
     return request;
   }
   return absl::FailedPreconditionError(absl::StrCat("no reference kernel family for ", tuning_key.problem_text, " on ",
@@ -68,10 +68,10 @@ absl::Status OpenDevice(DeviceSlot& slot, const Job& job) {
 }
 
 absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::TuningKey& tuning_key,
-                                                      const Families& families, const CodeSource& code,
-                                                      const Job& job) {
+                                                      const Families& families, const CodeSource& code, const Job& job,
+                                                      uint64_t seed) {
   job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
-  absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(tuning_key, families, code, job);
+  absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(tuning_key, families, code, job, seed);
   if (!prepare.ok()) return prepare.status();
   // Its place in the queue begins here: nobody waits for the device while a kernel is compiled.
   auto device = std::make_unique<DeviceUse>(slot, job.priority, job.stop, job.waiter, job.abort);
@@ -80,6 +80,8 @@ absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const ca
   if (absl::Status status = device->Prepare(); !status.ok()) return status;
   return device;
 }
+
+uint64_t InputSeed(const catalog::TuningKey& tuning_key) { return SeedFrom(tuning_key.problem_text); }
 
 absl::StatusOr<double> MeasureFloor(const catalog::TuningKey& tuning_key, const Families& families,
                                     const CodeSource& code, const Job& job, DeviceUse& device) {

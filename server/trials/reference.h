@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_TRIALS_REFERENCE_H_
 #define ATTUNE_SERVER_TRIALS_REFERENCE_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,11 +21,14 @@ using Families = catalog::FamilyList;
 // anything for the device. OK while another job uses it.
 absl::Status OpenDevice(DeviceSlot& slot, const Job& job);
 
-// Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the tuning_key;
-// the inputs' seed follows from the problem. FailedPrecondition when the backend has no reference family or it does
-// not apply.
+// Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the tuning_key.
+// `seed` is the inputs': InputSeed, or that of the play-off that comes first. FailedPrecondition when the backend has
+// no reference family or it does not apply.
 absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::TuningKey& tuning_key,
-                                                      const Families& families, const CodeSource& code, const Job& job);
+                                                      const Families& families, const CodeSource& code, const Job& job,
+                                                      uint64_t seed);
+// Of trials: it follows from the problem.
+uint64_t InputSeed(const catalog::TuningKey& tuning_key);
 
 // The median of an empty launch, us; 0 when the backend has no floor family.
 absl::StatusOr<double> MeasureFloor(const catalog::TuningKey& tuning_key, const Families& families,

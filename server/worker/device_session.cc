@@ -230,9 +230,12 @@ absl::StatusOr<std::vector<TrialResponse>> DeviceSession::CheckAll(const worker:
     for (TrialResponse& result : results) result.set_verdict(attune::v1::VERDICT_OK);
     return results;
   }
-  worker::v1::PrepareRequest fresh = *request_;
-  fresh.set_seed(request.fresh_seed());
-  if (absl::Status status = Prepare(fresh).status(); !status.ok()) return status;
+  // Prepared already for a play-off that is held again, or that has no trials before it.
+  if (request_->seed() != request.fresh_seed()) {
+    worker::v1::PrepareRequest fresh = *request_;
+    fresh.set_seed(request.fresh_seed());
+    if (absl::Status status = Prepare(fresh).status(); !status.ok()) return status;
+  }
   for (int i = 0; i < request.candidates_size(); ++i) {
     absl::StatusOr<TrialResponse> checked = prepared_->Check(request.candidates(i));
     if (!checked.ok()) return checked.status();

@@ -26,6 +26,10 @@ class DeviceSessionTest : public ::testing::Test {
     ++opened_;
     auto device = std::make_unique<verify::FakeDevice>();
     prepare_ = verify::PrepareOn(*device, problem_);
+    device->kernels["exact"] = [this, exact = device->kernels["exact"]](const verify::FakeArguments& arguments) {
+      ++references_;
+      return exact(arguments);
+    };
     device->kernels["right"] = verify::RightKernel(problem_);
     device->kernels["faster"] = verify::RightKernel(problem_);
     device->kernels["wrong"] = [](const verify::FakeArguments&) { return absl::OkStatus(); };
@@ -108,6 +112,7 @@ class DeviceSessionTest : public ::testing::Test {
   int opened_ = 0;
   int erratic_ = 0;
   int seldom_ = 0;
+  int references_ = 0;  // runs of the exact reference kernel
 };
 
 TEST_F(DeviceSessionTest, DescribesWithoutOpeningTheDevice) {
@@ -260,6 +265,17 @@ TEST_F(DeviceSessionTest, APlayOffOnFreshDataTimesOnlyWhatIsRightOnThem) {
   EXPECT_FALSE(response.results(0).has_timing());
   EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK);
   EXPECT_TRUE(response.results(1).has_timing());
+}
+
+TEST_F(DeviceSessionTest, APlayOffThatIsHeldAgainPreparesNothingTwice) {
+  ASSERT_EQ(Prepare(1).error_message(), "");
+  const int once = references_;
+  PlayOff({"right", "faster"}, /*fresh_seed=*/77);
+  EXPECT_EQ(references_, 2 * once);
+  PlayOff({"faster"}, /*fresh_seed=*/77);
+  EXPECT_EQ(references_, 2 * once);
+  PlayOff({"faster"}, /*fresh_seed=*/78);
+  EXPECT_EQ(references_, 3 * once);
 }
 
 TEST_F(DeviceSessionTest, ManyRunsFindWhatIsSeldomWrong) {

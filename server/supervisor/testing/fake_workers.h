@@ -190,6 +190,9 @@ class FakeDeviceWorker : public DeviceWorker {
     return count;
   }
 
+  // How often inputs and references were made: asked for, or for a play-off on fresh data.
+  int preparations() const { return preparations_; }
+
   void set_open(absl::Status open) { open_ = std::move(open); }
 
   const v1::Device& device() const override { return device_; }
@@ -203,6 +206,8 @@ class FakeDeviceWorker : public DeviceWorker {
     EXPECT_TRUE(problem.ok());
     EXPECT_NE(request.exact().artifact(), request.plain().artifact());
     prepared_ = ToText(*problem);
+    seed_ = request.seed();
+    ++preparations_;
     Note("prepare " + prepared_);
     return worker::v1::PrepareResponse();
   }
@@ -214,6 +219,10 @@ class FakeDeviceWorker : public DeviceWorker {
   }
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request) override {
     const Call call(this);
+    if (request.fresh_seed() != 0 && request.fresh_seed() != seed_) {
+      seed_ = request.fresh_seed();
+      ++preparations_;
+    }
     Note((request.many_runs() ? "many runs " : request.reload() ? "again " : "play-off ") + prepared_);
     if (request.many_runs() && many_runs_) return many_runs_(request);
     if (request.many_runs()) return GoodPlayOff(request);
@@ -253,6 +262,8 @@ class FakeDeviceWorker : public DeviceWorker {
   Trying trial_, anchor_;
   Playing play_off_, many_runs_;
   std::string prepared_ = "nothing";
+  uint64_t seed_ = 0;
+  std::atomic<int> preparations_ = 0;
   std::stop_token abort_;
   std::atomic<int> inside_ = 0;
   mutable std::mutex mutex_;
