@@ -44,6 +44,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<con
   StreamHandle stream = nullptr;
   ATTUNE_CUDA_CALL(driver, StreamCreate, &stream, kStreamNonBlocking);
   device->stream_ = Stream(driver, stream);
+  device->staging_ = std::make_unique<Staging>(driver, stream);
   device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream);
   if (absl::StatusOr<std::unique_ptr<ClockProbe>> probe = ClockProbe::Create(driver, stream); probe.ok()) {
     device->clock_probe_ = *std::move(probe);
@@ -63,16 +64,12 @@ absl::StatusOr<std::unique_ptr<Buffer>> CudaDevice::Allocate(size_t bytes) {
 
 absl::Status CudaDevice::Upload(Buffer& to, size_t offset, absl::Span<const std::byte> from) {
   if (absl::Status status = CheckRange(to, offset, from.size()); !status.ok() || from.empty()) return status;
-  ATTUNE_CUDA_CALL(*api_, MemcpyHtoDAsync, AddressIn(to, offset), from.data(), from.size(), stream_.get());
-  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
-  return absl::OkStatus();
+  return staging_->Upload(AddressIn(to, offset), from);
 }
 
 absl::Status CudaDevice::Download(const Buffer& from, size_t offset, absl::Span<std::byte> to) {
   if (absl::Status status = CheckRange(from, offset, to.size()); !status.ok() || to.empty()) return status;
-  ATTUNE_CUDA_CALL(*api_, MemcpyDtoHAsync, to.data(), AddressIn(from, offset), to.size(), stream_.get());
-  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
-  return absl::OkStatus();
+  return staging_->Download(AddressIn(from, offset), to);
 }
 
 absl::Status CudaDevice::Fill(Buffer& to, size_t offset, size_t bytes, std::byte value) {

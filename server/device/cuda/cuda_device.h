@@ -11,6 +11,7 @@
 #include "server/device/cuda/nvml_api.h"
 #include "server/device/cuda/owned.h"
 #include "server/device/cuda/runnable.h"
+#include "server/device/cuda/staging.h"
 #include "server/device/cuda/stream_gate.h"
 #include "server/device/cuda/telemetry.h"
 #include "server/device/device.h"
@@ -46,6 +47,7 @@ class CudaDevice : public Device {
   // In the order in which they are made; given back in reverse.
   PrimaryContext context_;
   Stream stream_;
+  std::unique_ptr<Staging> staging_;
   std::unique_ptr<HotGraphs> hot_graphs_;
   std::unique_ptr<ClockProbe> clock_probe_;  // null where the device cannot count its clock
   // For COLD, made when first needed.

@@ -12,7 +12,8 @@
 namespace attune::device::cuda {
 namespace {
 
-constexpr absl::Duration kProcessPeriod = absl::Milliseconds(20);
+// NVML's own figures are no fresher, and a question takes it as long as a sample.
+constexpr absl::Duration kPeriod = absl::Milliseconds(20);
 // NVML samples each process some times a second.
 constexpr absl::Duration kLately = absl::Seconds(1);
 
@@ -24,8 +25,16 @@ TelemetryReader::TelemetryReader(std::shared_ptr<const NvmlApi> nvml, const std:
 }
 
 Telemetry TelemetryReader::Read() {
+  if (device_ == nullptr) return {};
+  if (const absl::Time now = absl::Now(); now >= read_ + kPeriod) {
+    read_ = now;
+    last_ = ReadNow(now);
+  }
+  return last_;
+}
+
+Telemetry TelemetryReader::ReadNow(absl::Time now) {
   Telemetry telemetry;
-  if (device_ == nullptr) return telemetry;
   unsigned value = 0;
   if (nvml_->DeviceGetClockInfo != nullptr &&
       nvml_->DeviceGetClockInfo(device_, kNvmlClockSm, &value) == kNvmlSuccess) {
@@ -43,27 +52,25 @@ Telemetry TelemetryReader::Read() {
       nvml_->DeviceGetThrottleReasons(device_, &reasons) == kNvmlSuccess) {
     telemetry.throttle_reasons = static_cast<int64_t>(reasons);
   }
-  telemetry.contended = Contended();
+  telemetry.contended = Contended(now);
   return telemetry;
 }
 
-bool TelemetryReader::Contended() {
-  const absl::Time now = absl::Now();
-  if (nvml_->DeviceGetComputeProcesses == nullptr || now < processes_read_ + kProcessPeriod) return contended_;
-  processes_read_ = now;
+bool TelemetryReader::Contended(absl::Time now) {
+  if (nvml_->DeviceGetComputeProcesses == nullptr) return false;
   std::array<NvmlProcessInfo, 64> processes;
   unsigned holders = processes.size();
   const NvmlResult result = nvml_->DeviceGetComputeProcesses(device_, &holders, processes.data());
-  contended_ = result == kNvmlInsufficientSize || (result == kNvmlSuccess && holders > 1);
-  if (result != kNvmlSuccess || !contended_ || nvml_->DeviceGetProcessUtilization == nullptr) return contended_;
+  const bool shared = result == kNvmlInsufficientSize || (result == kNvmlSuccess && holders > 1);
+  if (result != kNvmlSuccess || !shared || nvml_->DeviceGetProcessUtilization == nullptr) return shared;
   std::array<NvmlProcessUtilization, 512> samples;
   unsigned count = samples.size();
   if (nvml_->DeviceGetProcessUtilization(device_, samples.data(), &count, absl::ToUnixMicros(now - kLately)) ==
       kNvmlSuccess) {
-    contended_ = AnotherComputes(absl::MakeSpan(processes.data(), holders), absl::MakeSpan(samples.data(), count),
-                                 static_cast<unsigned>(getpid()));
+    return AnotherComputes(absl::MakeSpan(processes.data(), holders), absl::MakeSpan(samples.data(), count),
+                           static_cast<unsigned>(getpid()));
   }
-  return contended_;
+  return shared;
 }
 
 }  // namespace attune::device::cuda

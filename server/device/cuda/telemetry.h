@@ -16,18 +16,18 @@ class TelemetryReader {
   // `nvml` may be null: everything read is then zero. `uuid` as in v1::Device.
   TelemetryReader(std::shared_ptr<const NvmlApi> nvml, const std::string& uuid);
 
-  // Called while this process holds a context on the device.
+  // Called while this process holds a context on the device. NVML is asked at most every 20 ms, for it is slow.
   Telemetry Read();
 
  private:
-  // Whether another process computes on the device, asked at most every kProcessPeriod, for it is slow. Where NVML does
-  // not say who computes, every other context counts.
-  bool Contended();
+  Telemetry ReadNow(absl::Time now);
+  // Whether another process computes on the device. Where NVML does not say who computes, every other context counts.
+  bool Contended(absl::Time now);
 
   const std::shared_ptr<const NvmlApi> nvml_;
   NvmlDevice device_ = nullptr;
-  bool contended_ = false;
-  absl::Time processes_read_ = absl::InfinitePast();
+  Telemetry last_;
+  absl::Time read_ = absl::InfinitePast();
 };
 
 }  // namespace attune::device::cuda

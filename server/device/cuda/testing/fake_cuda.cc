@@ -284,6 +284,15 @@ Result cuMemFree_v2(DevicePointer pointer) {
   std::free(reinterpret_cast<void*>(pointer));
   return kSuccess;
 }
+Result cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
+  ATTUNE_ENTER(Enter, "cuMemHostAlloc");
+  *pointer = std::malloc(bytes);
+  return kSuccess;
+}
+Result cuMemFreeHost(void* pointer) {
+  std::free(pointer);
+  return kSuccess;
+}
 Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, StreamHandle) {
   ATTUNE_ENTER(Enter, "cuMemcpyHtoDAsync_v2");
   std::memcpy(reinterpret_cast<void*>(to), from, bytes);
