@@ -16,6 +16,7 @@
 #include "attune/v1/device.pb.h"
 #include "attune/v1/launch.pb.h"
 #include "attune/worker/v1/worker.pb.h"
+#include "server/device/inspector.h"
 
 namespace attune::device {
 
@@ -88,6 +89,9 @@ class Device {
   virtual absl::StatusOr<double> TimeCold(Runnable& runnable) = 0;
 
   virtual Telemetry ReadTelemetry() = 0;
+
+  // Null where memory can only be looked at on the host. The device's own.
+  virtual Inspector* inspector() { return nullptr; }
 };
 
 // Compiles in this process; compile workers exist so that this may crash.

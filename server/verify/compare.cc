@@ -18,17 +18,12 @@ constexpr int64_t kGrain = 1 << 16;
 // Up to so many elements the tolerance is ToleranceFor's.
 constexpr double kTypicalElements = 1 << 20;
 
-struct Tally {
-  int64_t wrong = 0;
-  float max_error = 0;
-  float max_reference = 0;
-};
+using Tally = OutputTally;
 
 // `to_float(i)` is element i of the output. NaN is wrong because no comparison with it holds.
 template <typename ToFloatAt>
-Tally Count(int64_t begin, int64_t end, absl::Span<const float> reference, Tolerance tolerance, ToFloatAt to_float) {
-  const float absolute = static_cast<float>(tolerance.absolute);
-  const float relative = static_cast<float>(tolerance.relative);
+Tally Count(int64_t begin, int64_t end, absl::Span<const float> reference, float absolute, float relative,
+            ToFloatAt to_float) {
   int64_t right = 0;
   float max_error = 0;
   float max_reference = 0;
@@ -43,11 +38,11 @@ Tally Count(int64_t begin, int64_t end, absl::Span<const float> reference, Toler
 }
 
 template <typename ToFloatAt>
-Tally CountAll(absl::Span<const float> reference, Tolerance tolerance, ToFloatAt to_float) {
+Tally CountAll(absl::Span<const float> reference, float absolute, float relative, ToFloatAt to_float) {
   const int64_t n = static_cast<int64_t>(reference.size());
   std::vector<Tally> tallies(ChunkCount(n, kGrain));
   ParallelChunks(n, kGrain, [&](int64_t chunk, int64_t begin, int64_t end) {
-    tallies[chunk] = Count(begin, end, reference, tolerance, to_float);
+    tallies[chunk] = Count(begin, end, reference, absolute, relative, to_float);
   });
   Tally total;
   for (const Tally& tally : tallies) {
@@ -58,12 +53,12 @@ Tally CountAll(absl::Span<const float> reference, Tolerance tolerance, ToFloatAt
   return total;
 }
 
-Tally CountAll(v1::DType dtype, absl::Span<const uint16_t> out, absl::Span<const float> reference,
-               Tolerance tolerance) {
+Tally CountAll(v1::DType dtype, absl::Span<const uint16_t> out, absl::Span<const float> reference, float absolute,
+               float relative) {
   if (dtype == v1::DTYPE_BF16) {
-    return CountAll(reference, tolerance, [out](int64_t i) { return Bf16ToFloat(out[i]); });
+    return CountAll(reference, absolute, relative, [out](int64_t i) { return Bf16ToFloat(out[i]); });
   }
-  return CountAll(reference, tolerance, [out](int64_t i) { return F16ToFloat(out[i]); });
+  return CountAll(reference, absolute, relative, [out](int64_t i) { return F16ToFloat(out[i]); });
 }
 
 // "O[batch 0, head 1, row 63, dim 5]"; with varlen, whose sequences' lengths are not known here, "O[token 63, head 1,
@@ -110,17 +105,32 @@ double TailFactor(int64_t elements) {
   return std::sqrt(std::max(1.0, ratio));
 }
 
+OutputTally TallyOf(absl::Span<const float> out, absl::Span<const float> reference, float absolute, float relative) {
+  return CountAll(reference, absolute, relative, [out](int64_t i) { return out[i]; });
+}
+
+Tolerance OutputTolerance(const Problem& problem, int64_t elements) {
+  return Scaled(ToleranceFor(problem.dtype), TailFactor(elements));
+}
+
+double ErrorLimit(const Problem& problem, float max_reference, double plain_max_abs_error) {
+  // The output is rounded to the dtype and the plain computation's is not, so one step at the largest value is free.
+  const double step = max_reference > 0 ? std::exp2(std::floor(std::log2(max_reference))) * UnitStep(problem.dtype) : 0;
+  return 2 * std::max(plain_max_abs_error, step);
+}
+
 Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
                          double plain_max_abs_error) {
   if (out.size() != reference.size()) return WrongSize(out.size(), reference.size());
-  const Tolerance tolerance = Scaled(ToleranceFor(problem.dtype), TailFactor(static_cast<int64_t>(out.size())));
-  const Tally tally = CountAll(problem.dtype, out, reference, tolerance);
+  const Tolerance tolerance = OutputTolerance(problem, static_cast<int64_t>(out.size()));
+  const float absolute = static_cast<float>(tolerance.absolute), relative = static_cast<float>(tolerance.relative);
+  const Tally tally = CountAll(problem.dtype, out, reference, absolute, relative);
   Comparison comparison;
   comparison.max_abs_error = tally.max_error;
   if (tally.wrong > 0) {
     const auto at = [&](int64_t i) { return ToFloat(problem.dtype, out[i]); };
     int64_t first = 0;
-    while (Count(first, first + 1, reference, tolerance, at).wrong == 0) ++first;
+    while (Count(first, first + 1, reference, absolute, relative, at).wrong == 0) ++first;
     if (!std::isfinite(at(first))) comparison.max_abs_error = std::numeric_limits<double>::infinity();
     comparison.detail = absl::StrFormat("%s is %g, the reference %g (allowed +-%g); %d of %d elements are wrong",
                                         ElementName(problem, first), at(first), reference[first],
@@ -128,10 +138,7 @@ Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out,
                                         tally.wrong, static_cast<int64_t>(out.size()));
     return comparison;
   }
-  // The output is rounded to the dtype and the plain computation's is not, so one step at the largest value is free.
-  const double step =
-      tally.max_reference > 0 ? std::exp2(std::floor(std::log2(tally.max_reference))) * UnitStep(problem.dtype) : 0;
-  const double limit = 2 * std::max(plain_max_abs_error, step);
+  const double limit = ErrorLimit(problem, tally.max_reference, plain_max_abs_error);
   if (tally.max_error > limit) {
     comparison.detail =
         absl::StrFormat("the largest error is %g; allowed is twice a plain computation's error or rounding step, %g",

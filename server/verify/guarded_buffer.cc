@@ -9,7 +9,7 @@
 namespace attune::verify {
 namespace {
 
-constexpr std::byte kZoneByte{0xFF};
+constexpr std::byte kZoneByte = GuardedBuffer::kZoneByte;
 // Small enough to stay in a core's cache beside what it is compared with.
 constexpr size_t kPiece = 8 << 20;
 
@@ -45,6 +45,20 @@ absl::Status GuardedBuffer::Upload(absl::Span<const std::byte> bytes) {
   return device_->Upload(*buffer_, zone_, bytes);
 }
 
+absl::Status GuardedBuffer::Upload(MakePiece make) {
+  std::vector<std::byte> piece(std::min(size_, kPiece));
+  for (size_t done = 0; done < size_; done += piece.size()) {
+    const absl::Span<std::byte> from = absl::MakeSpan(piece).subspan(0, std::min(piece.size(), size_ - done));
+    make(done, from);
+    if (absl::Status status = device_->Upload(*buffer_, zone_ + done, from); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::array<device::BufferView, 3> GuardedBuffer::ranges() const {
+  return {{{buffer_.get(), 0, zone_}, {buffer_.get(), zone_, size_}, {buffer_.get(), zone_ + size_, zone_}}};
+}
+
 absl::Status GuardedBuffer::UploadFrom(absl::Span<const std::byte> bytes, size_t first) {
   absl::Status status = device_->Upload(*buffer_, zone_, bytes.subspan(first));
   status.Update(device_->Upload(*buffer_, zone_ + bytes.size() - first, bytes.first(first)));
@@ -70,6 +84,23 @@ absl::Status GuardedBuffer::Download(Snapshot& snapshot) const {
   snapshot.zone = zone_;
   snapshot.bytes.resize(size_ + 2 * zone_);
   return device_->Download(*buffer_, 0, absl::MakeSpan(snapshot.bytes));
+}
+
+absl::Status GuardedBuffer::Download(absl::Span<std::byte> contents, size_t first) const {
+  return device_->Download(*buffer_, zone_ + first, contents);
+}
+
+absl::StatusOr<bool> GuardedBuffer::Holds(MakePiece make) const {
+  std::vector<std::byte> expected(std::min(size_, kPiece));
+  std::vector<std::byte> piece(expected.size());
+  for (size_t done = 0; done < size_; done += piece.size()) {
+    const size_t bytes = std::min(piece.size(), size_ - done);
+    make(done, absl::MakeSpan(expected).subspan(0, bytes));
+    const absl::Span<std::byte> to = absl::MakeSpan(piece).subspan(0, bytes);
+    if (absl::Status status = device_->Download(*buffer_, zone_ + done, to); !status.ok()) return status;
+    if (std::memcmp(to.data(), expected.data(), bytes) != 0) return false;
+  }
+  return true;
 }
 
 absl::StatusOr<bool> GuardedBuffer::Holds(absl::Span<const std::byte> bytes) const {

@@ -1,20 +1,20 @@
-// Inputs by a counter-based generator: element i of a tensor depends on (seed, distribution, tensor, i) alone, so that
-// threads share the work and a seed always means the same data.
-//
-// A normal deviate costs a table look-up: 16 random bits choose among 65,536 quantiles of N(0, 1) (largest 4.2),
-// already scaled and rounded to the dtype.
+// Inputs by a counter-based generator (normal_tensor.h): element i of a tensor depends on (seed, distribution, tensor,
+// i) alone.
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "server/verify/cache_inputs.h"
+#include "server/verify/case_inputs.h"
 #include "server/verify/counting_inputs.h"
 #include "server/verify/float8.h"
 #include "server/verify/half.h"
 #include "server/verify/normal_deviates.h"
+#include "server/verify/normal_tensor.h"
 #include "server/verify/parallel.h"
 #include "server/verify/row_map.h"
 #include "server/verify/sequence_inputs.h"
@@ -43,31 +43,13 @@ double NormalQuantile(double p, double start) {
   return x;
 }
 
-std::vector<uint16_t> Normal(int64_t elements, uint64_t key, v1::DType dtype, float mean, float scale) {
-  std::vector<uint16_t> rounded(kQuantiles);
-  const std::vector<float>& quantiles = NormalQuantiles();
-  for (int i = 0; i < kQuantiles; ++i) rounded[i] = FromFloat(dtype, mean + scale * quantiles[i]);
-
-  std::vector<uint16_t> values(elements);
-  ParallelChunks((elements + 3) / 4, kGrain, [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t group = begin; group < end; ++group) {
-      uint64_t bits = Mix(key + static_cast<uint64_t>(group) * kCounterStep);
-      const int64_t last = std::min<int64_t>(elements, group * 4 + 4);
-      for (int64_t i = group * 4; i < last; ++i, bits >>= 16) values[i] = rounded[bits & 0xffff];
-    }
-  });
-  return values;
-}
-
 // Its exponential is beyond fp32 (e^88.7), which shows a maximum that was not taken.
 constexpr float kOverflowingLogit = 100;
 
-// A row in so many is changed.
-constexpr uint64_t kChangedRows = 8;
-
-// Some rows of `row` elements become those of `from`.
+// Some rows of `row` elements become those of `from`, as NormalTensor::ChangeRows has it.
 template <typename T>
 void TakeRows(std::vector<T>& values, const std::vector<T>& from, int64_t row, uint64_t key) {
+  constexpr uint64_t kChangedRows = 8;
   const uint64_t rows = values.size() / static_cast<uint64_t>(row);
   if (rows == 0) return;
   const uint64_t surely = Mix(key) % rows;
@@ -196,63 +178,95 @@ absl::string_view Name(Distribution distribution) {
 
 namespace {
 
-Tensors Draw(const Problem& problem, Distribution distribution, uint64_t seed, bool changed) {
+// Draws what the host must hold of Q, K and V of 16 bits, and leaves the rest in `inputs` as it is to be drawn.
+void AddElements(const Problem& problem, Distribution distribution, const RowMap& map,
+                 absl::FunctionRef<uint64_t(uint64_t tensor)> key, bool holds_all, CaseInputs& inputs) {
+  Tensors& host = inputs.host;
+  const auto hold = [](std::shared_ptr<const NormalTensor>& drawn, std::vector<uint16_t>& values) {
+    values = drawn->Values();
+    drawn = nullptr;
+  };
+  // In pages some rows are nobody's.
+  const bool holds_keys = holds_all || problem.page_size > 0;
+  const std::shared_ptr<const NormalTensor> k = inputs.k;
+  if (holds_keys) hold(inputs.k, host.k);
+  if (distribution == Distribution::kCounting) {
+    host.q.assign(inputs.q->elements(), 0);
+    host.v.assign(inputs.v->elements(), 0);
+    inputs.q = inputs.v = nullptr;
+    CountKeys(problem, map, key(2), host);
+  } else {
+    if (holds_all || distribution == Distribution::kDominantKey) hold(inputs.q, host.q);
+    if (holds_keys) hold(inputs.v, host.v);
+  }
+  if (distribution == Distribution::kDominantKey) {
+    PointAtOneKey(problem, map, key(3), host.q, [&](int64_t, int64_t, int64_t element) {
+      return ToFloat(problem.dtype, holds_keys ? host.k[element] : k->at(element));
+    });
+  }
+  if (problem.page_size > 0) {
+    ForbidRest(problem, map, host.k);
+    ForbidRest(problem, map, host.v);
+  }
+}
+
+}  // namespace
+
+CaseInputs PlanInputs(const Problem& problem, Distribution distribution, uint64_t seed, Rows rows, bool holds_all) {
   const float offset = distribution == Distribution::kOffsetMean ? 1.0f : 0.0f;
   // Logits are then N(0, 3^4): of a few thousand keys the largest is near 40.
   const float scale = distribution == Distribution::kLargeLogits ? 3.0f : 1.0f;
   const auto key = [&](uint64_t tensor) { return StreamKey(seed, distribution, tensor); };
   // Q, K or V.
   const auto normal = [&](uint64_t tensor, int64_t elements, float mean, float scale) {
-    std::vector<uint16_t> values = Normal(elements, key(tensor), problem.dtype, mean, scale);
-    if (changed) {
-      const uint64_t other = Mix(key(tensor));
-      TakeRows(values, Normal(elements, other, problem.dtype, mean, scale), problem.head_dim, Mix(other));
-    }
-    return values;
+    auto drawn = std::make_shared<NormalTensor>(elements, key(tensor), problem.dtype, mean, scale);
+    if (rows == Rows::kChanged) drawn->ChangeRows(problem.head_dim);
+    return drawn;
   };
   Lengths lengths = LengthsFor(problem, distribution);
-  Tensors tensors;
+  CaseInputs inputs;
+  Tensors& host = inputs.host;
   int64_t kv_tokens = lengths.total_kv();
-  if (problem.varlen) tensors.q_bounds = Narrow(BoundsOf(lengths.q));
+  if (problem.varlen) host.q_bounds = Narrow(BoundsOf(lengths.q));
   if (problem.page_size > 0) {
     Paging paging = ShufflePages(problem, lengths.kv, key(5));
     kv_tokens = paging.pages * problem.page_size;
-    tensors.page_table = std::move(paging.table);
-    tensors.kv_lengths = Narrow(lengths.kv);
+    host.page_table = std::move(paging.table);
+    host.kv_lengths = Narrow(lengths.kv);
   } else if (problem.varlen) {
-    tensors.kv_bounds = Narrow(BoundsOf(lengths.kv));
+    host.kv_bounds = Narrow(BoundsOf(lengths.kv));
   }
-  if (problem.sinks) tensors.sinks = MakeSinks(problem, distribution, key(4));
-  tensors.q = normal(0, QueryRows(problem) * problem.head_dim, 0, scale);
-  const RowMap map(problem, std::move(lengths), tensors.page_table);
+  if (problem.sinks) host.sinks = MakeSinks(problem, distribution, key(4));
+  inputs.q = normal(0, QueryRows(problem) * problem.head_dim, 0, scale);
+  const RowMap map(problem, std::move(lengths), host.page_table);
   if (HasScales(problem)) {
-    AddCache(problem, distribution, map, kv_tokens, offset, scale, key, changed, tensors);
-    if (distribution == Distribution::kCounting) CountKeys(problem, map, key(2), tensors);
-    return tensors;
+    host.q = inputs.q->Values();
+    inputs.q = nullptr;
+    AddCache(problem, distribution, map, kv_tokens, offset, scale, key, rows == Rows::kChanged, host);
+    if (distribution == Distribution::kCounting) CountKeys(problem, map, key(2), host);
+    return inputs;
   }
   const int64_t keys = kv_tokens * problem.heads_kv * problem.head_dim;
-  tensors.k = normal(1, keys, offset, scale);
-  tensors.v = normal(2, keys, offset, 1);
-  if (distribution == Distribution::kDominantKey) {
-    PointAtOneKey(problem, map, key(3), tensors.q,
-                  [&](int64_t, int64_t, int64_t element) { return ToFloat(problem.dtype, tensors.k[element]); });
-  }
-  if (distribution == Distribution::kCounting) CountKeys(problem, map, key(2), tensors);
-  if (problem.page_size > 0) {
-    ForbidRest(problem, map, tensors.k);
-    ForbidRest(problem, map, tensors.v);
-  }
+  inputs.k = normal(1, keys, offset, scale);
+  inputs.v = normal(2, keys, offset, 1);
+  AddElements(problem, distribution, map, key, holds_all, inputs);
+  return inputs;
+}
+
+Tensors OnHost(const CaseInputs& inputs) {
+  Tensors tensors = inputs.host;
+  if (inputs.q != nullptr) tensors.q = inputs.q->Values();
+  if (inputs.k != nullptr) tensors.k = inputs.k->Values();
+  if (inputs.v != nullptr) tensors.v = inputs.v->Values();
   return tensors;
 }
 
-}  // namespace
-
 Tensors MakeInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
-  return Draw(problem, distribution, seed, /*changed=*/false);
+  return PlanInputs(problem, distribution, seed, Rows::kOwn, /*holds_all=*/true).host;
 }
 
 Tensors MakeChangedInputs(const Problem& problem, Distribution distribution, uint64_t seed) {
-  return Draw(problem, distribution, seed, /*changed=*/true);
+  return PlanInputs(problem, distribution, seed, Rows::kChanged, /*holds_all=*/true).host;
 }
 
 }  // namespace attune::verify

@@ -44,7 +44,12 @@ absl::Status LoadedCandidate::PoisonScratch(std::byte value) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> LoadedCandidate::ScratchDamage() const {
+absl::StatusOr<std::string> LoadedCandidate::ScratchDamage(Inspection* inspection) const {
+  if (inspection != nullptr) {
+    absl::StatusOr<bool> intact = ScratchIsIntact(*inspection);
+    if (!intact.ok()) return intact.status();
+    if (*intact) return std::string();
+  }
   for (size_t i = 0; i < scratch_.size(); ++i) {
     const GuardedBuffer& buffer = scratch_[i];
     absl::StatusOr<std::string> damage = buffer.Damage();
@@ -56,6 +61,19 @@ absl::StatusOr<std::string> LoadedCandidate::ScratchDamage() const {
     if (!*zero) return absl::StrCat(buffer.name(), ": not left zero, as it was given");
   }
   return std::string();
+}
+
+absl::StatusOr<bool> LoadedCandidate::ScratchIsIntact(Inspection& inspection) const {
+  Inspection::Expected expected;
+  for (size_t i = 0; i < scratch_.size(); ++i) {
+    const auto [before, contents, after] = scratch_[i].ranges();
+    for (const device::BufferView& zone : {before, after}) {
+      expected.emplace_back(zone, inspection.DigestOf(GuardedBuffer::kZoneByte, zone.size));
+    }
+    if (!recipe_.scratch(static_cast<int>(i)).zero_before_first_run()) continue;
+    expected.emplace_back(contents, inspection.DigestOf(std::byte{0}, contents.size));
+  }
+  return inspection.Finds(expected);
 }
 
 }  // namespace attune::verify

@@ -11,6 +11,7 @@
 #include "attune/worker/v1/worker.pb.h"
 #include "server/device/device.h"
 #include "server/verify/guarded_buffer.h"
+#include "server/verify/inspection.h"
 #include "server/verify/module_cache.h"
 
 namespace attune::verify {
@@ -28,10 +29,11 @@ class LoadedCandidate {
 
   // Fills all scratch but that which the kernel keeps zero.
   absl::Status PoisonScratch(std::byte value);
-  // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not.
-  absl::StatusOr<std::string> ScratchDamage() const;
+  // As TimedCandidate's.
+  absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const;
 
  private:
+  absl::StatusOr<bool> ScratchIsIntact(Inspection& inspection) const;
   LoadedCandidate(device::Device& device, std::shared_ptr<device::Module> module, const v1::LaunchRecipe& recipe)
       : device_(&device), module_(std::move(module)), recipe_(recipe) {}
 

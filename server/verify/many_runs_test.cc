@@ -32,37 +32,39 @@ class ManyRunsTest : public PreparedProblemTest {
   }
 };
 
-TEST_F(ManyRunsTest, ARightKernelRunsAtLeast64Times) {
+TEST_P(ManyRunsTest, ARightKernelRunsAtLeast64Times) {
   int runs = 0;
   EXPECT_TRUE(CheckManyRuns(RightThen([&](const FakeArguments&) { ++runs; })).ok());
   EXPECT_GE(runs, 64 + 2 * static_cast<int>(Distributions().size()));
 }
 
-TEST_F(ManyRunsTest, AResultThatIsSeldomWrongIsFound) {
+TEST_P(ManyRunsTest, AResultThatIsSeldomWrongIsFound) {
   const Finding finding =
       CheckManyRuns(RightButNowAndThen([](const FakeArguments& a) { a.o.as<uint16_t>()[9] = 0x4c00; }));
   EXPECT_EQ(finding.verdict, v1::VERDICT_WRONG_RESULT);
   EXPECT_THAT(finding.detail, HasSubstr(": O[batch 0, head 0, row 0, dim 9] is 16"));
 }
 
-TEST_F(ManyRunsTest, ABitThatSeldomDiffersIsUnstableUnlessTheFamilySaysSo) {
+TEST_P(ManyRunsTest, ABitThatSeldomDiffersIsUnstableUnlessTheFamilySaysSo) {
   const FakeKernel flips = RightButNowAndThen([](const FakeArguments& a) { a.o.as<uint16_t>()[9] ^= 1; });
   EXPECT_EQ(CheckManyRuns(flips).verdict, v1::VERDICT_UNSTABLE);
   EXPECT_TRUE(CheckManyRuns(flips, /*deterministic=*/false).ok());
 }
 
-TEST_F(ManyRunsTest, ASeldomWriteAroundAnOutputIsFound) {
+TEST_P(ManyRunsTest, ASeldomWriteAroundAnOutputIsFound) {
   EXPECT_EQ(
       CheckManyRuns(RightButNowAndThen([](const FakeArguments& a) { a.o.data[a.o.size] = std::byte{0}; })).verdict,
       v1::VERDICT_OUT_OF_BOUNDS);
 }
 
-TEST_F(ManyRunsTest, AnInputThatIsSeldomChangedIsFoundAndRepaired) {
+TEST_P(ManyRunsTest, AnInputThatIsSeldomChangedIsFoundAndRepaired) {
   const Finding finding =
       CheckManyRuns(RightButNowAndThen([](const FakeArguments& a) { a.k.data[3] = std::byte{0x33}; }));
   EXPECT_EQ(finding.verdict, v1::VERDICT_OUT_OF_BOUNDS);
   EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
 }
+
+ATTUNE_ON_BOTH_PATHS(ManyRunsTest);
 
 }  // namespace
 }  // namespace attune::verify

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/random/bit_gen_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attune/v1/trial.pb.h"
@@ -23,6 +24,12 @@ namespace attune::verify {
 // Outputs and their zones on the host; `lse` is empty when the problem has none.
 struct OutputSnapshot {
   GuardedBuffer::Snapshot o, lse;
+  // In place of `o`, when the inspector has found it right and nothing written around it.
+  struct Right {
+    uint64_t digest;
+    double max_abs_error;
+  };
+  std::optional<Right> right = {};
 
   // Empty, or which output has been written around.
   std::string Damage() const;
@@ -48,9 +55,20 @@ class Outputs {
   absl::Status FillZones();
   // Plants `right`, every value `shift` places before its own (1 <= shift < elements of O), where it is wrong.
   absl::Status Plant(const RightOutput& right, size_t shift);
+  // The same, of what lies on the device: O of RightOutput, and its LSE.
+  absl::Status PlantFrom(const GuardedBuffer& right_o, const RightOutput& right, size_t shift, Inspection& inspection);
   absl::Status Download(OutputSnapshot& snapshot) const;
+  // What is right on the device stays there, but for a block, drawn from `random`, that the host compares too.
+  absl::Status Observe(const Problem& problem, const Case& expected, Inspection& inspection, absl::BitGenRef random,
+                       OutputSnapshot& snapshot) const;
 
  private:
+  absl::Status PlantLse(const RightOutput& right, size_t shift);
+  absl::StatusOr<std::optional<OutputSnapshot::Right>> FindRight(const Problem& problem, const Case& expected,
+                                                                 Inspection& inspection, absl::BitGenRef random) const;
+  // Of a block of O.
+  absl::StatusOr<bool> HostFindsRight(const Problem& problem, const Case& expected, absl::BitGenRef random) const;
+
   Outputs(GuardedBuffer o, std::optional<GuardedBuffer> lse) : o_(std::move(o)), lse_(std::move(lse)) {}
 
   GuardedBuffer o_;

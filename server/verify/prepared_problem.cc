@@ -8,9 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/clock.h"
 #include "server/verify/case.h"
+#include "server/verify/case_inputs.h"
+#include "server/verify/footprint.h"
+#include "server/verify/inspection.h"
 #include "server/verify/loaded_candidate.h"
 #include "server/verify/module_cache.h"
 #include "server/verify/outputs.h"
+#include "server/verify/row_map.h"
 #include "server/verify/shared_inputs.h"
 #include "server/verify/verify.h"
 
@@ -33,6 +37,14 @@ bool CannotRunHere(const absl::Status& status) {
   return absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status);
 }
 
+// Whether the reference results of all cases, and a right output, leave half of the memory free.
+bool HasRoomForReferences(const Problem& problem, const v1::Device& device) {
+  const double o_elements = static_cast<double>(QueryRows(problem) * problem.head_dim);
+  const double references = static_cast<double>(Distributions().size() + 1) * sizeof(float) * o_elements;
+  const double right = static_cast<double>(DTypeBytes(problem.dtype)) * o_elements;
+  return 2 * (FootprintOf(problem).device + references + right) <= static_cast<double>(device.memory_bytes());
+}
+
 class Timed : public TimedCandidate {
  public:
   explicit Timed(LoadedCandidate candidate) : candidate_(std::move(candidate)) {}
@@ -45,7 +57,9 @@ class Timed : public TimedCandidate {
     return absl::OkStatus();
   }
   absl::Span<device::Runnable* const> runnables() const override { return pointers_; }
-  absl::StatusOr<std::string> ScratchDamage() const override { return candidate_.ScratchDamage(); }
+  absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const override {
+    return candidate_.ScratchDamage(inspection);
+  }
 
  private:
   LoadedCandidate candidate_;  // outlives what is bound to it
@@ -55,14 +69,15 @@ class Timed : public TimedCandidate {
 
 class PreparedProblemImpl : public PreparedProblem {
  public:
-  PreparedProblemImpl(device::Device& device, const Problem& problem, std::vector<Case> cases, Case fresh,
-                      Outputs outputs)
+  PreparedProblemImpl(device::Device& device, const Problem& problem, std::unique_ptr<Inspection> inspection,
+                      std::vector<Case> cases, Case fresh, Outputs outputs)
       : device_(device),
         problem_(problem),
+        inspection_(std::move(inspection)),
         cases_(std::move(cases)),
         fresh_(std::move(fresh)),
         outputs_(std::move(outputs)),
-        inputs_(problem),
+        inputs_(problem, inspection_.get()),
         checked_modules_(device, kLoadedModules),
         timed_modules_(device, kLoadedModules) {
     for (Case& own : cases_) {
@@ -70,8 +85,9 @@ class PreparedProblemImpl : public PreparedProblem {
     }
   }
 
-  absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) override {
+  absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate, Look look) override {
     const absl::Duration start = SteadyNow();
+    look_ = look;
     worker::v1::TrialResponse response;
     absl::StatusOr<Finding> finding = CheckUntilSure(candidate, *response.mutable_accuracy());
     if (!finding.ok()) {
@@ -85,6 +101,7 @@ class PreparedProblemImpl : public PreparedProblem {
   }
 
   absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) override {
+    look_ = Look::kOnHost;
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
     if (!loaded.ok()) return loaded.status();
@@ -116,6 +133,7 @@ class PreparedProblemImpl : public PreparedProblem {
 
   absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
                                      absl::FunctionRef<absl::Status()> run_again, Occasion occasion) override {
+    look_ = occasion == Occasion::kPlayOff ? Look::kOnHost : Look::kOnDevice;
     return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
       absl::StatusOr<Finding> finding = CheckLastRun(timed, sets, run_again, occasion, repeated);
       if (finding.ok() && !finding->ok()) finding->detail = absl::StrCat("while it was timed: ", finding->detail);
@@ -124,7 +142,7 @@ class PreparedProblemImpl : public PreparedProblem {
   }
 
   absl::StatusOr<std::string> RepairInputs() override {
-    absl::StatusOr<std::string> damage = inputs_.Damage(SharedInputs::Look::kAll);
+    absl::StatusOr<std::string> damage = inputs_.Damage(SharedInputs::Which::kAll, Look::kOnDevice);
     if (!damage.ok() || damage->empty()) return damage;
     if (absl::Status status = Repair(); !status.ok()) return status;
     return damage;
@@ -177,7 +195,8 @@ class PreparedProblemImpl : public PreparedProblem {
   absl::StatusOr<Finding> WithInputs(Finding finding, bool repeated) {
     if (finding.verdict != v1::VERDICT_OUT_OF_BOUNDS) {
       absl::StatusOr<std::string> damage =
-          inputs_.Damage(finding.ok() && !repeated ? SharedInputs::Look::kInTurn : SharedInputs::Look::kAll);
+          inputs_.Damage(finding.ok() && !repeated ? SharedInputs::Which::kInTurn : SharedInputs::Which::kAll, look_);
+      if (damage.ok() && damage->empty()) damage = ReferenceDamage();
       if (!damage.ok()) return damage.status();
       if (!damage->empty()) finding = {v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
     }
@@ -193,10 +212,10 @@ class PreparedProblemImpl : public PreparedProblem {
     if (!runnable.ok()) return runnable.status();
     accuracy.set_cases(accuracy.cases() + 1);
     for (int run = 0; run < 2; ++run) {
-      if (absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run], results_[run]); !status.ok()) {
-        return status;
-      }
-      absl::StatusOr<std::string> scratch_damage = candidate.ScratchDamage();
+      absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run]);
+      if (status.ok()) status = Observe(outputs_, checked, results_[run]);
+      if (!status.ok()) return status;
+      absl::StatusOr<std::string> scratch_damage = candidate.ScratchDamage(inspecting());
       if (!scratch_damage.ok()) return scratch_damage.status();
       const std::string damage = scratch_damage->empty() ? results_[run].Damage() : *scratch_damage;
       if (!damage.empty()) return Finding{v1::VERDICT_OUT_OF_BOUNDS, damage};
@@ -221,9 +240,9 @@ class PreparedProblemImpl : public PreparedProblem {
     for (int run = 0; run * cases < kMostRuns; ++run) {
       if (run * cases >= kLeastRuns && SteadyNow() >= until) break;
       OutputSnapshot& result = results_[run == 0 ? 0 : 1];
-      if (absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run % 2], result); !status.ok()) {
-        return status;
-      }
+      absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run % 2]);
+      if (status.ok()) status = Observe(outputs_, checked, result);
+      if (!status.ok()) return status;
       if (run > 0 && result.SameBits(results_[0]) && result.Damage().empty()) continue;
       v1::Accuracy unused;
       const std::string damage = result.Damage();
@@ -234,18 +253,34 @@ class PreparedProblemImpl : public PreparedProblem {
       finding.detail = absl::StrCat("run ", run + 1, ": ", finding.detail);
       return finding;
     }
-    absl::StatusOr<std::string> damage = candidate.ScratchDamage();
+    absl::StatusOr<std::string> damage = candidate.ScratchDamage(inspecting());
     if (!damage.ok()) return damage.status();
     return damage->empty() ? Finding() : Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
   }
 
-  absl::Status RunPoisoned(LoadedCandidate& candidate, device::Runnable& runnable, std::byte poison,
-                           OutputSnapshot& result) {
+  absl::Status RunPoisoned(LoadedCandidate& candidate, device::Runnable& runnable, std::byte poison) {
     absl::Status status = outputs_.Fill(poison);
     status.Update(candidate.PoisonScratch(poison));
-    if (status.ok()) status = runnable.Run();
-    if (status.ok()) status = outputs_.Download(result);
-    return status;
+    return status.ok() ? runnable.Run() : status;
+  }
+
+  // Null while the host looks.
+  Inspection* inspecting() const { return look_ == Look::kOnDevice ? inspection_.get() : nullptr; }
+
+  absl::Status Observe(const Outputs& outputs, const Case& expected, OutputSnapshot& result) {
+    if (inspecting() == nullptr) return outputs.Download(result);
+    return outputs.Observe(problem_, expected, *inspection_, random_, result);
+  }
+
+  // Whatever looks at outputs: a reference is there to be written to either way.
+  absl::StatusOr<std::string> ReferenceDamage() const {
+    if (inspection_ == nullptr) return std::string();
+    Inspection::Expected expected;
+    for (const Case& of : cases_) Expect(*of.reference, of.reference_digest, *inspection_, expected);
+    Expect(*fresh_.reference, fresh_.reference_digest, *inspection_, expected);
+    const absl::StatusOr<bool> intact = inspection_->Finds(expected);
+    if (!intact.ok()) return intact.status();
+    return *intact ? "" : "wrote to reference results, which it was not given";
   }
 
   // One set, at random, gets inputs that no run has seen, though most of their rows are as before, and keeps the
@@ -258,7 +293,7 @@ class PreparedProblemImpl : public PreparedProblem {
     const bool replaces = ReplacesInputs(occasion);
     if (replaces) {
       // Replacing them would hide what timing did to them.
-      absl::StatusOr<std::string> damage = inputs_.DamageTo(InputsOf(replaced));
+      absl::StatusOr<std::string> damage = inputs_.DamageTo(InputsOf(replaced), look_);
       if (!damage.ok()) return damage.status();
       if (!damage->empty()) return WithInputs({v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)}, repeated);
       // Contestants timed in turn leave each other's outputs.
@@ -295,15 +330,15 @@ class PreparedProblemImpl : public PreparedProblem {
     for (size_t set = 0; set < sets; ++set) {
       if (!poisoned(set)) continue;
       const size_t shift = absl::Uniform<size_t>(random_, 1, right_->o.size());
-      if (absl::Status status = OutputsOf(set).Plant(*right_, shift); !status.ok()) return status;
+      if (absl::Status status = Plant(OutputsOf(set), shift); !status.ok()) return status;
     }
     if (absl::Status status = run_again(); !status.ok()) return status;
-    absl::StatusOr<std::string> damage = timed.ScratchDamage();
+    absl::StatusOr<std::string> damage = timed.ScratchDamage(inspecting());
     if (!damage.ok()) return damage.status();
     if (!damage->empty()) return Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
     Finding finding;
     for (size_t set = 0; set < sets && finding.ok(); ++set) {
-      if (absl::Status status = OutputsOf(set).Download(results_[0]); !status.ok()) return status;
+      if (absl::Status status = Observe(OutputsOf(set), expected(set), results_[0]); !status.ok()) return status;
       v1::Accuracy unused;
       const std::string around = results_[0].Damage();
       finding = around.empty() ? CompareWith(problem_, results_[0], expected(set), unused)
@@ -316,6 +351,17 @@ class PreparedProblemImpl : public PreparedProblem {
     return finding;
   }
 
+  absl::Status Plant(Outputs& outputs, size_t shift) {
+    if (inspection_ == nullptr) return outputs.Plant(*right_, shift);
+    if (!right_on_device_.has_value()) {
+      absl::StatusOr<GuardedBuffer> o = GuardedBuffer::Create(device_, "the right O", AsBytes(right_->o).size());
+      if (!o.ok()) return o.status();
+      right_on_device_ = *std::move(o);
+      if (absl::Status status = right_on_device_->Upload(AsBytes(right_->o)); !status.ok()) return status;
+    }
+    return outputs.PlantFrom(*right_on_device_, *right_, shift, *inspection_);
+  }
+
   Outputs& OutputsOf(size_t set) { return set == 0 ? outputs_ : timing_sets_[set - 1].outputs; }
   // A timing set's number among inputs_.
   size_t InputsOf(size_t set) const { return set == 0 ? 0 : cases_.size() + set - 1; }
@@ -324,6 +370,16 @@ class PreparedProblemImpl : public PreparedProblem {
     absl::Status status = inputs_.Repair();
     status.Update(outputs_.FillZones());
     for (TimingSet& set : timing_sets_) status.Update(set.outputs.FillZones());
+    if (inspection_ == nullptr) return status;
+    right_on_device_.reset();
+    for (Case& of : cases_) status.Update(RepairReference(of));
+    status.Update(RepairReference(fresh_));
+    return status;
+  }
+
+  static absl::Status RepairReference(Case& of) {
+    absl::Status status = of.reference->Upload(AsBytes(of.exact.o));
+    status.Update(of.reference->FillZones());
     return status;
   }
 
@@ -339,7 +395,7 @@ class PreparedProblemImpl : public PreparedProblem {
       const bool exceed_l2 = sets * set_bytes > 2 * l2_bytes;
       const bool exceed_memory = memory_bytes > 0 && sets * set_bytes > memory_bytes / 4;
       if (exceed_l2 || exceed_memory) break;
-      absl::StatusOr<InputBuffers> inputs = UploadInputs(device_, problem_, cases_.front().inputs);
+      absl::StatusOr<InputBuffers> inputs = PutInputs(device_, problem_, cases_.front().inputs, inspection_.get());
       if (!inputs.ok()) return inputs.status();
       absl::StatusOr<Outputs> outputs = Outputs::Create(device_, problem_);
       if (!outputs.ok()) return outputs.status();
@@ -352,6 +408,8 @@ class PreparedProblemImpl : public PreparedProblem {
 
   device::Device& device_;
   Problem problem_;
+  const std::unique_ptr<Inspection> inspection_;  // null: the host looks at everything
+  Look look_ = Look::kOnHost;                     // of the call that is under way
   std::vector<Case> cases_;
   Case fresh_;  // the first case with some rows changed, for CheckTimed alone; has no buffers
   Outputs outputs_;
@@ -361,7 +419,8 @@ class PreparedProblemImpl : public PreparedProblem {
   // What a kernel keeps in its module's variables while it is checked is not there when it is timed.
   ModuleCache checked_modules_, timed_modules_;
   OutputSnapshot results_[2];
-  std::optional<RightOutput> right_;  // of the first case
+  std::optional<RightOutput> right_;              // of the first case
+  std::optional<GuardedBuffer> right_on_device_;  // its O
   absl::BitGen random_;
   int large_trials_ = 0;
 };
@@ -369,23 +428,31 @@ class PreparedProblemImpl : public PreparedProblem {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device::Device& device, const Problem& problem,
-                                                                         const worker::v1::PrepareRequest& request) {
-  absl::StatusOr<References> references = References::Create(device, problem, request);
+                                                                         const worker::v1::PrepareRequest& request,
+                                                                         device::Inspector* inspector) {
+  std::unique_ptr<Inspection> inspection;
+  if (inspector != nullptr && HasRoomForReferences(problem, device.info())) {
+    inspection = std::make_unique<Inspection>(*inspector);
+  }
+  absl::StatusOr<References> references = References::Create(device, problem, request, inspection.get());
   if (!references.ok()) return references.status();
+  const auto plan = [&](Distribution distribution, Rows rows) {
+    return PlanInputs(problem, distribution, request.seed(), rows, /*holds_all=*/inspection == nullptr);
+  };
   const Distribution timed = Distributions().front();
-  absl::StatusOr<Case> fresh = references->MakeCase(timed, MakeChangedInputs(problem, timed, request.seed()));
+  absl::StatusOr<Case> fresh = references->MakeCase(timed, plan(timed, Rows::kChanged));
   if (!fresh.ok()) return fresh.status();
   fresh->buffers = {};
   std::vector<Case> cases;
   for (Distribution distribution : Distributions()) {
-    absl::StatusOr<Case> made = references->MakeCase(distribution, MakeInputs(problem, distribution, request.seed()));
+    absl::StatusOr<Case> made = references->MakeCase(distribution, plan(distribution, Rows::kOwn));
     if (!made.ok()) return made.status();
     cases.push_back(*std::move(made));
   }
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
-  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(cases), *std::move(fresh),
-                                               *std::move(outputs));
+  return std::make_unique<PreparedProblemImpl>(device, problem, std::move(inspection), std::move(cases),
+                                               *std::move(fresh), *std::move(outputs));
 }
 
 }  // namespace attune::verify

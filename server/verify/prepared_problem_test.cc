@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using worker::v1::Candidate;
 using worker::v1::TrialResponse;
 
-TEST_F(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
+TEST_P(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
   for (const char* text :
        {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse", "b1.h1.q9.kv3.d16.f16.causal-br.bshd.lse",
         "b1.h2.q1.kv1.d64.f16", "b1.h4.q9.d16.f16.window4.softcap5.sinks.lse", "b4.h4.kvh2.q9.kv20.d16.bf16.varlen.lse",
@@ -37,7 +37,7 @@ TEST_F(PreparedProblemTest, ARightKernelPassesOnEveryDistribution) {
   }
 }
 
-TEST_F(PreparedProblemTest, OneWrongRowOf64IsFound) {
+TEST_P(PreparedProblemTest, OneWrongRowOf64IsFound) {
   Prepare("b1.h2.q64.d16.f16");
   const TrialResponse response = Check(RightThen([](const FakeArguments& arguments) {
     uint16_t* row = arguments.o.as<uint16_t>() + (64 + 63) * 16;
@@ -48,31 +48,31 @@ TEST_F(PreparedProblemTest, OneWrongRowOf64IsFound) {
               AllOf(HasSubstr("inputs 'normal'"), HasSubstr("head 1, row 63"), HasSubstr("of 2048")));
 }
 
-TEST_F(PreparedProblemTest, ANaNIsFound) {
+TEST_P(PreparedProblemTest, ANaNIsFound) {
   Prepare("b1.h1.q8.d16.f16");
   ExpectVerdict(RightThen([](const FakeArguments& arguments) { arguments.o.as<uint16_t>()[77] = 0x7e00; }),
                 v1::VERDICT_WRONG_RESULT, "1 of 128 elements are wrong");
 }
 
-TEST_F(PreparedProblemTest, AWrongLogSumExpIsFound) {
+TEST_P(PreparedProblemTest, AWrongLogSumExpIsFound) {
   Prepare("b1.h1.q8.d16.f16.lse");
   ExpectVerdict(RightThen([](const FakeArguments& arguments) { arguments.lse.as<float>()[3] += 0.1f; }),
                 v1::VERDICT_WRONG_RESULT, "LSE[3]");
 }
 
-TEST_F(PreparedProblemTest, LogSumExpIsNotBoundWhenNotAskedFor) {
+TEST_P(PreparedProblemTest, LogSumExpIsNotBoundWhenNotAskedFor) {
   Prepare("b1.h1.q8.d16.f16");
   EXPECT_EQ(Check(RightThen([](const FakeArguments& arguments) { ASSERT_EQ(arguments.lse.data, nullptr); })).verdict(),
             v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, OutputThatIsLeftFromTheRunBeforeIsFound) {
+TEST_P(PreparedProblemTest, OutputThatIsLeftFromTheRunBeforeIsFound) {
   Prepare("b1.h1.q8.d16.f16");
   ASSERT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
   ExpectVerdict([](const FakeArguments&) { return absl::OkStatus(); }, v1::VERDICT_WRONG_RESULT, "128 of 128");
 }
 
-TEST_F(PreparedProblemTest, AKernelThatComputesOnlyOnceIsWrong) {
+TEST_P(PreparedProblemTest, AKernelThatComputesOnlyOnceIsWrong) {
   Prepare("b1.h1.q8.d16.f16");
   int calls = 0;
   ExpectVerdict([&, right = RightKernel(problem_)](
@@ -80,7 +80,7 @@ TEST_F(PreparedProblemTest, AKernelThatComputesOnlyOnceIsWrong) {
                 v1::VERDICT_WRONG_RESULT, "a second run on the same inputs: ");
 }
 
-TEST_F(PreparedProblemTest, WritesAroundOutputsAreFound) {
+TEST_P(PreparedProblemTest, WritesAroundOutputsAreFound) {
   Prepare("b1.h1.q8.d16.f16.lse");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.data[a.o.size] = std::byte{0}; }), v1::VERDICT_OUT_OF_BOUNDS,
                 "O: written to 0 bytes past its end");
@@ -90,7 +90,7 @@ TEST_F(PreparedProblemTest, WritesAroundOutputsAreFound) {
                 v1::VERDICT_OUT_OF_BOUNDS, "LSE: written to 100 bytes past its end");
 }
 
-TEST_F(PreparedProblemTest, AWriteOfATilesRowsPastAnOutputIsFound) {
+TEST_P(PreparedProblemTest, AWriteOfATilesRowsPastAnOutputIsFound) {
   Prepare("b1.h8.q8.d64.f16.bshd");
   ExpectVerdict(RightThen([](const FakeArguments& a) {
                   a.o.as<uint16_t>()[a.o.size / 2 + 127 * 8 * 64] = 0;  // the 128th row behind the last
@@ -98,14 +98,14 @@ TEST_F(PreparedProblemTest, AWriteOfATilesRowsPastAnOutputIsFound) {
                 v1::VERDICT_OUT_OF_BOUNDS, "O: written to 130048 bytes past its end");
 }
 
-TEST_F(PreparedProblemTest, APageBeforeTheFirstIsNaN) {
+TEST_P(PreparedProblemTest, APageBeforeTheFirstIsNaN) {
   Prepare("b1.h4.kvh4.q1.kv300.d32.f16.page256");
   // Page -1 is what stands behind a sequence's last entry.
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.as<uint16_t>()[0] = a.v.as<uint16_t>()[-256 * 4 * 32]; }),
                 v1::VERDICT_WRONG_RESULT, "nan, the reference");
 }
 
-TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
+TEST_P(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
   Prepare("b1.h1.q8.d16.f16");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.k.data[5] = std::byte{0x33}; }), v1::VERDICT_OUT_OF_BOUNDS,
                 "changed its input K");
@@ -120,7 +120,7 @@ TEST_F(PreparedProblemTest, WritesIntoAndAroundInputsAreFound) {
       v1::VERDICT_OUT_OF_BOUNDS, "changed its input V");
 }
 
-TEST_F(PreparedProblemTest, WritesIntoSinksBoundsAndTablesAreFound) {
+TEST_P(PreparedProblemTest, WritesIntoSinksBoundsAndTablesAreFound) {
   Prepare("b2.h2.q8.d16.f16.sinks.varlen");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.sinks.as<float>()[1] += 1; }), v1::VERDICT_OUT_OF_BOUNDS,
                 "changed its input the sinks");
@@ -136,7 +136,7 @@ TEST_F(PreparedProblemTest, WritesIntoSinksBoundsAndTablesAreFound) {
   EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, WritesIntoScalesAreFound) {
+TEST_P(PreparedProblemTest, WritesIntoScalesAreFound) {
   Prepare("b2.h2.q8.d16.f16.kve4m3");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.k_scale.as<float>()[3] *= 2; }), v1::VERDICT_OUT_OF_BOUNDS,
                 "changed its input K's scales");
@@ -145,7 +145,7 @@ TEST_F(PreparedProblemTest, WritesIntoScalesAreFound) {
   EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, AKernelThatTakesAnotherHeadsScaleIsFound) {
+TEST_P(PreparedProblemTest, AKernelThatTakesAnotherHeadsScaleIsFound) {
   Prepare("b2.h4.kvh2.q8.d16.f16.kve5m2");
   for (FakePointer FakeArguments::*scales : {&FakeArguments::k_scale, &FakeArguments::v_scale}) {
     ExpectVerdict(
@@ -159,7 +159,7 @@ TEST_F(PreparedProblemTest, AKernelThatTakesAnotherHeadsScaleIsFound) {
   }
 }
 
-TEST_F(PreparedProblemTest, WhatAProblemDoesNotHaveIsANullPointer) {
+TEST_P(PreparedProblemTest, WhatAProblemDoesNotHaveIsANullPointer) {
   Prepare("b2.h2.q8.d16.f16.varlen");
   EXPECT_EQ(Check(RightThen([](const FakeArguments& a) {
               ASSERT_NE(a.kv_bounds.data, nullptr);
@@ -170,7 +170,7 @@ TEST_F(PreparedProblemTest, WhatAProblemDoesNotHaveIsANullPointer) {
             v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, AKernelThatReadsBehindASequencesEndIsFound) {
+TEST_P(PreparedProblemTest, AKernelThatReadsBehindASequencesEndIsFound) {
   Prepare("b2.h1.q1.kv5.d16.f16.page4");
   ExpectVerdict(RightThen([](const FakeArguments& a) {
                   // Row 5 of the first sequence, weighted by zero as a masked row would be.
@@ -182,14 +182,14 @@ TEST_F(PreparedProblemTest, AKernelThatReadsBehindASequencesEndIsFound) {
                 v1::VERDICT_WRONG_RESULT, "nan, the reference");
 }
 
-TEST_F(PreparedProblemTest, AWrongTokenOfASequenceIsNamed) {
+TEST_P(PreparedProblemTest, AWrongTokenOfASequenceIsNamed) {
   Prepare("b2.h2.q8.d16.f16.varlen");
   ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.as<uint16_t>()[(9 * 2 + 1) * 16 + 3] = 0x4800; }),
                 v1::VERDICT_WRONG_RESULT, "O[token 9, head 1, dim 3]");
 }
 
 // Above 64 MiB of inputs one case is looked at a trial: each of them must do.
-TEST_F(PreparedProblemTest, WritesIntoLargeInputsAreFoundEachTime) {
+TEST_P(PreparedProblemTest, WritesIntoLargeInputsAreFoundEachTime) {
   Prepare("b1.h1.q1.kv132000.d128.f16");
   for (int trial = 0; trial < 2; ++trial) {
     ExpectVerdict(RightThen([](const FakeArguments& a) { a.k.data[a.k.size - 1] = std::byte{0x33}; }),
@@ -197,7 +197,7 @@ TEST_F(PreparedProblemTest, WritesIntoLargeInputsAreFoundEachTime) {
   }
 }
 
-TEST_F(PreparedProblemTest, ACandidateAfterOneThatWroteOutOfBoundsIsNotBlamed) {
+TEST_P(PreparedProblemTest, ACandidateAfterOneThatWroteOutOfBoundsIsNotBlamed) {
   Prepare("b1.h1.q8.d16.f16.lse");
   ASSERT_EQ(Check(RightThen([](const FakeArguments& a) {
               std::memset(a.q.data - 64, 0, a.q.size + 128);
@@ -208,7 +208,7 @@ TEST_F(PreparedProblemTest, ACandidateAfterOneThatWroteOutOfBoundsIsNotBlamed) {
   EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, WhatIsReadOutsideABufferShowsInTheResult) {
+TEST_P(PreparedProblemTest, WhatIsReadOutsideABufferShowsInTheResult) {
   Prepare("b1.h1.q8.d16.f16");
   ExpectVerdict(RightThen([](const FakeArguments& a) {
                   // A row past the end of V, weighted by zero as a masked row would be.
@@ -219,7 +219,7 @@ TEST_F(PreparedProblemTest, WhatIsReadOutsideABufferShowsInTheResult) {
                 v1::VERDICT_WRONG_RESULT, "nan, the reference");
 }
 
-TEST_F(PreparedProblemTest, ResultsThatDifferFromRunToRunAreUnstableUnlessTheFamilySaysSo) {
+TEST_P(PreparedProblemTest, ResultsThatDifferFromRunToRunAreUnstableUnlessTheFamilySaysSo) {
   Prepare("b1.h1.q8.d16.f16");
   int calls = 0;
   const FakeKernel flips_a_bit = RightThen([&calls](const FakeArguments& a) {
@@ -229,7 +229,7 @@ TEST_F(PreparedProblemTest, ResultsThatDifferFromRunToRunAreUnstableUnlessTheFam
   EXPECT_EQ(Check(flips_a_bit, /*deterministic=*/false).verdict(), v1::VERDICT_OK);
 }
 
-TEST_F(PreparedProblemTest, ANonDeterministicKernelMustBeRightBothTimes) {
+TEST_P(PreparedProblemTest, ANonDeterministicKernelMustBeRightBothTimes) {
   Prepare("b1.h1.q8.d16.f16");
   int calls = 0;
   const FakeKernel wrong_the_second_time = RightThen([&calls](const FakeArguments& a) {
@@ -254,14 +254,14 @@ class ScratchTest : public PreparedProblemTest {
   }
 };
 
-TEST_F(ScratchTest, ThatMustBeZeroIsZeroedOnceAndLeftToTheKernel) {
+TEST_P(ScratchTest, ThatMustBeZeroIsZeroedOnceAndLeftToTheKernel) {
   std::vector<uint32_t> found;
   EXPECT_EQ(CheckWithScratch(true, [&](FakePointer scratch) { found.push_back(scratch.as<uint32_t>()[3]); }).verdict(),
             v1::VERDICT_OK);
   EXPECT_EQ(found, std::vector<uint32_t>(2 * Distributions().size()));
 }
 
-TEST_F(ScratchTest, ThatIsNotLeftZeroIsFoundAfterTheFirstRun) {
+TEST_P(ScratchTest, ThatIsNotLeftZeroIsFoundAfterTheFirstRun) {
   int runs = 0;
   const TrialResponse response = CheckWithScratch(true, [&](FakePointer scratch) {
     ++runs;
@@ -272,7 +272,7 @@ TEST_F(ScratchTest, ThatIsNotLeftZeroIsFoundAfterTheFirstRun) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
+TEST_P(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
   std::vector<uint32_t> found;
   CheckWithScratch(false, [&](FakePointer scratch) {
     found.push_back(scratch.as<uint32_t>()[3]);
@@ -282,28 +282,28 @@ TEST_F(ScratchTest, OfOtherKindsIsPoisonedBeforeEachRun) {
   for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i % 2 == 0 ? 0xFFFFFFFFu : 0x5A5A5A5Au);
 }
 
-TEST_F(ScratchTest, IsGuardedToo) {
+TEST_P(ScratchTest, IsGuardedToo) {
   const TrialResponse response =
       CheckWithScratch(false, [](FakePointer scratch) { scratch.data[scratch.size + 7] = std::byte{0}; });
   EXPECT_EQ(response.verdict(), v1::VERDICT_OUT_OF_BOUNDS);
   EXPECT_THAT(response.detail(), HasSubstr("scratch partial: written to 7 bytes past its end"));
 }
 
-TEST_F(ScratchTest, OfNoBytesIsANullPointer) {
+TEST_P(ScratchTest, OfNoBytesIsANullPointer) {
   EXPECT_EQ(CheckWithScratch(
                 false, [](FakePointer scratch) { ASSERT_EQ(scratch.data, nullptr); }, 0)
                 .verdict(),
             v1::VERDICT_OK);
 }
 
-TEST_F(ScratchTest, ThatDoesNotFitMakesTheVariantInfeasible) {
+TEST_P(ScratchTest, ThatDoesNotFitMakesTheVariantInfeasible) {
   const TrialResponse response = CheckWithScratch(
       false, [](FakePointer) {}, int64_t{1} << 40);
   EXPECT_EQ(response.verdict(), v1::VERDICT_INFEASIBLE);
   EXPECT_THAT(response.detail(), HasSubstr("scratch 'partial'"));
 }
 
-TEST_F(PreparedProblemTest, WhatTheDeviceCannotRunIsInfeasible) {
+TEST_P(PreparedProblemTest, WhatTheDeviceCannotRunIsInfeasible) {
   Prepare("b1.h1.q8.d16.f16");
   device_.kernels["big"] = RightKernel(problem_);
   device_.bind_errors["big"] = absl::FailedPreconditionError("needs 200 KB of shared memory");
@@ -312,13 +312,13 @@ TEST_F(PreparedProblemTest, WhatTheDeviceCannotRunIsInfeasible) {
   EXPECT_THAT(response.detail(), HasSubstr("200 KB"));
 }
 
-TEST_F(PreparedProblemTest, AFaultOfTheDeviceIsAnErrorNotAVerdict) {
+TEST_P(PreparedProblemTest, AFaultOfTheDeviceIsAnErrorNotAVerdict) {
   Prepare("b1.h1.q8.d16.f16");
   device_.kernels["faults"] = [](const FakeArguments&) { return absl::AbortedError("illegal address"); };
-  EXPECT_TRUE(absl::IsAborted(prepared_->Check(CandidateOf("faults")).status()));
+  EXPECT_TRUE(absl::IsAborted(prepared_->Check(CandidateOf("faults"), GetParam()).status()));
 }
 
-TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceToBeCheckedAndOnceToBeTimedWhateverItsRecipe) {
+TEST_P(PreparedProblemTest, EqualCodeIsLoadedOnceToBeCheckedAndOnceToBeTimedWhateverItsRecipe) {
   Prepare("b1.h1.q8.d16.f16");
   device_.kernels["right"] = RightKernel(problem_);
   const int before = device_.loads;
@@ -333,7 +333,7 @@ TEST_F(PreparedProblemTest, EqualCodeIsLoadedOnceToBeCheckedAndOnceToBeTimedWhat
 }
 
 // The last set is the one that exceeds a limit. The Python bench rotates by the same rule.
-TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQuarterOfTheMemory) {
+TEST_P(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQuarterOfTheMemory) {
   for (const auto& vector : Golden("rotation")) {
     const std::string text = vector["problem"];
     EXPECT_EQ(Bytes(*ParseProblem(text)), vector["set_bytes"].get<double>()) << text;
@@ -348,7 +348,7 @@ TEST_F(PreparedProblemTest, TimingRotatesInputSetsUntilTheyExceedTwiceTheL2OrAQu
   }
 }
 
-TEST_F(PreparedProblemTest, AllMemoryIsGivenBack) {
+TEST_P(PreparedProblemTest, AllMemoryIsGivenBack) {
   Prepare("b1.h1.q8.d16.f16.lse");
   Check(RightKernel(problem_));
   prepared_.reset();
@@ -364,7 +364,7 @@ TEST(Prepare, AReferenceThatDisagreesWithTheHostIsTheServersError) {
     arguments.o.as<float>()[17] += 0.01f;
     return status;
   };
-  const absl::Status status = PreparedProblem::Create(device, problem, request).status();
+  const absl::Status status = PreparedProblem::Create(device, problem, request, nullptr).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("disagrees with fp64 on the host: inputs 'normal', O element 17"));
@@ -375,7 +375,7 @@ TEST(Prepare, AReferenceThatIsNotFiniteIsNoWildcard) {
   const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
   const worker::v1::PrepareRequest request = PrepareOn(device, problem);
   device.kernels["plain"] = [](const FakeArguments&) { return absl::OkStatus(); };  // leaves the poison
-  const absl::Status status = PreparedProblem::Create(device, problem, request).status();
+  const absl::Status status = PreparedProblem::Create(device, problem, request, nullptr).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the plain reference kernel's O has element 0 = nan"));
 }
@@ -385,8 +385,11 @@ TEST(Prepare, NeedsBothReferences) {
   const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
   worker::v1::PrepareRequest request = PrepareOn(device, problem);
   request.clear_plain();
-  EXPECT_TRUE(absl::IsInvalidArgument(PreparedProblem::Create(device, problem, request).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(PreparedProblem::Create(device, problem, request, nullptr).status()));
 }
+
+ATTUNE_ON_BOTH_PATHS(PreparedProblemTest);
+ATTUNE_ON_BOTH_PATHS(ScratchTest);
 
 }  // namespace
 }  // namespace attune::verify

@@ -11,32 +11,50 @@ constexpr double kLargeBytes = 64 << 20;
 
 }  // namespace
 
-SharedInputs::SharedInputs(const Problem& problem) : large_(Bytes(problem) > kLargeBytes) {}
+SharedInputs::SharedInputs(const Problem& problem, Inspection* inspection)
+    : large_(Bytes(problem) > kLargeBytes), inspection_(inspection) {}
 
-size_t SharedInputs::Add(std::string name, InputBuffers& buffers, const Tensors& inputs) {
+size_t SharedInputs::Add(std::string name, InputBuffers& buffers, const CaseInputs& inputs) {
   sets_.push_back({std::move(name), &buffers, &inputs, &inputs});
   return sets_.size() - 1;
 }
 
-absl::Status SharedInputs::Replace(size_t set, const Tensors& inputs) {
+absl::Status SharedInputs::Replace(size_t set, const CaseInputs& inputs) {
   sets_[set].now = &inputs;
-  return verify::Restore(*sets_[set].buffers, inputs);
+  return verify::Restore(*sets_[set].buffers, inputs, inspection_);
 }
 
 absl::Status SharedInputs::Restore(size_t set) { return Replace(set, *sets_[set].own); }
 
-absl::StatusOr<std::string> SharedInputs::DamageTo(size_t set) const {
+absl::StatusOr<bool> SharedInputs::SeenIntact(size_t first, size_t count, PreparedProblem::Look look) const {
+  if (inspection_ == nullptr || look == PreparedProblem::Look::kOnHost) return false;
+  Inspection::Expected expected;
+  for (size_t set = first; set < first + count; ++set) {
+    Expect(*sets_[set].buffers, *sets_[set].now, *inspection_, expected);
+  }
+  return inspection_->Finds(expected);
+}
+
+absl::StatusOr<std::string> SharedInputs::DamageTo(size_t set, PreparedProblem::Look look) const {
+  const absl::StatusOr<bool> intact = SeenIntact(set, 1, look);
+  if (!intact.ok()) return intact.status();
+  if (*intact) return std::string();
   const Set& looked_at = sets_[set];
   absl::StatusOr<std::string> damage = InputDamage(*looked_at.buffers, *looked_at.now);
   if (!damage.ok() || damage->empty()) return damage;
   return absl::StrCat(looked_at.name, ": ", *damage);
 }
 
-absl::StatusOr<std::string> SharedInputs::Damage(Look look) {
+absl::StatusOr<std::string> SharedInputs::Damage(Which which, PreparedProblem::Look look) {
   known_intact_ = false;
-  if (large_ && look == Look::kInTurn) return DamageTo(turn_++ % sets_.size());
+  const absl::StatusOr<bool> intact = SeenIntact(0, sets_.size(), look);
+  if (!intact.ok()) return intact.status();
+  known_intact_ = *intact;
+  if (known_intact_) return std::string();
+  const bool asked = inspection_ != nullptr && look == PreparedProblem::Look::kOnDevice;
+  if (large_ && which == Which::kInTurn && !asked) return DamageTo(turn_++ % sets_.size(), look);
   for (size_t set = 0; set < sets_.size(); ++set) {
-    absl::StatusOr<std::string> damage = DamageTo(set);
+    absl::StatusOr<std::string> damage = DamageTo(set, look);
     if (!damage.ok() || !damage->empty()) return damage;
   }
   known_intact_ = true;

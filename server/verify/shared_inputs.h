@@ -1,9 +1,11 @@
 // All inputs that candidates share on the device, and what each must hold: a kernel that changes one would have the
 // next candidate blamed.
 //
-// The rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest of a
-// trial): where nothing else points to damage, one of them is looked at each time, in turn. What is found later may
-// then be an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
+// An inspector looks at all of them each time, in place of which the host is asked only about what it has not found.
+// The host's rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest
+// of a trial): where nothing else points to damage, one of them is looked at each time, in turn. What is found later
+// may then be an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it
+// blames.
 #ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 #define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 
@@ -21,18 +23,19 @@ namespace attune::verify {
 
 class SharedInputs {
  public:
-  explicit SharedInputs(const Problem& problem);
+  // `inspection` may be null, and outlives it otherwise.
+  SharedInputs(const Problem& problem, Inspection* inspection);
 
   // `buffers` holds `inputs` now; both outlive this. Returns its number, from 0. `name` is for messages.
-  size_t Add(std::string name, InputBuffers& buffers, const Tensors& inputs);
+  size_t Add(std::string name, InputBuffers& buffers, const CaseInputs& inputs);
   // Puts other inputs, which must fit, in place of a set's own, until Restore.
-  absl::Status Replace(size_t set, const Tensors& inputs);
+  absl::Status Replace(size_t set, const CaseInputs& inputs);
   absl::Status Restore(size_t set);
 
-  // Empty, or which input was changed or written around.
-  absl::StatusOr<std::string> DamageTo(size_t set) const;
-  enum class Look { kAll, kInTurn };  // kInTurn is kAll unless the inputs are large
-  absl::StatusOr<std::string> Damage(Look look);
+  // Empty, or which input was changed or written around. The inspector looks first, unless that is the host's part.
+  absl::StatusOr<std::string> DamageTo(size_t set, PreparedProblem::Look look) const;
+  enum class Which { kAll, kInTurn };  // kInTurn is kAll unless the inputs are large and the host looks
+  absl::StatusOr<std::string> Damage(Which which, PreparedProblem::Look look);
   // All of them, whatever they hold.
   absl::Status Repair();
 
@@ -44,11 +47,15 @@ class SharedInputs {
   struct Set {
     std::string name;
     InputBuffers* buffers;
-    const Tensors* own;
-    const Tensors* now;
+    const CaseInputs* own;
+    const CaseInputs* now;
   };
 
+  // Whether the inspector finds these sets as they must be; false also when nobody has asked it.
+  absl::StatusOr<bool> SeenIntact(size_t first, size_t count, PreparedProblem::Look look) const;
+
   const bool large_;
+  Inspection* const inspection_;
   std::vector<Set> sets_;
   size_t turn_ = 0;
   bool known_intact_ = true;

@@ -61,7 +61,7 @@ bool HoldsThePoisonOfACheck(const FakeArguments& a) {
   return *a.o.as<uint16_t>() == 0xFFFF || *a.o.as<uint16_t>() == 0x5A5A;
 }
 
-TEST_F(CheckTimedTest, ARightKernelPasses) {
+TEST_P(CheckTimedTest, ARightKernelPasses) {
   for (const char* text : {"b1.h2.q64.d16.f16", "b2.h4.kvh2.q5.kv33.d32.bf16.causal-br.lse", "b1.h1.q1.d16.f16.lse",
                            "b4.h4.kvh2.q9.kv20.d16.bf16.varlen.lse", "b4.h4.kvh2.q3.kv20.d16.f16.causal-br.page8.lse",
                            "b3.h2.q9.kv20.d16.f16.causal-br.sinks.varlen.page8.lse"}) {
@@ -73,14 +73,14 @@ TEST_F(CheckTimedTest, ARightKernelPasses) {
   }
 }
 
-TEST_F(CheckTimedTest, AKernelThatWorksOnlyWhereItSeesThePoisonIsFound) {
+TEST_P(CheckTimedTest, AKernelThatWorksOnlyWhereItSeesThePoisonIsFound) {
   PrepareWithSets("b1.h1.q8.d16.f16.lse");
   ExpectTimed([right = RightKernel(problem_)](
                   const FakeArguments& a) { return HoldsThePoisonOfACheck(a) ? right(a) : absl::OkStatus(); },
               v1::VERDICT_WRONG_RESULT, "run on input set 1 of 3");
 }
 
-TEST_F(CheckTimedTest, AKernelThatStopsAfterSoManyRunsIsFound) {
+TEST_P(CheckTimedTest, AKernelThatStopsAfterSoManyRunsIsFound) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   int calls = 0;
   ExpectTimed(
@@ -88,7 +88,7 @@ TEST_F(CheckTimedTest, AKernelThatStopsAfterSoManyRunsIsFound) {
       v1::VERDICT_WRONG_RESULT, "the reference");
 }
 
-TEST_F(CheckTimedTest, AKernelThatStopsWritingTheLogSumExpIsFound) {
+TEST_P(CheckTimedTest, AKernelThatStopsWritingTheLogSumExpIsFound) {
   PrepareWithSets("b1.h1.q1.kv9.d16.f16.lse");
   ExpectTimed(
       [right = RightKernel(problem_)](const FakeArguments& a) {
@@ -100,7 +100,7 @@ TEST_F(CheckTimedTest, AKernelThatStopsWritingTheLogSumExpIsFound) {
       v1::VERDICT_WRONG_RESULT, "LSE[0]");
 }
 
-TEST_F(CheckTimedTest, AKernelThatReusesTheResultsOfEarlierRunsIsFound) {
+TEST_P(CheckTimedTest, AKernelThatReusesTheResultsOfEarlierRunsIsFound) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   std::map<const std::byte*, std::vector<std::byte>> results;
   ExpectTimed(
@@ -118,7 +118,7 @@ TEST_F(CheckTimedTest, AKernelThatReusesTheResultsOfEarlierRunsIsFound) {
   ExpectTheNextIsRight();
 }
 
-TEST_F(CheckTimedTest, AKernelThatKnowsItsInputsByOneElementOfEachIsFound) {
+TEST_P(CheckTimedTest, AKernelThatKnowsItsInputsByOneElementOfEachIsFound) {
   PrepareWithSets("b1.h1.q40.d16.f16");
   std::map<std::vector<uint16_t>, std::vector<std::byte>> results;
   const FakeKernel caches = [&, right = RightKernel(problem_)](const FakeArguments& a) {
@@ -137,7 +137,7 @@ TEST_F(CheckTimedTest, AKernelThatKnowsItsInputsByOneElementOfEachIsFound) {
   ExpectTheNextIsRight();
 }
 
-TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsInputsAreNewIsFound) {
+TEST_P(CheckTimedTest, AKernelThatRunsOnlyWhereItsInputsAreNewIsFound) {
   for (const bool several : {true, false}) {
     if (several) PrepareWithSets("b1.h1.q8.d16.f16");
     if (!several) Prepare("b1.h1.q8.d16.f16");
@@ -152,7 +152,7 @@ TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsInputsAreNewIsFound) {
   }
 }
 
-TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsLastOutputIsGoneIsFound) {
+TEST_P(CheckTimedTest, AKernelThatRunsOnlyWhereItsLastOutputIsGoneIsFound) {
   for (const bool several : {true, false}) {
     if (several) PrepareWithSets("b1.h1.q8.d16.f16");
     if (!several) Prepare("b1.h1.q8.d16.f16");
@@ -170,7 +170,7 @@ TEST_F(CheckTimedTest, AKernelThatRunsOnlyWhereItsLastOutputIsGoneIsFound) {
   }
 }
 
-TEST_F(CheckTimedTest, AKernelThatRunsOnlyForTheFirstOutputThatItIsGivenIsFound) {
+TEST_P(CheckTimedTest, AKernelThatRunsOnlyForTheFirstOutputThatItIsGivenIsFound) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   const std::byte* first = nullptr;
   ExpectTimed(
@@ -181,7 +181,7 @@ TEST_F(CheckTimedTest, AKernelThatRunsOnlyForTheFirstOutputThatItIsGivenIsFound)
       v1::VERDICT_WRONG_RESULT, "run on input set 2 of 3");
 }
 
-TEST_F(CheckTimedTest, AnInputThatIsChangedInAnySetIsFoundAndRepaired) {
+TEST_P(CheckTimedTest, AnInputThatIsChangedInAnySetIsFoundAndRepaired) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   for (int set = 0; set < 3; ++set) {
     int calls = 0;
@@ -193,7 +193,7 @@ TEST_F(CheckTimedTest, AnInputThatIsChangedInAnySetIsFoundAndRepaired) {
   }
 }
 
-TEST_F(CheckTimedTest, AnInputOfACheckThatIsChangedIsFoundAndRepaired) {
+TEST_P(CheckTimedTest, AnInputOfACheckThatIsChangedIsFoundAndRepaired) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   FakePointer last_case;
   ASSERT_EQ(Check(RightThen([&](const FakeArguments& a) { last_case = a.v; })).verdict(), v1::VERDICT_OK);
@@ -202,7 +202,7 @@ TEST_F(CheckTimedTest, AnInputOfACheckThatIsChangedIsFoundAndRepaired) {
   ExpectTheNextIsRight();
 }
 
-TEST_F(CheckTimedTest, WritesAroundOutputsAndScratchAreFound) {
+TEST_P(CheckTimedTest, WritesAroundOutputsAndScratchAreFound) {
   PrepareWithSets("b1.h1.q8.d16.f16.lse");
   ExpectTimed(RightThen([](const FakeArguments& a) { a.lse.data[a.lse.size] = std::byte{0}; }),
               v1::VERDICT_OUT_OF_BOUNDS, "LSE: written to 0 bytes past its end");
@@ -217,7 +217,7 @@ TEST_F(CheckTimedTest, WritesAroundOutputsAndScratchAreFound) {
   EXPECT_THAT(finding.detail, HasSubstr("scratch partial: written to 1 bytes before its start"));
 }
 
-TEST_F(CheckTimedTest, AFaultOfTheDeviceIsAnError) {
+TEST_P(CheckTimedTest, AFaultOfTheDeviceIsAnError) {
   PrepareWithSets("b1.h1.q8.d16.f16");
   device_.kernels["right"] = RightKernel(problem_);
   absl::StatusOr<std::unique_ptr<TimedCandidate>> timed = prepared_->ForTiming(CandidateOf("right"));
@@ -226,7 +226,7 @@ TEST_F(CheckTimedTest, AFaultOfTheDeviceIsAnError) {
   EXPECT_TRUE(absl::IsAborted(prepared_->CheckTimed(**timed, 1, fault, PreparedProblem::Occasion::kTrial).status()));
 }
 
-TEST_F(CheckTimedTest, DamageToLargeInputsIsNotBlamedOnTheNext) {
+TEST_P(CheckTimedTest, DamageToLargeInputsIsNotBlamedOnTheNext) {
   Prepare("b1.h1.q1.kv132000.d128.f16");
   // Remembers its results: each takes a second.
   std::map<const std::byte*, std::vector<std::byte>> results;
@@ -240,14 +240,16 @@ TEST_F(CheckTimedTest, DamageToLargeInputsIsNotBlamedOnTheNext) {
     return absl::OkStatus();
   };
   int calls = 0;
-  // Changes the third case's V, and the first is looked at.
+  // Changes the third case's V. The host looks at the first alone, the device at all of them.
   ASSERT_EQ(Check([&](const FakeArguments& a) {
               if (++calls == 6) std::memset(a.v.data, 0x33, a.v.size);
               return right(a);
             }).verdict(),
-            v1::VERDICT_OK);
+            GetParam() == PreparedProblem::Look::kOnHost ? v1::VERDICT_OK : v1::VERDICT_OUT_OF_BOUNDS);
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(Check(right).verdict(), v1::VERDICT_OK);
 }
+
+ATTUNE_ON_BOTH_PATHS(CheckTimedTest);
 
 }  // namespace
 }  // namespace attune::verify

@@ -68,6 +68,17 @@ struct Comparison {
 // plain computation's (`plain_max_abs_error`, with one rounding step of the dtype as its least).
 Comparison CompareOutput(const Problem& problem, absl::Span<const uint16_t> out, absl::Span<const float> reference,
                          double plain_max_abs_error);
+// What CompareOutput counts, for other ways to count it: elements beyond absolute + relative * |ref|, and the largest
+// error and reference. Each operation is rounded to fp32.
+struct OutputTally {
+  int64_t wrong = 0;
+  float max_error = 0;
+  float max_reference = 0;
+};
+OutputTally TallyOf(absl::Span<const float> out, absl::Span<const float> reference, float absolute, float relative);
+// CompareOutput's bounds of an element, and its bound of the largest error.
+Tolerance OutputTolerance(const Problem& problem, int64_t elements);
+double ErrorLimit(const Problem& problem, float max_reference, double plain_max_abs_error);
 Comparison CompareLse(absl::Span<const float> lse, absl::Span<const float> reference);
 
 // What is wrong with a candidate; VERDICT_OK when nothing is.
@@ -78,14 +89,17 @@ struct Finding {
   bool ok() const { return verdict == v1::VERDICT_OK; }
 };
 
+class Inspection;
+
 // A candidate bound to the inputs that timing rotates through. Keeps its module and scratch; must not outlive the
 // PreparedProblem that made it.
 class TimedCandidate {
  public:
   virtual ~TimedCandidate() = default;
   virtual absl::Span<device::Runnable* const> runnables() const = 0;
-  // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not.
-  virtual absl::StatusOr<std::string> ScratchDamage() const = 0;
+  // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not. Looked
+  // at where it lies first, when there is an `inspection`.
+  virtual absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const = 0;
 };
 
 // A problem made ready on a device: inputs of every distribution between red zones, reference results, rotating
@@ -94,15 +108,21 @@ class PreparedProblem {
  public:
   // Internal when the device's reference kernels are not finite or disagree with the fp64 reference on the host;
   // InvalidArgument when the request lacks one; otherwise as the device says. `device` outlives the result.
+  // `inspector`: the device's, when CheckInspector has found that it agrees with the host (inspection.h). Null: all is
+  // looked at on the host.
   static absl::StatusOr<std::unique_ptr<PreparedProblem>> Create(device::Device& device, const Problem& problem,
-                                                                 const worker::v1::PrepareRequest& request);
+                                                                 const worker::v1::PrepareRequest& request,
+                                                                 device::Inspector* inspector);
   virtual ~PreparedProblem() = default;
+
+  // Where outputs, red zones and inputs are looked at. What is not right on the device is looked at on the host.
+  enum class Look { kOnDevice, kOnHost };
 
   // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it
   // (large ones in turn: shared_inputs.h), NaN-filled zones so that what is read outside shows,
   // twice with equal bits. Verdict OK, INFEASIBLE, WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and
   // `accuracy`; an error status when the device failed.
-  virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate) = 0;
+  virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate, Look look) = 0;
 
   // Runs a candidate that Check found right at least 64 times more over the distributions, and up to 1,000 times while
   // less than a quarter of a second has passed: what is wrong once in a hundred runs. WRONG_RESULT, OUT_OF_BOUNDS or
@@ -119,7 +139,7 @@ class PreparedProblem {
   // always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell from
   // left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks at
   // their outputs, at red zones, scratch and all inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs
-  // are repaired. An error status when the device failed.
+  // are repaired. In play-offs the host looks. An error status when the device failed.
   enum class Occasion { kTrial, kPlayOff };
   virtual absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
                                              absl::FunctionRef<absl::Status()> run_again, Occasion occasion) = 0;

@@ -1,5 +1,6 @@
 #include "server/worker/device_session.h"
 
+#include <iostream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
 #include "server/measure/measure.h"
+#include "server/verify/inspection.h"
 #include "server/worker/device_timer.h"
 #include "server/worker/time_floor.h"
 
@@ -90,7 +92,7 @@ absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker:
   if (!problem.ok()) return problem.status();
   if (absl::Status status = EnsureDevice(); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<verify::PreparedProblem>> prepared =
-      verify::PreparedProblem::Create(*device_, *problem, request);
+      verify::PreparedProblem::Create(*device_, *problem, request, inspector_);
   if (!prepared.ok()) return prepared.status();
   prepared_ = *std::move(prepared);
   request_ = request;
@@ -105,7 +107,9 @@ absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialReques
   if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
   absl::StatusOr<TrialResponse> response = TrialResponse();
   response->set_verdict(attune::v1::VERDICT_OK);
-  if (!request.time_only()) response = prepared_->Check(request.candidate());
+  if (!request.time_only()) {
+    response = prepared_->Check(request.candidate(), verify::PreparedProblem::Look::kOnDevice);
+  }
   if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK || request.check_only()) return response;
 
   const absl::Duration start = SteadyNow();
@@ -237,7 +241,8 @@ absl::StatusOr<std::vector<TrialResponse>> DeviceSession::CheckAll(const worker:
     if (absl::Status status = Prepare(fresh).status(); !status.ok()) return status;
   }
   for (int i = 0; i < request.candidates_size(); ++i) {
-    absl::StatusOr<TrialResponse> checked = prepared_->Check(request.candidates(i));
+    absl::StatusOr<TrialResponse> checked =
+        prepared_->Check(request.candidates(i), verify::PreparedProblem::Look::kOnHost);
     if (!checked.ok()) return checked.status();
     results[i] = *std::move(checked);
   }
@@ -270,6 +275,7 @@ absl::StatusOr<worker::v1::FloorResponse> DeviceSession::Floor(const worker::v1:
 
 worker::v1::ReleaseResponse DeviceSession::Release() {
   prepared_.reset();
+  inspector_ = nullptr;
   device_.reset();
   return {};
 }
@@ -279,6 +285,11 @@ absl::Status DeviceSession::EnsureDevice() {
   absl::StatusOr<std::unique_ptr<device::Device>> device = open_();
   if (!device.ok()) return device.status();
   device_ = *std::move(device);
+  if (device_->inspector() == nullptr || look_ == verify::PreparedProblem::Look::kOnHost) return absl::OkStatus();
+  const absl::Status agrees = verify::CheckInspector(*device_);
+  if (absl::IsAborted(agrees)) return agrees;
+  if (agrees.ok()) inspector_ = device_->inspector();
+  if (!agrees.ok()) std::cerr << "attune-worker: the host compares: " << agrees.message() << std::endl;
   return absl::OkStatus();
 }
 

@@ -24,7 +24,10 @@ namespace attune::worker {
 class DeviceSession : public Session {
  public:
   using OpenDevice = std::function<absl::StatusOr<std::unique_ptr<device::Device>>()>;
-  DeviceSession(const attune::v1::Device& info, OpenDevice open) : info_(info), open_(std::move(open)) {}
+  // `look`: kOnHost has the host look at everything.
+  DeviceSession(const attune::v1::Device& info, OpenDevice open,
+                verify::PreparedProblem::Look look = verify::PreparedProblem::Look::kOnDevice)
+      : info_(info), open_(std::move(open)), look_(look) {}
 
   worker::v1::Response Handle(const worker::v1::Request& request) override;
 
@@ -53,7 +56,9 @@ class DeviceSession : public Session {
 
   const attune::v1::Device info_;
   const OpenDevice open_;
+  const verify::PreparedProblem::Look look_;
   std::unique_ptr<device::Device> device_;
+  device::Inspector* inspector_ = nullptr;             // device_'s, once it is found to agree with the host
   std::unique_ptr<verify::PreparedProblem> prepared_;  // lives on device_
   Problem problem_;                                    // prepared_'s
   std::optional<worker::v1::PrepareRequest> request_;  // of the last Prepare that succeeded

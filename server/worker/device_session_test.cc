@@ -30,6 +30,8 @@ class DeviceSessionTest : public ::testing::Test {
       ++references_;
       return exact(arguments);
     };
+    device->inspects = inspects_;
+    if (spoils_) device->fake_inspector.spoil_tally = [](auto& tally) { tally = {}; };
     device->kernels["right"] = verify::RightKernel(problem_);
     device->kernels["faster"] = verify::RightKernel(problem_);
     device->kernels["wrong"] = [](const verify::FakeArguments&) { return absl::OkStatus(); };
@@ -112,7 +114,9 @@ class DeviceSessionTest : public ::testing::Test {
   int opened_ = 0;
   int erratic_ = 0;
   int seldom_ = 0;
-  int references_ = 0;  // runs of the exact reference kernel
+  int references_ = 0;     // runs of the exact reference kernel
+  bool inspects_ = false;  // as the device that is opened next
+  bool spoils_ = false;
 };
 
 TEST_F(DeviceSessionTest, DescribesWithoutOpeningTheDevice) {
@@ -276,6 +280,37 @@ TEST_F(DeviceSessionTest, APlayOffThatIsHeldAgainPreparesNothingTwice) {
   EXPECT_EQ(references_, 2 * once);
   PlayOff({"faster"}, /*fresh_seed=*/78);
   EXPECT_EQ(references_, 3 * once);
+}
+
+TEST_F(DeviceSessionTest, TrialsAreComparedOnTheDeviceAndThePlayOffsOnTheHost) {
+  inspects_ = true;
+  ASSERT_EQ(Prepare().error_message(), "");
+  device_->fake_inspector.compared = 0;
+  EXPECT_EQ(Trial("right").verdict(), attune::v1::VERDICT_OK);
+  EXPECT_GT(device_->fake_inspector.compared, 0);
+  ASSERT_EQ(Prepare(77).error_message(), "");
+  device_->fake_inspector.compared = 0;
+  EXPECT_EQ(PlayOff({"right"}, /*fresh_seed=*/77).results(0).verdict(), attune::v1::VERDICT_OK);
+  EXPECT_EQ(device_->fake_inspector.compared, 0);
+}
+
+TEST_F(DeviceSessionTest, AnInspectorThatDisagreesWithTheHostIsNotAsked) {
+  inspects_ = spoils_ = true;
+  ASSERT_EQ(Prepare().error_message(), "");
+  device_->fake_inspector.compared = 0;
+  EXPECT_EQ(Trial("right").verdict(), attune::v1::VERDICT_OK);
+  EXPECT_EQ(device_->fake_inspector.compared, 0);
+}
+
+TEST_F(DeviceSessionTest, TheHostComparesWhenToldSo) {
+  inspects_ = true;
+  DeviceSession session(
+      attune::v1::Device(), [this] { return Open(); }, verify::PreparedProblem::Look::kOnHost);
+  verify::FakeDevice scratch;
+  Request request;
+  *request.mutable_prepare() = verify::PrepareOn(scratch, problem_, 1);
+  ASSERT_EQ(session.Handle(request).error_message(), "");
+  EXPECT_EQ(device_->fake_inspector.compared, 0);
 }
 
 TEST_F(DeviceSessionTest, ManyRunsFindWhatIsSeldomWrong) {

@@ -47,6 +47,9 @@ COVERED = [
     *(f"tests/families/{name}_cuda/*" for name in ADVERSARIAL),
     "server/device/cuda/*.cc",
     "server/device/cuda/*.h",
+    "server/device/cuda/check/*.cc",
+    "server/device/cuda/check/*.cu",
+    "server/device/cuda/check/*.h",
     "server/verify/*.cc",
     "server/verify/*.h",
     "server/measure/*.cc",
@@ -56,7 +59,9 @@ COVERED = [
 
 # The suite's parts, and which files decide what each finds.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
-COVERS = {part: COVERED for part in PARTS} | {"unit_tests": ["server/device/cuda/*.cc", "server/device/cuda/*.h"]}
+COVERS = {part: COVERED for part in PARTS} | {
+    "unit_tests": [path for path in COVERED if path.startswith("server/device/cuda/")]
+}
 
 
 def is_covered(path):

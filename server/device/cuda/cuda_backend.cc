@@ -1,6 +1,9 @@
 #include "server/device/cuda/cuda_backend.h"
 
+#include <iostream>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/device_profile.h"
+#include "server/device/cuda/check/cuda_inspector.h"
 #include "server/device/cuda/cuda_device.h"
 #include "server/device/cuda/device_info.h"
 #include "server/device/cuda/driver_api.h"
@@ -50,7 +54,9 @@ class CudaBackend : public Backend {
     std::vector<std::string> ids;
     for (size_t ordinal = 0; ordinal < devices->size(); ++ordinal) {
       v1::Device& device = (*devices)[ordinal];
-      if (device.id() == device_id) return CudaDevice::Open(*driver_, Nvml(), static_cast<int>(ordinal), device);
+      if (device.id() == device_id) {
+        return CudaDevice::Open(*driver_, Nvml(), static_cast<int>(ordinal), device, CheckKernels(device.target()));
+      }
       ids.push_back(device.id());
     }
     return absl::NotFoundError(absl::StrCat("device is \"", device_id, "\"; this host has ", absl::StrJoin(ids, ", ")));
@@ -86,6 +92,19 @@ class CudaBackend : public Backend {
     return devices;
   }
 
+  // Compiled once; empty, and said so once, where they cannot be.
+  const std::string& CheckKernels(const std::string& target) {
+    if (check_kernels_.has_value()) return *check_kernels_;
+    absl::StatusOr<std::unique_ptr<Compiler>> compiler = OpenCompiler();
+    absl::StatusOr<std::string> artifact =
+        compiler.ok() ? CompileCheckKernels(**compiler, target) : absl::StatusOr<std::string>(compiler.status());
+    if (!artifact.ok()) {
+      std::cerr << "attune-worker: outputs are compared on the host: " << artifact.status().message() << std::endl;
+    }
+    check_kernels_ = artifact.value_or("");
+    return *check_kernels_;
+  }
+
   std::shared_ptr<const NvmlApi> Nvml() {
     if (!nvml_.has_value()) nvml_ = NvmlApi::Load();
     return *nvml_;
@@ -94,6 +113,7 @@ class CudaBackend : public Backend {
   const absl::StatusOr<std::shared_ptr<const DriverApi>> driver_;
   std::optional<absl::StatusOr<v1::Device>> profile_;   // to emulate
   std::optional<std::shared_ptr<const NvmlApi>> nvml_;  // once asked for; null when there is none
+  std::optional<std::string> check_kernels_;            // once asked for
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ CudaDevice::CudaDevice(std::shared_ptr<const DriverApi> api, std::shared_ptr<con
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<const DriverApi> api,
                                                              std::shared_ptr<const NvmlApi> nvml, int ordinal,
-                                                             v1::Device info) {
+                                                             v1::Device info, const std::string& check_kernels) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(api), std::move(nvml), std::move(info)));
   const DriverApi& driver = *device->api_;
   DeviceHandle handle = 0;
@@ -45,6 +45,11 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<con
   ATTUNE_CUDA_CALL(driver, StreamCreate, &stream, kStreamNonBlocking);
   device->stream_ = Stream(driver, stream);
   device->staging_ = std::make_unique<Staging>(driver, stream);
+  if (!check_kernels.empty()) {
+    absl::StatusOr<std::unique_ptr<CudaInspector>> inspector = CudaInspector::Create(driver, stream, check_kernels);
+    if (!inspector.ok()) return inspector.status();
+    device->inspector_ = *std::move(inspector);
+  }
   device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream);
   if (absl::StatusOr<std::unique_ptr<ClockProbe>> probe = ClockProbe::Create(driver, stream); probe.ok()) {
     device->clock_probe_ = *std::move(probe);

@@ -3,8 +3,10 @@
 #define ATTUNE_SERVER_DEVICE_CUDA_CUDA_DEVICE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "server/device/cuda/check/cuda_inspector.h"
 #include "server/device/cuda/clock_probe.h"
 #include "server/device/cuda/driver_api.h"
 #include "server/device/cuda/hot_graph.h"
@@ -20,10 +22,11 @@ namespace attune::device::cuda {
 
 class CudaDevice : public Device {
  public:
-  // Retains the device's primary context and makes it current in this thread. `nvml` may be null.
+  // Retains the device's primary context and makes it current in this thread. `nvml` may be null. `check_kernels`, an
+  // artifact of CompileCheckKernels, may be empty: there is then no inspector.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(std::shared_ptr<const DriverApi> api,
                                                           std::shared_ptr<const NvmlApi> nvml, int ordinal,
-                                                          v1::Device info);
+                                                          v1::Device info, const std::string& check_kernels = "");
 
   const v1::Device& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
@@ -36,6 +39,7 @@ class CudaDevice : public Device {
   absl::StatusOr<double> TimeHot(absl::Span<Runnable* const> runnables, int runs) override;
   absl::StatusOr<double> TimeCold(Runnable& runnable) override;
   Telemetry ReadTelemetry() override;
+  Inspector* inspector() override { return inspector_.get(); }
 
  private:
   CudaDevice(std::shared_ptr<const DriverApi> api, std::shared_ptr<const NvmlApi> nvml, v1::Device info);
@@ -48,6 +52,7 @@ class CudaDevice : public Device {
   PrimaryContext context_;
   Stream stream_;
   std::unique_ptr<Staging> staging_;
+  std::unique_ptr<CudaInspector> inspector_;  // null without check kernels
   std::unique_ptr<HotGraphs> hot_graphs_;
   std::unique_ptr<ClockProbe> clock_probe_;  // null where the device cannot count its clock
   // For COLD, made when first needed.

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device/cuda/gpu_test.h"
+#include "server/verify/inspection.h"
 
 namespace attune::device {
 namespace {
@@ -45,6 +46,30 @@ class CudaDeviceGpuTest : public GpuTest {
   CudaDeviceGpuTest() : GpuTest(kKernels) {}
   std::unique_ptr<Runnable> Spin(int64_t cycles) { return Bind(Recipe("spin", 1, 1, {I64(cycles)})).value(); }
 };
+
+TEST_F(CudaDeviceGpuTest, ItsInspectorAgreesWithTheHostsCode) {
+  OPEN_OR_SKIP();
+  ASSERT_NE(device_->inspector(), nullptr);
+  const absl::Status status = verify::CheckInspector(*device_);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(CudaDeviceGpuTest, UnderALesserTargetTheInspectorAgreesToo) {
+  OPEN_OR_SKIP("l4");
+  ASSERT_NE(device_->inspector(), nullptr);
+  const absl::Status status = verify::CheckInspector(*device_);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(CudaDeviceGpuTest, LargeCopiesKeepEveryByte) {
+  OPEN_OR_SKIP();
+  std::vector<uint32_t> sent(25'000'001), received(sent.size());
+  for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<uint32_t>(i * 2654435761u);
+  const std::unique_ptr<Buffer> buffer = device_->Allocate(sent.size() * sizeof(uint32_t)).value();
+  ASSERT_TRUE(device_->Upload(*buffer, 0, Bytes(sent)).ok());
+  ASSERT_TRUE(device_->Download(*buffer, 0, MutableBytes(&received)).ok());
+  EXPECT_EQ(sent, received);
+}
 
 TEST_F(CudaDeviceGpuTest, DescribesTheDevice) {
   OPEN_OR_SKIP();

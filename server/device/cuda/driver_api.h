@@ -154,6 +154,8 @@ inline constexpr unsigned kHostAllocDeviceMapped = 2;
   X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (DevicePointer * device, void* host, unsigned flags))    \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (DevicePointer to, const void* from, size_t bytes, StreamHandle stream)) \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, DevicePointer from, size_t bytes, StreamHandle stream))       \
+  X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2",                                                                          \
+    (DevicePointer to, DevicePointer from, size_t bytes, StreamHandle stream))                                        \
   X(MemsetD8Async, "cuMemsetD8Async", (DevicePointer to, unsigned char value, size_t bytes, StreamHandle stream))     \
   X(ModuleLoadDataEx, "cuModuleLoadDataEx",                                                                           \
     (ModuleHandle * module, const void* image, unsigned count, JitOption* options, void** values))                    \

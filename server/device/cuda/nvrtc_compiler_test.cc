@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/cuda/check/cuda_inspector.h"
 #include "server/device/cuda/cuda_backend.h"
 
 namespace attune::device::cuda {
@@ -39,6 +40,16 @@ class NvrtcCompilerTest : public ::testing::Test {
 
   std::unique_ptr<Compiler> compiler_;
 };
+
+TEST_F(NvrtcCompilerTest, CompilesTheCheckKernelsForRealAndVirtualTargets) {
+  for (const char* target : {"sm_80", "sm_90a", "compute_89"}) {
+    const absl::StatusOr<std::string> artifact = CompileCheckKernels(*compiler_, target);
+    ASSERT_TRUE(artifact.ok()) << artifact.status();
+    for (const char* entry : {"attune_digest", "attune_compare", "attune_draw"}) {
+      EXPECT_TRUE(absl::StrContains(*artifact, entry)) << target;
+    }
+  }
+}
 
 constexpr char kScale[] = R"(extern "C" __global__ void scale(float* x) {
   __shared__ float tile[BLOCK];

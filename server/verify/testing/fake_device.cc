@@ -1,12 +1,16 @@
 #include "server/verify/testing/fake_device.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/device/cuda/check/testing/host_kernels.h"
 
 namespace attune::verify {
 namespace {
+
+namespace kernels = device::cuda::host_kernels;
 
 class HostBuffer : public device::Buffer {
  public:
@@ -113,6 +117,50 @@ absl::StatusOr<std::unique_ptr<device::Runnable>> FakeDevice::Bind(device::Modul
                              {}};
   for (const device::BufferView& view : bindings.scratch) arguments.scratch.push_back(Pointer(view));
   return std::make_unique<HostRunnable>(host_module, std::move(arguments));
+}
+
+absl::StatusOr<std::vector<uint64_t>> FakeInspector::Digests(absl::Span<const device::BufferView> ranges,
+                                                             uint64_t key) {
+  std::vector<uint64_t> digests;
+  for (const device::BufferView& range : ranges) {
+    if (absl::Status status = InRange(*range.buffer, range.offset, range.size); !status.ok()) return status;
+    kernels::Ranges device_ranges = {};
+    device_ranges.of[0] = {reinterpret_cast<uintptr_t>(Pointer(range).data), range.size};
+    kernels::u64 sum = 0;
+    kernels::attune_digest(device_ranges, key, &sum);
+    digests.push_back(sum);
+  }
+  if (spoil_digests) spoil_digests(digests);
+  return digests;
+}
+
+absl::StatusOr<device::Inspector::Tally> FakeInspector::Compare(const device::BufferView& out, Element type,
+                                                                const device::BufferView& reference, float absolute,
+                                                                float relative) {
+  ++compared;
+  if (type != Element::kF32) references.push_back(Pointer(reference));
+  const size_t elements = reference.size / sizeof(float);
+  kernels::Tally found = {};
+  kernels::attune_compare(Pointer(out).data, static_cast<int>(type), Pointer(reference).as<float>(), elements, absolute,
+                          relative, &found);
+  if (found.seen != elements) return absl::InternalError("elements were left out");
+  Tally tally = {static_cast<int64_t>(found.wrong), std::bit_cast<float>(found.max_error),
+                 std::bit_cast<float>(found.max_reference)};
+  if (spoil_tally) spoil_tally(tally);
+  return tally;
+}
+
+absl::Status FakeInspector::Draw(const device::BufferView& to, const Drawing& drawing) {
+  kernels::attune_draw(Pointer(to).as<uint16_t>(), to.size / sizeof(uint16_t), drawing.table.data(),
+                       {drawing.key, static_cast<uint64_t>(drawing.row), drawing.other, drawing.rows, drawing.surely});
+  if (spoil_drawn) spoil_drawn(Pointer(to));
+  return absl::OkStatus();
+}
+
+absl::Status FakeInspector::Copy(const device::BufferView& to, const device::BufferView& from) {
+  if (to.size > 0) std::memmove(Pointer(to).data, Pointer(from).data, to.size);
+  if (spoil_copied) spoil_copied(Pointer(to));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<double> FakeDevice::TimeHot(absl::Span<device::Runnable* const> runnables, int runs) {

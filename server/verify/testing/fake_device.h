@@ -28,6 +28,24 @@ struct FakeArguments {
 };
 using FakeKernel = std::function<absl::Status(const FakeArguments&)>;
 
+// The CUDA back end's check kernels, run on the host.
+class FakeInspector : public device::Inspector {
+ public:
+  absl::StatusOr<std::vector<uint64_t>> Digests(absl::Span<const device::BufferView> ranges, uint64_t key) override;
+  absl::StatusOr<Tally> Compare(const device::BufferView& out, Element type, const device::BufferView& reference,
+                                float absolute, float relative) override;
+  absl::Status Draw(const device::BufferView& to, const Drawing& drawing) override;
+  absl::Status Copy(const device::BufferView& to, const device::BufferView& from) override;
+
+  int compared = 0;                     // calls
+  std::vector<FakePointer> references;  // of the last calls, the first case's first, as Check makes them
+  // What an inspector that cannot be trusted does to its answers.
+  std::function<void(std::vector<uint64_t>& digests)> spoil_digests;
+  std::function<void(Tally& tally)> spoil_tally;
+  std::function<void(FakePointer drawn)> spoil_drawn;
+  std::function<void(FakePointer copied)> spoil_copied;
+};
+
 class FakeDevice : public device::Device {
  public:
   FakeDevice();
@@ -57,6 +75,10 @@ class FakeDevice : public device::Device {
   absl::StatusOr<double> TimeHot(absl::Span<device::Runnable* const> runnables, int runs) override;
   absl::StatusOr<double> TimeCold(device::Runnable& runnable) override;
   device::Telemetry ReadTelemetry() override { return telemetry; }
+  device::Inspector* inspector() override { return inspects ? &fake_inspector : nullptr; }
+
+  bool inspects = false;
+  FakeInspector fake_inspector;
 };
 
 }  // namespace attune::verify

@@ -15,12 +15,15 @@
 
 namespace attune::verify {
 
-class PreparedProblemTest : public ::testing::Test {
+// Checked where the parameter says: every cheat has the same verdict on both paths.
+class PreparedProblemTest : public ::testing::TestWithParam<PreparedProblem::Look> {
  protected:
+  PreparedProblemTest() { device_.inspects = true; }
+
   void Prepare(const char* text) {
     problem_ = *ParseProblem(text);
     absl::StatusOr<std::unique_ptr<PreparedProblem>> prepared =
-        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_));
+        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_), inspector());
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     prepared_ = *std::move(prepared);
   }
@@ -35,7 +38,7 @@ class PreparedProblemTest : public ::testing::Test {
   }
 
   worker::v1::TrialResponse Check(const worker::v1::Candidate& candidate) {
-    absl::StatusOr<worker::v1::TrialResponse> response = prepared_->Check(candidate);
+    absl::StatusOr<worker::v1::TrialResponse> response = prepared_->Check(candidate, GetParam());
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? *response : worker::v1::TrialResponse();
   }
@@ -50,11 +53,22 @@ class PreparedProblemTest : public ::testing::Test {
     EXPECT_THAT(response.detail(), ::testing::HasSubstr(detail));
   }
 
+  device::Inspector* inspector() {
+    return GetParam() == PreparedProblem::Look::kOnDevice ? device_.inspector() : nullptr;
+  }
+
   FakeDevice device_;
   Problem problem_;
   std::unique_ptr<PreparedProblem> prepared_;
   int kernels_ = 0;
 };
+
+inline std::string NameOf(const ::testing::TestParamInfo<PreparedProblem::Look>& look) {
+  return look.param == PreparedProblem::Look::kOnDevice ? "OnDevice" : "OnHost";
+}
+#define ATTUNE_ON_BOTH_PATHS(suite) \
+  INSTANTIATE_TEST_SUITE_P(         \
+      Looked, suite, ::testing::Values(PreparedProblem::Look::kOnDevice, PreparedProblem::Look::kOnHost), NameOf)
 
 }  // namespace attune::verify
 

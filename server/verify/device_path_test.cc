@@ -1,0 +1,112 @@
+// What becomes of a kernel that writes to what the device's own comparison needs, and of an inspector that is wrong.
+#include <algorithm>
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/verify/testing/prepared_problem_fixture.h"
+
+namespace attune::verify {
+namespace {
+
+using ::testing::HasSubstr;
+using Look = PreparedProblem::Look;
+
+class DevicePathTest : public PreparedProblemTest {
+ protected:
+  // The reference results of the first case, as a stray write finds them.
+  FakePointer Reference() {
+    EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+    return device_.fake_inspector.references.front();
+  }
+};
+
+TEST_P(DevicePathTest, ARightKernelIsComparedWhereItsResultsLie) {
+  Prepare("b1.h2.q64.d16.f16.lse");
+  const int before = device_.fake_inspector.compared;
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+  EXPECT_EQ(device_.fake_inspector.compared - before, 2 * static_cast<int>(Distributions().size()));
+}
+
+TEST_P(DevicePathTest, TheHostLooksWhereItIsAskedTo) {
+  Prepare("b1.h2.q64.d16.f16.lse");
+  device_.kernels["right"] = RightKernel(problem_);
+  device_.fake_inspector.compared = 0;
+  EXPECT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnHost)->verdict(), v1::VERDICT_OK);
+  EXPECT_TRUE(prepared_->CheckManyRuns(CandidateOf("right"))->ok());
+  EXPECT_EQ(device_.fake_inspector.compared, 0);
+}
+
+TEST_P(DevicePathTest, BothPathsFindTheSameErrors) {
+  Prepare("b1.h2.q64.d16.f16");
+  device_.kernels["right"] = RightKernel(problem_);
+  const auto on_device = prepared_->Check(CandidateOf("right"), Look::kOnDevice);
+  const auto on_host = prepared_->Check(CandidateOf("right"), Look::kOnHost);
+  EXPECT_EQ(on_device->accuracy().SerializeAsString(), on_host->accuracy().SerializeAsString());
+}
+
+TEST_P(DevicePathTest, AStrayWriteToAReferenceIsFoundAndRepaired) {
+  Prepare("b1.h1.q8.d16.f16");
+  const FakePointer reference = Reference();
+  ExpectVerdict(RightThen([reference](const FakeArguments&) { std::memset(reference.data, 0x33, 8); }),
+                v1::VERDICT_OUT_OF_BOUNDS, "wrote to reference results");
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_P(DevicePathTest, AKernelThatMakesItsResultsTheReferenceIsFound) {
+  Prepare("b1.h1.q8.d16.f16");
+  const FakePointer reference = Reference();
+  const worker::v1::TrialResponse response = Check(RightThen([reference](const FakeArguments& a) {
+    std::memset(a.o.data, 0, a.o.size);
+    std::memset(reference.data, 0, reference.size);
+  }));
+  EXPECT_EQ(response.verdict(), v1::VERDICT_OUT_OF_BOUNDS) << response.detail();
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_P(DevicePathTest, AStrayWriteToAReferenceIsFoundWhileTheHostLooks) {
+  Prepare("b1.h1.q8.d16.f16");
+  const FakePointer reference = Reference();
+  device_.kernels["stray"] = RightThen([reference](const FakeArguments&) { std::memset(reference.data, 0x33, 8); });
+  EXPECT_EQ(prepared_->Check(CandidateOf("stray"), Look::kOnHost)->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+}
+
+TEST_P(DevicePathTest, AWrongResultIsFoundByTheHostsBlockEvenIfTheInspectorLies) {
+  Prepare("b1.h1.q8.d16.f16");  // one block has all of it
+  device_.fake_inspector.spoil_tally = [](device::Inspector::Tally& tally) { tally = {0, 0, 1}; };
+  ExpectVerdict(RightThen([](const FakeArguments& a) { a.o.as<uint16_t>()[77] = 0x4c00; }), v1::VERDICT_WRONG_RESULT,
+                "1 of 128 elements are wrong");
+}
+
+TEST_P(DevicePathTest, AnInspectorThatAccusesWronglyHasNoSay) {
+  Prepare("b1.h1.q8.d16.f16");
+  device_.fake_inspector.spoil_tally = [](device::Inspector::Tally& tally) { tally.wrong = 3; };
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+}
+
+TEST_P(DevicePathTest, WithoutRoomForReferencesTheHostLooks) {
+  device_.properties.set_memory_bytes(100'000);
+  Prepare("b1.h2.q64.d16.f16");
+  device_.fake_inspector.compared = 0;
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);
+  EXPECT_EQ(device_.fake_inspector.compared, 0);
+}
+
+TEST_P(DevicePathTest, AReferenceThatIsNotFiniteIsNoWildcard) {
+  const Problem problem = *ParseProblem("b1.h1.q8.d16.f16");
+  for (const char* kernel : {"exact", "plain"}) {
+    const worker::v1::PrepareRequest request = PrepareOn(device_, problem);
+    device_.kernels[kernel] = [right = device_.kernels[kernel]](const FakeArguments& a) {
+      absl::Status status = right(a);
+      a.o.as<uint32_t>()[9] = 0x7f800000;
+      return status;
+    };
+    const absl::Status status = PreparedProblem::Create(device_, problem, request, device_.inspector()).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("reference kernel's O has element 9 = inf")) << kernel;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Looked, DevicePathTest, ::testing::Values(Look::kOnDevice), NameOf);
+
+}  // namespace
+}  // namespace attune::verify
