@@ -138,6 +138,7 @@ supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {
   options.trial_timeout = settings.trial_timeout;
   options.lock_dir = settings.lock_dir;
   options.emulate = settings.emulate;
+  options.verify_on_host = settings.verify == "host";
   return options;
 }
 

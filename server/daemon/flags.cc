@@ -89,6 +89,8 @@ ABSL_FLAG(absl::Duration, submission_time, absl::Minutes(5), "a submission that 
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
+ABSL_FLAG(std::string, verify, "device",
+          "where outputs are compared: device (as far as it can; winners on the host too) or host (all of them)");
 ABSL_FLAG(std::string, emulate, "", "run CUDA devices under the limits of this device profile, e.g. l4");
 ABSL_FLAG(std::vector<std::string>, devices, {},
           "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
@@ -144,6 +146,7 @@ Settings SettingsOfFlags() {
   settings.on_miss = absl::GetFlag(FLAGS_on_miss);
   settings.on_miss_per_hour = absl::GetFlag(FLAGS_on_miss_per_hour);
   settings.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
+  settings.verify = absl::GetFlag(FLAGS_verify);
   settings.emulate = absl::GetFlag(FLAGS_emulate);
   settings.devices = absl::GetFlag(FLAGS_devices);
   settings.log_format = absl::GetFlag(FLAGS_log_format);

@@ -138,6 +138,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
         std::pair("artifact_age", settings.artifact_age), std::pair("retiming_age", settings.retiming_age)}) {
     mistakes.Duration(flag, age, absl::Hours(1), absl::InfiniteDuration());
   }
+  mistakes.Choice("verify", settings.verify, std::vector<std::string>{"device", "host"});
   if (!settings.emulate.empty()) mistakes.Choice("emulate", settings.emulate, DeviceProfileNames());
   mistakes.Choice("on_miss", settings.on_miss, std::vector<std::string>{"off", "compile", "check", "tune"});
   if (settings.on_miss_per_hour < 1 || settings.on_miss_per_hour > kMostMissesPerHour) {

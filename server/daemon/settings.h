@@ -46,6 +46,7 @@ struct Settings {
   std::string on_miss;
   int on_miss_per_hour = 60;
   absl::Duration drain_timeout;
+  std::string verify = "device";
   std::string emulate;
   std::vector<std::string> devices;
   std::string log_format;

@@ -39,6 +39,7 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
   settings.trial_timeout = absl::Seconds(-3);
   settings.compile_timeout = absl::ZeroDuration();
   settings.job_age = absl::Minutes(5);
+  settings.verify = "nowhere";
   settings.emulate = "l5";
   settings.log_level = "loud";
   EXPECT_THAT(
@@ -47,7 +48,8 @@ TEST(Settings, NameEveryMistakeWithFlagValueAndWhatIsAllowed) {
                   "--listen: 'localhost:99999' has a port that is not one of 0 to 65535",
                   "--compile_workers is -3; allowed: 0 (one a core) to 1024",
                   "--compile_timeout is 0; allowed: 100ms to 1h", "--trial_timeout is -3s; allowed: 100ms to 1h",
-                  "--job_age is 5m; allowed: 1h to inf", "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
+                  "--job_age is 5m; allowed: 1h to inf", "--verify is 'nowhere'; allowed: device, host",
+                  "--emulate is 'l5'; allowed: a100, h100, h200, l4, rtx4090",
                   "--log_level is 'loud'; allowed: debug, info, warning, error"));
 }
 

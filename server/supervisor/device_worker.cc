@@ -44,6 +44,7 @@ class DeviceWorkerImpl : public DeviceWorker {
         caged_(options.cage && RunsOnCpu(device)),
         arguments_(WorkerArguments("device", options)) {
     if (caged_) arguments_.emplace_back("--cage");
+    if (options.verify_on_host) arguments_.emplace_back("--verify=host");
     arguments_.push_back(absl::StrCat("--device=", device.id()));
     arguments_.push_back(absl::StrCat("--lock_dir=", options.lock_dir));
   }

@@ -22,6 +22,7 @@
 namespace attune::supervisor {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 worker::v1::PrepareRequest PrepareOf(uint64_t seed, const std::string& what = "ok") {
@@ -76,7 +77,7 @@ class DeviceWorkerTest : public ::testing::Test {
     EXPECT_TRUE(response.ok()) << response.status();
     return response.value_or(worker::v1::TrialResponse());
   }
-  // "pid 12 seed 5 prepares 1"
+  // "pid 12 seed 5 prepares 1 verify host"
   // What a fake worker does the first time it is asked, and then no more.
   std::string Once(const char* what) { return absl::StrCat("once ", directory_.path(), "/", what, " ", what); }
   // The process of the worker that answers now.
@@ -96,6 +97,13 @@ class DeviceWorkerTest : public ::testing::Test {
 TEST_F(DeviceWorkerTest, StartsNoProcessBeforeItIsNeeded) {
   worker().Release();
   EXPECT_TRUE(HasNoChildren());
+}
+
+TEST_F(DeviceWorkerTest, IsToldWhereToVerify) {
+  EXPECT_THAT(Trial("ok").detail(), EndsWith("verify "));
+  worker_.reset();
+  options_.verify_on_host = true;
+  EXPECT_THAT(Trial("ok").detail(), EndsWith("verify host"));
 }
 
 TEST_F(DeviceWorkerTest, KeepsOneProcessForAllCalls) {

@@ -23,8 +23,9 @@ struct WorkerOptions {
   absl::Duration trial_timeout = absl::Seconds(10);
   absl::Duration prepare_timeout = absl::Seconds(120);
   absl::Duration play_off_timeout = absl::Seconds(60);
-  std::string lock_dir;  // of the device locks; created when missing
-  std::string emulate;   // passed on as --emulate
+  std::string lock_dir;         // of the device locks; created when missing
+  std::string emulate;          // passed on as --emulate
+  bool verify_on_host = false;  // passed on to device workers as --verify=host
   // Compile workers, and workers of devices that are this host's CPU, are caged (docs/design.md, The cage).
   bool cage = false;
 };

@@ -32,6 +32,7 @@ ABSL_FLAG(std::string, role, "", "what this worker does: compile, device or prob
 ABSL_FLAG(std::string, device, "", "with --role=device: the device's id, as in cuda:0");
 ABSL_FLAG(int, fd, 3, "descriptor of the socket to the daemon");
 ABSL_FLAG(std::string, emulate, "", "device profile whose limits CUDA devices take on, as in l4; empty: none");
+ABSL_FLAG(std::string, verify, "device", "with --role=device: where outputs are compared, device or host");
 ABSL_FLAG(std::string, lock_dir, "", "with --role=device: directory of the device locks");
 ABSL_FLAG(bool, cage, false, "confine compiling, or a device that is this host's CPU, to what they need");
 
@@ -98,7 +99,10 @@ int RunDevice(const Backends& backends, const std::function<void()>& cage) {
   }
   cage();
   device::Backend* const opener = backend;
-  DeviceSession session(info, [opener, id = info.id()] { return opener->Open(id); });
+  const auto look = absl::GetFlag(FLAGS_verify) == "host" ? verify::PreparedProblem::Look::kOnHost
+                                                          : verify::PreparedProblem::Look::kOnDevice;
+  DeviceSession session(
+      info, [opener, id = info.id()] { return opener->Open(id); }, look);
   return Run(session);
 }
 
@@ -135,6 +139,10 @@ int Main() {
   // A host that forbids the filter still tunes; what is lost is a second wall, and the log says so.
   if (absl::Status status = DenySystemCalls(); !status.ok()) {
     std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;
+  }
+  if (const std::string verify = absl::GetFlag(FLAGS_verify); verify != "device" && verify != "host") {
+    std::cerr << "attune-worker: --verify is '" << verify << "'; allowed: device and host" << std::endl;
+    return 2;
   }
   const bool cage = absl::GetFlag(FLAGS_cage);
   if (role == "device" && cage) return RunCpuDevice();

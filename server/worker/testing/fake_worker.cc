@@ -33,6 +33,7 @@ ABSL_FLAG(std::string, device, "", "");
 ABSL_FLAG(int, fd, 3, "");
 ABSL_FLAG(std::string, emulate, "", "\"die\": exit with 7 before the first answer; or what to do before it");
 ABSL_FLAG(std::string, lock_dir, "", "");
+ABSL_FLAG(std::string, verify, "", "");
 
 namespace attune::worker {
 namespace {
@@ -103,7 +104,10 @@ class FakeSession : public Session {
     if (response.has_floor()) response.mutable_floor()->mutable_timing()->set_median_us(no_time);
   }
 
-  std::string State() const { return absl::StrCat("pid ", getpid(), " seed ", seed_, " prepares ", prepares_); }
+  std::string State() const {
+    return absl::StrCat("pid ", getpid(), " seed ", seed_, " prepares ", prepares_, " verify ",
+                        absl::GetFlag(FLAGS_verify));
+  }
 
   void SendRaw(const std::string& bytes) { send(absl::GetFlag(FLAGS_fd), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
 
