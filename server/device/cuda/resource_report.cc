@@ -15,14 +15,18 @@ namespace {
 
 using Entry = worker::v1::CompileResponse::Entry;
 
-// The number before `unit`: 48 of "Used 48 registers, used 1 barriers" for " registers". 0 when there is none.
+// More than any resource; sums of such numbers overflow in no log. A kernel's author writes parts of it (#warning).
+constexpr int64_t kMostOfAResource = int64_t{1} << 40;
+
+// The number before `unit`: 48 of "Used 48 registers, used 1 barriers" for " registers". 0 when there is none, at most
+// kMostOfAResource.
 int64_t NumberBefore(absl::string_view line, absl::string_view unit) {
   const size_t end = line.find(unit);
   if (end == absl::string_view::npos) return 0;
   size_t begin = end;
   while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
   int64_t number = 0;
-  return absl::SimpleAtoi(line.substr(begin, end - begin), &number) ? number : 0;
+  return absl::SimpleAtoi(line.substr(begin, end - begin), &number) ? std::min(number, kMostOfAResource) : 0;
 }
 
 // What stands after `words`, up to a quote or the line's end.

@@ -105,5 +105,17 @@ TEST(ResourceReport, CountsTheSpillsOfCalledFunctionsForEveryKernel) {
   EXPECT_EQ(entries[1].stack_bytes(), 528 + 16);
 }
 
+// Found by fuzzing: what a kernel's author has the compiler say stands in the log, too.
+TEST(ResourceReport, NumbersBeyondAllResourcesDoNotOverflow) {
+  const std::string huge = "9223372036854775807";
+  const auto entries = ParseResourceReport(absl::StrCat(kLog, "ptxas info    : Function properties for k9\n    ", huge,
+                                                        " bytes stack frame, ", huge, " bytes spill stores, ", huge,
+                                                        " bytes spill loads\n"));
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_GT(entries[0].spill_bytes(), int64_t{1} << 40);
+  EXPECT_LT(entries[0].spill_bytes(), int64_t{1} << 42);
+  EXPECT_GE(entries[1].stack_bytes(), int64_t{1} << 40);
+}
+
 }  // namespace
 }  // namespace attune::device::cuda
