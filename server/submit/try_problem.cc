@@ -111,7 +111,8 @@ class Attempt {
     const absl::StatusOr<search::CandidateSet> candidates =
         trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, chosen->variants, tuning_key_); });
     if (!candidates.ok()) return candidates.status();
-    const auto use = trials::TakeDevice(slot, tuning_key_, means_.families, means_.trials.code, job_);
+    const auto use = trials::TakeDevice(slot, tuning_key_, means_.families, means_.trials.code, job_,
+                                        trials::InputSeed(tuning_key_));
     if (!use.ok()) return use.status();
     if (absl::Status tried = TryAll(*candidates, **use); !tried.ok()) return tried;
     if (const absl::Status lost = CheckNotLost(); !lost.ok()) return lost;

@@ -27,6 +27,7 @@ PARAMETERS = {
     "LAZY_RESCALE": 1,
     "MIN_CTAS": 1,
     "PACK_GQA": 0,
+    "KV_CONVERT": 0,
     "WARP_SKIP": 0,
     "KV_SPLITS": 1,
     "COMBINE": 0,
@@ -50,7 +51,7 @@ def codes(text):
 
 def name(code):
     text = "{BLOCK_M}x{BLOCK_N} {WARPS_M}x{WARPS_N} K{K_STAGES}V{V_STAGES}".format(**code)
-    words = ("Q_REGISTERS", "MIN_CTAS", "PACK_GQA", "WARP_SKIP", "KV_SPLITS", "COMBINE", "LONGEST_FIRST")
+    words = ("Q_REGISTERS", "MIN_CTAS", "PACK_GQA", "KV_CONVERT", "WARP_SKIP", "KV_SPLITS", "COMBINE", "LONGEST_FIRST")
     text += "".join(f" {word}={code[word]}" for word in words if code[word] != PARAMETERS[word])
     return text + ("" if code["LAZY_RESCALE"] else " LAZY_RESCALE=0")
 
