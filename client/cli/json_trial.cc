@@ -10,11 +10,18 @@
 namespace attune::cli {
 namespace {
 
+Json QuantilesJson(const v1::Timing& timing) {
+  Json quantiles = Json::array();
+  for (const float us : timing.quantiles_us()) quantiles.push_back(us / 1e3);
+  return quantiles;
+}
+
 void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["latency_ms"] = present ? MillisOrNull(timing.median_us()) : Json();
   (*json)["latency_low_ms"] = present ? MillisOrNull(timing.low_us()) : Json();
   (*json)["latency_high_ms"] = present ? MillisOrNull(timing.high_us()) : Json();
   (*json)["latency_min_ms"] = present ? MillisOrNull(timing.min_us()) : Json();
+  (*json)["latency_quantiles_ms"] = present ? QuantilesJson(timing) : Json();
   (*json)["samples"] = present ? Json(timing.samples()) : Json();
   (*json)["settled"] = present ? Json(timing.settled()) : Json();
   (*json)["contended"] = present ? Json(timing.contended()) : Json();

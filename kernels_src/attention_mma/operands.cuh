@@ -206,6 +206,7 @@ class Queries {
       for (int d = 0; d < kDimBlocks; ++d) {
         unsigned q[4];
         Load(q, i, d);
+        if (!KEYS_ARE_BYTES) __syncwarp();  // other lanes have read what this one writes, here and for FactorsOf
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const unsigned low = Scaled(q[half], factors[i][half]);

@@ -47,6 +47,7 @@ static_assert(HEAD_DIM % (16 / sizeof(KvElement)) == 0 && HEAD_DIM <= 256, "rows
 static_assert(kRowBlocks >= 1 && kRowBlocks * 16 * WARPS_M == BLOCK_M, "warps divide the rows in blocks of 16");
 static_assert(kKeyBlocks >= 1 && kKeyBlocks * 16 * WARPS_N == BLOCK_N, "teams divide the keys in blocks of 16");
 static_assert(kThreads <= 512, "16 warps at most");
+static_assert(WARP_SKIP == 0 || WARPS_N == 1, "a step's barrier stands in two branches, which a team's may not");
 static_assert(K_STAGES >= 1 && K_STAGES <= 3 && V_STAGES >= 1 && V_STAGES <= 3, "one to three buffers");
 
 // A warp's part of S, and of O, as mma's sums: [16 rows][8 columns][four of a lane].

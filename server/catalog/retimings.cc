@@ -39,6 +39,8 @@ v1::Retiming Merged(const std::vector<v1::Retiming>& all, std::vector<size_t> pl
     merged.mutable_timing()->set_low_us(std::min(merged.timing().low_us(), timing.low_us()));
     merged.mutable_timing()->set_high_us(std::max(merged.timing().high_us(), timing.high_us()));
   }
+  // They would be those of one of them alone.
+  if (places.size() > 1) merged.mutable_timing()->clear_quantiles_us();
   merged.set_count(static_cast<int32_t>(places.size()));
   return merged;
 }

@@ -30,8 +30,8 @@ absl::StatusOr<TimeRange> TimeRangeOf(const Request& request) {
 }
 
 // In each of `spans` equal spans of the time from the oldest to the newest, one of each card, policy and variant: that
-// of the lower median, with the lowest low_us and the highest high_us of all that it stands for (`count`). Newest
-// first, as they came.
+// of the lower median, with the lowest low_us and the highest high_us of all that it stands for (`count`) and
+// no quantiles where these are several. Newest first, as they came.
 std::vector<v1::Retiming> Thinned(std::vector<v1::Retiming> newest_first, int spans);
 
 // A page, or with `spans` all in one. InvalidArgument names the field.

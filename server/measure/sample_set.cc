@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 #include <vector>
+
+#include "server/measure/quantiles.h"
 
 namespace attune::measure {
 namespace {
@@ -101,14 +104,18 @@ v1::Timing SampleSet::ToTiming() const {
   timing.set_power_w(MedianOf(accepted_, &Timer::Sample::power_w));
   timing.set_temperature_c(MedianOf(accepted_, &Timer::Sample::temperature_c));
   double min_us = accepted_.front().us;
+  std::vector<double> us;
+  us.reserve(accepted_.size());
   int64_t throttle_reasons = 0;
   bool contended = false;
   for (const Timer::Sample& sample : accepted_) {
     min_us = std::min(min_us, sample.us);
+    us.push_back(sample.us);
     throttle_reasons |= sample.throttle_reasons;
     contended |= sample.contended;
   }
   timing.set_min_us(min_us);
+  SetQuantiles(std::move(us), timing);
   timing.set_throttle_reasons(throttle_reasons);
   timing.set_contended(contended);
   return timing;

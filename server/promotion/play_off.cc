@@ -1,6 +1,7 @@
 #include "server/promotion/play_off.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/measure/cycles.h"
+#include "server/measure/quantiles.h"
 #include "server/trials/code.h"
 
 namespace attune::promotion {
@@ -71,6 +73,7 @@ class Calls {
   absl::StatusOr<PlayedOff> Play(std::optional<size_t> incumbent) && {
     measure::PairedRounds rounds(trials_.size());
     std::vector<v1::Timing> timings(trials_.size());
+    samples_.assign(trials_.size(), {});
     const absl::Duration begin = SteadyNow();
     absl::Status status = measure::RunCycles(
         incumbent, [&](const std::vector<size_t>& who) { return Cycle(who, rounds.cycles(), timings); },
@@ -82,6 +85,7 @@ class Calls {
       timings[i].set_low_us(time.low);
       timings[i].set_high_us(time.high);
       timings[i].set_settled(time.high - time.low < kSettled * time.median);
+      measure::SetQuantiles(std::move(samples_[i]), timings[i]);
       *trials_[i].mutable_timing() = timings[i];
     }
     return PlayedOff{std::move(trials_), std::move(rounds)};
@@ -114,6 +118,7 @@ class Calls {
     for (size_t k = 0; k < who.size(); ++k) {
       const auto& us = response->results(static_cast<int>(k)).rounds_us();
       cycle[who[k]] = {us.begin(), us.end()};
+      std::copy_if(us.begin(), us.end(), std::back_inserter(samples_[who[k]]), [](double each) { return each > 0; });
       AddCycle(trials_[who[k]].timing(), timings[who[k]]);
     }
     return cycle;
@@ -162,6 +167,7 @@ class Calls {
   worker::v1::PlayOffRequest request_;
   trials::DeviceUse& use_;
   std::vector<v1::Trial> trials_;
+  std::vector<std::vector<double>> samples_;  // of each, those that count, us
 };
 
 absl::StatusOr<Calls> CallsFor(const catalog::TuningKey& tuning_key, const std::vector<Contestant>& contestants,

@@ -337,16 +337,16 @@ TEST_F(AttentionMma, TriesFullTilesOnSequencesOfTheirOwnLengths) {
   }
 }
 
-TEST_F(AttentionMma, SkipsTilesWarpByWarpWhereAMaskHidesManyOfThem) {
-  for (const char* problem : {"b8.h16.q512.d128.f16.causal", "b4.h16.q1024.d64.bf16.causal-br.varlen",
-                              "b4.h16.q4096.d64.bf16.window128.sinks", "b2.h8.q512.d64.f16.causal"}) {
+TEST_F(AttentionMma, SkipsTilesWarpByWarpWhereAWindowHidesManyOfThem) {
+  for (const char* problem : {"b4.h16.q4096.d64.bf16.window128.sinks", "b4.h16.q4096.d128.f16.window256",
+                              "b2.h40.q515.kv300.d64.f16.window64.lse"}) {
     const auto variants = VariantsOf(family_, problem);
     EXPECT_GT(CountOf(variants, "WARP_SKIP", 1), 0) << problem;
     EXPECT_LT(3 * CountOf(variants, "WARP_SKIP", 1), variants.size()) << problem << ": a part of the space";
     EXPECT_THAT(GuessFor(problem, "l4"), ::testing::HasSubstr("WARP_SKIP=0,"));
   }
   for (const char* problem :
-       {"b8.h16.q512.d128.f16", "b4.h16.q4096.d128.f16.causal", "b64.h16.q1.kv500.d64.f16.causal-br"}) {
+       {"b8.h16.q512.d128.f16", "b8.h16.q512.d128.f16.causal", "b64.h16.q1.kv500.d64.f16.causal-br"}) {
     EXPECT_EQ(CountOf(VariantsOf(family_, problem), "WARP_SKIP", 1), 0) << problem;
   }
 }
@@ -364,6 +364,9 @@ TEST_F(AttentionMma, GuessesWhatAnH200RanFastest) {
   EXPECT_EQ(GuessFor("b1.h32.kvh8.q1.kv8192.d128.f16", "h200"),
             "attention_mma:BLOCK_M=16,BLOCK_N=128,WARPS_M=1,WARPS_N=4,K_STAGES=2,V_STAGES=2,Q_REGISTERS=0,KV_CONVERT=0,"
             "LAZY_RESCALE=1,WARP_SKIP=0,MIN_CTAS=1,PACK_GQA=1,KV_SPLITS=16,COMBINE=2,PERSISTENT=0,LONGEST_FIRST=0");
+  EXPECT_EQ(GuessFor("b4.h16.q4096.d128.f16.kve4m3", "h200"),
+            "attention_mma:BLOCK_M=128,BLOCK_N=64,WARPS_M=4,WARPS_N=1,K_STAGES=1,V_STAGES=1,Q_REGISTERS=0,KV_CONVERT=2,"
+            "LAZY_RESCALE=1,WARP_SKIP=0,MIN_CTAS=1,PACK_GQA=0,KV_SPLITS=1,COMBINE=0,PERSISTENT=0,LONGEST_FIRST=0");
 }
 
 // The family for long prefills on Hopper.

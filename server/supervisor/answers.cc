@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/measure/quantiles.h"
 
 namespace attune::supervisor {
 namespace {
@@ -59,12 +60,26 @@ absl::Status FirstOf(std::initializer_list<absl::Status> statuses) {
   return absl::OkStatus();
 }
 
+absl::Status CheckQuantiles(const v1::Timing& timing) {
+  const auto& us = timing.quantiles_us();
+  if (!us.empty() && us.size() != measure::kQuantiles) {
+    return Wrong(us.size(), " quantiles; allowed: none or ", measure::kQuantiles);
+  }
+  float before = 0;
+  for (const float each : us) {
+    if (!(each >= before && each <= kLongestUs)) return Wrong("a quantile of ", each, " us behind one of ", before, " us");
+    before = each;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTiming(const v1::Timing& timing) {
   if (!Ordered(timing.low_us(), timing.median_us()) || !Ordered(timing.median_us(), timing.high_us()) ||
       timing.high_us() > kLongestUs || !IsIn(timing.min_us(), 0, timing.median_us())) {
     return Wrong("a time of ", timing.median_us(), " us in ", timing.low_us(), " to ", timing.high_us(), ", at least ",
                  timing.min_us());
   }
+  if (absl::Status spread = CheckQuantiles(timing); !spread.ok()) return spread;
   return FirstOf({CheckRange<int64_t>("samples", timing.samples(), 0, kMostSamples),
                   CheckRange<int64_t>("discarded samples", timing.discarded(), 0, kMostSamples),
                   CheckRange<int64_t>("a clock in MHz", timing.sm_clock_mhz(), 0, 1'000'000),

@@ -47,6 +47,18 @@ TEST_F(AnswersTest, TimesAreFiniteAndInOrder) {
   EXPECT_THAT(Mistake(), HasSubstr("a time of"));
 }
 
+TEST_F(AnswersTest, QuantilesAre33InOrder) {
+  v1::Timing& timing = *trial().mutable_timing();
+  timing.add_quantiles_us(9);
+  EXPECT_THAT(Mistake(), HasSubstr("1 quantiles; allowed: none or 33"));
+  timing.mutable_quantiles_us()->Resize(33, 9.5);
+  EXPECT_EQ(Mistake(), "");
+  for (const float us : {9.0F, -1.0F, 1e30F, std::numeric_limits<float>::quiet_NaN()}) {
+    timing.set_quantiles_us(20, us);
+    EXPECT_THAT(Mistake(), HasSubstr("a quantile of")) << us;
+  }
+}
+
 TEST_F(AnswersTest, WhatIsWrongHasNoTime) {
   trial().set_verdict(v1::VERDICT_WRONG_RESULT);
   EXPECT_THAT(Mistake(), HasSubstr("verdict 4"));

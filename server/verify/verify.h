@@ -134,7 +134,7 @@ class PreparedProblem {
   // candidate cannot run here.
   virtual absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) = 0;
 
-  // After the first `sets` runnables of `timed` have been timed: is what was timed also what was checked? Changes
+  // After runnables of `timed` have been timed, some of its first `sets`: is what was timed also what was checked? Changes
   // rows of one set's inputs in place and leaves its outputs (of large inputs in one trial of four, in play-offs
   // always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell from
   // left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks at

@@ -133,7 +133,7 @@ absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, Devic
                                       const attune::v1::Timing& timing, verify::PreparedProblem::Occasion occasion,
                                       TrialResponse& response) {
   absl::StatusOr<verify::Finding> finding = prepared_->CheckTimed(
-      timed, timer.sets(), [&timer] { return timer.RunAgain(); }, occasion);
+      timed, timer.sets_to_check(), [&timer] { return timer.RunAgain(); }, occasion);
   if (!finding.ok()) return finding.status();
   if (!finding->ok()) {
     SetVerdict(response, finding->verdict, finding->detail);

@@ -31,6 +31,7 @@ class DeviceSessionTest : public ::testing::Test {
       return exact(arguments);
     };
     device->inspects = inspects_;
+    device->properties.set_l2_bytes(l2_bytes_);
     if (spoils_) device->fake_inspector.spoil_tally = [](auto& tally) { tally = {}; };
     device->kernels["right"] = verify::RightKernel(problem_);
     device->kernels["faster"] = verify::RightKernel(problem_);
@@ -46,6 +47,13 @@ class DeviceSessionTest : public ::testing::Test {
     device->kernels["idle when timed"] = [this](const verify::FakeArguments& arguments) {
       return Poisoned(arguments) ? verify::RightKernel(problem_)(arguments) : absl::OkStatus();
     };
+    // Slow enough for one run a sample; does nothing for outputs other than those that it was timed on first.
+    device->kernels["knows its O when timed"] = [this](const verify::FakeArguments& arguments) {
+      if (!Poisoned(arguments) && known_o_ == nullptr) known_o_ = arguments.o.as<uint16_t>();
+      const bool other = !Poisoned(arguments) && arguments.o.as<uint16_t>() != known_o_;
+      return other ? absl::OkStatus() : verify::RightKernel(problem_)(arguments);
+    };
+    device->seconds["knows its O when timed"] = [] { return 1e-3; };
     device->kernels["changes K when timed"] = [this](const verify::FakeArguments& arguments) {
       const bool timed = !Poisoned(arguments);
       absl::Status status = verify::RightKernel(problem_)(arguments);
@@ -113,6 +121,8 @@ class DeviceSessionTest : public ::testing::Test {
   verify::FakeDevice* device_ = nullptr;
   int opened_ = 0;
   int erratic_ = 0;
+  int64_t l2_bytes_ = 0;  // of 0 one input set is timed
+  const uint16_t* known_o_ = nullptr;
   int seldom_ = 0;
   int references_ = 0;     // runs of the exact reference kernel
   bool inspects_ = false;  // as the device that is opened next
@@ -150,8 +160,10 @@ TEST_F(DeviceSessionTest, AWrongCandidateIsNot) {
 }
 
 TEST_F(DeviceSessionTest, WhatMisbehavesWhenTimedHasItsVerdictAndNoTiming) {
+  l2_bytes_ = 1 << 20;
   ASSERT_EQ(Prepare().error_message(), "");
   for (const auto& [artifact, verdict] : {std::pair{"idle when timed", attune::v1::VERDICT_WRONG_RESULT},
+                                          std::pair{"knows its O when timed", attune::v1::VERDICT_WRONG_RESULT},
                                           std::pair{"changes K when timed", attune::v1::VERDICT_OUT_OF_BOUNDS}}) {
     ASSERT_EQ(Trial(artifact, /*check_only=*/true).verdict(), attune::v1::VERDICT_OK);
     const TrialResponse trial = Trial(artifact);
@@ -163,11 +175,14 @@ TEST_F(DeviceSessionTest, WhatMisbehavesWhenTimedHasItsVerdictAndNoTiming) {
 }
 
 TEST_F(DeviceSessionTest, APlayOffLooksAtWhatWasTimed) {
+  l2_bytes_ = 1 << 20;
   ASSERT_EQ(Prepare().error_message(), "");
-  const PlayOffResponse response = PlayOff({"idle when timed", "right"}, /*fresh_seed=*/77);
-  EXPECT_EQ(response.results(0).verdict(), attune::v1::VERDICT_WRONG_RESULT);
-  EXPECT_FALSE(response.results(0).has_timing());
-  EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK) << response.results(1).detail();
+  for (const char* artifact : {"idle when timed", "knows its O when timed"}) {
+    const PlayOffResponse response = PlayOff({artifact, "right"}, /*fresh_seed=*/77);
+    EXPECT_EQ(response.results(0).verdict(), attune::v1::VERDICT_WRONG_RESULT) << artifact;
+    EXPECT_FALSE(response.results(0).has_timing());
+    EXPECT_EQ(response.results(1).verdict(), attune::v1::VERDICT_OK) << response.results(1).detail();
+  }
 }
 
 TEST_F(DeviceSessionTest, OfContestantsTimedInTurnNobodyIsBlamedForAChangedInputUntilEachIsAlone) {

@@ -6,11 +6,12 @@ would deceive them. On a GPU host, from a bundle (deploy/bundle); about 2 minute
 
 A bug is a piece of text changed in a copy of a family (bugs/*.txt, planted_cheats.py). A daemon takes a few such copies
 beside the families as they are, and evaluates of each the one variant that has the bug, on the problem where it shows;
-then the same variants of the families as they are, which must be OK: nobody is blamed for another. Writes
-OUT/mutants.json and prints a table; `--show FILE` prints that of an earlier run. Ends with 1 when a bug is missed that
-should be found, a cheat has another verdict, or an honest variant is not OK.
-
-Daemons share the GPU: times mean nothing, and races show as on a device that others use, too.
+then the same variants of the families as they are, which must be OK: nobody is blamed for another. These daemons share
+the GPU: times mean nothing, races show as on a device that others use, and nothing is promoted from a contended
+play-off. So what is still OK is evaluated again by a daemon that has the GPU for itself and serves nothing yet, where a
+second check and many runs come before a promotion. Writes OUT/mutants.json and prints a table; `--show FILE` prints that
+of an earlier run. Ends with 1 when a bug is missed that should be found, a cheat has another verdict, or an honest
+variant is not OK.
 """
 
 import argparse
@@ -36,6 +37,12 @@ A_DAEMONS = 6  # mutants of one daemon at most
 ANSWER_S = 120  # for one evaluation
 
 
+def newest(daemon, problem, variant):
+    """The last trial of a variant, or None."""
+    trials = [each for each in daemon.attune("trials", problem, check=False) if each.get("variant") == variant]
+    return max(trials, key=lambda trial: trial["finish_time"], default=None)
+
+
 def answer(daemon, problem, variant):
     """{verdict, detail, reason, seconds} of a variant."""
     start = time.monotonic()
@@ -50,6 +57,8 @@ def answer(daemon, problem, variant):
     for line in lines:
         if line.get("type") == "evaluation":
             trial = line["trial"]
+            if line.get("reason") == "no variant is right and timed":  # what came of its play-off is a trial of its own
+                trial = newest(daemon, problem, variant) or trial
             found = {
                 "verdict": trial["verdict"],
                 "detail": trial.get("detail") or "",
@@ -203,37 +212,49 @@ def show(report):
     print("\n".join([*table(report), "", *summary(report["results"])]))
 
 
-def run(bundle, mutants, at_once):
-    """Reports, each with the results of one daemon more."""
+def is_to_be_asked_alone(result):
+    """A play-off beside other daemons' ends before what comes after it: the second check, and many runs."""
+    return result["verdict"] == "OK"
+
+
+def run(bundle, mutants, at_once, daemon_flags=()):
+    """Reports, each with the results of one daemon more: of all side by side, then of what was not found by itself."""
     start = time.monotonic()
-    flags = ["--compile_workers=2", "--trial_timeout=8s"]
+    flags = ["--compile_workers=2", "--trial_timeout=8s", *daemon_flags]
     results, device = {}, []
-    with (
-        tempfile.TemporaryDirectory(prefix="attune-mutants-") as directory,
-        concurrent.futures.ThreadPoolExecutor(at_once) as pool,
-    ):
-        ordered = sorted(chunks(mutants), key=len, reverse=True)
-        started = {
-            pool.submit(run_chunk, bundle, pathlib.Path(directory, str(number)), chunk, flags): chunk
-            for number, chunk in enumerate(ordered)
+
+    def report():
+        seconds = round(time.monotonic() - start)
+        print(f"{seconds:4} s: {len(results)} of {len(mutants)}", file=sys.stderr, flush=True)
+        known = [results[mutant.folder] for mutant in mutants if mutant.folder in results]
+        return {
+            "command": " ".join(["tests/gpu/mutants.py", *sys.argv[1:]]),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "seconds": seconds,
+            "device": device,
+            "failures": list(judge(known)),
+            "results": known,
         }
-        for done in concurrent.futures.as_completed(started):
-            try:
-                found, device = done.result()
-            except SystemExit as error:  # the daemon did not start
-                found = {mutant.folder: untried(mutant, str(error)[-600:]) for mutant in started[done]}
-            results |= found
-            seconds = round(time.monotonic() - start)
-            print(f"{seconds:4} s: {len(results)} of {len(mutants)}", file=sys.stderr, flush=True)
-            known = [results[mutant.folder] for mutant in mutants if mutant.folder in results]
-            yield {
-                "command": " ".join(["tests/gpu/mutants.py", *sys.argv[1:]]),
-                "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-                "seconds": seconds,
-                "device": device,
-                "failures": list(judge(known)),
-                "results": known,
+
+    with tempfile.TemporaryDirectory(prefix="attune-mutants-") as directory:
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            ordered = sorted(chunks(mutants), key=len, reverse=True)
+            started = {
+                pool.submit(run_chunk, bundle, pathlib.Path(directory, str(number)), chunk, flags): chunk
+                for number, chunk in enumerate(ordered)
             }
+            for done in concurrent.futures.as_completed(started):
+                try:
+                    found, device = done.result()
+                except SystemExit as error:  # the daemon did not start
+                    found = {mutant.folder: untried(mutant, str(error)[-600:]) for mutant in started[done]}
+                results |= found
+                yield report()
+        alone = [mutant for mutant in mutants if is_to_be_asked_alone(results[mutant.folder])]
+        for mutant in alone:
+            found, device = run_chunk(bundle, pathlib.Path(directory, mutant.folder), [mutant], flags)
+            results |= {folder: result | {"alone": True} for folder, result in found.items()}
+            yield report()
 
 
 def main():
@@ -241,6 +262,9 @@ def main():
     parser.add_argument("--bundle", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--only", default="", metavar="NAME", help="those with this in their family, kind or name")
+    parser.add_argument(
+        "--daemon-flag", action="append", default=[], metavar="FLAG", help="of attuned, as in --daemon-flag=--verify=host"
+    )
     parser.add_argument("--at-once", type=int, default=14, metavar="N", help="daemons at once (14)")
     parser.add_argument(
         "--scrub",
@@ -263,7 +287,7 @@ def main():
         parser.error(f"--only={arguments.only}: no planted bug has this in its family, kind or name")
     arguments.out.mkdir(parents=True, exist_ok=True)
     report = {}
-    for report in run(bundle, mutants, arguments.at_once):  # what there is so far, should the run be cut short
+    for report in run(bundle, mutants, arguments.at_once, arguments.daemon_flag):  # what there is so far, should the run be cut short
         (arguments.out / "mutants.json").write_text(json.dumps(report, indent=1) + "\n")
     show(report)
     for failure in report["failures"]:

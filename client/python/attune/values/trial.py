@@ -49,6 +49,7 @@ class Timing(Value):
     throttle_reasons: int  # NVML's bit mask, or-ed over the samples
     given_up: bool  # after few samples, as clearly slower than the job's anchor: its time is not known well
     cycles: int  # of a play-off, samples are then its rounds; 0: timed alone
+    quantiles_us: tuple[float, ...]  # 33, evenly spaced from the fastest sample to the slowest; () where none were kept
 
 
 @dataclass(frozen=True, slots=True)
