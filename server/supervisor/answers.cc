@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/measure/quantiles.h"
 
 namespace attune::supervisor {
 namespace {
@@ -22,6 +21,8 @@ constexpr std::pair<Request::KindCase, Response::KindCase> kKinds[] = {
     {Request::kPrepare, Response::kPrepare},   {Request::kTrial, Response::kTrial},
     {Request::kPlayOff, Response::kPlayOff},   {Request::kRelease, Response::kRelease},
     {Request::kFloor, Response::kFloor}};
+
+constexpr int kQuantiles = 33;  // of a timing, if any
 
 template <typename... What>
 absl::Status Wrong(const What&... what) {
@@ -62,12 +63,13 @@ absl::Status FirstOf(std::initializer_list<absl::Status> statuses) {
 
 absl::Status CheckQuantiles(const v1::Timing& timing) {
   const auto& us = timing.quantiles_us();
-  if (!us.empty() && us.size() != measure::kQuantiles) {
-    return Wrong(us.size(), " quantiles; allowed: none or ", measure::kQuantiles);
+  if (!us.empty() && us.size() != kQuantiles) {
+    return Wrong(us.size(), " quantiles; allowed: none or ", kQuantiles);
   }
   float before = 0;
   for (const float each : us) {
-    if (!(each >= before && each <= kLongestUs)) return Wrong("a quantile of ", each, " us behind one of ", before, " us");
+    if (!(each >= before && each <= kLongestUs))
+      return Wrong("a quantile of ", each, " us behind one of ", before, " us");
     before = each;
   }
   return absl::OkStatus();

@@ -134,11 +134,11 @@ class PreparedProblem {
   // candidate cannot run here.
   virtual absl::StatusOr<std::unique_ptr<TimedCandidate>> ForTiming(const worker::v1::Candidate& candidate) = 0;
 
-  // After runnables of `timed` have been timed, some of its first `sets`: is what was timed also what was checked? Changes
-  // rows of one set's inputs in place and leaves its outputs (of large inputs in one trial of four, in play-offs
-  // always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell from
-  // left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks at
-  // their outputs, at red zones, scratch and all inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs
+  // After runnables of `timed` have been timed, some of its first `sets`: is what was timed also what was checked?
+  // Changes rows of one set's inputs in place and leaves its outputs (of large inputs in one trial of four, in
+  // play-offs always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell
+  // from left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks
+  // at their outputs, at red zones, scratch and all inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs
   // are repaired. In play-offs the host looks. An error status when the device failed.
   enum class Occasion { kTrial, kPlayOff };
   virtual absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,

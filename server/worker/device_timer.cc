@@ -29,7 +29,8 @@ absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
 }
 
 absl::Status DeviceTimer::RunAgain() {
-  if (policy_ != attune::v1::POLICY_COLD) return device_.TimeHot(runnables_, static_cast<int>(sets_to_check())).status();
+  if (policy_ != attune::v1::POLICY_COLD)
+    return device_.TimeHot(runnables_, static_cast<int>(sets_to_check())).status();
   for (device::Runnable* runnable : runnables_.first(sets_to_check())) {
     if (absl::Status status = device_.TimeCold(*runnable).status(); !status.ok()) return status;
   }
@@ -40,9 +41,7 @@ size_t DeviceTimer::sets() const {
   return policy_ == attune::v1::POLICY_COLD ? 1 : std::min(static_cast<size_t>(runs_), runnables_.size());
 }
 
-size_t DeviceTimer::sets_to_check() const {
-  return std::min(std::max(sets(), size_t{2}), runnables_.size());
-}
+size_t DeviceTimer::sets_to_check() const { return std::min(std::max(sets(), size_t{2}), runnables_.size()); }
 
 void DeviceTimer::Pause() { absl::SleepFor(kPause); }
 

@@ -12,6 +12,9 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from uncommented import uncommented
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 KERNELS = [
@@ -74,7 +77,12 @@ def is_covered(path):
 
 def source_hashes(covered=COVERED, root=ROOT):
     paths = sorted({path for pattern in covered for path in root.glob(pattern) if is_covered(path)})
-    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    return {str(path.relative_to(root)): hash_of(path) for path in paths}
+
+
+def hash_of(path):
+    """Of what a compiler sees: comments may change without a run on a GPU."""
+    return hashlib.sha256(uncommented(path.read_text(), path.suffix).encode()).hexdigest()
 
 
 def changes(then, now, root=ROOT):

@@ -55,7 +55,7 @@ class OpenClFeatures : public ::testing::TestWithParam<const char*> {
     Make("reference_opencl:PLAIN=0", *request.mutable_exact());
     Make("reference_opencl:PLAIN=1", *request.mutable_plain());
     if (HasFatalFailure()) return;
-    auto prepared = verify::PreparedProblem::Create(*host_->device, problem_, request);
+    auto prepared = verify::PreparedProblem::Create(*host_->device, problem_, request, /*inspector=*/nullptr);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     prepared_ = *std::move(prepared);
   }
@@ -65,7 +65,7 @@ class OpenClFeatures : public ::testing::TestWithParam<const char*> {
     candidate.set_deterministic(true);
     Make(variant, candidate, compute_units);
     if (HasFatalFailure()) return;
-    const auto response = prepared_->Check(candidate);
+    const auto response = prepared_->Check(candidate, verify::PreparedProblem::Look::kOnHost);
     ASSERT_TRUE(response.ok()) << response.status();
     EXPECT_EQ(response->verdict(), v1::VERDICT_OK) << variant << ": " << response->detail();
   }

@@ -70,7 +70,7 @@ class OpenClKernelsTest : public ::testing::Test {
       request.set_seed(1);
       ASSERT_NO_FATAL_FAILURE(Make("reference_opencl:PLAIN=0", problem, *request.mutable_exact(), as_is));
       ASSERT_NO_FATAL_FAILURE(Make("reference_opencl:PLAIN=1", problem, *request.mutable_plain(), as_is));
-      auto made = verify::PreparedProblem::Create(*host_->device, problem, request);
+      auto made = verify::PreparedProblem::Create(*host_->device, problem, request, /*inspector=*/nullptr);
       ASSERT_TRUE(made.ok()) << made.status();
       prepared = *std::move(made);
     }
@@ -103,7 +103,7 @@ TEST_P(MutantsTest, IsFound) {
     }
   }));
   ASSERT_EQ(replaced, 1) << "places in " << mutant.file << " that are '" << mutant.from << "'";
-  const auto response = prepared->Check(candidate);
+  const auto response = prepared->Check(candidate, verify::PreparedProblem::Look::kOnHost);
   ASSERT_TRUE(response.ok()) << response.status();
   if (*mutant.why_not == '\0') {
     EXPECT_THAT(response->verdict(), ::testing::AnyOf(v1::VERDICT_WRONG_RESULT, v1::VERDICT_OUT_OF_BOUNDS))
@@ -124,7 +124,7 @@ TEST_F(OpenClKernelsTest, AreRightWithoutABug) {
     worker::v1::Candidate candidate;
     candidate.set_deterministic(true);
     ASSERT_NO_FATAL_FAILURE(Make(mutant.variant, problem, candidate, [](worker::v1::CompileRequest&) {}));
-    const auto response = prepared->Check(candidate);
+    const auto response = prepared->Check(candidate, verify::PreparedProblem::Look::kOnHost);
     ASSERT_TRUE(response.ok()) << response.status();
     EXPECT_EQ(response->verdict(), v1::VERDICT_OK) << mutant.problem << " " << mutant.variant << response->detail();
   }
