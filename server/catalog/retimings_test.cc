@@ -29,6 +29,11 @@ v1::Retiming At(int hour, double median_us, const std::string& variant = "tiles:
   return retiming;
 }
 
+v1::Retiming WithQuantiles(v1::Retiming retiming) {
+  retiming.mutable_timing()->add_quantiles_us(1);
+  return retiming;
+}
+
 // "41 (3)" for three with the median 41.
 std::vector<std::string> Texts(const std::vector<v1::Retiming>& retimings) {
   std::vector<std::string> texts;
@@ -36,6 +41,14 @@ std::vector<std::string> Texts(const std::vector<v1::Retiming>& retimings) {
     texts.push_back(absl::StrCat(retiming.timing().median_us(), " (", retiming.count(), ")"));
   }
   return texts;
+}
+
+TEST(Thinned, HasTheQuantilesOfWhatStandsForItselfAlone) {
+  const std::vector<v1::Retiming> thinned =
+      Thinned({WithQuantiles(At(10, 50)), WithQuantiles(At(1, 42)), WithQuantiles(At(0, 41))}, 2);
+  EXPECT_THAT(Texts(thinned), ElementsAre("50 (1)", "41 (2)"));
+  EXPECT_EQ(thinned[0].timing().quantiles_us_size(), 1);
+  EXPECT_EQ(thinned[1].timing().quantiles_us_size(), 0);
 }
 
 TEST(Thinned, HasTheMedianOfEachSpanWithTheWidestInterval) {

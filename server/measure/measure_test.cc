@@ -48,6 +48,9 @@ TEST_F(MeasureTest, SettlesOnAQuietContestantWithTheFewestSamples) {
   EXPECT_EQ(timing.discarded(), 0);
   EXPECT_DOUBLE_EQ(timing.median_us(), 100);
   EXPECT_DOUBLE_EQ(timing.min_us(), 99.9);
+  ASSERT_EQ(timing.quantiles_us_size(), 33);
+  EXPECT_FLOAT_EQ(timing.quantiles_us(0), 99.9);
+  EXPECT_FLOAT_EQ(timing.quantiles_us(16), 100);
   EXPECT_EQ(timing.sm_clock_mhz(), 1900);
 }
 

@@ -114,6 +114,28 @@ TEST_F(ContestTest, TheServedTimeHasItsRoundsAndCycles) {
   EXPECT_EQ(device_.Count("again"), 2);
 }
 
+TEST_F(ContestTest, TheServedTimesQuantilesAreOfAllItsCyclesRoundsThatCount) {
+  SetTimes({{"32/8", 40}});
+  Start();
+  int cycle = 0;
+  device_.ScriptPlayOff([&](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+    worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+    if (response.results(0).rounds_us_size() == 0) return response;  // many runs
+    auto& us = *response.mutable_results(0)->mutable_rounds_us();
+    for (double& each : us) each = 40 + 0.01 * cycle;
+    us[0] = 0;  // does not count
+    ++cycle;
+    return response;
+  });
+  Tune();
+  const v1::Timing served = store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing();
+  ASSERT_EQ(served.cycles(), 3);
+  ASSERT_EQ(served.quantiles_us_size(), 33);
+  EXPECT_FLOAT_EQ(served.quantiles_us(0), 40);
+  EXPECT_FLOAT_EQ(served.quantiles_us(16), 40.01);
+  EXPECT_FLOAT_EQ(served.quantiles_us(32), 40.02);
+}
+
 TEST_F(ContestTest, AnUnclearPlayOffHasTenCyclesAndPromotesNobody) {
   SetTimes({{"32/8", 40}, {"32/4", 41}});
   Start();
