@@ -23,6 +23,8 @@ void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["latency_min_ms"] = present ? MillisOrNull(timing.min_us()) : Json();
   (*json)["latency_quantiles_ms"] = present ? QuantilesJson(timing) : Json();
   (*json)["samples"] = present ? Json(timing.samples()) : Json();
+  (*json)["cycles"] = present ? PositiveOrNull(timing.cycles()) : Json();
+  (*json)["given_up"] = present ? Json(timing.given_up()) : Json();
   (*json)["settled"] = present ? Json(timing.settled()) : Json();
   (*json)["contended"] = present ? Json(timing.contended()) : Json();
   (*json)["sm_clock_mhz"] = present ? PositiveOrNull(timing.sm_clock_mhz()) : Json();

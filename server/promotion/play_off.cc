@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/base/clock.h"
 #include "server/measure/cycles.h"
 #include "server/measure/quantiles.h"
 #include "server/trials/code.h"
@@ -17,7 +16,8 @@
 namespace attune::promotion {
 namespace {
 
-// No further cycle is begun after it, but for the least number.
+// On the device behind the first cycle, which has the second check in it: no further cycle is begun after it, but for
+// the least number.
 constexpr absl::Duration kMostTime = absl::Milliseconds(1500);
 // A time is settled when its interval is narrower than this part of it.
 constexpr double kSettled = 0.01;
@@ -74,10 +74,9 @@ class Calls {
     measure::PairedRounds rounds(trials_.size());
     std::vector<v1::Timing> timings(trials_.size());
     samples_.assign(trials_.size(), {});
-    const absl::Duration begin = SteadyNow();
     absl::Status status = measure::RunCycles(
         incumbent, [&](const std::vector<size_t>& who) { return Cycle(who, rounds.cycles(), timings); },
-        [&] { return SteadyNow() - begin > kMostTime; }, rounds);
+        [&] { return use_.busy() - after_first_ > kMostTime; }, rounds);
     if (!status.ok()) return status;
     for (size_t i = 0; i < trials_.size() && AllOk(); ++i) {
       const measure::Interval time = rounds.TimeOf(i);
@@ -114,6 +113,7 @@ class Calls {
     absl::StatusOr<worker::v1::PlayOffResponse> response = AskOrBlame(request, who);
     if (!response.ok()) return response.status();
     if (!AllOk()) return std::nullopt;
+    if (number == 0) after_first_ = use_.busy();
     measure::PairedRounds::Cycle cycle(trials_.size());
     for (size_t k = 0; k < who.size(); ++k) {
       const auto& us = response->results(static_cast<int>(k)).rounds_us();
@@ -167,6 +167,7 @@ class Calls {
   worker::v1::PlayOffRequest request_;
   trials::DeviceUse& use_;
   std::vector<v1::Trial> trials_;
+  absl::Duration after_first_;                // busy, when the first cycle was done
   std::vector<std::vector<double>> samples_;  // of each, those that count, us
 };
 

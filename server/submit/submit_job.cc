@@ -193,6 +193,7 @@ absl::StatusOr<v1::SubmitResult> SubmitJob::TryAll(const v1::SubmitRequest& requ
     if (!base.ok()) return base.status();
     const std::string late = absl::StrCat("the submission took longer than ", absl::FormatDuration(options_.times.all));
     v1::SubmitResult::Row& row = *result.add_rows();
+    std::optional<measure::Gain> gain;
     const auto is_late = [&] { return job.stop.stop_requested() && !run.job.stop.stop_requested(); };
     if (is_late()) {
       row = Reverted(key->problem_text, v1::VERDICT_TIMEOUT, late);
@@ -200,11 +201,12 @@ absl::StatusOr<v1::SubmitResult> SubmitJob::TryAll(const v1::SubmitRequest& requ
       row = Reverted(key->problem_text, v1::VERDICT_INFEASIBLE,
                      absl::StrCat("its base, ", (*base)->name, ", is this very content"));
     } else {
-      absl::StatusOr<v1::SubmitResult::Row> tried = TryProblem(family, *key, *base, means_, run.slot, job);
+      absl::StatusOr<Tried> tried = TryProblem(family, *key, *base, means_, run.slot, job);
       if (!tried.ok() && !is_late()) return tried.status();
-      row = tried.ok() ? *std::move(tried) : Reverted(key->problem_text, v1::VERDICT_TIMEOUT, late);
+      if (tried.ok()) gain = tried->gain;
+      row = tried.ok() ? std::move(tried->row) : Reverted(key->problem_text, v1::VERDICT_TIMEOUT, late);
     }
-    Decide(device, row);
+    Decide(device, gain, row);
   }
   DecideAll(result);
   return result;

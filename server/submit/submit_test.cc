@@ -131,6 +131,21 @@ TEST_F(SubmitTest, RevertsWhatIsWrongOnFreshDataAndRemembersThat) {
   EXPECT_THAT(Submit(RequestOf(50)).reason(), HasSubstr("WRONG_RESULT")) << "the verdict on the content is kept";
 }
 
+TEST_F(SubmitTest, RevertsWhatIsWrongOnceInManyRuns) {
+  device_.ScriptManyRuns(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        EXPECT_EQ(request.candidates_size(), 1) << "the base is not tried again";
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        response.mutable_results(0)->set_verdict(v1::VERDICT_WRONG_RESULT);
+        response.mutable_results(0)->set_detail("run 61: O[3]");
+        return response;
+      });
+  const v1::SubmitResult result = Submit(RequestOf(50));
+  EXPECT_EQ(result.decision(), kRevert);
+  EXPECT_THAT(result.reason(), HasSubstr("WRONG_RESULT: second check, on fresh data: run 61: O[3]"));
+  EXPECT_EQ(Verdicts()[v1::VERDICT_WRONG_RESULT], 1);
+}
+
 TEST_F(SubmitTest, TellsWorkersItsOwnLimitsOfTime) {
   double trial = 0;
   device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "attune/v1/submission.pb.h"
 #include "server/catalog/tuning_key.h"
+#include "server/measure/paired_rounds.h"
 #include "server/space/space.h"
 #include "server/submit/limits.h"
 #include "server/trials/device_slot.h"
@@ -30,11 +31,18 @@ struct Means {
   TimeLimits times;
 };
 
-// A row with everything but what Decide fills in. Trials are recorded under the submission's own family, which no other
-// search knows. Cancelled when the job was asked to stop, Unavailable when the infrastructure lost what was tried.
-absl::StatusOr<v1::SubmitResult::Row> TryProblem(const std::shared_ptr<const space::Family>& family,
-                                                 const catalog::TuningKey& tuning_key, const std::optional<Base>& base,
-                                                 const Means& means, trials::DeviceSlot& slot, const trials::Job& job);
+// What has come of a problem.
+struct Tried {
+  v1::SubmitResult::Row row;          // with everything but what Decide fills in
+  std::optional<measure::Gain> gain;  // over the base, where they played off
+};
+
+// What is not right in the play-off, or in the many runs of a winner, is not right here either. Trials are recorded
+// under the submission's own family, which no other search knows. Cancelled when the job was asked to stop, Unavailable
+// when the infrastructure lost what was tried.
+absl::StatusOr<Tried> TryProblem(const std::shared_ptr<const space::Family>& family,
+                                 const catalog::TuningKey& tuning_key, const std::optional<Base>& base,
+                                 const Means& means, trials::DeviceSlot& slot, const trials::Job& job);
 
 }  // namespace attune::submit
 

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/attune/problem.h"
-#include "server/measure/measure.h"
 #include "server/submit/gates.h"
 #include "server/trials/trial.h"
 
@@ -31,12 +30,12 @@ bool Fails(const v1::SubmitResult::Row& row) {
 
 }  // namespace
 
-void Decide(const v1::Device& device, v1::SubmitResult::Row& row) {
+void Decide(const v1::Device& device, const std::optional<measure::Gain>& gain, v1::SubmitResult::Row& row) {
   constexpr auto kKeep = v1::SubmitResult::DECISION_KEEP;
   constexpr auto kRevert = v1::SubmitResult::DECISION_REVERT;
   const v1::Trial& trial = row.trial();
-  const bool duel = trials::Timed(trial) && trials::Timed(row.base_trial());
-  if (duel) row.set_speedup(row.base_trial().timing().median_us() / trial.timing().median_us());
+  const bool duel = gain.has_value() && trials::Timed(trial) && trials::Timed(row.base_trial());
+  if (duel) row.set_speedup(1 + gain->middle);
   const std::vector<v1::GateFinding> gates = GatesOf(trial, device, row.speedup());
   row.mutable_gates()->Assign(gates.begin(), gates.end());
   if (!trials::Timed(trial)) {
@@ -50,10 +49,12 @@ void Decide(const v1::Device& device, v1::SubmitResult::Row& row) {
   if (!duel) return Say(kKeep, absl::StrCat("right, ", own, "; there is no base to compare with"), row);
   const std::string against = absl::StrFormat("%s against the base's %s, %.3f times as fast", own,
                                               Figures(row.base_trial().timing()), row.speedup());
-  if (measure::Compare(trial.timing(), row.base_trial().timing()) == measure::Comparison::kFaster) {
-    return Say(kKeep, against, row);
-  }
-  Say(kRevert, absl::StrCat("no gain: ", against, ", and the intervals are not apart"), row);
+  if (gain->answer == measure::Answer::kFaster) return Say(kKeep, against, row);
+  Say(kRevert,
+      absl::StrFormat(
+          "no gain: %s; in rounds of both it gains %.1f %% to %.1f %%, and more than %.1f %% for certain is asked",
+          against, 100 * gain->low, 100 * gain->high, 100 * measure::PairedRounds::kLeastGain),
+      row);
 }
 
 void DecideAll(v1::SubmitResult& result) {

@@ -23,12 +23,23 @@ v1::Trial TrialOf(double median_us, double half_width = 0.1) {
   return trial;
 }
 
+measure::Gain GainOf(double trial_us, double base_us) {
+  const double middle = base_us / trial_us - 1;
+  measure::Gain gain{.low = middle - 0.002, .middle = middle, .high = middle + 0.002};
+  if (gain.low > 0.005) gain.answer = measure::Answer::kFaster;
+  return gain;
+}
+
 v1::SubmitResult::Row RowOf(const v1::Trial& trial, double base_us, const std::string& problem = "p") {
   v1::SubmitResult::Row row;
   row.set_problem(problem);
   *row.mutable_trial() = trial;
-  if (base_us > 0) *row.mutable_base_trial() = TrialOf(base_us);
-  Decide(catalog::FakeDevice(), row);
+  std::optional<measure::Gain> gain;
+  if (base_us > 0) {
+    *row.mutable_base_trial() = TrialOf(base_us);
+    if (trial.has_timing()) gain = GainOf(trial.timing().median_us(), base_us);
+  }
+  Decide(catalog::FakeDevice(), gain, row);
   return row;
 }
 
@@ -45,6 +56,20 @@ TEST(Verdict, RevertsWhatIsSlowerAndWhatGainsNothing) {
   EXPECT_EQ(RowOf(TrialOf(19.9), 20).decision(), kReverted);
   EXPECT_THAT(RowOf(TrialOf(19.9), 20).reason(), StartsWith("no gain: "));
   EXPECT_EQ(RowOf(TrialOf(20.2), 20).decision(), kReverted);
+}
+
+TEST(Verdict, GoesByTheRoundsThatBothShareAndNotByIntervalsOfTheirOwn) {
+  v1::SubmitResult::Row row;
+  *row.mutable_trial() = TrialOf(19.5, 2);
+  *row.mutable_base_trial() = TrialOf(20, 2);
+  Decide(catalog::FakeDevice(), measure::Gain{0.02, 0.025, 0.03, measure::Answer::kFaster}, row);
+  EXPECT_EQ(row.decision(), kKept) << row.reason();
+  EXPECT_DOUBLE_EQ(row.speedup(), 1.025);
+  *row.mutable_trial() = TrialOf(19.5);
+  *row.mutable_base_trial() = TrialOf(20);
+  Decide(catalog::FakeDevice(), measure::Gain{-0.01, 0.01, 0.03, measure::Answer::kUnclear}, row);
+  EXPECT_EQ(row.decision(), kReverted);
+  EXPECT_THAT(row.reason(), HasSubstr("it gains -1.0 % to 3.0 %, and more than 0.5 % for certain is asked"));
 }
 
 TEST(Verdict, RevertsWhatIsWrongInItsCheckersWords) {

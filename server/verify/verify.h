@@ -139,7 +139,7 @@ class PreparedProblem {
   // play-offs always), poisons the other sets' outputs with right results in wrong places, which no kernel can tell
   // from left-over ones, has `run_again` run each of these runnables at least once in the way that was timed, and looks
   // at their outputs, at red zones, scratch and all inputs. WRONG_RESULT or OUT_OF_BOUNDS otherwise, and damaged inputs
-  // are repaired. In play-offs the host looks. An error status when the device failed.
+  // are repaired. In a play-off (its first cycle) the host looks. An error status when the device failed.
   enum class Occasion { kTrial, kPlayOff };
   virtual absl::StatusOr<Finding> CheckTimed(const TimedCandidate& timed, size_t sets,
                                              absl::FunctionRef<absl::Status()> run_again, Occasion occasion) = 0;

@@ -91,13 +91,14 @@ absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker:
   absl::StatusOr<Problem> problem = FromProto(request.problem());
   if (!problem.ok()) return problem.status();
   if (absl::Status status = EnsureDevice(); !status.ok()) return status;
+  const absl::Duration opened = SteadyNow();
   absl::StatusOr<std::unique_ptr<verify::PreparedProblem>> prepared =
       verify::PreparedProblem::Create(*device_, *problem, request, inspector_);
   if (!prepared.ok()) return prepared.status();
   prepared_ = *std::move(prepared);
   request_ = request;
   problem_ = *problem;
-  prepare_time_ = SteadyNow() - start;
+  prepare_time_ = SteadyNow() - opened;
   worker::v1::PrepareResponse response;
   response.set_prepare_ms(MillisecondsSince(start));
   return response;

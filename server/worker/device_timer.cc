@@ -41,7 +41,7 @@ size_t DeviceTimer::sets() const {
   return policy_ == attune::v1::POLICY_COLD ? 1 : std::min(static_cast<size_t>(runs_), runnables_.size());
 }
 
-size_t DeviceTimer::sets_to_check() const { return std::min(std::max(sets(), size_t{2}), runnables_.size()); }
+size_t DeviceTimer::sets_to_check() const { return std::min(std::max(sets(), size_t{3}), runnables_.size()); }
 
 void DeviceTimer::Pause() { absl::SleepFor(kPause); }
 

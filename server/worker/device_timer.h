@@ -22,7 +22,8 @@ class DeviceTimer : public measure::Timer {
   absl::Status RunAgain();
   // Those of the last sample.
   size_t sets() const;
-  // Two at least where there are, however few the last sample took: a kernel that knows its buffers again is found out.
+  // Three at least where there are, however few the last sample took: a kernel that knows its buffers again is found
+  // out, though one set has new inputs and keeps its outputs.
   size_t sets_to_check() const;
   attune::v1::Policy policy() const { return policy_; }
 

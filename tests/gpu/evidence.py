@@ -63,7 +63,7 @@ COVERED = [
 # The suite's parts, and which files decide what each finds.
 PARTS = ("unit_tests", "exhaustive", "sampled", "as_l4", "l4_grid", "adversarial")
 COVERS = {part: COVERED for part in PARTS} | {
-    "unit_tests": [path for path in COVERED if path.startswith("server/device/cuda/")]
+    "unit_tests": [path for path in COVERED if path.startswith(("server/device/cuda/", "server/verify/"))]
 }
 
 

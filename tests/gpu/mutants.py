@@ -252,7 +252,10 @@ def run(bundle, mutants, at_once, daemon_flags=()):
                 yield report()
         alone = [mutant for mutant in mutants if is_to_be_asked_alone(results[mutant.folder])]
         for mutant in alone:
-            found, device = run_chunk(bundle, pathlib.Path(directory, mutant.folder), [mutant], flags)
+            try:
+                found, device = run_chunk(bundle, pathlib.Path(directory, mutant.folder), [mutant], flags)
+            except SystemExit as error:
+                found = {mutant.folder: untried(mutant, str(error)[-600:])}
             results |= {folder: result | {"alone": True} for folder, result in found.items()}
             yield report()
 

@@ -15,7 +15,7 @@ PROBLEM = Problem.parse("b1.h2.q16.d64.f16")
 
 
 def timing(median_us: float) -> Timing:
-    return Timing(median_us, median_us, median_us, median_us, 30, 0, True, False, 0, 0.0, 0, 0, False, 0)
+    return Timing(median_us, median_us, median_us, median_us, 30, 0, True, False, 0, 0.0, 0, 0, False, 0, ())
 
 
 def baseline(contender: str, median_us: float, note: str = "", minute: int = 0, **fields: object) -> Baseline:
