@@ -13,7 +13,7 @@ class JoinTest(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.root = pathlib.Path(directory.name)
         self.write("server/device/cuda/a.cc", "device")
-        self.write("server/verify/b.cc", "verify")
+        self.write("server/measure/b.cc", "measure")
         self.write("tests/families/hang_cuda/hang.cu", "family")
 
     def write(self, name, text):
@@ -42,11 +42,16 @@ class JoinTest(unittest.TestCase):
 
     def test_unit_tests_of_the_device_outlast_a_change_elsewhere(self):
         joined = self.joined()
-        self.write("server/verify/b.cc", "other")
+        self.write("server/measure/b.cc", "other")
         self.assertEqual(
             self.changes(joined),
-            [f"{part}: server/verify/b.cc: changed since the GPU run" for part in ("sampled", "adversarial")],
+            [f"{part}: server/measure/b.cc: changed since the GPU run" for part in ("sampled", "adversarial")],
         )
+
+    def test_unit_tests_hold_the_device_to_the_hosts_checks(self):
+        joined = self.joined()
+        self.write("server/verify/c.cc", "new")
+        self.assertIn("unit_tests: server/verify/c.cc: not there in the GPU run", self.changes(joined))
 
     def test_no_part_outlasts_a_change_of_the_device(self):
         joined = self.joined()
@@ -56,8 +61,8 @@ class JoinTest(unittest.TestCase):
 
     def test_a_source_that_is_gone_is_a_change(self):
         joined = self.joined()
-        (self.root / "server/verify/b.cc").unlink()
-        self.assertIn("sampled: server/verify/b.cc: was in the GPU run and is gone", self.changes(joined))
+        (self.root / "server/measure/b.cc").unlink()
+        self.assertIn("sampled: server/measure/b.cc: was in the GPU run and is gone", self.changes(joined))
 
     def test_failures_go_with_their_parts(self):
         parts = {"unit_tests": {"a_gpu_test": {}}, "sampled": {"problems": {"b1.h1": []}}, "adversarial": {"hang_cuda": []}}
