@@ -260,7 +260,8 @@ class DeviceWorkerImpl : public DeviceWorker {
     const worker::v1::TrialResponse& trial = response.trial();
     metrics.Called(device_.id(), CallOf(request), time);
     if (trial.check_ms() > 0) metrics.Checked(device_.id(), trial.check_ms());
-    if (trial.time_ms() > 0) metrics.Timed(device_.id(), trial.time_ms());
+    // That of an anchor is no trial's.
+    if (trial.time_ms() > 0 && !request.trial().time_only()) metrics.Timed(device_.id(), trial.time_ms());
     if (trial.has_timing()) metrics.Saw(device_.id(), trial.timing());
     for (const worker::v1::TrialResponse& one : response.play_off().results()) {
       if (one.has_timing()) metrics.Saw(device_.id(), one.timing());

@@ -1,7 +1,6 @@
 """Every block of docs/tutorials that is marked `sh` or `python`, in its order, against a daemon of its own."""
 
 import os
-import pathlib
 import re
 import subprocess
 import unittest
