@@ -210,4 +210,12 @@ absl::StatusOr<std::vector<v1::Trial>> CheckManyRuns(const catalog::TuningKey& t
   return (*std::move(calls)).ManyRuns();
 }
 
+absl::StatusOr<v1::Trial> AfterManyRuns(const catalog::TuningKey& tuning_key, const Contestant& contestant,
+                                        v1::Trial timed, const trials::CodeSource& code, const trials::Job& job,
+                                        trials::DeviceUse& use) {
+  absl::StatusOr<std::vector<v1::Trial>> checked = CheckManyRuns(tuning_key, {contestant}, code, job, use);
+  if (!checked.ok()) return checked.status();
+  return std::move(checked->front().verdict() == v1::VERDICT_OK ? timed : checked->front());
+}
+
 }  // namespace attune::promotion

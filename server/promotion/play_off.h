@@ -45,6 +45,11 @@ absl::StatusOr<std::vector<v1::Trial>> CheckManyRuns(const catalog::TuningKey& t
                                                      const trials::CodeSource& code, const trials::Job& job,
                                                      trials::DeviceUse& use);
 
+// Of one alone, which came through its play-off as `timed`: that, or what CheckManyRuns finds wrong.
+absl::StatusOr<v1::Trial> AfterManyRuns(const catalog::TuningKey& tuning_key, const Contestant& contestant,
+                                        v1::Trial timed, const trials::CodeSource& code, const trials::Job& job,
+                                        trials::DeviceUse& use);
+
 }  // namespace attune::promotion
 
 #endif  // ATTUNE_SERVER_PROMOTION_PLAY_OFF_H_

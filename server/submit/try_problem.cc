@@ -204,7 +204,12 @@ class Attempt {
       if (!played.ok()) return played.status();
     }
     v1::Trial& own = played->trials.front();
-    if (absl::Status checked = CheckManyRuns(contestants.front(), use, own); !checked.ok()) return checked;
+    if (trials::Timed(own)) {
+      absl::StatusOr<v1::Trial> checked =
+          promotion::AfterManyRuns(tuning_key_, contestants.front(), std::move(own), means_.trials.code, job_, use);
+      if (!checked.ok()) return checked.status();
+      own = *std::move(checked);
+    }
     if (absl::Status lost = NotLost(own); !lost.ok()) return lost;
     if (!trials::Timed(own)) {
       if (absl::Status kept = Exclude(own); !kept.ok()) return kept;
@@ -228,16 +233,6 @@ class Attempt {
     return promotion::PlayOff(tuning_key_, contestants, base,
                               SeedFrom(absl::StrCat(job_.name, " ", tuning_key_.problem_text)), means_.trials.code,
                               job_, use);
-  }
-
-  // Of one that has come through its play-off: what is wrong once in a hundred runs leaves its finding in `own`.
-  absl::Status CheckManyRuns(const promotion::Contestant& contestant, trials::DeviceUse& use, v1::Trial& own) const {
-    if (!trials::Timed(own)) return absl::OkStatus();
-    absl::StatusOr<std::vector<v1::Trial>> checked =
-        promotion::CheckManyRuns(tuning_key_, {contestant}, means_.trials.code, job_, use);
-    if (!checked.ok()) return checked.status();
-    if (checked->front().verdict() != v1::VERDICT_OK) own = std::move(checked->front());
-    return absl::OkStatus();
   }
 
   static absl::Status NotLost(const v1::Trial& trial) {

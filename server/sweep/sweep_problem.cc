@@ -143,10 +143,7 @@ class SweepProblem {
     if (!played.ok()) return played.status();
     v1::Trial& timed = played->trials.front();
     if (fresh_seed == 0 || !trials::Timed(timed)) return std::move(timed);
-    absl::StatusOr<std::vector<v1::Trial>> checked =
-        promotion::CheckManyRuns(spec_.tuning_key, {contestant}, means_.code, job_, use);
-    if (!checked.ok()) return checked.status();
-    return std::move(checked->front().verdict() == v1::VERDICT_OK ? timed : checked->front());
+    return promotion::AfterManyRuns(spec_.tuning_key, contestant, std::move(timed), means_.code, job_, use);
   }
 
   // Times a variant in cycles against the incumbent's stored time until they say what has become of it: the row's

@@ -76,11 +76,16 @@ def faults(launch, problem, want, want_lse, most):
     return found
 
 
-def check(problem, variants, functions):
-    q, k, v, sinks = inputs(problem, seed=1)
+def wanted(problem, q, k, v, sinks):
+    """(O, LSE, the most that an element of O may be off)."""
     want, want_lse = expected.attend(problem, q, k, v, sinks)
     plain, _ = expected.attend(problem, q, k, v, sinks, plain=True)
-    most = 2 * (plain - want).abs().max().item()
+    return want, want_lse, 2 * (plain - want).abs().max().item()
+
+
+def check(problem, variants, functions):
+    q, k, v, sinks = inputs(problem, seed=1)
+    want, want_lse, most = wanted(problem, q, k, v, sinks)
     bad = 0
     for name, code in variants.items():
         for lse in (True, False):

@@ -4,8 +4,6 @@ codes.py same OLD_TREE NEW_TREE     which of a sample of codes differ, in PTX an
 codes.py report TREE PROBLEM CODE ...   registers and spills for sm_89; CODE as "BLOCK_M=128 BLOCK_N=32,64"
 """
 
-import ctypes
-import functools
 import hashlib
 import itertools
 import multiprocessing
@@ -14,8 +12,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.append(str(ROOT / "client/python"))
-TOOLKIT = pathlib.Path("/usr/local/cuda")
+sys.path += [str(ROOT / "client/python"), str(ROOT / "tests/gpu")]
+import nvrtc
+
 PARAMETERS = {
     "BLOCK_M": 128,
     "BLOCK_N": 64,
@@ -77,42 +76,22 @@ def shared_bytes(code):
     query, buffer = code["BLOCK_M"] * 2 * dim, code["BLOCK_N"] * bytes_of_key * dim
     warps = code["WARPS_M"] * code["WARPS_N"]
     row_blocks = code["BLOCK_M"] // 16 // code["WARPS_M"]
-    tile = (max(0, query - buffer) if code["Q_REGISTERS"] else query) + (code["K_STAGES"] + code["V_STAGES"]) * buffer
+    wide = code["BLOCK_N"] * 2 * dim if code["KV_CONVERT"] else 0
+    kept = max(0, query - max(buffer, wide)) if code["Q_REGISTERS"] else query
+    tile = kept + (code["K_STAGES"] + code["V_STAGES"]) * buffer + code["KV_CONVERT"] * wide
     merge = warps // 2 * row_blocks * (dim // 8 + 1) * 512 if code["WARPS_N"] > 1 else 0
     return max(tile, merge, warps * -(-code["HEAD_DIM"] // 128) * 512)
-
-
-@functools.cache
-def _nvrtc():
-    folder = TOOLKIT / "lib64"
-    return ctypes.CDLL(str(folder / "libnvrtc.so") if folder.exists() else "libnvrtc.so.13")
-
-
-def _text(program, what):
-    size = ctypes.c_size_t()
-    getattr(_nvrtc(), f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-    buffer = ctypes.create_string_buffer(size.value)
-    getattr(_nvrtc(), f"nvrtcGet{what}")(program, buffer)
-    return buffer.raw[: size.value]
 
 
 def compile_one(tree, code, architecture):
     """(cubin, PTX, log): with options as the daemon's."""
     source = pathlib.Path(tree).resolve() / "attention_mma/attention_mma.cu"
-    options = [f"--gpu-architecture={architecture}", "--std=c++17", "--device-as-default-execution-space"]
-    options.append("--ptxas-options=-v")
-    options += [f"--include-path={folder}" for folder in (source.parent, source.parents[1], TOOLKIT / "include")]
-    options += [f"-D{key}={value}" for key, value in code.items() if key not in LAUNCH_TIME]
-    program = ctypes.c_void_p()
-    _nvrtc().nvrtcCreateProgram(ctypes.byref(program), source.read_bytes(), b"attention_mma.cu", 0, None, None)
-    encoded = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
-    result = _nvrtc().nvrtcCompileProgram(program, len(options), encoded)
-    log = _text(program, "ProgramLog").decode()
-    if result:
-        raise RuntimeError(f"{code}: {log}")
-    found = _text(program, "CUBIN"), _text(program, "PTX").decode(), log
-    _nvrtc().nvrtcDestroyProgram(ctypes.byref(program))
-    return found
+    given = {name: value for name, value in code.items() if name not in LAUNCH_TIME}
+    try:
+        includes = (source.parent, source.parents[1])
+        return nvrtc.compiled(source, includes, given, architecture, ["--ptxas-options=-v"])
+    except ValueError as error:
+        raise RuntimeError(f"{code}: {error}") from None
 
 
 def resources(log):

@@ -67,14 +67,11 @@ def faults(launch, problem, want, want_lse, most):
 
 
 def check(problem, wanted, functions):
-    import expected
+    import run
     from bound import Launch
-    from run import inputs
 
-    q, k, v, sinks = inputs(problem, seed=1)
-    want, want_lse = expected.attend(problem, q, k, v, sinks)
-    plain, _ = expected.attend(problem, q, k, v, sinks, plain=True)
-    most = 2 * (plain - want).abs().max().item()
+    q, k, v, sinks = run.inputs(problem, seed=1)
+    want, want_lse, most = run.wanted(problem, q, k, v, sinks)
     bad = 0
     for name, tree, code in wanted:
         launch = Launch(functions[key_of(tree, code)], code, problem, q, k, v, sinks, lse=True)
