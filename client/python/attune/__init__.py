@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attune.torch import attention_paged as attention_paged
     from attune.torch import attention_varlen as attention_varlen
     from attune.torch import configure as configure
+    from attune.torch import count_calls as count_calls
     from attune.torch import coverage as coverage
     from attune.torch import quantize_kv as quantize_kv
     from attune.torch import refresh as refresh
@@ -71,6 +72,7 @@ _HOMES = {
     "attention_paged": "attune.torch",
     "attention_varlen": "attune.torch",
     "configure": "attune.torch",
+    "count_calls": "attune.torch",
     "coverage": "attune.torch",
     "quantize_kv": "attune.torch",
     "refresh": "attune.torch",

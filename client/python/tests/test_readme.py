@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import inspect
 import io
 import pathlib
@@ -58,7 +59,19 @@ def names() -> dict[str, object]:
         "value_pages": pages,
         "block_table": ints([0, 1], [2, 3]),
         "seqused_k": ints(20, 32),
+        "path": "llama",
+        "prompt": torch.ones(1, 4, dtype=torch.int64),
     }
+
+
+def save_llama(path: pathlib.Path) -> None:
+    """A small one, where there is transformers."""
+    with contextlib.suppress(ImportError):
+        import transformers
+
+        sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+        config = transformers.LlamaConfig(**sizes, vocab_size=32, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+        transformers.LlamaForCausalLM(config).save_pretrained(path)
 
 
 @pytest.fixture
@@ -80,6 +93,7 @@ def served(server, monkeypatch, tmp_path):
         monkeypatch.setattr(module, "Client", lambda address, kind=kind, **given: kind(server.address, **given))
     monkeypatch.setattr(attune, "load", lambda answer: lambda q, k, v: torch.empty_like(q))  # there is no GPU
     (tmp_path / "nightly.textproto").write_text(PLAN)
+    save_llama(tmp_path / "llama")
     monkeypatch.chdir(tmp_path)
     try:
         import matplotlib
@@ -95,6 +109,8 @@ def served(server, monkeypatch, tmp_path):
 def test_the_examples_run(served):
     given = names()
     for block in BLOCKS:
+        if "attune.transformers" in block and importlib.util.find_spec("transformers") is None:
+            continue
         code = compile(
             block, str(README), "exec", flags=inspect.CO_NESTED | __import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT
         )

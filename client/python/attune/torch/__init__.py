@@ -11,7 +11,7 @@ from attune.torch.fallback import AttuneWarning
 from attune.torch.model_coverage import coverage
 from attune.torch.process import refresh, state
 from attune.torch.quantize_kv import QuantizedKv, quantize_kv
-from attune.torch.replace import replace_sdpa
+from attune.torch.replace import count_calls, replace_sdpa
 from attune.torch.varlen import attention_paged, attention_varlen
 from attune.torch.warming import warm
 
@@ -22,6 +22,7 @@ __all__ = [
     "attention_paged",
     "attention_varlen",
     "configure",
+    "count_calls",
     "coverage",
     "quantize_kv",
     "refresh",

@@ -37,10 +37,11 @@ class Stats:
 
 
 class _Blocks(threading.local):
-    """Of replace_sdpa, those that the calling thread is in, the innermost last."""
+    """Of replace_sdpa and count_calls, those that the calling thread is in, the innermost last."""
 
     def __init__(self) -> None:
         self.stats: list[Stats] = []
+        self.replacing = 0  # how many of them replace SDPA
         self.by_torch = False  # SDPA computes a call that attune was asked for
 
 
@@ -48,7 +49,7 @@ blocks = _Blocks()
 
 
 def current_stats() -> Stats | None:
-    """Of the innermost block of replace_sdpa that the calling thread is in."""
+    """Of the innermost block that the calling thread is in."""
     stats = blocks.stats
     return stats[-1] if stats else None
 

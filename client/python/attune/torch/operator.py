@@ -27,8 +27,8 @@ _UNSCALED = 7  # options of a call without k_scale and v_scale: torch leaves out
 _EMPTY: dict[torch.device, Tensor] = {}  # to be made others like it
 
 
-def _operator(
-    fake: Callable[..., Any], again: Callable[[Callable[..., T]], Callable[..., T]]
+def operator(
+    fake: Callable[..., Any], again: Callable[[Callable[..., T]], Callable[..., T]] = lambda compute: compute
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Makes a function attune's operator of its name; `fake` gives what it returns without elements. As
     torch.library.custom_op does it, but for what that puts around every call: as much again as the call itself.
@@ -91,13 +91,13 @@ def _attention_again(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return compute(query, key, value, is_causal, scale, enable_gqa)
         if known.__class__ is Unsuitable:
             out = by_sdpa(stats, known, query, key, value, None, 0.0, is_causal, scale, enable_gqa)
-            return _laid_out(out, query)
+            return laid_out(out, query)
         return known
 
     return attention
 
 
-@_operator(lambda query, *others: new_output(query), _attention_again)
+@operator(lambda query, *others: new_output(query), _attention_again)
 def attention(
     query: Tensor,
     key: Tensor,
@@ -109,7 +109,7 @@ def attention(
     """`attune.attention` without mask and dropout. Returns a tensor as `new_output` lays it out."""
     result = attend(current_stats(), query, key, value, None, 0.0, is_causal, scale, enable_gqa)
     # SDPA lays its result out as it likes; a graph was made for one layout.
-    return _laid_out(result, query)
+    return laid_out(result, query)
 
 
 def _fake_attention_options(
@@ -142,7 +142,7 @@ def _attention_options_again(compute: Callable[..., Both]) -> Callable[..., Both
     return attention_options
 
 
-@_operator(_fake_attention_options, _attention_options_again)
+@operator(_fake_attention_options, _attention_options_again)
 def attention_options(
     query: Tensor,
     key: Tensor,
@@ -160,7 +160,7 @@ def attention_options(
     options = Options(causal, window, softcap, sinks, return_lse, scale, enable_gqa, k_scale, v_scale)
     result = attend_options(current_stats(), query, key, value, None, 0.0, options)
     out, lse = _both(result, query, return_lse)
-    return _laid_out(out, query), lse.contiguous()
+    return laid_out(out, query), lse.contiguous()
 
 
 def _fake_attention_varlen(
@@ -202,7 +202,7 @@ def _sequences_again(look: Callable[..., direct.Found]) -> Callable[[Callable[..
     return again
 
 
-@_operator(_fake_attention_varlen, _sequences_again(direct.varlen))
+@operator(_fake_attention_varlen, _sequences_again(direct.varlen))
 def attention_varlen(
     query: Tensor,
     key: Tensor,
@@ -247,7 +247,7 @@ def _fake_attention_paged(
     return _fake_rows(query, value_pages), _fake_lse(query, _paged_rows(query), return_lse)
 
 
-@_operator(_fake_attention_paged, _sequences_again(direct.paged))
+@operator(_fake_attention_paged, _sequences_again(direct.paged))
 def attention_paged(
     query: Tensor,
     key_pages: Tensor,
@@ -292,7 +292,7 @@ def _no_lse(query: Tensor) -> Tensor:
     return torch.empty_like(like)
 
 
-def _laid_out(out: Tensor, query: Tensor) -> Tensor:
+def laid_out(out: Tensor, query: Tensor) -> Tensor:
     """`out`, as `new_output` lays it out."""
     if query.is_contiguous() and out.stride() == query.stride():  # as nearly always
         return out

@@ -36,13 +36,38 @@ class replace_sdpa:
     def __enter__(self) -> replace_sdpa:
         _patches.acquire()
         blocks.stats.append(self.stats)
+        blocks.replacing += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         blocks.stats.remove(self.stats)
+        blocks.replacing -= 1
         _patches.release()
+
+
+class count_calls:
+    """Counts the calls of attune's own functions that the thread makes inside the block, and replaces nothing: for
+    models that call attune, as those of attune.transformers. Blocks may be nested, with those of replace_sdpa too: the
+    innermost counts. Of compiled code the operators count when they run.
+
+        with attune.count_calls() as counted:
+            model.generate(tokens)
+        counted.stats.launched, counted.stats.fallbacks
+    """
+
+    def __init__(self) -> None:
+        self.stats = Stats()
+
+    def __enter__(self) -> count_calls:
+        blocks.stats.append(self.stats)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        blocks.stats.remove(self.stats)
 
 
 def scaled_dot_product_attention(
@@ -61,7 +86,7 @@ def scaled_dot_product_attention(
         stats = None
     else:
         stats = current_stats()
-        inside = stats is not None and not blocks.by_torch
+        inside = blocks.replacing > 0 and not blocks.by_torch
     if not inside:
         return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

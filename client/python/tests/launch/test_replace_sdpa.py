@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from attune.torch import attention, replace, replace_sdpa  # noqa: E402
+from attune.torch import attention, count_calls, replace, replace_sdpa  # noqa: E402
 
 original = F.scaled_dot_product_attention
 
@@ -149,6 +149,38 @@ def test_other_threads_call_sdpa(service: Service, q: torch.Tensor) -> None:
         thread.start()
         thread.join()
     assert (replaced.stats.launched, service.launches) == (0, [])
+
+
+def test_counting_replaces_nothing(service: Service, q: torch.Tensor) -> None:
+    with count_calls() as counted:
+        attention(q, q, q)
+        F.scaled_dot_product_attention(q, q, q)
+    attention(q, q, q)
+    assert (counted.stats.launched, len(service.launches)) == (1, 2)
+    assert F.scaled_dot_product_attention is original
+
+
+def test_counting_replaces_nothing_while_another_thread_does(service: Service, q: torch.Tensor) -> None:
+    counts: list[int] = []
+
+    def work() -> None:
+        with count_calls() as counted:
+            F.scaled_dot_product_attention(q, q, q)
+        counts.append(counted.stats.launched)
+
+    with replace_sdpa():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert (counts, service.launches) == ([0], [])
+
+
+def test_counting_inside_of_a_block_counts_what_is_replaced(q: torch.Tensor) -> None:
+    with replace_sdpa() as replaced:
+        with count_calls() as counted:
+            F.scaled_dot_product_attention(q, q, q)
+        F.scaled_dot_product_attention(q, q, q)
+    assert (counted.stats.launched, replaced.stats.launched) == (1, 1)
 
 
 def test_threads_count_for_themselves(q: torch.Tensor) -> None:
