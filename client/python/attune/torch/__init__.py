@@ -5,7 +5,10 @@ kernel that the service knows to be the fastest for the shape at hand, or SDPA i
 from __future__ import annotations
 
 from attune.background.settings import configure
-from attune.torch import operator  # noqa: F401 (it registers the operators)
+from attune.torch import (
+    flash_backend,
+    operator,  # noqa: F401 (it registers the operators)
+)
 from attune.torch.dense import attention
 from attune.torch.fallback import AttuneWarning
 from attune.torch.model_coverage import coverage
@@ -14,6 +17,8 @@ from attune.torch.quantize_kv import QuantizedKv, quantize_kv
 from attune.torch.replace import count_calls, replace_sdpa
 from attune.torch.varlen import attention_paged, attention_varlen
 from attune.torch.warming import warm
+
+flash_backend.register()
 
 __all__ = [
     "AttuneWarning",

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -39,6 +39,8 @@ class Stats:
 class _Blocks(threading.local):
     """Of replace_sdpa and count_calls, those that the calling thread is in, the innermost last."""
 
+    backends: ClassVar[int] = 0  # of torch's that are attune (flash_backend), in all threads
+
     def __init__(self) -> None:
         self.stats: list[Stats] = []
         self.replacing = 0  # how many of them replace SDPA
@@ -56,8 +58,9 @@ def current_stats() -> Stats | None:
 
 def by_torch(*args: Any, **options: Any) -> Tensor:
     """SDPA, for a call that attune was asked for. Where a TorchFunctionMode is active, as after
-    torch.set_default_device, torch calls what stands in SDPA's place, which then leaves it to SDPA."""
-    if not blocks.stats:  # where it does so anyway
+    torch.set_default_device, torch calls what stands in SDPA's place, which then leaves it to SDPA, as attune's flash
+    backend leaves it to the one before."""
+    if not blocks.stats and not blocks.backends:  # where they do so anyway
         return sdpa(*args, **options)
     blocks.by_torch = True
     try:
