@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ def ask(
     what was found for smaller ones serves them.
     """
     answers: dict[Problem, Answer | str] = {}
+    if not tuning:
+        _have_compiled(client, problems, device)
     progress = Progress("tune" if tuning else "ask", len(problems), clock)
     for problem in sorted(problems, key=flops):
         try:
@@ -57,6 +60,13 @@ def ask(
             answers[problem] = str(error).splitlines()[0]
             progress.step(f"{problem}  {answers[problem]}")
     return answers
+
+
+def _have_compiled(client: attune.Client, problems: Sequence[Problem], device: str) -> None:
+    """The code of all answers is compiled side by side from now on, not each when it is waited for."""
+    for problem in problems:
+        with contextlib.suppress(AttuneError):
+            client.best(problem, device=device)
 
 
 def trials_within(problem: Problem, seconds: float) -> int:

@@ -4,8 +4,9 @@
 
 One shape after the other, in a fixed random order: the daemon is asked for the first time, and what it answers
 (HEURISTIC, or NEAREST to shapes that this run has tuned before) is noted; with `attuned --on_miss=tune` what it answers
-up to ten seconds later is noted, too. Then the shape is tuned by random trials of the fastest families within a budget,
-and by a trial of each answer. Regret is the time of an answer's variant over the best time of all trials.
+up to ten seconds later is noted, too. Then the shape is tuned by trials of the fastest families within a budget,
+random ones unless told otherwise, and by a trial of each answer. Regret is the time of an answer's variant over the
+best time of all trials.
 
 A space has thousands of variants and a budget reaches some hundred: the best of those is what regret is held to, not
 the best there is. The report has the number of trials.
@@ -63,7 +64,6 @@ SHAPES = (
 )
 FAMILIES = ("attention_mma", "attention_hopper")
 ON_MISS_S = 10.0
-MOST_TRIALS = 150
 _TUNED = (Provenance.EXACT, Provenance.TIE)
 
 
@@ -73,7 +73,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--server", help="address of the daemon; default: $ATTUNE_SERVER, or this host's")
     parser.add_argument("--device", default="cuda:0", help="the daemon's name of the device")
     parser.add_argument("--families", type=lambda text: text.split(","), default=FAMILIES, metavar="NAMES")
+    parser.add_argument("--strategy", default="random", help="of the tuning that regret is held to")
     parser.add_argument("--max-time", type=float, default=4.0, metavar="S", help="of trials a shape")
+    parser.add_argument("--max-trials", type=int, default=150, metavar="N", help="a shape")
     parser.add_argument(
         "--on-miss", action="store_true", help="the daemon runs with --on_miss=tune: wait for that first"
     )
@@ -128,8 +130,8 @@ def regret_of(client: attune.Client, problem: str, given: argparse.Namespace) ->
             problem,
             device=given.device,
             families=list(given.families),
-            strategy="random",
-            max_trials=MOST_TRIALS,
+            strategy=given.strategy,
+            max_trials=given.max_trials,
             max_time=given.max_time,
             seed=1,
         ).result()

@@ -21,7 +21,8 @@ def client(server, clock):
 def test_asking_starts_no_work(server, client):
     answers = ask(client, PROBLEMS, "cuda:0", None)
     assert [answers[problem].variant.family for problem in PROBLEMS] == ["attention_wmma"] * 2
-    assert all(request.include_artifact for request in server.asked("GetBest"))
+    with_artifact = [request.include_artifact for request in server.asked("GetBest")]
+    assert with_artifact == [False, False, True, True], "all are compiled before the first is waited for"
     assert not server.asked("Tune")
 
 
@@ -51,7 +52,7 @@ def test_past_the_deadline_problems_are_asked_for_only(server, client):
 
 
 def test_a_problem_without_an_answer_has_the_reason_and_the_next_goes_on(server, client):
-    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "no family fits")
+    server.fail_next(3, grpc.StatusCode.NOT_FOUND, "no family fits")  # for both, and then for the first again
     first, second = sorted(PROBLEMS, key=flops)
     answers = ask(client, PROBLEMS, "cuda:0", None)
     assert answers[first] == "no family fits"

@@ -17,9 +17,12 @@ namespace attune::catalog {
 
 namespace {
 
-// From where on, in octaves (Distance), a family's guess is the better answer: on an H200 winners from 3 octaves away
-// were good, those from 7 and more slower than the guess (docs/benchmarks/2026-11-23-h200-any-shape.md).
+// How far away, in octaves (Distance), an answer may come from, beyond which a family's guess is better; and from where
+// on only if the guess is of its family, too: of 30 shapes on an H200 the winners that came from 3 to 6 octaves away
+// were 1.2 to 1.7 times as slow as the guess where it was another family's, and else like it
+// (docs/benchmarks/2026-11-24-h200-first-answers.md).
 constexpr double kFarthest = 6;
+constexpr double kFarForAnotherFamily = 3;
 
 // How much farther away, in octaves (Distance), what is launched as advised may be than what is not.
 constexpr double kWorthOfAdvice = 1;
@@ -125,11 +128,15 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
     }
     return answer != nullptr && supply != nullptr && supply->IsUseless(answer->compile_key) ? nullptr : answer;
   };
+  const absl::StatusOr<space::Variant> guess = HeuristicVariant(host.families, problem, device);
   // The nearest that can be launched at all, until one not much farther away is launched as advised.
   AnswerPtr unadvised;
   double farthest = kFarthest;
   for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
     if (distance > farthest) break;
+    if (distance >= kFarForAnotherFamily && guess.ok() && guess->family->name() != source->variant->family->name()) {
+      continue;
+    }
     if (const auto fitting = space::Refit(*source->variant, problem, device); fitting.ok()) {
       if (AnswerPtr answer = derive(*source, *fitting); answer != nullptr) return answer;
     } else if (unadvised == nullptr && space::Feasible(*source->variant, problem, device).ok()) {

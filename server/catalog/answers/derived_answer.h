@@ -18,7 +18,8 @@ namespace attune::catalog {
 
 // The variant of the nearest of `known`, the answers for the device's class and the policy, that is feasible for the
 // problem, re-fitted to it (space::Refit), and whose code `supply` (null: nobody) does not know to be useless; null
-// when none is. One that no re-fit makes advisable gives way to an advisable one that is a little farther away.
+// when none is. One that no re-fit makes advisable gives way to an advisable one that is a little farther away, one
+// from far away to a guess of another family.
 AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, const v1::Device& device, v1::Policy policy,
                       const Host& host, const CodeSupply* supply);
 

@@ -132,6 +132,21 @@ TEST_F(DerivedAnswerTest, BeyondSixOctavesTheFamilysGuessIsTheAnswer) {
   EXPECT_EQ(results->GetBest(Ask("b2.h1.q1024.d64.f16"))->provenance(), v1::PROVENANCE_HEURISTIC) << "7";
 }
 
+TEST_F(DerivedAnswerTest, FromThreeOctavesOnAGuessOfAnotherFamilyIsTheAnswer) {
+  TuneOne();
+  Host host = Today();
+  host.families.Add(MakeFamily(R"(
+    name: "zz_fast" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
+    guess_precedence: 1
+    launches { entry: "attention" grid_x: "1" block_x: "128" main: true })",
+                               "fast"));
+  const auto results = Open(host);
+  EXPECT_EQ(results->GetBest(Ask("b1.h1.q256.kv500.d64.f16"))->provenance(), v1::PROVENANCE_NEAREST) << "2.97";
+  const auto far = results->GetBest(Ask("b2.h1.q256.d64.f16"));
+  EXPECT_EQ(far->provenance(), v1::PROVENANCE_HEURISTIC) << "3";
+  EXPECT_EQ(far->variant().family(), "zz_fast");
+}
+
 TEST_F(DerivedAnswerTest, AProblemThatDiffersInLseAloneIsNearest) {
   TuneOne();
   const auto best = Open(Today())->GetBest(Ask(std::string(kProblem) + ".lse"));
