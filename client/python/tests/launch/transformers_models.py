@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", minversion="5.23")
 
+import attune.transformers  # noqa: E402, F401 (it registers the implementation)
+
 LAYERS, WINDOW = 2, 6
 SIZES = {
     "hidden_size": 64,
