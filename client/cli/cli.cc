@@ -23,7 +23,8 @@ constexpr char kGroup[] = "Options of every command";
 void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option(
          "--server", common.server,
-         "host:port or unix:/path; default $ATTUNE_SERVER, then the socket of this host's daemon, then localhost:7411")
+         "host:port, unix:/path or a name in ~/.config/attune/servers; default $ATTUNE_SERVER, then the socket of this "
+         "host's daemon, then localhost:7411")
       ->group(kGroup);
   app.add_option("--token-file", common.token_file,
                  "A file with the token that calls bring; default $ATTUNE_TOKEN_FILE")

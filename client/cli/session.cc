@@ -26,8 +26,18 @@ bool Session::colored_err() const { return Colored(env_.err_is_terminal); }
 bool Session::redraws_err() const { return env_.err_is_terminal && env_.variable("TERM") != "dumb"; }
 
 std::string Session::server() const {
+  if (const auto named = Named(); named.ok() && !named->empty()) return named->at("ATTUNE_SERVER");
   if (!options_.server.empty()) return options_.server;
   return DefaultServer(env_.variable, MayConnect);
+}
+
+absl::StatusOr<ServerVariables> Session::Named() const {
+  return NamedServer(options_.server.empty() ? env_.variable("ATTUNE_SERVER") : options_.server, env_.variable);
+}
+
+std::string Session::Variable(const std::string& name) const {
+  if (const auto named = Named(); named.ok() && named->contains(name)) return named->at(name);
+  return env_.variable(name);
 }
 
 namespace {
@@ -57,7 +67,7 @@ std::string Session::snapshot_path() const {
 TlsOptions Session::Tls() const {
   TlsOptions tls = options_.tls;
   const auto otherwise = [this](std::string& option, const char* variable) {
-    if (option.empty()) option = env_.variable(variable);
+    if (option.empty()) option = Variable(variable);
   };
   if (tls.insecure) return tls;
   otherwise(tls.ca, "ATTUNE_TLS_CA");
@@ -70,10 +80,11 @@ TlsOptions Session::Tls() const {
 absl::StatusOr<std::unique_ptr<Client>> Session::NewClient(absl::FunctionRef<void(ClientOptions&)> change) const {
   const auto deadline = ParseDuration("--timeout", options_.timeout);
   if (!deadline.ok()) return deadline.status();
+  if (const auto named = Named(); !named.ok()) return named.status();
   ClientOptions options;
   options.deadline = *deadline;
   options.snapshot_path = snapshot_path();
-  options.token_file = options_.token_file.empty() ? env_.variable("ATTUNE_TOKEN_FILE") : options_.token_file;
+  options.token_file = options_.token_file.empty() ? Variable("ATTUNE_TOKEN_FILE") : options_.token_file;
   options.tls = Tls();
   change(options);
   return Client::Connect(server(), std::move(options));

@@ -10,13 +10,14 @@
 #include "client/cli/environment.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json_values.h"
+#include "client/cli/named_servers.h"
 #include "client/cli/table.h"
 #include "client/cpp/client.h"
 
 namespace attune::cli {
 
 struct CommonOptions {
-  std::string server;      // empty: DefaultServer's
+  std::string server;      // or its name in the user's file; empty: DefaultServer's
   std::string token_file;  // empty: $ATTUNE_TOKEN_FILE; none when that is empty, too
   TlsOptions tls;          // what is empty: $ATTUNE_TLS_CA and so on
   std::string format = "table";
@@ -49,8 +50,9 @@ class Session {
   absl::StatusOr<Client*> client();
   // One of the caller's own, with the session's options but for what `change` changes.
   absl::StatusOr<std::unique_ptr<Client>> NewClient(absl::FunctionRef<void(ClientOptions&)> change) const;
+  // Its address; of a name that the user's file does not explain, the name.
   std::string server() const;
-  // With the environment's variables for what no option says.
+  // With the environment's variables for what no option says, or what the user's file says of a named server.
   TlsOptions Tls() const;
   // Where `import` keeps a snapshot: ~/.local/share/attune/snapshot, or below $XDG_DATA_HOME; empty when neither
   // variable is set. To read from: the place of earlier versions, a cache, where there is one there alone.
@@ -73,6 +75,10 @@ class Session {
   bool Colored(bool is_terminal) const;
   // Columns of a line on stdout or stderr; 0: no limit.
   size_t Width(bool is_terminal) const;
+  // What the user's file says of the server, where that was given by a name.
+  absl::StatusOr<ServerVariables> Named() const;
+  // The environment's, but for what `Named` says.
+  std::string Variable(const std::string& name) const;
 
   const CommonOptions options_;
   Environment& env_;

@@ -17,6 +17,7 @@ from attune.clock import Clock
 from attune.default_server import default_server
 from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
+from attune.named_servers import environment_for
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
 from attune.tls import Tls
@@ -51,8 +52,9 @@ class Core:
     ) -> None:
         """Makes no call yet: an unreachable server shows at the first one.
 
-        `server` is "host:port" or "unix:/path"; without one $ATTUNE_SERVER, then the socket of this host's
-        daemon, then localhost:7411. Times are seconds:
+        `server` is "host:port", "unix:/path" or a name in ~/.config/attune/servers (docs/cli.md), which also says how
+        it is reached; without one $ATTUNE_SERVER, then the socket of this host's daemon, then localhost:7411. Times
+        are seconds:
         `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
@@ -65,13 +67,17 @@ class Core:
         where that is not the host of `server`. Without them $ATTUNE_TLS_CA, _CERT, _KEY and _SERVER_NAME count.
         `insecure` speaks to another host in clear. InvalidArgument names the option, its value and what is allowed.
         """
-        if server is None:
+        given = os.environ.get("ATTUNE_SERVER", "") if server is None else server
+        environ = environment_for(given, os.environ) if isinstance(given, str) else os.environ
+        if environ is not os.environ:
+            self.server = _checked(f"the server of '{given}'", environ["ATTUNE_SERVER"])
+        elif server is None:
             self.server = _checked("$ATTUNE_SERVER", default_server(os.environ))
         else:
             self.server = _checked("server", server)
-        self.token_file = os.fspath(token_file or os.environ.get("ATTUNE_TOKEN_FILE") or "")
+        self.token_file = os.fspath(token_file or environ.get("ATTUNE_TOKEN_FILE") or "")
         self.tls = Tls.chosen(
-            os.environ, ca=tls_ca, cert=tls_cert, key=tls_key, server_name=tls_server_name, insecure=insecure
+            environ, ca=tls_ca, cert=tls_cert, key=tls_key, server_name=tls_server_name, insecure=insecure
         )
         if self.token_file and not is_local(self.server) and not self.tls.encrypts(self.server):
             raise FailedPrecondition(
