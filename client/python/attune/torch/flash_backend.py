@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.attention
 from torch import Tensor
 
 from attune.errors import InvalidArgument
