@@ -79,7 +79,10 @@ class _Backend:
             return computed
         seed = torch.empty(2, dtype=torch.uint64, device=query.device)
         offset = torch.empty((), dtype=torch.uint64, device=query.device)
-        return (*computed, None, None, query.shape[2], key.shape[2], seed, offset, query.new_empty(0))
+        out, lse = computed
+        if out.stride() != query.stride() and out.stride() != (like := torch.empty_like(query)).stride():
+            out = like.copy_(out)  # compiled code was told so
+        return out, lse, None, None, query.shape[2], key.shape[2], seed, offset, query.new_empty(0)
 
 
 def _computed(query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None, before: Any) -> Results:

@@ -124,6 +124,25 @@ def test_kernels_compute_the_output_and_the_log_sum_exp(active: Service, before:
     assert active.problems == [f"b2.h4.kvh2.q8.d64.f16{mask}.lse"]
 
 
+@pytest.mark.parametrize(
+    "q",
+    [
+        half(2, 8, 4, 64).transpose(1, 2),
+        half(2, 8, 12, 64)[:, :, :4].transpose(1, 2),
+        half(8, 4, 2, 64).permute(2, 1, 0, 3),
+    ],
+    ids=["transposed", "fused", "length first"],
+)
+def test_the_output_lies_as_compiled_code_is_told(active: Service, q: Any) -> None:
+    expected = torch.ops.aten._scaled_dot_product_flash_attention(*[q.to("meta")] * 3)[0]
+    for _ in range(2):
+        found, lse = flash(q, q, q)[:2]
+        assert found.stride() == expected.stride()
+        out, exact_lse = exact(q.float(), q.float(), q.float(), False, None)
+        torch.testing.assert_close(found.float(), out, rtol=2e-3, atol=2e-3)
+        torch.testing.assert_close(lse, exact_lse, rtol=1e-3, atol=1e-3)
+
+
 def test_gradients_are_of_the_backend_before(active: Service, before: Before) -> None:
     given = [(half(1, 2, 8, 64) * scale).requires_grad_() for scale in (1.0, 0.5, 2.0)]
     out = flash(*given, 0.0, True)[0]
