@@ -45,7 +45,7 @@ Workers::Workers(prometheus::Registry& registry)
                           "1 where the device was throttled for that reason in the last timing.")),
       info_(GaugesOf(registry, "attune_device_info", "1 for each device that is worked on.")) {
   compiles_.Add({{"verdict", "ok"}});
-  for (const char* role : {"compile", "device", "probe"}) {
+  for (const char* role : {"compile", "device", "probe", "tool"}) {
     started_.Add({{"role", role}});
     for (const char* reason : {"fault", "killed", "exited", "timeout", "garbage", "device_fault", "unsent"}) {
       lost_.Add({{"role", role}, {"reason", reason}});

@@ -20,7 +20,7 @@ constexpr std::pair<Request::KindCase, Response::KindCase> kKinds[] = {
     {Request::kDescribe, Response::kDescribe}, {Request::kCompile, Response::kCompile},
     {Request::kPrepare, Response::kPrepare},   {Request::kTrial, Response::kTrial},
     {Request::kPlayOff, Response::kPlayOff},   {Request::kRelease, Response::kRelease},
-    {Request::kFloor, Response::kFloor}};
+    {Request::kFloor, Response::kFloor},       {Request::kTool, Response::kTool}};
 
 constexpr int kQuantiles = 33;  // of a timing, if any
 
@@ -160,6 +160,11 @@ absl::Status CheckAnswer(const Request& request, const Response& response) {
   if (response.has_prepare()) return CheckRange("a preparation's ms", response.prepare().prepare_ms(), 0.0, kLongestMs);
   if (response.has_floor()) return CheckTiming(response.floor().timing());
   if (response.has_trial()) return CheckTrial(response.trial());
+  if (response.has_tool()) {
+    return FirstOf({CheckRange("an exit code", response.tool().exit_code(), 0, 255),
+                    CheckRange("a tool's output", static_cast<int64_t>(response.tool().output().size()), int64_t{0},
+                               request.tool().most_output())});
+  }
   if (response.play_off().results_size() != request.play_off().candidates_size()) {
     return Wrong(response.play_off().results_size(), " results of ", request.play_off().candidates_size(),
                  " candidates");

@@ -13,20 +13,12 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 namespace attune::worker {
 namespace {
 
-constexpr int kDenied[] = {SCMP_SYS(ptrace),
-                           SCMP_SYS(process_vm_readv),
-                           SCMP_SYS(process_vm_writev),
-                           SCMP_SYS(pidfd_getfd),
-                           SCMP_SYS(pidfd_send_signal),
-                           SCMP_SYS(tkill),
-                           SCMP_SYS(setsid),
-                           SCMP_SYS(setpgid),
-                           SCMP_SYS(kcmp),
-                           SCMP_SYS(mount),
+constexpr int kDenied[] = {SCMP_SYS(mount),
                            SCMP_SYS(umount2),
                            SCMP_SYS(pivot_root),
                            SCMP_SYS(chroot),
@@ -48,7 +40,6 @@ constexpr int kDenied[] = {SCMP_SYS(ptrace),
                            SCMP_SYS(add_key),
                            SCMP_SYS(request_key),
                            SCMP_SYS(bpf),
-                           SCMP_SYS(perf_event_open),
                            SCMP_SYS(userfaultfd),
                            SCMP_SYS(acct),
                            SCMP_SYS(quotactl),
@@ -66,6 +57,12 @@ constexpr int kDenied[] = {SCMP_SYS(ptrace),
                            SCMP_SYS(iopl),
                            SCMP_SYS(ioperm)};
 
+// Of no use to who looks into no other process.
+constexpr int kDeniedToWorkers[] = {SCMP_SYS(ptrace),         SCMP_SYS(process_vm_readv),  SCMP_SYS(process_vm_writev),
+                                    SCMP_SYS(pidfd_getfd),    SCMP_SYS(pidfd_send_signal), SCMP_SYS(tkill),
+                                    SCMP_SYS(setsid),         SCMP_SYS(setpgid),           SCMP_SYS(kcmp),
+                                    SCMP_SYS(perf_event_open)};
+
 // All but these are denied, those of later kernels included. Drivers speak netlink.
 constexpr int kAllowedSocketFamilies[] = {AF_UNIX, AF_NETLINK};
 constexpr int kSocketFamilies = 64;
@@ -79,6 +76,15 @@ struct ReleaseFilter {
 
 // libseccomp returns negative errno values.
 absl::Status FilterError(int result, const char* call) { return absl::ErrnoToStatus(-result, call); }
+
+// The calls do nothing, and return `error`.
+absl::Status Answer(void* filter, absl::Span<const int> calls, uint32_t error) {
+  for (const int call : calls) {
+    const int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), call, 0);
+    if (result != 0) return FilterError(result, "seccomp_rule_add");
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -94,9 +100,8 @@ absl::Status HardenProcess() {
 absl::Status DenySystemCalls() {
   const std::unique_ptr<void, ReleaseFilter> filter(seccomp_init(SCMP_ACT_ALLOW));
   if (filter == nullptr) return absl::InternalError("seccomp_init has failed");
-  for (int call : kDenied) {
-    const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0);
-    if (result != 0) return FilterError(result, "seccomp_rule_add");
+  for (const absl::Span<const int> calls : {absl::MakeConstSpan(kDenied), absl::MakeConstSpan(kDeniedToWorkers)}) {
+    if (absl::Status status = Answer(filter.get(), calls, EPERM); !status.ok()) return status;
   }
   for (int family = 0; family < kSocketFamilies; ++family) {
     if (std::find(std::begin(kAllowedSocketFamilies), std::end(kAllowedSocketFamilies), family) !=
@@ -110,13 +115,23 @@ absl::Status DenySystemCalls() {
   }
   const auto self = static_cast<scmp_datum_t>(getpid());
   for (int call : kSignals) {
-    const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, SCMP_A0(SCMP_CMP_NE, self));
+    const int result = seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, SCMP_A0(SCMP_CMP_NE, self, 0));
     if (result != 0) return FilterError(result, "seccomp_rule_add");
   }
   // Process 0 is the caller.
   const int limits =
-      seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+      seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0));
   if (limits != 0) return FilterError(limits, "seccomp_rule_add");
+  const int result = seccomp_load(filter.get());
+  return result == 0 ? absl::OkStatus() : FilterError(result, "seccomp_load");
+}
+
+absl::Status DenySystemCallsOfTools() {
+  const std::unique_ptr<void, ReleaseFilter> filter(seccomp_init(SCMP_ACT_ALLOW));
+  if (filter == nullptr) return absl::InternalError("seccomp_init has failed");
+  if (absl::Status status = Answer(filter.get(), kDenied, EPERM); !status.ok()) return status;
+  constexpr int kLeaving[] = {SCMP_SYS(setsid), SCMP_SYS(setpgid)};
+  if (absl::Status status = Answer(filter.get(), kLeaving, 0); !status.ok()) return status;
   const int result = seccomp_load(filter.get());
   return result == 0 ? absl::OkStatus() : FilterError(result, "seccomp_load");
 }

@@ -15,6 +15,11 @@ absl::Status HardenProcess();
 // mounting, kernel modules, keys, BPF and the like. Drivers and compilers need none of these.
 absl::Status DenySystemCalls();
 
+// In its place for tools that look into another process and speak to it over the network's loopback, as profilers do:
+// only what nobody needs who is no administrator. From here on setsid and setpgid do nothing and say that they have
+// succeeded, so that all that is started stays in the process group.
+absl::Status DenySystemCallsOfTools();
+
 }  // namespace attune::worker
 
 #endif  // ATTUNE_SERVER_WORKER_SANDBOX_H_

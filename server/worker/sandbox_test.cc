@@ -88,6 +88,36 @@ TEST(Sandbox, NoChildLeavesTheProcessGroup) {
       ::testing::ExitedWithCode(0), "");
 }
 
+// What a tool starts cannot leave its process group either, though it is told so.
+TEST(SandboxOfTools, KeepsChildrenInTheProcessGroup) {
+  EXPECT_EXIT(
+      {
+        const bool right = HardenProcess().ok() && DenySystemCallsOfTools().ok();
+        const pid_t group = getpgrp();
+        const pid_t child = fork();
+        if (child == 0) _exit(setsid() == 0 && setpgid(0, 0) == 0 && getpgrp() == group ? 0 : 1);
+        int status = -1;
+        waitpid(child, &status, 0);
+        _exit(right && status == 0 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(SandboxOfTools, AllowsTheNetworkAndTracingButNoKernelInterfaces) {
+  EXPECT_EXIT(
+      {
+        bool right = HardenProcess().ok() && DenySystemCallsOfTools().ok();
+        right = right && socket(AF_INET, SOCK_STREAM, 0) >= 0;
+        right = right && Denied(syscall(SYS_bpf, 0, nullptr, 0)) && Denied(syscall(SYS_unshare, 0));
+        const pid_t child = fork();
+        if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1);
+        int status = -1;
+        waitpid(child, &status, 0);
+        _exit(right && status == 0 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 TEST(Sandbox, DeniesTracingKeysAndKernelInterfaces) {
   EXPECT_EXIT(
       {

@@ -1,8 +1,10 @@
 // attune-worker: one process that compiles, or holds a device, or looks what the host has, for the daemon that started
 // it (docs/design.md, Processes). Not meant to be started by hand.
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -23,13 +25,16 @@
 #include "server/worker/compile_session.h"
 #include "server/worker/device_lock.h"
 #include "server/worker/device_session.h"
+#include "server/worker/launch_job.h"
 #include "server/worker/sandbox.h"
 #include "server/worker/session.h"
 #include "server/worker/system_calls.h"
+#include "server/worker/tool_session.h"
 #include "server/worker/toolkit_files.h"
 
-ABSL_FLAG(std::string, role, "", "what this worker does: compile, device or probe");
-ABSL_FLAG(std::string, device, "", "with --role=device: the device's id, as in cuda:0");
+ABSL_FLAG(std::string, role, "", "what this worker does: compile, device, probe, tool or launch");
+ABSL_FLAG(std::string, device, "", "with --role=device or launch: the device's id, as in cuda:0");
+ABSL_FLAG(std::string, job, "", "with --role=launch: file with a serialised LaunchJob");
 ABSL_FLAG(int, fd, 3, "descriptor of the socket to the daemon");
 ABSL_FLAG(std::string, emulate, "", "device profile whose limits CUDA devices take on, as in l4; empty: none");
 ABSL_FLAG(std::string, verify, "device", "with --role=device: where outputs are compared, device or host");
@@ -130,12 +135,48 @@ int RunCpuDevice() {
   });
 }
 
+absl::Status LaunchFromFile() {
+  const std::string path = absl::GetFlag(FLAGS_job);
+  std::ifstream file(path, std::ios::binary);
+  worker::v1::LaunchJob job;
+  if (!file.good() || !job.ParseFromIstream(&file)) {
+    return absl::InvalidArgumentError(absl::StrCat("--job is '", path, "', which is no file with a job"));
+  }
+  const Backends backends = device::HostBackends(absl::GetFlag(FLAGS_emulate));
+  const auto found = FindDevice(backends, absl::GetFlag(FLAGS_device));
+  if (!found.ok()) return found.status();
+  const absl::StatusOr<std::unique_ptr<device::Device>> device = found->first->Open(found->second.id());
+  if (!device.ok()) return device.status();
+  return Launch(**device, job);
+}
+
+// Started by a tool, which looks into this process and may have left the thread that started it.
+int RunLaunch() {
+  const absl::Status status = LaunchFromFile();
+  if (status.ok()) return EXIT_SUCCESS;
+  std::cerr << "attune-worker --role=launch: " << status.message() << std::endl;
+  return EXIT_FAILURE;
+}
+
+int RunTool() {
+  // Killed with the daemon it would leave behind what it has started.
+  prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  EndGroupWithPeer(absl::GetFlag(FLAGS_fd));
+  if (absl::Status status = DenySystemCallsOfTools(); !status.ok()) {
+    std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;
+  }
+  ToolSession session;
+  return Run(session);
+}
+
 int Main() {
   const std::string role = absl::GetFlag(FLAGS_role);
-  if (role != "compile" && role != "device" && role != "probe") {
-    std::cerr << "attune-worker: --role is '" << role << "'; allowed: compile, device and probe" << std::endl;
+  if (role != "compile" && role != "device" && role != "probe" && role != "tool") {
+    std::cerr << "attune-worker: --role is '" << role << "'; allowed: compile, device, probe, tool and launch"
+              << std::endl;
     return 2;
   }
+  if (role == "tool") return RunTool();
   // A host that forbids the filter still tunes; what is lost is a second wall, and the log says so.
   if (absl::Status status = DenySystemCalls(); !status.ok()) {
     std::cerr << "attune-worker: running without a system call filter: " << status.message() << std::endl;
@@ -166,11 +207,12 @@ int Main() {
 }  // namespace attune::worker
 
 int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage("compiles and measures kernels for attuned, which starts it");
+  absl::ParseCommandLine(argc, argv);
+  if (absl::GetFlag(FLAGS_role) == "launch") return attune::worker::RunLaunch();
   if (absl::Status status = attune::worker::HardenProcess(); !status.ok()) {
     std::cerr << "attune-worker: " << status.message() << std::endl;
     return EXIT_FAILURE;
   }
-  absl::SetProgramUsageMessage("compiles and measures kernels for attuned, which starts it");
-  absl::ParseCommandLine(argc, argv);
   return attune::worker::Main();
 }
