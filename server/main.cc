@@ -39,6 +39,7 @@
 #include "server/daemon/store_files_watch.h"
 #include "server/daemon/tuning.h"
 #include "server/jobs/on_miss.h"
+#include "server/profile/tools.h"
 #include "server/space/family.h"
 #include "server/store/backups.h"
 #include "server/store/files.h"
@@ -246,6 +247,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     workers[device.id()] = device_workers.back().get();
   }
+  const std::unique_ptr<profile::Tools> tools =
+      profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =
       Tuning::Create({.host = (*front)->host,
                       .store = **store,
@@ -255,6 +258,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .idle_release = settings.idle_release,
                       .library = LibraryOf(settings),
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
+                      .tools = tools.get(),
+                      .profile_time = settings.profile_time,
                       .metrics = metrics->jobs()});
   if (!tuning.ok()) return tuning.status();
   jobs::Tuner& tuner = (*tuning)->tuner();

@@ -27,7 +27,7 @@ struct Command {
 // In the order of `attune --help`.
 const std::vector<Command>& Commands();
 
-// One a file, cmd_<name>.cc; adopt and withdraw beside submissions.
+// One a file, cmd_<name>.cc; adopt and withdraw beside submissions, sanitize beside profile.
 Action AddPreflight(CLI::App& app);
 Action AddDevices(CLI::App& app);
 Action AddFamilies(CLI::App& app);
@@ -42,6 +42,8 @@ Action AddEvaluate(CLI::App& app);
 Action AddSubmit(CLI::App& app);
 Action AddSubmissions(CLI::App& app);
 Action AddAdopt(CLI::App& app);
+Action AddProfile(CLI::App& app);
+Action AddSanitize(CLI::App& app);
 Action AddWithdraw(CLI::App& app);
 Action AddNewKernel(CLI::App& app);
 Action AddSweep(CLI::App& app);

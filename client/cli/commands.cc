@@ -40,6 +40,13 @@ const std::vector<Command>& Commands() {
        AddTrials},
       {"explain", "Explain what bounds a trial, or the best variant of a problem",
        "attune explain trials/123\nattune explain b1.h1.q128.d64.f16", AddExplain},
+      {"profile", "Run a variant or a submission under Nsight Compute; its counters are kept with the trial",
+       "attune profile b2.h8.q512.d64.f16\n"
+       "attune profile b2.h8.q512.d64.f16 --variant attention_mma:BLOCK_M=64,...\n"
+       "attune profile submissions/7",
+       AddProfile},
+      {"sanitize", "Run a variant or a submission under compute-sanitizer; findings are kept with the trial",
+       "attune sanitize b2.h8.q512.d64.f16\nattune sanitize trials/123 --tool racecheck --tool memcheck", AddSanitize},
       {"evaluate", "Time one variant against the incumbent: KEEP or REVERT",
        "attune evaluate b2.h8.q512.d64.f16 attention_simt:BLOCK_M=64,BLOCK_N=32", AddEvaluate},
       {"submit", "Try a kernel of your own against what is served, or the one before: KEEP or REVERT",

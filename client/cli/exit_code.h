@@ -12,7 +12,7 @@ enum class ExitCode {
   kUsage = 2,                  // the command line, a problem's text or a plan file is wrong
   kNotFound = 3,               // no such trial, operation or file; no answer
   kUnreachable = 4,            // no server answered in time
-  kRegression = 5,             // a sweep found one, or evaluate says REVERT
+  kRegression = 5,             // a sweep found one, evaluate says REVERT, or sanitize found errors
   kOperationFailed = 6,        // the operation failed or was cancelled, or a row of a sweep failed
   kOutOfTime = 7,              // a sweep's total time ended before most of its problems
   kInfeasible = 8,             // the problem, the variant or every variant is infeasible; no variant is OK

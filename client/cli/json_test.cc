@@ -25,14 +25,15 @@ TEST(JsonText, HasNoControlCharacterOfOthersAndIsTheSameValue) {
 }
 
 TEST(TrialJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(TrialJson(attune::testing::CannedTrial(1))),
-              ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
-                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
-                          "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended",
-                          "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
-                          "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes",
-                          "stack_bytes", "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256",
-                          "source_hash", "toolchain", "driver", "job", "identical_to", "finish_time"));
+  EXPECT_THAT(
+      Keys(TrialJson(attune::testing::CannedTrial(1))),
+      ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
+                  "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended", "sm_clock_mhz",
+                  "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm", "threads_per_cta", "waves",
+                  "occupancy", "registers", "spill_bytes", "shared_bytes", "stack_bytes", "max_abs_error",
+                  "plain_max_abs_error", "compile_ms", "artifact_sha256", "source_hash", "toolchain", "driver", "job",
+                  "identical_to", "finish_time", "profile", "sanitizing"));
 }
 
 TEST(TrialJson, HasTheFigures) {

@@ -164,6 +164,8 @@ Json TrialJson(const v1::Trial& trial) {
   json["job"] = TextOrNull(trial.job());
   json["identical_to"] = TextOrNull(trial.identical_to());
   json["finish_time"] = TextOrNull(Iso(trial.finish_time()));
+  json["profile"] = trial.has_profile() ? ProfileJson(trial.profile()) : Json();
+  json["sanitizing"] = trial.has_sanitizing() ? SanitizingJson(trial.sanitizing()) : Json();
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
+#include "client/cli/profile_text.h"
 #include "client/cli/submission_text.h"
 #include "client/cli/text.h"
 #include "proto/attune/quote.h"
@@ -20,6 +21,31 @@ std::string ChangeText(const Iteration& iteration) {
 }
 
 std::string SpeedupText(const v1::SubmitResult::Row& row) { return row.speedup() > 0 ? Speedup(row.speedup()) : "-"; }
+
+// What was measured of a trial since it was tried; none of one that is no longer stored.
+absl::Status AddReports(Client& client, v1::Submission& submission) {
+  for (v1::SubmitResult::Row& row : *submission.mutable_result()->mutable_rows()) {
+    if (row.trial().name().empty()) continue;
+    absl::StatusOr<v1::Trial> trial = client.GetTrial(row.trial().name());
+    if (absl::IsNotFound(trial.status())) continue;
+    if (!trial.ok()) return trial.status();
+    if (trial->has_profile()) *row.mutable_trial()->mutable_profile() = std::move(*trial->mutable_profile());
+    if (trial->has_sanitizing()) *row.mutable_trial()->mutable_sanitizing() = std::move(*trial->mutable_sanitizing());
+  }
+  return absl::OkStatus();
+}
+
+std::string CountersOf(const v1::SubmitResult::Row& row) {
+  const std::string text = CountersText(row.trial().profile());
+  return text.empty() ? "-" : text;
+}
+
+bool AnyProfile(const std::vector<Iteration>& iterations) {
+  return std::any_of(iterations.begin(), iterations.end(), [](const Iteration& iteration) {
+    const auto& rows = iteration.submission.result().rows();
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.trial().has_profile(); });
+  });
+}
 
 std::string InCell(absl::string_view text) {
   return absl::StrReplaceAll(Printable(text), {{"|", "\\|"}, {"<", "&lt;"}});
@@ -55,6 +81,7 @@ absl::StatusOr<std::vector<Iteration>> IterationsOf(Client& client, const std::s
   for (const std::string& name : names) {
     absl::StatusOr<v1::Submission> submission = client.GetSubmission(name);
     if (!submission.ok()) return submission.status();
+    if (absl::Status added = AddReports(client, *submission); !added.ok()) return added;
     Iteration iteration{*std::move(submission), "", {}};
     if (kept < iterations.size()) {
       iteration.against = iterations[kept].submission.name();
@@ -77,16 +104,17 @@ Json IterationJson(const Iteration& iteration) {
 }
 
 std::string LoopMarkdown(const std::string& loop, const std::vector<Iteration>& iterations) {
-  std::string text = absl::StrCat("# Loop ", InCell(loop),
-                                  "\n\n| iteration | hypothesis | problem | time us | speed-up | "
-                                  "change | verdict | reason |\n|---:|---|---|---:|---:|---:|---|---|\n");
+  std::string text =
+      absl::StrCat("# Loop ", InCell(loop),
+                   "\n\n| iteration | hypothesis | problem | time us | speed-up | "
+                   "change | counters | verdict | reason |\n|---:|---|---|---:|---:|---:|---|---|---|\n");
   for (const Iteration& iteration : iterations) {
     const v1::Submission& submission = iteration.submission;
     for (const v1::SubmitResult::Row& row : submission.result().rows()) {
       absl::StrAppend(&text, "| ", submission.iteration(), " | ", InCell(submission.hypothesis()), " | ",
                       InCell(row.problem()), " | ", Micros(row.trial().timing().median_us()), " | ", SpeedupText(row),
-                      " | ", ChangeText(iteration), " | ", Word(submission.result().decision()), " | ",
-                      InCell(row.reason()), " |\n");
+                      " | ", ChangeText(iteration), " | ", CountersOf(row), " | ", Word(submission.result().decision()),
+                      " | ", InCell(row.reason()), " |\n");
     }
   }
   for (const Iteration& iteration : iterations) {
@@ -99,28 +127,27 @@ std::string LoopMarkdown(const std::string& loop, const std::vector<Iteration>& 
 }
 
 void PrintLoop(Session& session, const std::vector<Iteration>& iterations) {
-  Table table({{"iteration", kNumber},
-               {"submission", kText, 3},
-               {"hypothesis", kFlexible},
-               {"problem", kName},
-               {"time us", kNumber},
-               {"speed-up", kNumber},
-               {"base", kText, 2},
-               {"change", kNumber, 1},
-               {"verdict"}});
+  std::vector<Column> columns = {{"iteration", kNumber}, {"submission", kText, 3}, {"hypothesis", kFlexible},
+                                 {"problem", kName},     {"time us", kNumber},     {"speed-up", kNumber},
+                                 {"base", kText, 2},     {"change", kNumber, 1},   {"verdict"}};
+  const bool profiled = AnyProfile(iterations);
+  if (profiled) columns.push_back({"counters", kText, 4});
+  Table table(std::move(columns));
   for (const Iteration& iteration : iterations) {
     const v1::Submission& submission = iteration.submission;
     const bool keep = submission.result().decision() == v1::SubmitResult::DECISION_KEEP;
     for (const v1::SubmitResult::Row& row : submission.result().rows()) {
-      table.Row({absl::StrCat(submission.iteration()),
-                 submission.name(),
-                 submission.hypothesis(),
-                 row.problem(),
-                 Micros(row.trial().timing().median_us()),
-                 SpeedupText(row),
-                 BaseText(row),
-                 ChangeText(iteration),
-                 {Word(submission.result().decision()), keep ? Color::kGreen : Color::kRed}});
+      std::vector<Cell> cells = {absl::StrCat(submission.iteration()),
+                                 submission.name(),
+                                 submission.hypothesis(),
+                                 row.problem(),
+                                 Micros(row.trial().timing().median_us()),
+                                 SpeedupText(row),
+                                 BaseText(row),
+                                 ChangeText(iteration),
+                                 {Word(submission.result().decision()), keep ? Color::kGreen : Color::kRed}};
+      if (profiled) cells.emplace_back(CountersOf(row));
+      table.Row(std::move(cells));
     }
   }
   session.Print(table);

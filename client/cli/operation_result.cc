@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/json.h"
+#include "client/cli/profile_text.h"
 #include "client/cli/submission_text.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
@@ -88,6 +89,30 @@ ExitCode PrintSubmission(Session& session, const v1::SubmitResult& result) {
     PrintSubmitResult(session, result);
   }
   return result.decision() == v1::SubmitResult::DECISION_KEEP ? ExitCode::kOk : ExitCode::kRegression;
+}
+
+ExitCode PrintProfiled(Session& session, const v1::ProfileResult& result) {
+  if (session.json()) {
+    session.Emit(ProfileResultJson(result));
+    return ExitCode::kOk;
+  }
+  PrintProfile(session, result.trial().profile());
+  session.Print("");
+  session.Print(
+      absl::StrCat(result.trial().name(), ", ", VariantText(result.trial().variant()), ": bound by ", result.bound()));
+  return ExitCode::kOk;
+}
+
+ExitCode PrintSanitized(Session& session, const v1::SanitizeResult& result) {
+  if (session.json()) {
+    session.Emit(SanitizeResultJson(result));
+  } else {
+    PrintSanitizing(session, result.trial().sanitizing());
+    session.Print("");
+    session.Print(
+        absl::StrCat(result.trial().name(), ", ", VariantText(result.trial().variant()), ": ", result.reason()));
+  }
+  return result.clean() ? ExitCode::kOk : ExitCode::kRegression;
 }
 
 Color ColorOf(v1::SweepReport::Outcome outcome) {
@@ -185,6 +210,10 @@ absl::StatusOr<ExitCode> PrintResult(Session& session, const v1::Operation& oper
       return PrintEvaluation(session, operation);
     case v1::Operation::kSubmit:
       return PrintSubmission(session, operation.submit());
+    case v1::Operation::kProfile:
+      return PrintProfiled(session, operation.profile());
+    case v1::Operation::kSanitize:
+      return PrintSanitized(session, operation.sanitize());
     case v1::Operation::kSweep:
       return PrintSweep(session, operation.sweep());
     default:

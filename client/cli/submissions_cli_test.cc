@@ -106,6 +106,18 @@ TEST_F(SubmissionsCliTest, SummaryOfALoopShowsEachIterationWithItsChange) {
   EXPECT_EQ(Run({"summary", "--markdown", "x"}), 2) << "of a loop alone";
 }
 
+TEST_F(SubmissionsCliTest, SummaryOfALoopShowsCountersWhereThereAreSome) {
+  EXPECT_EQ(Run({"summary", "--loop", "tiles"}), 0) << err;
+  EXPECT_THAT(out, Not(HasSubstr("counters")));
+  fake.HasProfiles();
+  EXPECT_EQ(Run({"summary", "--loop", "tiles", "--markdown", directory_ + ".md"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("SM 62%, DRAM 91%"));
+  EXPECT_THAT(ReadFile(directory_ + ".md").value(), HasSubstr("| SM 62%, DRAM 91% | KEEP |"));
+  std::filesystem::remove(directory_ + ".md");
+  EXPECT_EQ(Run({"summary", "--loop", "tiles", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["result"]["rows"][0]["trial"]["profile"]["kernels"][0]["entry"], "attention");
+}
+
 TEST_F(SubmissionsCliTest, NewKernelOverwritesNothing) {
   EXPECT_EQ(Run({"new-kernel", directory_, "--backend", "cuda"}), 0);
   EXPECT_THAT(ReadFile(directory_ + "/attention.cu").value(), HasSubstr("extern \"C\" __global__"));

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "client/cli/profile_text.h"
 #include "client/cli/text.h"
 #include "proto/attune/problem.h"
 
@@ -122,6 +123,12 @@ Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& mea
   if (!trial.dependencies().toolchain().empty()) {
     fields.Row(
         {"toolchain", absl::StrCat(trial.dependencies().toolchain(), ", driver ", trial.dependencies().driver())});
+  }
+  if (trial.has_profile()) fields.Row({"counters", CountersText(trial.profile())});
+  for (const v1::SanitizerRun& run : trial.sanitizing().runs()) {
+    fields.Row({Word(run.tool()), run.errors() > 0           ? Counted(run.errors(), "error")
+                                  : run.incomplete().empty() ? "clean"
+                                                             : run.incomplete()});
   }
   return fields;
 }

@@ -76,6 +76,14 @@ absl::StatusOr<v1::Operation> Client::Evaluate(v1::EvaluateVariantRequest reques
 absl::StatusOr<v1::Operation> Client::Submit(v1::SubmitRequest request) {
   return impl_->Call(&Stub::Submit, WithRequestId(std::move(request)));
 }
+
+absl::StatusOr<v1::Operation> Client::Profile(v1::ProfileRequest request) {
+  return impl_->Call(&Stub::Profile, WithRequestId(std::move(request)));
+}
+
+absl::StatusOr<v1::Operation> Client::Sanitize(v1::SanitizeRequest request) {
+  return impl_->Call(&Stub::Sanitize, WithRequestId(std::move(request)));
+}
 absl::StatusOr<v1::Submission> Client::GetSubmission(const std::string& submission) {
   v1::GetSubmissionRequest request;
   request.set_name(submission);

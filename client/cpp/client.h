@@ -95,6 +95,9 @@ class Client {
   absl::StatusOr<v1::Operation> Evaluate(v1::EvaluateVariantRequest request);
   // A kernel of one's own against a base: KEEP or REVERT (docs/submit.md).
   absl::StatusOr<v1::Operation> Submit(v1::SubmitRequest request);
+  // A trial's code under Nsight Compute, or under compute-sanitizer (docs/profile.md).
+  absl::StatusOr<v1::Operation> Profile(v1::ProfileRequest request);
+  absl::StatusOr<v1::Operation> Sanitize(v1::SanitizeRequest request);
   absl::StatusOr<v1::Submission> GetSubmission(const std::string& submission);
   absl::StatusOr<v1::ListSubmissionsResponse> ListSubmissions(const v1::ListSubmissionsRequest& request);
   absl::StatusOr<v1::Submission> Adopt(const std::string& submission);

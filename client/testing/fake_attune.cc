@@ -239,6 +239,8 @@ grpc::Status FakeAttune::GetTrial(grpc::ServerContext*, const v1::GetTrialReques
   if (grpc::Status status = Enter("GetTrial"); !status.ok()) return status;
   if (request->name() != "trials/1" && request->name() != "trials/2") return NotFound(request->name());
   *trial = CannedTrial(request->name() == "trials/1" ? 1 : 2);
+  const std::lock_guard lock(mutex_);
+  if (has_profiles_) *trial->mutable_profile() = CannedProfile();
   return grpc::Status::OK;
 }
 

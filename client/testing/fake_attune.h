@@ -37,6 +37,8 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListTrialsRequest last_list_trials() const;
   v1::EvaluateVariantRequest last_evaluate() const;
   v1::SubmitRequest last_submit() const;
+  v1::ProfileRequest last_profile() const;
+  v1::SanitizeRequest last_sanitize() const;
   v1::ListOperationsRequest last_list_operations() const;
   v1::RollBackRequest last_roll_back() const;
   v1::RetryTrialsRequest last_retry() const;
@@ -45,6 +47,8 @@ class FakeAttune : public v1::AttuneService::Service {
 
   // What ListTrials lists from now on, of the problem and with the verdicts that are asked for.
   void HasTrials(std::vector<v1::Trial> trials);
+  // GetTrial has counters from now on.
+  void HasProfiles();
   // What the operation of the next Tune, Sweep or EvaluateVariant ends with; it starts out running.
   void EndsWith(v1::Operation done);
   // The one operation there is, beside the tuning that has ended.
@@ -69,6 +73,8 @@ class FakeAttune : public v1::AttuneService::Service {
   grpc::Status PlanSweep(grpc::ServerContext*, const v1::SweepRequest*, v1::PlanSweepResponse*) override;
   grpc::Status EvaluateVariant(grpc::ServerContext*, const v1::EvaluateVariantRequest*, v1::Operation*) override;
   grpc::Status Submit(grpc::ServerContext*, const v1::SubmitRequest*, v1::Operation*) override;
+  grpc::Status Profile(grpc::ServerContext*, const v1::ProfileRequest*, v1::Operation*) override;
+  grpc::Status Sanitize(grpc::ServerContext*, const v1::SanitizeRequest*, v1::Operation*) override;
   grpc::Status GetSubmission(grpc::ServerContext*, const v1::GetSubmissionRequest*, v1::Submission*) override;
   grpc::Status ListSubmissions(grpc::ServerContext*, const v1::ListSubmissionsRequest*,
                                v1::ListSubmissionsResponse*) override;
@@ -118,6 +124,9 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListTrialsRequest last_list_trials_;
   v1::EvaluateVariantRequest last_evaluate_;
   v1::SubmitRequest last_submit_;
+  bool has_profiles_ = false;
+  v1::ProfileRequest last_profile_;
+  v1::SanitizeRequest last_sanitize_;
   v1::ListOperationsRequest last_list_operations_;
   v1::RollBackRequest last_roll_back_;
   v1::RetryTrialsRequest last_retry_;
@@ -143,6 +152,9 @@ v1::Operation SucceededTuning();
 v1::Operation EndedSweep(bool regression);
 v1::Operation EndedEvaluation(v1::EvaluateResult::Decision decision);
 v1::Operation EndedSubmission(v1::SubmitResult::Decision decision);
+v1::Profile CannedProfile();
+v1::Operation EndedProfile();
+v1::Operation EndedSanitizing(bool clean);
 v1::Submission CannedSubmission(int number);
 
 // Serves `service` on a free port of the loopback, or on a Unix socket, while it lives. `service` must outlive it.

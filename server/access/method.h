@@ -25,6 +25,8 @@ inline constexpr Method kMethods[] = {
     {"ListSubmissions", Role::kReader},
     {"AdoptSubmission", Role::kAdmin, true},
     {"WithdrawSubmission", Role::kAuthor, true},
+    {"Profile", Role::kTuner, true},
+    {"Sanitize", Role::kTuner, true},
     {"GetOperation", Role::kReader},
     {"WatchOperation", Role::kReader},
     {"ListOperations", Role::kReader},

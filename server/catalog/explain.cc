@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "proto/attune/problem.h"
 #include "server/base/device_profile.h"
+#include "server/catalog/bound.h"
 
 namespace attune::catalog {
 namespace {
@@ -42,8 +45,9 @@ class Explainer {
       response_.set_flops(Flops(*problem));
       response_.set_bytes(Bytes(*problem));
     }
+    Sanitizers();
     if (trial_.verdict() != v1::VERDICT_OK) {
-      Add(1, Response::BOUND_NOT_OK,
+      Add(4, Response::BOUND_NOT_OK,
           absl::StrCat("the verdict is ", Word(trial_.verdict()), trial_.detail().empty() ? "" : ": ", trial_.detail()),
           "");
       return Sorted();
@@ -52,6 +56,7 @@ class Explainer {
       response_.set_tflops(response_.flops() / us_ / 1e6);
       response_.set_gbs(response_.bytes() / us_ / 1e3);
     }
+    Counters();
     Grid();
     Latency();
     TensorCores();
@@ -62,6 +67,24 @@ class Explainer {
   }
 
  private:
+  // What was measured goes before what is reckoned.
+  void Counters() {
+    const std::string bound = BoundOf(trial_.profile());
+    if (!bound.empty()) Add(2, Response::BOUND_COUNTERS, absl::StrCat("by its counters: ", bound), "");
+  }
+
+  void Sanitizers() {
+    for (const v1::SanitizerRun& run : trial_.sanitizing().runs()) {
+      if (run.errors() == 0) continue;
+      const std::string tool =
+          absl::AsciiStrToLower(absl::StripPrefix(v1::SanitizerTool_Name(run.tool()), "SANITIZER_TOOL_"));
+      Add(3, Response::BOUND_SANITIZER,
+          absl::StrCat(tool, " reports ", run.errors(), run.errors() == 1 ? " error" : " errors",
+                       run.findings().empty() ? "" : absl::StrCat(": ", run.findings(0))),
+          "");
+    }
+  }
+
   void Grid() {
     const v1::Geometry& geometry = trial_.geometry();
     const int64_t sms = geometry.sm_count() > 0 ? geometry.sm_count() : device_.compute_units();

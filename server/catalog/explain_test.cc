@@ -130,6 +130,34 @@ TEST(Explain, LowOccupancyComesWithWhatTakesTheRoom) {
   EXPECT_THAT(Find(response, Response::BOUND_OCCUPANCY)->text(), HasSubstr("255 registers"));
 }
 
+// What was measured goes before what is reckoned.
+TEST(Explain, CountersComeFirstAndAreLeftOutWhereThereAreNone) {
+  v1::Trial trial = Trial("b2.h4.q64.d64.f16", 10, 8);
+  EXPECT_EQ(Find(Explain(trial, H200(), 1.5), Response::BOUND_COUNTERS), nullptr);
+  v1::Counter& counter = *trial.mutable_profile()->add_kernels()->add_counters();
+  counter.set_name("sms_busy");
+  counter.set_value(0.06);
+  const Response response = Explain(trial, H200(), 1.5);
+  ASSERT_GT(response.findings_size(), 1);
+  EXPECT_EQ(response.findings(0).bound(), Response::BOUND_COUNTERS);
+  EXPECT_EQ(response.findings(0).text(), "by its counters: too few CTAs: the SMs are busy 6 % of the time");
+  EXPECT_EQ(response.findings(1).bound(), Response::BOUND_GRID) << "with its advice";
+}
+
+TEST(Explain, WhatASanitizerFoundGoesBeforeAll) {
+  v1::Trial trial = Trial("b2.h4.q64.d64.f16", 10, 8);
+  v1::SanitizerRun& clean = *trial.mutable_sanitizing()->add_runs();
+  clean.set_tool(v1::SANITIZER_TOOL_MEMCHECK);
+  EXPECT_EQ(Find(Explain(trial, H200(), 1.5), Response::BOUND_SANITIZER), nullptr);
+  v1::SanitizerRun& run = *trial.mutable_sanitizing()->add_runs();
+  run.set_tool(v1::SANITIZER_TOOL_RACECHECK);
+  run.set_errors(1);
+  run.add_findings("Race reported");
+  const Response response = Explain(trial, H200(), 1.5);
+  EXPECT_EQ(response.findings(0).bound(), Response::BOUND_SANITIZER);
+  EXPECT_EQ(response.findings(0).text(), "racecheck reports 1 error: Race reported");
+}
+
 TEST(Explain, ABadVerdictIsAllThereIsToSay) {
   v1::Trial trial = Trial("b1.h1.q16.d64.f16", 0, 1);
   trial.set_verdict(v1::VERDICT_CRASHED);

@@ -86,6 +86,13 @@ ABSL_FLAG(int, on_miss_per_hour, 60,
 ABSL_FLAG(absl::Duration, submission_trial_timeout, absl::Seconds(6),
           "a trial of a submission that takes longer on the device is TIMEOUT; --trial_timeout where that is less");
 ABSL_FLAG(absl::Duration, submission_time, absl::Minutes(5), "a submission that takes longer in all is reverted");
+ABSL_FLAG(std::string, ncu, "",
+          "Nsight Compute's command line, for `attune profile`; default: ncu in PATH, CUDA_HOME/bin or "
+          "/usr/local/cuda/bin");
+ABSL_FLAG(std::string, compute_sanitizer, "",
+          "the compute-sanitizer for `attune sanitize`; default: that in PATH, CUDA_HOME/bin or /usr/local/cuda/bin");
+ABSL_FLAG(absl::Duration, profile_time, absl::Minutes(2),
+          "a profile, or all sanitizers of a trial together, that takes longer on the device is ended");
 ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(15),
           "on SIGTERM, SIGINT and SIGHUP, how long running trials and calls may take to end; jobs go on at the next "
           "start");
@@ -155,6 +162,9 @@ Settings SettingsOfFlags() {
   settings.metrics_insecure = absl::GetFlag(FLAGS_metrics_insecure);
   settings.submission_trial_timeout = absl::GetFlag(FLAGS_submission_trial_timeout);
   settings.submission_time = absl::GetFlag(FLAGS_submission_time);
+  settings.ncu = absl::GetFlag(FLAGS_ncu);
+  settings.compute_sanitizer = absl::GetFlag(FLAGS_compute_sanitizer);
+  settings.profile_time = absl::GetFlag(FLAGS_profile_time);
   return settings;
 }
 

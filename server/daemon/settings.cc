@@ -146,6 +146,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   }
   mistakes.Duration("submission_trial_timeout", settings.submission_trial_timeout, kLeastTimeout, kMostTimeout);
   mistakes.Duration("submission_time", settings.submission_time, absl::Seconds(1), absl::Hours(24));
+  mistakes.Duration("profile_time", settings.profile_time, absl::Seconds(1), absl::Minutes(10));
   if (!settings.metrics_listen.empty()) {
     const auto address = ParseMetricsAddress(settings.metrics_listen, settings.metrics_insecure);
     if (!address.ok()) mistakes.Add("metrics_listen", ": ", address.status().message());

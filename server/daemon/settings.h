@@ -55,6 +55,9 @@ struct Settings {
   bool metrics_insecure = false;
   absl::Duration submission_trial_timeout = absl::Seconds(6);
   absl::Duration submission_time = absl::Minutes(5);
+  std::string ncu;                // empty: looked for
+  std::string compute_sanitizer;  // the same
+  absl::Duration profile_time = absl::Minutes(2);
 };
 
 // Whom the server serves, of settings without a mistake.

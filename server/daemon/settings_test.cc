@@ -160,6 +160,12 @@ TEST(Settings, BoundWhatASubmissionTakes) {
                                                 "--submission_time is inf; allowed: 1s to 24h"));
 }
 
+TEST(Settings, BoundWhatAProfileTakes) {
+  Settings settings = Good();
+  settings.profile_time = absl::Hours(1);
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--profile_time is 1h; allowed: 1s to 10m"));
+}
+
 TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {
   Settings settings = Good();
   for (const char* same : {"data", "./data/", "data/../data/."}) {

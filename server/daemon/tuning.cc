@@ -15,6 +15,8 @@ Tuning::Tuning(const Options& options)
       tune_(options.host, problem_tuner_),
       evaluate_({options.host, options.results, means_, contests_}),
       submit_({options.host, options.results, means_, options.library, options.submission_times}),
+      profile_({options.host, options.store, options.tools, options.profile_time}),
+      sanitize_({options.host, options.store, options.tools, options.profile_time}),
       sweep_means_{options.host, options.results, code_, problem_tuner_},
       sweep_(sweep_means_),
       sweep_problem_(sweep_means_, options.clock) {}
@@ -28,6 +30,8 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   tuner_options.kinds = {{store::JobKind::kTune, &tuning->tune_},
                          {store::JobKind::kEvaluate, &tuning->evaluate_},
                          {store::JobKind::kSubmit, &tuning->submit_},
+                         {store::JobKind::kProfile, &tuning->profile_},
+                         {store::JobKind::kSanitize, &tuning->sanitize_},
                          {store::JobKind::kSweep, &tuning->sweep_},
                          {store::JobKind::kSweepProblem, &tuning->sweep_problem_}};
   tuner_options.idle_release = options.idle_release;

@@ -16,6 +16,8 @@
 #include "server/jobs/tune_problem.h"
 #include "server/jobs/tuner.h"
 #include "server/metrics/jobs.h"
+#include "server/profile/profile_jobs.h"
+#include "server/profile/tools.h"
 #include "server/promotion/contest.h"
 #include "server/store/store.h"
 #include "server/submit/limits.h"
@@ -46,7 +48,9 @@ class Tuning {
     Clock clock = SteadyNow;   // of elapsed times and budgets
     std::string library = {};  // kernels_src/, whose libraries submissions may include
     submit::TimeLimits submission_times = {};
-    metrics::Jobs* metrics = nullptr;  // counts jobs
+    profile::Tools* tools = nullptr;                 // lives longer; null: nothing is profiled or sanitized
+    absl::Duration profile_time = absl::Minutes(2);  // of a profile's tools, or of all sanitizers
+    metrics::Jobs* metrics = nullptr;                // counts jobs
   };
   // InvalidArgument when a worker is not its device's.
   static absl::StatusOr<std::unique_ptr<Tuning>> Create(const Options& options);
@@ -64,6 +68,8 @@ class Tuning {
   const jobs::TuneJob tune_;
   const jobs::EvaluateJob evaluate_;
   const submit::SubmitJob submit_;
+  const profile::ProfileJob profile_;
+  const profile::SanitizeJob sanitize_;
   const sweep::SweepMeans sweep_means_;
   const sweep::SweepJob sweep_;
   const sweep::SweepProblemJob sweep_problem_;

@@ -51,6 +51,10 @@ const char* WordOf(store::JobKind kind) {
       return "sweep_problem";
     case store::JobKind::kSubmit:
       return "submit";
+    case store::JobKind::kProfile:
+      return "profile";
+    case store::JobKind::kSanitize:
+      return "sanitize";
   }
   return "unknown";
 }

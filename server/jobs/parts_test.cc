@@ -60,11 +60,10 @@ class PartsTest : public ::testing::Test {
     options.store = &store_;
     options.host = &host_;
     options.devices = {{"cuda:0", &device_}};
-    options.kinds = {{store::JobKind::kTune, &part},
-                     {store::JobKind::kSweep, &parent},
-                     {store::JobKind::kEvaluate, &part},
-                     {store::JobKind::kSweepProblem, &part},
-                     {store::JobKind::kSubmit, &part}};
+    options.kinds = {{store::JobKind::kTune, &part},     {store::JobKind::kSweep, &parent},
+                     {store::JobKind::kEvaluate, &part}, {store::JobKind::kSweepProblem, &part},
+                     {store::JobKind::kSubmit, &part},   {store::JobKind::kProfile, &part},
+                     {store::JobKind::kSanitize, &part}};
     const std::unique_ptr<Tuner> tuner = Tuner::Create(options).value();
     std::promise<v1::Operation> ended;
     const std::string name = tuner->Sweep({})->name();

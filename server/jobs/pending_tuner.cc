@@ -34,6 +34,12 @@ absl::StatusOr<v1::Operation> PendingTuner::Evaluate(const v1::EvaluateVariantRe
 absl::StatusOr<v1::Operation> PendingTuner::Submit(const v1::SubmitRequest& request, const Asker& asker) {
   return Ask(tuner_, [&](Tuner& tuner) { return tuner.Submit(request, asker); });
 }
+absl::StatusOr<v1::Operation> PendingTuner::Profile(const v1::ProfileRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Profile(request, asker); });
+}
+absl::StatusOr<v1::Operation> PendingTuner::Sanitize(const v1::SanitizeRequest& request, const Asker& asker) {
+  return Ask(tuner_, [&](Tuner& tuner) { return tuner.Sanitize(request, asker); });
+}
 
 absl::StatusOr<v1::Operation> PendingTuner::GetOperation(absl::string_view name) {
   return Ask(tuner_, [name](Tuner& tuner) { return tuner.GetOperation(name); });

@@ -24,6 +24,8 @@ class PendingTuner final : public Tuner {
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) override;
   absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) override;
   absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest& request, const Asker& asker) override;
+  absl::StatusOr<v1::Operation> Profile(const v1::ProfileRequest& request, const Asker& asker) override;
+  absl::StatusOr<v1::Operation> Sanitize(const v1::SanitizeRequest& request, const Asker& asker) override;
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override;
   absl::StatusOr<v1::Operation> Cancel(absl::string_view name) override;
   bool IsIdle(absl::string_view device_id) override;

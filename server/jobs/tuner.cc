@@ -78,6 +78,12 @@ class JobTuner : public Tuner {
   absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest& request, const Asker& asker) override {
     return Start(store::JobKind::kSubmit, request.SerializeAsString(), asker);
   }
+  absl::StatusOr<v1::Operation> Profile(const v1::ProfileRequest& request, const Asker& asker) override {
+    return Start(store::JobKind::kProfile, request.SerializeAsString(), asker);
+  }
+  absl::StatusOr<v1::Operation> Sanitize(const v1::SanitizeRequest& request, const Asker& asker) override {
+    return Start(store::JobKind::kSanitize, request.SerializeAsString(), asker);
+  }
 
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override { return operations_.Get(name); }
 
@@ -438,8 +444,9 @@ class JobTuner : public Tuner {
 absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Create(TunerOptions options) {
   if (options.store == nullptr) return absl::InvalidArgumentError("TunerOptions.store is null; it is needed");
   if (options.host == nullptr) return absl::InvalidArgumentError("TunerOptions.host is null; it is needed");
-  for (const store::JobKind kind : {store::JobKind::kTune, store::JobKind::kSweep, store::JobKind::kEvaluate,
-                                    store::JobKind::kSweepProblem, store::JobKind::kSubmit}) {
+  for (const store::JobKind kind :
+       {store::JobKind::kTune, store::JobKind::kSweep, store::JobKind::kEvaluate, store::JobKind::kSweepProblem,
+        store::JobKind::kSubmit, store::JobKind::kProfile, store::JobKind::kSanitize}) {
     if (options.kinds[kind] == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("TunerOptions.kinds lacks the kind of job ", static_cast<int>(kind)));

@@ -65,6 +65,8 @@ class Tuner {
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) = 0;
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) = 0;
   virtual absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest& request, const Asker& asker) = 0;
+  virtual absl::StatusOr<v1::Operation> Profile(const v1::ProfileRequest& request, const Asker& asker) = 0;
+  virtual absl::StatusOr<v1::Operation> Sanitize(const v1::SanitizeRequest& request, const Asker& asker) = 0;
   // For the daemon itself.
   absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request) { return Tune(request, {}); }
   absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request) { return Sweep(request, {}); }

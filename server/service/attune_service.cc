@@ -27,21 +27,9 @@ constexpr int kHistoryThreads = 1;
 constexpr int kCopyingThreads = 1;
 
 // Moves a StatusOr's value into a response.
-template <typename T>
-absl::Status Fill(absl::StatusOr<T> result, T* response) {
-  if (!result.ok()) return result.status();
-  *response = *std::move(result);
-  return absl::OkStatus();
-}
-
 // Whether nobody waits for the call any more.
 space::Stopped GoneWith(grpc::CallbackServerContext* context) {
   return [context] { return context->IsCancelled(); };
-}
-
-submit::Reader ReaderOf(const grpc::CallbackServerContext& context) {
-  const access::Principal& principal = PrincipalOf(context);
-  return {principal.name, principal.role == access::Role::kAdmin};
 }
 
 v1::KernelFamily Translate(const space::Family& family) {

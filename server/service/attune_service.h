@@ -64,6 +64,8 @@ class AttuneServiceImpl final
                                             v1::Submission*) override;
   grpc::ServerUnaryReactor* WithdrawSubmission(grpc::CallbackServerContext*, const v1::WithdrawSubmissionRequest*,
                                                v1::Submission*) override;
+  grpc::ServerUnaryReactor* Profile(grpc::CallbackServerContext*, const v1::ProfileRequest*, v1::Operation*) override;
+  grpc::ServerUnaryReactor* Sanitize(grpc::CallbackServerContext*, const v1::SanitizeRequest*, v1::Operation*) override;
   grpc::ServerUnaryReactor* GetOperation(grpc::CallbackServerContext*, const v1::GetOperationRequest*,
                                          v1::Operation*) override;
   grpc::ServerWriteReactor<v1::Operation>* WatchOperation(grpc::CallbackServerContext*,

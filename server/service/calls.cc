@@ -117,6 +117,11 @@ jobs::Asker AskerOf(const grpc::CallbackServerContext& context) {
   return asker;
 }
 
+submit::Reader ReaderOf(const grpc::CallbackServerContext& context) {
+  const access::Principal& principal = PrincipalOf(context);
+  return {principal.name, principal.role == access::Role::kAdmin};
+}
+
 const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context) {
   return dynamic_cast<const CallContext&>(context).principal();
 }

@@ -6,9 +6,11 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
 #include "proto/attune/problem.h"
 #include "server/access/method.h"
@@ -18,6 +20,7 @@
 #include "server/catalog/result_key.h"
 #include "server/jobs/tuner.h"
 #include "server/service/executor.h"
+#include "server/submit/submissions.h"
 
 namespace attune::service {
 
@@ -39,6 +42,16 @@ access::QuotaLimits QuotasOf(const grpc::CallbackServerContext& context);
 
 // Whom the job that a call starts is for.
 jobs::Asker AskerOf(const grpc::CallbackServerContext& context);
+
+// Who reads submissions by it.
+submit::Reader ReaderOf(const grpc::CallbackServerContext& context);
+
+template <typename T>
+absl::Status Fill(absl::StatusOr<T> result, T* response) {
+  if (!result.ok()) return result.status();
+  *response = *std::move(result);
+  return absl::OkStatus();
+}
 
 // What a request is about: the operation, problem, backup or sweep that it names; empty where it names none.
 std::string ResourceOf(const google::protobuf::Message& request);

@@ -40,6 +40,14 @@ class OneOperationTuner : public jobs::Tuner {
   absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest&, const jobs::Asker&) override {
     return States().front();
   }
+  absl::StatusOr<v1::Operation> Profile(const v1::ProfileRequest& request, const jobs::Asker&) override {
+    const std::lock_guard lock(mutex_);
+    last_profile_ = request;
+    return states_.front();
+  }
+  absl::StatusOr<v1::Operation> Sanitize(const v1::SanitizeRequest&, const jobs::Asker&) override {
+    return States().front();
+  }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view name) override {
     if (name != "operations/1") return absl::NotFoundError(absl::StrCat("no operation '", name, "'"));
     return States().back();
@@ -61,6 +69,11 @@ class OneOperationTuner : public jobs::Tuner {
     states_ = std::move(states);
   }
 
+  v1::ProfileRequest last_profile() {
+    const std::lock_guard lock(mutex_);
+    return last_profile_;
+  }
+
   std::atomic<int> unsubscribed{0};
   std::function<void()> on_cancel;  // called by each Cancel; set before the first
 
@@ -72,6 +85,7 @@ class OneOperationTuner : public jobs::Tuner {
 
   std::mutex mutex_;
   std::vector<v1::Operation> states_;
+  v1::ProfileRequest last_profile_;
 };
 
 // Answers every look-up with its own question.
@@ -175,6 +189,42 @@ TEST_F(ServerTest, PreflightWarnsOfTheHost) {
   v1::PreflightResponse preflight;
   ASSERT_TRUE(stub_->Preflight(&context, request, &preflight).ok());
   EXPECT_THAT(preflight.warnings(), ::testing::Contains("the walls are low"));
+}
+
+TEST_F(ServerTest, AProfileIsOfTheTrialThatTheRequestMeansOnACardOfItsClass) {
+  host_.devices[0].set_backend(v1::BACKEND_CUDA);
+  host_.backends[0].set_backend(v1::BACKEND_CUDA);
+  host_.backends[0].set_available(true);
+  v1::Trial trial;
+  trial.set_problem_text("b1.h1.q8.d64.f16");
+  trial.set_device_id("cuda:0");
+  trial.set_policy(v1::POLICY_HOT);
+  trial.set_verdict(v1::VERDICT_OK);
+  trial.mutable_timing()->set_median_us(10);
+  trial.mutable_variant()->set_family("tiles");
+  trial.mutable_variant()->set_text("tiles:BLOCK=16");
+  trial.mutable_dependencies()->set_device_fingerprint("an L4");
+  trial.set_artifact_sha256("abc");
+  trial.mutable_recipe()->add_launches()->set_entry("attention");
+  v1::Incumbent served;
+  served.mutable_trial()->set_name(store_.AppendTrial(trial, {}).value());
+  ASSERT_TRUE(store_.Promote(served, "", {}).ok());
+  v1::ProfileRequest request;
+  *request.mutable_code()->mutable_problem() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  const auto profile = [&] {
+    grpc::ClientContext context;
+    v1::Operation operation;
+    return stub_->Profile(&context, request, &operation);
+  };
+  const grpc::Status asked = profile();
+  ASSERT_TRUE(asked.ok()) << asked.error_message();
+  EXPECT_EQ(tuner_.last_profile().code().trial(), "trials/1");
+  EXPECT_FALSE(tuner_.last_profile().code().has_problem());
+  EXPECT_EQ(tuner_.last_profile().device_id(), "cuda:0");
+  request.mutable_code()->set_submission("submissions/9");
+  EXPECT_EQ(profile().error_code(), grpc::StatusCode::NOT_FOUND);
+  request.mutable_code()->set_trial("trials/1");
+  EXPECT_EQ(profile().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {

@@ -32,6 +32,8 @@ class BrokenTuner final : public jobs::Tuner {
     return Nothing();
   }
   absl::StatusOr<v1::Operation> Submit(const v1::SubmitRequest&, const jobs::Asker&) override { return Nothing(); }
+  absl::StatusOr<v1::Operation> Profile(const v1::ProfileRequest&, const jobs::Asker&) override { return Nothing(); }
+  absl::StatusOr<v1::Operation> Sanitize(const v1::SanitizeRequest&, const jobs::Asker&) override { return Nothing(); }
   absl::StatusOr<v1::Operation> GetOperation(absl::string_view) override { return Nothing(); }
   absl::StatusOr<v1::Operation> Cancel(absl::string_view) override { return Nothing(); }
   bool IsIdle(absl::string_view) override { return true; }

@@ -178,6 +178,33 @@ absl::Status ProblemAndPolicy(Request& request) {
   return absl::OkStatus();
 }
 
+// Whose code is to run: exactly one of a trial, a problem (with a variant, perhaps) and a submission (with a problem).
+absl::Status OneSubject(v1::ProfiledCode& code, const catalog::Host& host) {
+  constexpr absl::string_view kAllowed =
+      "allowed: code.trial alone; code.problem, and with it code.variant; or code.submission, and with it code.problem";
+  const bool variant = code.has_variant(), submission = !code.submission().empty();
+  const bool more = code.has_problem() || variant || submission;
+  if (code.trial().empty() ? !more : more) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("code names ", more ? "a trial and more" : "nothing", "; ", kAllowed));
+  }
+  if (variant && (submission || !code.has_problem())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("code.variant stands ", submission ? "beside a submission" : "alone", "; ", kAllowed));
+  }
+  code.set_policy(catalog::OrDefault(code.policy()));
+  if (code.has_problem()) {
+    if (absl::Status status = NormaliseProblem(code.mutable_problem()); !status.ok()) return status;
+  }
+  return variant ? NormaliseVariant(code.mutable_variant(), host) : absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status CodeAndDevice(Request& request, const catalog::Host& host) {
+  std::string device = request.device_id();  // empty stays empty: which one is the trial's matter
+  return FirstError(OneSubject(*request.mutable_code(), host), PresentDevice(&device, host));
+}
+
 absl::Status CheckRegression(absl::string_view field, double regression) {
   if (regression >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", regression, "; allowed: shares such as 0.02"));
@@ -251,6 +278,10 @@ absl::Status Validate(v1::SubmitRequest& request, const catalog::Host& host) {
   std::string device = request.device_id();  // empty stays empty: which one is the kernel's matter
   return PresentDevice(&device, host);
 }
+
+absl::Status Validate(v1::ProfileRequest& request, const catalog::Host& host) { return CodeAndDevice(request, host); }
+
+absl::Status Validate(v1::SanitizeRequest& request, const catalog::Host& host) { return CodeAndDevice(request, host); }
 
 absl::Status Validate(v1::PreflightRequest& request, const catalog::Host& host) {
   DefaultDevice(request.mutable_device_id(), host);

@@ -133,6 +133,31 @@ TEST(Validate, AVariantMayComeAsTextOrAsParameters) {
   EXPECT_EQ(request.variant().text(), "attention_simt:BLOCK_M=64");
 }
 
+TEST(Validate, AProfileIsOfOneTrialOneProblemOrOneSubmission) {
+  const catalog::Host host = OneDeviceOneFamily();
+  v1::ProfileRequest request;
+  EXPECT_THAT(Message(Validate(request, host)), HasSubstr("code names nothing; allowed: code.trial alone;"));
+  request.mutable_code()->set_trial("trials/1");
+  EXPECT_TRUE(Validate(request, host).ok());
+  EXPECT_EQ(request.device_id(), "") << "the trial's own";
+  *request.mutable_code()->mutable_problem() = GoodTune().problem();
+  EXPECT_THAT(Message(Validate(request, host)), HasSubstr("code names a trial and more"));
+  request.mutable_code()->clear_trial();
+  request.mutable_code()->mutable_variant()->set_text("attention_simt:BLOCK_M=64");
+  EXPECT_TRUE(Validate(request, host).ok());
+  EXPECT_EQ(request.code().policy(), v1::POLICY_HOT);
+  EXPECT_EQ(request.code().variant().family(), "attention_simt");
+  request.mutable_code()->set_submission("submissions/7");
+  EXPECT_THAT(Message(Validate(request, host)), HasSubstr("code.variant stands beside a submission"));
+  request.mutable_code()->clear_submission();
+  request.mutable_code()->clear_problem();
+  EXPECT_THAT(Message(Validate(request, host)), HasSubstr("code.variant stands alone"));
+  v1::SanitizeRequest sanitize;
+  sanitize.mutable_code()->set_trial("trials/1");
+  sanitize.set_device_id("cuda:9");
+  EXPECT_THAT(Message(Validate(sanitize, host)), HasSubstr("device_id is 'cuda:9'"));
+}
+
 TEST(Validate, ASweepNeedsShapes) {
   v1::SweepRequest request;
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("plan.shapes is empty"));

@@ -39,6 +39,10 @@ std::optional<store::JobKind> KindOf(v1::JobKind kind) {
       return store::JobKind::kEvaluate;
     case v1::JOB_KIND_SUBMIT:
       return store::JobKind::kSubmit;
+    case v1::JOB_KIND_PROFILE:
+      return store::JobKind::kProfile;
+    case v1::JOB_KIND_SANITIZE:
+      return store::JobKind::kSanitize;
     default:
       return std::nullopt;
   }

@@ -27,14 +27,23 @@
 
 namespace attune::store {
 
-enum class JobKind { kTune = 1, kSweep = 2, kEvaluate = 3, kSweepProblem = 4, kSubmit = 5 };  // persisted
+// Persisted.
+enum class JobKind {
+  kTune = 1,
+  kSweep = 2,
+  kEvaluate = 3,
+  kSweepProblem = 4,
+  kSubmit = 5,
+  kProfile = 6,
+  kSanitize = 7
+};
 
 // A job as it must survive a kill: its request and its state. `operation` is what clients see.
 struct Job {
   std::string name;  // "operations/<id>"
   JobKind kind = JobKind::kTune;
-  std::string request;      // serialised v1::TuneRequest, SweepRequest (of one problem also), EvaluateVariantRequest
-                            // or SubmitRequest
+  std::string request;      // serialised v1::TuneRequest, SweepRequest (of one problem also), EvaluateVariantRequest,
+                            // SubmitRequest, ProfileRequest or SanitizeRequest
   std::string request_id;   // empty, or unique
   std::string identity;     // equal for requests that ask for the same; empty for a job of before schema version 5
   std::string parent = {};  // name of the job that this is a part of; empty: of none

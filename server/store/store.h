@@ -127,6 +127,11 @@ class Store {
   // Refused when `write` is stale (queue.h).
   virtual absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;  // NotFound
+  // Keeps what a tool says of a trial's code, which GetTrial then has: in place of an earlier profile, or of earlier
+  // runs of the same sanitizers. NotFound. Refused when `write` is stale (queue.h).
+  virtual absl::Status RecordProfile(absl::string_view trial, const v1::Profile& profile, const JobWrite& write) = 0;
+  virtual absl::Status RecordSanitizing(absl::string_view trial, const v1::Sanitizing& sanitizing,
+                                        const JobWrite& write) = 0;
   // What is known under this key: the newest trial of any card of the class when its verdict holds for the class,
   // otherwise the instance's own newest; NotFound. LOST trials are not found, nor is one that is to be tried again.
   virtual absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) = 0;

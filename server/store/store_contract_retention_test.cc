@@ -426,6 +426,13 @@ TEST_P(RetentionContract, LeavesTodaysFailedCompiles) {
   EXPECT_EQ(store().FindArtifact("yesterday", "nvrtc 12.9").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(RetentionContract, ATrialGoesWithWhatToolsSaidOfIt) {
+  const std::string name = Append(Trial(kProblem, 1, 0));
+  ASSERT_TRUE(store().RecordProfile(name, v1::Profile(), {}).ok());
+  EXPECT_EQ(Retain(TooSmall()).removed_trials, 1);
+  EXPECT_EQ(store().GetTrial(name).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_P(RetentionContract, AVariantIsStoredAnewAfterItsTrialsHaveGone) {
   Append(Trial(kProblem, 1, 0));
   Retain(TooSmall());

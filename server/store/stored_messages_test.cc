@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "attune/v1/profile.pb.h"
+#include "attune/v1/profiling.pb.h"
 #include "attune/v1/retiming.pb.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/submission.pb.h"
@@ -38,6 +40,10 @@ std::vector<const Descriptor*> Stored() {
           v1::SweepRequest::descriptor(),
           v1::SubmitRequest::descriptor(),
           v1::Submission::descriptor(),
+          v1::ProfileRequest::descriptor(),
+          v1::SanitizeRequest::descriptor(),
+          v1::Profile::descriptor(),
+          v1::Sanitizing::descriptor(),
           worker::v1::CompileResponse::Entry::descriptor()};
 }
 

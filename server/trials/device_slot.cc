@@ -83,4 +83,13 @@ absl::StatusOr<worker::v1::FloorResponse> DeviceUse::Floor(const worker::v1::Flo
   return InTurn(false, Always, [&] { return slot_.worker_->Floor(request); });
 }
 
+absl::Status DeviceUse::Lend(absl::FunctionRef<absl::Status()> work) {
+  return InTurn(false, Always, [&]() -> absl::Status {
+    if (absl::Status open = slot_.worker_->Open(); !open.ok()) return open;
+    slot_.worker_->Release();
+    slot_.prepared_.clear();
+    return work();
+  });
+}
+
 }  // namespace attune::trials

@@ -56,6 +56,9 @@ class DeviceUse {
                                                   absl::FunctionRef<bool()> wanted);
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request);
   absl::StatusOr<worker::v1::FloorResponse> Floor(const worker::v1::FloorRequest& request);
+  // Waits for the turn and lets other processes than the worker's use the device while `work` runs: the worker keeps
+  // its lock on the device, with none of its memory.
+  absl::Status Lend(absl::FunctionRef<absl::Status()> work);
 
   absl::Duration busy() const { return busy_; }      // in calls
   absl::Duration waited() const { return waited_; }  // for the turn

@@ -111,6 +111,14 @@ class AnswerTest(DaemonTest):
         for trial in daemon.trials(PROBLEM):
             self.assertEqual((trial["registers"], trial["spill_bytes"]), (None, None))
         self.assertNotIn("0 registers", daemon.attune("trials", "trials/1").stdout)
+        for command in ("profile", "sanitize"):
+            refused = daemon.attune(command, PROBLEM, check=False)
+            self.assertEqual(refused.returncode, 1)
+            self.assertRegex(
+                refused.stderr,
+                r"^attune: opencl:0 \(.*\) is a device of OpenCL: Nsight Compute and compute-sanitizer know CUDA "
+                r"devices alone \[FAILED_PRECONDITION method=.*\]\n$",
+            )
         daemon.stop()
 
     def test_what_no_family_can_do_has_an_exit_code_of_its_own(self):

@@ -55,6 +55,8 @@ std::string SeedOf(const std::string& method) {
        absl::StrCat("problems { batch: 1 heads_q: 1 seq_q: 16 head_dim: 64 dtype: DTYPE_F16 } loop: 'l' ",
                     "files { path: 'k.cl' text: '/* attune launches { entry: \"k\" grid_x: \"1\" main: true } ",
                     "*/ __kernel void k() {}' } hypothesis: 'h' base: 'previous'")},
+      {"Profile", absl::StrCat("code { ", kProblem, " variant { text: 'attention_opencl:BLOCK_M=16' } }")},
+      {"Sanitize", "code { trial: 'trials/1' } tools: SANITIZER_TOOL_MEMCHECK"},
       {"GetSubmission", "name: 'submissions/1'"},
       {"ListSubmissions", "page_size: 2 loop: 'l'"},
       {"AdoptSubmission", "name: 'submissions/1'"},
@@ -86,7 +88,8 @@ std::string SeedOf(const std::string& method) {
 }
 
 bool StartsWork(const std::string& method) {
-  return method == "Tune" || method == "Sweep" || method == "EvaluateVariant" || method == "Submit";
+  return method == "Tune" || method == "Sweep" || method == "EvaluateVariant" || method == "Submit" ||
+         method == "Profile" || method == "Sanitize";
 }
 
 // One thread's requests.

@@ -113,6 +113,11 @@ function submitResult({ decision, reason, rows = [] }) {
   );
 }
 
+// Of a profile or of sanitizers: a sentence.
+function toolResult({ trial, bound, reason }) {
+  return section("result", "Result", h("p", {}, trial?.name ? `${trial.name}: ` : "", bound ? `bound by ${bound}` : reason ?? ""));
+}
+
 function children(operations) {
   if (operations.length === 0) return null;
   return section(
@@ -153,6 +158,7 @@ function view({ operation, trials, problems }) {
     operation.evaluate ? evaluateResult(operation.evaluate) : null,
     operation.sweep ? sweepResult(operation.sweep) : null,
     operation.submit ? submitResult(operation.submit) : null,
+    operation.profile || operation.sanitize ? toolResult(operation.profile ?? operation.sanitize) : null,
     trials.length ? section("trials", "Trials", verdictMix(verdicts), bestCurve(trials), failures(trials), operation.problem ? h("p", {}, h("a", { href: addressOf("space", operation.problem) }, "The space of its problem's variants")) : null) : null,
     children(problems),
     section("commands", "Commands", commandLine(watchCommand(operation.name), operation.done ? "print its result" : "follow it"), operation.done ? null : commandLine(cancelCommand(operation.name), "stop it")),

@@ -12,7 +12,7 @@ import { table } from "./table.js";
 const PAGE = 50;
 // Curves of more running jobs than this would cost more than they tell.
 const CURVES = 3;
-const KINDS = [["", "all kinds"], ["JOB_KIND_TUNE", "tune"], ["JOB_KIND_SWEEP", "sweep"], ["JOB_KIND_EVALUATE", "evaluate"], ["JOB_KIND_SUBMIT", "submit"]];
+const KINDS = [["", "all kinds"], ["JOB_KIND_TUNE", "tune"], ["JOB_KIND_SWEEP", "sweep"], ["JOB_KIND_EVALUATE", "evaluate"], ["JOB_KIND_SUBMIT", "submit"], ["JOB_KIND_PROFILE", "profile"], ["JOB_KIND_SANITIZE", "sanitize"]];
 
 // Of each running job the trials so far: many at first, then only the newest.
 function trialsOfRunning(signal) {

@@ -23,10 +23,21 @@ from attune.attachment import Attachment, Followed
 from attune.core import Core, described, stubs
 from attune.errors import AttuneError
 from attune.lookup import Query, best
-from attune.plans import export, results, server, submissions, work
+from attune.plans import export, profiling, results, server, submissions, work
 from attune.plans.plan import Call, Plan, advance
 from attune.status import to_error
-from attune.values import Answer, EvaluateResult, Operation, Progress, SubmitResult, SweepReport, TuneResult
+from attune.values import (
+    Answer,
+    EvaluateResult,
+    Operation,
+    ProfileResult,
+    Progress,
+    SanitizeResult,
+    SubmitResult,
+    SweepReport,
+    TuneResult,
+)
+from attune.values.operation import Result
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,6 +117,8 @@ class Client(Core):
     tune = _follows(work.tune, TuneResult)
     evaluate = _follows(work.evaluate, EvaluateResult)
     submit = _follows(submissions.submit, SubmitResult)
+    profile = _follows(profiling.profile, ProfileResult)
+    sanitize = _follows(profiling.sanitize, SanitizeResult)
     submission = _carries_out(submissions.submission)
     adopt = _carries_out(submissions.adopt)
     withdraw = _carries_out(submissions.withdraw)
@@ -137,7 +150,7 @@ class Client(Core):
     ping = _carries_out(server.ping)
     export_snapshot = _carries_out(export.export_snapshot)
 
-    async def follow(self, name: str) -> Following[TuneResult | SweepReport | EvaluateResult | SubmitResult]:
+    async def follow(self, name: str) -> Following[Result]:
         """Attaches to the operation "operations/...", whoever started it."""
         return Following(self, await self.operation(name))
 

@@ -28,7 +28,7 @@ except ImportError as error:
 from pydantic import Field
 
 import attune.aio
-from attune.values import Effort, Explanation, Progress, Strategy, SubmitResult, Timing, Trial, Verdict
+from attune.values import Effort, Explanation, Profile, Progress, Strategy, SubmitResult, Timing, Trial, Verdict
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,13 +48,17 @@ Make attention on {problem} faster. Rules of the loop:
 3. Test it with `evaluate` (one variant), `tune` with `where` (a part of the space) or `submit` (a kernel of your own,
    always with the same `loop`). Keep what is faster; take back what is not: a REVERT is a result, too, say why.
 4. Look at the figures before the next step: CTAs against the SMs of the device (fewer than 4 per SM: try more splits),
-   spills (none), registers and shared memory against occupancy.
+   spills (none), registers and shared memory against occupancy. Where they do not say why, `profile` it: what bounds it
+   decides what to try; and `sanitize` every few iterations.
 5. Do not try again what `trials` and `iterations` already answer. Stop when three hypotheses in a row changed nothing.
 Finish with a table: step, hypothesis, change, time, speed-up, verdict.
 """
 
 ProblemText = Annotated[str, Field(description="Such as b2.h8.q512.d64.f16.causal")]
 DeviceName = Annotated[str, Field(description="A card's id or its class, such as l4; empty: the server's first")]
+Subject = Annotated[
+    str, Field(description="A problem, for its best variant; a trial, trials/123; or a submission, submissions/7")
+]
 Conditions = Annotated[
     list[str] | None,
     Field(description="Only variants of which all are true, such as 'BLOCK_M >= 64 && KV_SPLITS == 1'"),
@@ -98,6 +102,18 @@ def trial_dict(trial: Trial | None) -> dict[str, Any] | None:
     if trial.accuracy is not None and trial.accuracy.cases:
         found["max_abs_error"] = trial.accuracy.max_abs_error
     return found
+
+
+def profile_dict(profile: Profile | None) -> list[dict[str, Any]]:
+    """The counters of each kernel, and its largest stalls."""
+    return [
+        {
+            "kernel": kernel.entry,
+            "counters": {name: round(value, 4) for name, value in kernel.counters.items()},
+            "stalls": {reason: round(share, 3) for reason, share in list(kernel.stalls.items())[:3]},
+        }
+        for kernel in (profile.kernels if profile is not None else ())
+    ]
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:
@@ -342,6 +358,44 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         submitting = await client.submit(kernel, problems, device=device, hypothesis=hypothesis, base=base, loop=loop)
         result = await followed(submitting, context)
         return submitted_dict(result)
+
+    @server.tool(annotations=WORKS)
+    @told
+    async def profile(
+        subject: Subject,
+        context: Context,
+        variant: Annotated[
+            str, Field(description="Of a problem, a variant that was tried; empty: what is served")
+        ] = "",
+        device: DeviceName = "",
+    ) -> dict[str, Any]:
+        """Nsight Compute's counters of a variant or submission, and what bounds it. At most two minutes."""
+        result = await followed(await client.profile(subject, variant, device=device), context)
+        return {"trial": result.trial.name, "bound": result.bound, "kernels": profile_dict(result.trial.profile)}
+
+    @server.tool(annotations=WORKS)
+    @told
+    async def sanitize(
+        subject: Subject,
+        context: Context,
+        variant: Annotated[
+            str, Field(description="Of a problem, a variant that was tried; empty: what is served")
+        ] = "",
+        tools: Annotated[
+            list[Literal["memcheck", "racecheck", "synccheck", "initcheck"]] | None,
+            Field(description="Of compute-sanitizer; by default all four"),
+        ] = None,
+        device: DeviceName = "",
+    ) -> dict[str, Any]:
+        """Runs a variant or submission under compute-sanitizer: bad accesses, races, barriers, unwritten memory."""
+        result = await followed(await client.sanitize(subject, variant, tools=tools or (), device=device), context)
+        runs = result.trial.sanitizing.runs if result.trial.sanitizing is not None else ()
+        return {
+            "trial": result.trial.name,
+            "clean": result.clean,
+            "reason": result.reason,
+            "findings": {run.tool.name.lower(): list(run.findings) for run in runs if run.findings},
+        }
 
     @server.tool(annotations=READS)
     @told

@@ -18,6 +18,8 @@ import attune.mcp  # noqa: E402
 TOOLS = {"devices", "preflight", "space", "best", "explain", "trials", "evaluate", "tune", "summary"} | {
     "submit",
     "iterations",
+    "profile",
+    "sanitize",
 }
 NAME = VARIANT["text"]
 
@@ -47,7 +49,9 @@ def test_every_tool_says_what_it_takes(server):
     assert {tool.name for tool in listed} == TOOLS
     for tool in listed:
         assert tool.description
-        assert tool.annotations.read_only_hint == (tool.name not in ("tune", "evaluate", "submit"))
+        assert tool.annotations.read_only_hint == (
+            tool.name not in ("tune", "evaluate", "submit", "profile", "sanitize")
+        )
         assert tool.input_schema["type"] == "object"
     required = {tool.name: tool.input_schema.get("required", []) for tool in listed}
     assert required["evaluate"] == ["problem", "variant"]
@@ -104,6 +108,31 @@ def test_a_kernel_of_ones_own_is_submitted_and_its_verdict_comes_with_the_compil
     ]
     server.responses["ListSubmissions"] = message("ListSubmissionsResponse", submissions=listed)
     assert [one["iteration"] for one in call(server, "iterations", loop="tiles")["iterations"]] == [1, 2]
+
+
+def test_counters_and_findings_are_short(server):
+    kernel = {
+        "entry": "attention",
+        "counters": [{"name": "dram_throughput", "value": 0.91234567}],
+        "stalls": [{"reason": reason, "share": 0.25} for reason in "abcd"],
+    }
+    result = {"trial": trial(profile={"kernels": [kernel]}), "bound": "DRAM, at 91 % of its peak"}
+    server.responses["Profile"] = operation(2)
+    server.responses["WatchOperation"] = [operation(3, profile=result)]
+    found = call(server, "profile", subject=PROBLEM, variant=NAME)
+    assert found["bound"] == "DRAM, at 91 % of its peak"
+    assert found["kernels"][0]["counters"] == {"dram_throughput": 0.9123}
+    assert len(found["kernels"][0]["stalls"]) == 3
+    assert server.asked("Profile")[0].code.variant.text == NAME
+
+    runs = [{"tool": 1}, {"tool": 2, "errors": 1, "findings": ["Race reported"]}]
+    result = {"trial": trial(sanitizing={"runs": runs}), "reason": "racecheck reports 1 error"}
+    server.responses["Sanitize"] = operation(2)
+    server.responses["WatchOperation"] = [operation(3, sanitize=result)]
+    found = call(server, "sanitize", subject="submissions/7", tools=["racecheck"])
+    assert (found["clean"], found["findings"]) == (False, {"racecheck": ["Race reported"]})
+    (request,) = server.asked("Sanitize")
+    assert (request.code.submission, list(request.tools)) == ("submissions/7", [2])
 
 
 def test_a_tuning_is_followed_with_progress(server):

@@ -82,7 +82,9 @@ class TunerTest : public ::testing::Test {
                                                                      .compile_ahead = 2,
                                                                      .idle_release = idle_release,
                                                                      .lease = lease_,
-                                                                     .clock = clock_});
+                                                                     .clock = clock_,
+                                                                     .tools = tools_,
+                                                                     .profile_time = absl::Minutes(2)});
     EXPECT_TRUE(tuning.ok()) << tuning.status();
     tuning_ = *std::move(tuning);
     tuner_ = &tuning_->tuner();
@@ -166,6 +168,7 @@ class TunerTest : public ::testing::Test {
   store::FakeStore store_;
   supervisor::FakeCompilePool pool_;
   std::vector<supervisor::FakeDeviceWorker*> others_;  // at Start, beside device_
+  profile::Tools* tools_ = nullptr;                    // at Start
   supervisor::FakeDeviceWorker device_{FakeDevice()};
   catalog::Host host_;
   std::unique_ptr<catalog::Results> results_;

@@ -38,7 +38,9 @@ std::string ProblemOf(JobKind kind, absl::string_view request) {
       return TextIn<v1::EvaluateVariantRequest>(request);
     case JobKind::kSweep:
     case JobKind::kSweepProblem:
-    case JobKind::kSubmit:  // of several problems
+    case JobKind::kSubmit:   // of several problems
+    case JobKind::kProfile:  // of a trial, whose problem the operation has
+    case JobKind::kSanitize:
       break;
   }
   return "";

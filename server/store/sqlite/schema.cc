@@ -266,12 +266,21 @@ constexpr char kHistoryOfAProblem[] = R"sql(
 CREATE INDEX incumbents_by_problem ON incumbents (problem_id);
 )sql";
 
+constexpr char kReportsOnTrials[] = R"sql(
+-- What tools say of a trial's code; the last of each.
+CREATE TABLE trial_reports (
+  trial_id INTEGER PRIMARY KEY REFERENCES trials,
+  profile BLOB, -- attune.v1.Profile
+  sanitizing BLOB -- attune.v1.Sanitizing
+) STRICT;
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
   static const auto& migrations = *new std::vector<std::string>{
-      kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,      kDeviceClasses,    kJobLeases,
-      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels, kHistoryOfAProblem};
+      kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,      kDeviceClasses,     kJobLeases,
+      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels, kHistoryOfAProblem, kReportsOnTrials};
   return migrations;
 }
 

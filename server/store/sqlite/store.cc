@@ -25,6 +25,7 @@
 #include "server/store/sqlite/maintenance/write_backup.h"
 #include "server/store/sqlite/queue.h"
 #include "server/store/sqlite/readers.h"
+#include "server/store/sqlite/reports/trial_reports.h"
 #include "server/store/sqlite/retimings.h"
 #include "server/store/sqlite/submitted/submissions.h"
 #include "server/store/sqlite/trial_uses.h"
@@ -56,6 +57,13 @@ class SqliteStore : public Store {
   }
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override {
     return readers_.With([&](Connection& c) { return sqlite::GetTrial(c, name); });
+  }
+  absl::Status RecordProfile(absl::string_view trial, const v1::Profile& profile, const JobWrite& write) override {
+    return writer_.Write([&](Connection& c) { return sqlite::RecordProfile(c, trial, profile, write); });
+  }
+  absl::Status RecordSanitizing(absl::string_view trial, const v1::Sanitizing& sanitizing,
+                                const JobWrite& write) override {
+    return writer_.Write([&](Connection& c) { return sqlite::RecordSanitizing(c, trial, sanitizing, write); });
   }
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override {
     return readers_.With([&](Connection& c) { return sqlite::FindTrial(c, key); });

@@ -72,6 +72,8 @@ std::string Body(const v1::Trial& trial) {
   body.clear_dependencies();
   body.clear_job();
   body.clear_finish_time();
+  body.clear_profile();
+  body.clear_sanitizing();
   return body.SerializeAsString();
 }
 

@@ -11,6 +11,7 @@
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/page.h"
+#include "server/store/sqlite/reports/trial_reports.h"
 #include "server/store/sqlite/trial_rows.h"
 
 namespace attune::store::sqlite {
@@ -23,7 +24,9 @@ absl::StatusOr<std::optional<v1::Trial>> ReadOne(Connection& connection, Stateme
   if (!*row) return std::nullopt;
   absl::StatusOr<v1::Trial> trial = ReadTrial(select);
   if (!trial.ok()) return trial.status();
-  if (absl::Status status = AddRecipe(connection, ReadTrialId(select), *trial); !status.ok()) return status;
+  const int64_t id = ReadTrialId(select);
+  if (absl::Status status = AddRecipe(connection, id, *trial); !status.ok()) return status;
+  if (absl::Status status = AddReports(connection, id, *trial); !status.ok()) return status;
   return *std::move(trial);
 }
 

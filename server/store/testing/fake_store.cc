@@ -118,6 +118,8 @@ absl::StatusOr<std::string> FakeStore::AppendTrial(const v1::Trial& trial, const
     stored.id = static_cast<int64_t>(state_->trials.size());
     stored.trial = trial;
     stored.trial.set_name(absl::StrCat("trials/", stored.id));
+    stored.trial.clear_profile();
+    stored.trial.clear_sanitizing();
     *stored.trial.mutable_variant() = state_->variants.emplace(trial.variant().text(), trial.variant()).first->second;
     return stored.trial.name();
   });
@@ -125,7 +127,13 @@ absl::StatusOr<std::string> FakeStore::AppendTrial(const v1::Trial& trial, const
 
 absl::StatusOr<v1::Trial> FakeStore::GetTrial(absl::string_view name) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (const StoredTrial* stored = state_->Find(name); stored != nullptr) return stored->trial;
+  if (const StoredTrial* stored = state_->Find(name); stored != nullptr) {
+    v1::Trial trial = stored->trial;
+    if (const auto reports = state_->reports.find(trial.name()); reports != state_->reports.end()) {
+      trial.MergeFrom(reports->second);
+    }
+    return trial;
+  }
   return absl::NotFoundError(absl::StrCat("trial '", name, "' does not exist"));
 }
 

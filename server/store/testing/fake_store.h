@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/store/store.h"
 #include "server/store/testing/fake_queue.h"
 
@@ -34,6 +35,9 @@ class FakeStore : public Store {
 
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
+  absl::Status RecordProfile(absl::string_view trial, const v1::Profile& profile, const JobWrite& write) override;
+  absl::Status RecordSanitizing(absl::string_view trial, const v1::Sanitizing& sanitizing,
+                                const JobWrite& write) override;
   absl::StatusOr<v1::Trial> FindTrial(const TrialKey& key) override;
   absl::StatusOr<std::vector<v1::Trial>> KnownTrials(absl::string_view problem_text, const Instance& device,
                                                      v1::Policy policy, const v1::Dependencies& dependencies) override;
@@ -82,6 +86,9 @@ class FakeStore : public Store {
   absl::StatusOr<BackupContents> Backup(const std::string& directory) override;  // Unimplemented: there are no files
 
  private:
+  // A stored trial's reports.
+  absl::Status Change(absl::string_view trial, const JobWrite& write, absl::FunctionRef<void(v1::Trial&)> change);
+
   const std::shared_ptr<State> state_;
 };
 

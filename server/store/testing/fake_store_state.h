@@ -54,6 +54,7 @@ struct FakeStore::State {
   absl::Status append;
   absl::Status read;
   std::vector<fake::StoredTrial> trials;
+  std::map<std::string, v1::Trial> reports;     // by trial: what tools say of it, and no more
   std::map<std::string, v1::Variant> variants;  // by text: as the first trial had it
   std::vector<fake::StoredIncumbent> incumbents;
   std::map<std::pair<std::string, std::string>, CompiledArtifact> artifacts;

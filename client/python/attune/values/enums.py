@@ -195,6 +195,18 @@ class Bound(ApiEnum):
     LATENCY = 5  # near the launch overhead
     TENSOR_CORES_UNUSED = 6
     NOT_OK = 7  # the verdict says why
+    COUNTERS = 8  # as Nsight Compute's counters have it
+    SANITIZER = 9  # compute-sanitizer has found errors
+
+
+class SanitizerTool(ApiEnum):
+    """A tool of compute-sanitizer."""
+
+    UNSPECIFIED = 0
+    MEMCHECK = 1  # accesses outside of allocations, or misaligned
+    RACECHECK = 2  # hazards of shared memory
+    SYNCCHECK = 3  # barriers that not all threads come to
+    INITCHECK = 4  # reads of global memory that nobody wrote
 
 
 class TrendState(ApiEnum):

@@ -136,12 +136,27 @@ class RetriedTrials(Value):
     problems: tuple[str, ...]  # canonical texts of the trials' problems, each once
 
 
-Result: TypeAlias = TuneResult | SweepReport | EvaluateResult | SubmitResult
+@dataclass(frozen=True, slots=True)
+class ProfileResult(Value):
+    trial: Trial  # with its profile
+    bound: str  # what bounds it, a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizeResult(Value):
+    trial: Trial  # with what was found
+    clean: bool  # every tool that was asked for came to a result, without errors
+    reason: str
+
+
+Result: TypeAlias = TuneResult | SweepReport | EvaluateResult | SubmitResult | ProfileResult | SanitizeResult
 _RESULTS: dict[str, type[Result]] = {
     "tune": TuneResult,
     "sweep": SweepReport,
     "evaluate": EvaluateResult,
     "submit": SubmitResult,
+    "profile": ProfileResult,
+    "sanitize": SanitizeResult,
 }
 
 
@@ -160,7 +175,7 @@ def _read_error(message: Message) -> errors.OperationFailed | None:
 
 @dataclass(frozen=True, slots=True)
 class Operation(Value):
-    """A tuning, a sweep, an evaluation or a submission."""
+    """A tuning, a sweep, an evaluation, a submission, a profile or a sanitizer run."""
 
     name: str  # "operations/..."
     title: str  # "tune b2.h8.q512.d64.f16 on cuda:0"

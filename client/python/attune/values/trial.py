@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from attune.problem import Problem
 from attune.values.convert import Value
 from attune.values.enums import Policy, Verdict
+from attune.values.profile import Profile, Sanitizing
 from attune.values.recipe import LaunchRecipe
 
 
@@ -112,3 +113,5 @@ class Trial(Value):
     compile_ms: float
     finish_time: datetime | None
     device_uuid: str  # of the card that ran it; empty when it has none, or an earlier version stored the trial
+    profile: Profile | None  # Client.trial gives both, once they were made; lists leave them out
+    sanitizing: Sanitizing | None

@@ -312,7 +312,8 @@ class Pass {
     absl::StatusOr<std::vector<int64_t>> variants = Ids(used.Bind(List(*gone)));
     if (!variants.ok()) return variants.status();
     for (const char* from : {"DELETE FROM trial_bodies WHERE trial_id IN (SELECT value FROM json_each(?))",
-                             "DELETE FROM trial_recipes WHERE trial_id IN (SELECT value FROM json_each(?))"}) {
+                             "DELETE FROM trial_recipes WHERE trial_id IN (SELECT value FROM json_each(?))",
+                             "DELETE FROM trial_reports WHERE trial_id IN (SELECT value FROM json_each(?))"}) {
       if (absl::StatusOr<int64_t> deleted = Delete(connection, from, *gone); !deleted.ok()) return deleted;
     }
     absl::StatusOr<int64_t> deleted =
