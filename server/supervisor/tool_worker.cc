@@ -10,8 +10,8 @@
 namespace attune::supervisor {
 namespace {
 
-// Of what a program says; its answers take a few thousand bytes.
-constexpr int64_t kMostOutput = 1 << 20;
+// Of what a program says: a few thousand bytes, but for lists of a device's metrics, whose last ones count too.
+constexpr int64_t kMostOutput = 8 << 20;
 
 }  // namespace
 

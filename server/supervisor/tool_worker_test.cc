@@ -51,6 +51,13 @@ TEST_F(ToolWorkerTest, BringsWhatTheProgramSaid) {
   EXPECT_EQ(response->exit_code(), 3);
 }
 
+// A list of metrics is long, and its end counts.
+TEST_F(ToolWorkerTest, BringsAllOfALongList) {
+  const auto response = RunScript("head -c 3000000 /dev/zero; echo end");
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->output().size(), 3000004U);
+}
+
 // A profiler's target may leave its session and still ends with it.
 TEST_F(ToolWorkerTest, EndsAllThatIsLateThoughItLeftItsSession) {
   const std::string fifo = Fifo();
