@@ -163,6 +163,7 @@ absl::StatusOr<jobs::JobTitle> SanitizeJob::AdmitRequest(const v1::SanitizeReque
 absl::StatusOr<jobs::JobKind::Fill> ProfileJob::RunRequest(const v1::ProfileRequest& request,
                                                            const jobs::JobRun& run) const {
   const trials::Job& job = run.job;
+  if (means_.tools == nullptr) return NoTools();  // one that an earlier process has left
   if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
   const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code(), means_, job);
   if (!trial.ok()) return trial.status();
@@ -200,6 +201,7 @@ absl::StatusOr<jobs::JobKind::Fill> ProfileJob::RunRequest(const v1::ProfileRequ
 absl::StatusOr<jobs::JobKind::Fill> SanitizeJob::RunRequest(const v1::SanitizeRequest& request,
                                                             const jobs::JobRun& run) const {
   const trials::Job& job = run.job;
+  if (means_.tools == nullptr) return NoTools();  // one that an earlier process has left
   if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
   const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code(), means_, job);
   if (!trial.ok()) return trial.status();

@@ -155,6 +155,23 @@ TEST_F(ProfileJobsTest, AHostWithoutTheToolSaysSoAtOnce) {
   EXPECT_THAT(std::string(tuner_->Profile(ProfileOf(trial_), {}).status().message()), HasSubstr("no profiler"));
 }
 
+// As when the next start is of a daemon without tools.
+TEST_F(ProfileJobsTest, WhatAnEarlierProcessLeftSaysSoToo) {
+  store::Job job;
+  job.name = "operations/left";
+  job.kind = store::JobKind::kProfile;
+  job.request = ProfileOf(trial_).SerializeAsString();
+  job.operation.set_name(job.name);
+  job.operation.set_state(v1::Operation::STATE_QUEUED);
+  ASSERT_TRUE(store_.queue().Create(job, {}).ok());
+  tools_ = nullptr;
+  Start();
+  ASSERT_TRUE(tuner_->Resume().ok());
+  const v1::Operation ended = Await(job.name);
+  EXPECT_EQ(ended.state(), v1::Operation::STATE_FAILED);
+  EXPECT_THAT(ended.error().message(), HasSubstr("no profiler"));
+}
+
 TEST_F(ProfileJobsTest, CodeThatIsGoneIsNamed) {
   store_.LoseArtifactFiles();
   EXPECT_THAT(Profile().error().message(), HasSubstr("is no longer stored"));
