@@ -17,6 +17,8 @@ constexpr double kSaturated = 0.8;
 constexpr double kBusy = 0.6;
 // Below this share of the time the SMs have too little to do.
 constexpr double kFewSms = 0.5;
+// What comes from DRAM goes through L2: where DRAM is nearly as busy, it is what bounds.
+constexpr double kAsBusy = 0.95;
 
 constexpr std::pair<absl::string_view, absl::string_view> kUnits[] = {{"dram_throughput", "DRAM"},
                                                                       {"l2_throughput", "L2"},
@@ -70,6 +72,10 @@ std::string BoundOfKernel(const v1::KernelProfile& kernel) {
     if (value <= share) continue;
     top = unit;
     share = value;
+  }
+  if (const double dram = Find(kernel, "dram_throughput").value_or(0); top == "L2" && dram >= kAsBusy * share) {
+    top = "DRAM";
+    share = dram;
   }
   const std::string why = absl::StrCat(LargestStall(kernel), Conflicts(kernel));
   const std::optional<double> busy = Find(kernel, "sms_busy");

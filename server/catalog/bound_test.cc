@@ -28,6 +28,13 @@ TEST(Bound, NearAPeakItIsThat) {
             "DRAM, at 91 % of its peak");
 }
 
+TEST(Bound, WhatStreamsFromDramIsNotBoundByTheL2OnTheWay) {
+  EXPECT_EQ(BoundOf(ProfileOf({{"sms_busy", 0.93}, {"dram_throughput", 0.9004}, {"l2_throughput", 0.9015}})),
+            "DRAM, at 90 % of its peak");
+  EXPECT_EQ(BoundOf(ProfileOf({{"sms_busy", 0.93}, {"dram_throughput", 0.8}, {"l2_throughput", 0.9}})),
+            "L2, at 90 % of its peak");
+}
+
 TEST(Bound, BelowItTheLargestStallIsNamedToo) {
   EXPECT_EQ(
       BoundOf(ProfileOf({{"sms_busy", 0.99}, {"tensor_pipe", 0.65}}, "math_pipe_throttle")),

@@ -84,6 +84,7 @@ TEST(Findings, AProgramThatFailsByItselfIsNoCleanRun) {
 
 TEST(Findings, EachToolIsAskedByItsName) {
   EXPECT_THAT(SanitizerOptions(kMemcheck), Contains("--padding=4096"));
+  EXPECT_THAT(SanitizerOptions(kMemcheck), Contains("--report-api-errors=no"));
   EXPECT_THAT(SanitizerOptions(kRacecheck), Contains("--tool=racecheck"));
 }
 

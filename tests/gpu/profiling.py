@@ -21,7 +21,7 @@ from daemon import ROOT, Daemon
 BOUNDS = {
     "b1.h1.q128.d64.f16": ("too few CTAs",),
     "b8.h32.kvh8.q1.kv16384.d128.f16": ("DRAM",),
-    "b4.h16.q4096.d128.f16": ("the tensor pipe", "issue slots", "latency"),
+    "b4.h16.q4096.d128.f16": ("shared memory", "the tensor pipe", "issue slots", "latency"),
 }
 TUNING = ("--family=attention_mma", "--strategy=random", "--seed=3", "--max-trials=12")
 LONGEST_S = 120

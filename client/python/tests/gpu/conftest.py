@@ -15,6 +15,7 @@ from gpu_problems import DENSE_PROBLEMS, DEVICE, FAMILIES, PAGED_PROBLEMS, PROBL
 
 import attune
 from attune import Answer, Client, Problem
+from attune.background.settings import ACCEPTABLE
 
 WAIT = 120.0  # seconds for an answer: these tests are about what the kernels compute
 
@@ -70,8 +71,10 @@ def client_of_more(client: Client) -> Client:
 
 @pytest.fixture
 def service_of_more(client_of_more: Client) -> Iterator[Client]:
-    """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems."""
-    attune.configure(client_of_more, wait=WAIT, never_slower=False)
+    """attune.attention, attention_varlen and attention_paged ask a daemon that knows more than SDPA's problems. A
+    shape whose few trials were all of variants that cannot run has a guess, which must be right, too."""
+    acceptable = (*ACCEPTABLE, attune.Provenance.HEURISTIC)
+    attune.configure(client_of_more, acceptable=acceptable, wait=WAIT, never_slower=False)
     yield client_of_more
     attune.refresh()
 
