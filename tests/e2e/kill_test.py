@@ -18,6 +18,10 @@ PROBLEM = "b1.h1.q64.d64.f16"
 KILLS = int(os.environ.get("ATTUNE_KILLS", "6"))
 
 
+def holds(trial):
+    return not trial["contended"] and not trial["given_up"]
+
+
 class KillTest(DaemonTest):
     def integrity(self, daemon):
         # The daemon is down: nobody else has the file open.
@@ -70,7 +74,8 @@ class KillTest(DaemonTest):
         self.assertTrue(in_commits)
         daemon.attune("watch", name)
         first_job = [t for t in daemon.trials(PROBLEM) if t["job"] == name]
-        variants = [t["variant"] for t in first_job if t["verdict"] != "LOST"]
+        # A job that goes on takes times again that do not hold: what a busy machine disturbed, or gave up on.
+        variants = [t["variant"] for t in first_job if t["verdict"] not in ("LOST", "UNSTABLE") and holds(t)]
         self.assertEqual(len(variants), len(set(variants)))
         tried = {t["variant"] for t in daemon.trials(PROBLEM) if t["verdict"] != "LOST"}
         self.assertEqual(len(tried), total)
