@@ -71,8 +71,8 @@ absl::Status Failed(const worker::v1::ToolResponse& response) {
   if (absl::StrContains(response.output(), "ERR_NVGPUCTRPERM")) {
     return WithReason(absl::FailedPreconditionError(
                           "the driver keeps performance counters from the daemon's user (ERR_NVGPUCTRPERM): load the "
-                          "nvidia module with "
-                          "NVreg_RestrictProfilingToAdminUsers=0, or give the daemon CAP_SYS_ADMIN (docs/profile.md)"),
+                          "nvidia module with NVreg_RestrictProfilingToAdminUsers=0, or give the daemon CAP_SYS_ADMIN "
+                          "(docs/profile.md)"),
                       "NO_COUNTERS");
   }
   return absl::FailedPreconditionError(

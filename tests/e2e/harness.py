@@ -164,6 +164,11 @@ def wait_until(what, condition, seconds=PATIENCE):
         time.sleep(0.02)
 
 
+def holds(trial):
+    """Whether a tuning takes the trial as known (server/catalog/holds.h): a busy machine's times are taken again."""
+    return trial["verdict"] not in ("LOST", "UNSTABLE") and not trial["contended"] and not trial["given_up"]
+
+
 class DaemonTest(unittest.TestCase):
     """Each test has a directory of its own and may start daemons in it."""
 

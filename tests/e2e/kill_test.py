@@ -12,14 +12,10 @@ import threading
 import time
 import unittest
 
-from harness import DaemonTest, Writes, wait_until
+from harness import DaemonTest, Writes, holds, wait_until
 
 PROBLEM = "b1.h1.q64.d64.f16"
 KILLS = int(os.environ.get("ATTUNE_KILLS", "6"))
-
-
-def holds(trial):
-    return not trial["contended"] and not trial["given_up"]
 
 
 class KillTest(DaemonTest):
@@ -74,8 +70,7 @@ class KillTest(DaemonTest):
         self.assertTrue(in_commits)
         daemon.attune("watch", name)
         first_job = [t for t in daemon.trials(PROBLEM) if t["job"] == name]
-        # A job that goes on takes times again that do not hold: what a busy machine disturbed, or gave up on.
-        variants = [t["variant"] for t in first_job if t["verdict"] not in ("LOST", "UNSTABLE") and holds(t)]
+        variants = [t["variant"] for t in first_job if holds(t)]
         self.assertEqual(len(variants), len(set(variants)))
         tried = {t["variant"] for t in daemon.trials(PROBLEM) if t["verdict"] != "LOST"}
         self.assertEqual(len(tried), total)

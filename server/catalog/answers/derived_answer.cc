@@ -128,15 +128,18 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
     }
     return answer != nullptr && supply != nullptr && supply->IsUseless(answer->compile_key) ? nullptr : answer;
   };
-  const absl::StatusOr<space::Variant> guess = HeuristicVariant(host.families, problem, device);
+  // Asked for far sources alone: near ones are most, and answer without a guess.
+  std::optional<absl::StatusOr<space::Variant>> guess;
+  const auto guessed_otherwise = [&](const space::Variant& variant) {
+    if (!guess.has_value()) guess = HeuristicVariant(host.families, problem, device);
+    return guess->ok() && (*guess)->family->name() != variant.family->name();
+  };
   // The nearest that can be launched at all, until one not much farther away is launched as advised.
   AnswerPtr unadvised;
   double farthest = kFarthest;
   for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
     if (distance > farthest) break;
-    if (distance >= kFarForAnotherFamily && guess.ok() && guess->family->name() != source->variant->family->name()) {
-      continue;
-    }
+    if (distance >= kFarForAnotherFamily && guessed_otherwise(*source->variant)) continue;
     if (const auto fitting = space::Refit(*source->variant, problem, device); fitting.ok()) {
       if (AnswerPtr answer = derive(*source, *fitting); answer != nullptr) return answer;
     } else if (unadvised == nullptr && space::Feasible(*source->variant, problem, device).ok()) {
