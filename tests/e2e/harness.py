@@ -3,6 +3,7 @@
 Environment: ATTUNE_BUILD is the build directory.
 """
 
+import collections
 import contextlib
 import ctypes
 import json
@@ -173,6 +174,11 @@ class DaemonTest(unittest.TestCase):
     """Each test has a directory of its own and may start daemons in it."""
 
     maxDiff = None
+
+    def assertNoneAgain(self, trials):
+        """That no variant of a problem was tried again of which a trial holds."""
+        held = collections.Counter((trial["problem"], trial["variant"]) for trial in trials if holds(trial))
+        self.assertEqual([tried for tried, count in held.items() if count > 1], [])
 
     def setUp(self):
         self._directory = tempfile.TemporaryDirectory(prefix="attune-e2e-")

@@ -4,7 +4,7 @@ import json
 import pathlib
 import unittest
 
-from harness import KERNELS, TEST_FAMILIES, DaemonTest
+from harness import KERNELS, TEST_FAMILIES, DaemonTest, holds
 
 SLOW = pathlib.Path("/tmp/attune-test-slow")
 
@@ -44,10 +44,13 @@ class SweepTest(DaemonTest):
         daemon = self.daemon()
         first, _ = self.sweep(daemon, TWELVE)
         self.assertEqual([row["outcome"] for row in first["rows"]], ["NEW"] * 12)
-        # A plan with a budget leaves variants untried: the second night re-times incumbents only when nothing changed.
+        # A plan with a budget leaves variants untried: the second night re-times incumbents only when nothing changed. It
+        # tries as many variants as had times that a busy machine disturbed.
+        disturbed = [trial for trial in daemon.json("trials", "--limit", "0") if not holds(trial)]
         second, result = self.sweep(daemon, TWELVE, check=False)
-        self.assertEqual(second["compiles"], 0)
-        self.assertEqual(second["trials"], 0)
+        self.assertLessEqual(second["compiles"], len(disturbed))
+        self.assertLessEqual(second["trials"], len(disturbed))
+        self.assertNoneAgain(daemon.json("trials", "--limit", "0"))
         self.assertEqual(len(second["rows"]), 12)
         # Two cores shared with everything else: a row may be AMBIGUOUS or FASTER here, never NEW or FAILED.
         outcomes = {row["outcome"] for row in second["rows"]}

@@ -152,8 +152,8 @@ class TuneTest(DaemonTest):
         daemon.start()
         daemon.attune("watch", name)
         trials = daemon.trials(PROBLEM)
-        self.assertEqual(len(trials), len({t["variant"] for t in trials}))
-        self.assertEqual(len(trials), 4)
+        self.assertNoneAgain(trials)
+        self.assertEqual(len({trial["variant"] for trial in trials}), 4)
         daemon.stop()
 
 

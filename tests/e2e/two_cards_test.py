@@ -4,7 +4,7 @@ of two classes (two drivers) they share nothing but the daemon."""
 import shutil
 import unittest
 
-from harness import KERNELS, TEST_FAMILIES, DaemonTest
+from harness import KERNELS, TEST_FAMILIES, DaemonTest, holds
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=6", "--seed=3")
@@ -91,7 +91,8 @@ class TwoCardsTest(DaemonTest):
         self.assertEqual(first["device"], "opencl:0,opencl:1")
         self.assertEqual([row["outcome"] for row in first["rows"]], ["NEW"] * 4, first)
         self.assertEqual({row["device"] for row in first["rows"]}, {"opencl:0", "opencl:1"})
-        tried = [(t["problem"], t["variant"]) for t in daemon.json("trials", "--limit", "0")]
+        trials = daemon.json("trials", "--limit", "0")
+        tried = [(t["problem"], t["variant"]) for t in trials]
         self.assertEqual(sorted(tried), sorted(set(tried)), "a problem was tuned on both cards")
 
         # Its problems are jobs, listed under it alone.
@@ -108,7 +109,10 @@ class TwoCardsTest(DaemonTest):
         self.assertEqual([row["device"] for row in dry["rows"]], [row["device"] for row in first["rows"]])
         second = daemon.json("--device", "all", "sweep", str(plan), check=False)[-1]
         self.assertEqual([row["device"] for row in second["rows"]], [row["device"] for row in first["rows"]])
-        self.assertEqual((second["trials"], second["compiles"]), (0, 0))
+        disturbed = sum(not holds(trial) for trial in trials)
+        self.assertLessEqual(second["compiles"], disturbed)
+        self.assertLessEqual(second["trials"], disturbed)
+        self.assertNoneAgain(daemon.json("trials", "--limit", "0"))
         daemon.stop()
 
     def test_two_classes_do_not_mix(self):
