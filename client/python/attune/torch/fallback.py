@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-from torch import Tensor
 
 # What attention falls back to: SDPA as it was before anything replaced it.
 from torch.nn.functional import scaled_dot_product_attention as sdpa
@@ -56,15 +55,16 @@ def current_stats() -> Stats | None:
     return stats[-1] if stats else None
 
 
-def by_torch(*args: Any, **options: Any) -> Tensor:
-    """SDPA, for a call that attune was asked for. Where a TorchFunctionMode is active, as after
-    torch.set_default_device, torch calls what stands in SDPA's place, which then leaves it to SDPA, as attune's flash
-    backend leaves it to the one before."""
+def by_torch(*args: Any, through: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """SDPA, or `through`, which calls it, for a call that attune was asked for. Where a TorchFunctionMode is active, as
+    after torch.set_default_device, torch calls what stands in SDPA's place, as `through` may, which then leaves it to
+    SDPA, as attune's flash backend leaves it to the one before."""
+    compute = through or sdpa
     if not blocks.stats and not blocks.backends:  # where they do so anyway
-        return sdpa(*args, **options)
+        return compute(*args, **options)
     blocks.by_torch = True
     try:
-        return sdpa(*args, **options)
+        return compute(*args, **options)
     finally:
         blocks.by_torch = False
 

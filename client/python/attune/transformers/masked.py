@@ -13,7 +13,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from attune.torch import direct
 from attune.torch.dense_call import DenseCall
 from attune.torch.dispatch import attend_call, computed
-from attune.torch.fallback import current_stats
+from attune.torch.fallback import by_torch, current_stats
 from attune.torch.operator import laid_out, operator
 from attune.torch.options import Options
 from attune.torch.problem_of_tensors import new_output
@@ -49,7 +49,8 @@ def by_sdpa(
 ) -> Tensor:
     """As transformers has SDPA compute it, which has no kernel for a mask and fewer KV heads."""
     module = Module(query.shape[1] // key.shape[1])
-    return sdpa_attention_forward(module, query, key, value, mask, dropout, scale)[0].transpose(1, 2)
+    out, _ = by_torch(module, query, key, value, mask, dropout, scale, through=sdpa_attention_forward)
+    return out.transpose(1, 2)
 
 
 def attend(

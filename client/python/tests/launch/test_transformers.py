@@ -274,6 +274,16 @@ def test_inside_of_replace_sdpa_a_call_is_counted_once(computing: Service) -> No
     assert (replaced.stats.launched, replaced.stats.fallbacks) == (LAYERS, {"attn_mask": LAYERS})
 
 
+def test_inside_of_replace_sdpa_a_call_without_a_kernel_is_counted_once(computing: Service) -> None:
+    computing.refuses_with = attune.NotFound("nobody tuned it")
+    windows, static = mistral(), llama()
+    cache = transformers.StaticCache(static.config, max_cache_len=32)
+    with replace_sdpa() as replaced:
+        logits_of(windows, "attune", text(9))
+        logits_of(static, "attune", text(9), text(1), cache=cache)
+    assert (replaced.stats.launched, replaced.stats.fallbacks) == (0, {"no_answer": 3 * LAYERS})
+
+
 def test_coverage_finds_the_calls(computing: Service) -> None:
     model = mistral()
     model.set_attn_implementation("attune")
