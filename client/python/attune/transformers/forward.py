@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
+from torch.compiler import is_compiling
 from transformers.integrations.sdpa_attention import create_position_bias_mask, sdpa_attention_forward
 from transformers.utils import logging
 
@@ -83,7 +83,7 @@ def _with_mask(
     """Where only a mask in memory says what is visible: by transformers' SDPA, counted unless replace_sdpa counts it,
     or unfused with what SDPA does not compute."""
     if softcap is None and sinks is None:
-        if not is_dynamo_compiling() and not blocks.replacing:
+        if not is_compiling() and not blocks.replacing:
             warn_once(_MASKED, "attune.transformers", "transformers' SDPA", frames=4)
             stats = current_stats()
             if stats is not None:

@@ -47,6 +47,28 @@ def test_a_prompt_is_exported_with_the_operator(computing: Service) -> None:
     assert (counted.stats.launched, counted.stats.fallbacks) == (LAYERS, {})
 
 
+@pytest.mark.filterwarnings("ignore::attune.torch.AttuneWarning")
+def test_padding_is_in_the_graph_and_not_counted(computing: Service) -> None:
+    padding = torch.ones(2, 9, dtype=torch.int64)
+    padding[0, :3] = 0
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = attune_model()
+
+        def forward(self, tokens: Any, padding: Any) -> Any:
+            return self.model(input_ids=tokens, attention_mask=padding, use_cache=False).logits
+
+    model = Logits()
+    with torch.no_grad():
+        with count_calls() as counted:
+            exported = torch.export.export(model, (text(9), padding), strict=False).module()
+            found = exported(text(9), padding)
+        close([found], [model(text(9), padding)])
+    assert (counted.stats.launched, counted.stats.fallbacks) == (0, {})
+
+
 @pytest.mark.filterwarnings("ignore:While compiling, we found certain side effects")
 def test_a_static_cache_is_exported_with_the_operator(computing: Service) -> None:
     """As transformers exports decoders."""
