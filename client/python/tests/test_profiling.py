@@ -36,6 +36,23 @@ def test_a_subject_is_a_trial_a_problem_with_a_variant_or_a_submission(connect, 
     assert numbered.request_id
 
 
+@pytest.mark.parametrize(
+    ("subject", "given", "error"),
+    [
+        (12, {"variant": "tiles:BLOCK=64"}, "variant is given with 12; it is allowed with a problem alone"),
+        ("trials/3", {"problem": PROBLEM}, "problem is given with trials/3; it is allowed with a submission alone"),
+        ("submissions/7", {"variant": "tiles:BLOCK=64"}, "variant is given with submissions/7"),
+        (PROBLEM, {"problem": PROBLEM}, f"problem is given with {PROBLEM}; it is allowed with a submission alone"),
+    ],
+)
+def test_what_contradicts_itself_is_not_sent(connect, server, subject, given, error):
+    client = connect(server)
+    for call in (client.profile, client.sanitize):
+        with pytest.raises(attune.InvalidArgument, match=error):
+            call(subject, **given)
+    assert server.requests == []
+
+
 def test_a_profile_ends_with_its_counters_by_name(connect, server):
     result = {"trial": trial(profile=PROFILE), "bound": "DRAM, at 91 % of its peak"}
     server.responses["GetOperation"] = message("Operation", name="operations/1", state=3, done=True, profile=result)

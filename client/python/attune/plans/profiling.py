@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, resource
 from attune.plans.work import new_request_id
 from attune.problem import Problem
@@ -23,7 +24,8 @@ def profile(
     """Runs a trial's code under Nsight Compute; its counters are kept with the trial.
 
     `subject`: a trial (itself, its name or number); a problem, whose best variant it is, or the `variant` that was
-    tried; or a submission, "submissions/7", of several problems with `problem`.
+    tried; or a submission, "submissions/7", of several problems with `problem`. InvalidArgument for a `variant` of
+    anything but a problem, and a `problem` of anything but a submission.
     """
     code = _code(subject, variant, problem, policy)
     response = yield from call("Profile", request_id=request_id or new_request_id(), code=code, device_id=device)
@@ -60,10 +62,18 @@ def _code(
 ) -> dict[str, Any]:
     if isinstance(subject, Trial):
         subject = subject.name
-    if isinstance(subject, int) or (isinstance(subject, str) and (subject.isdigit() or subject.startswith("trials/"))):
+    is_trial = isinstance(subject, int) or (
+        isinstance(subject, str) and (subject.isdigit() or subject.startswith("trials/"))
+    )
+    is_submission = isinstance(subject, str) and subject.startswith("submissions/")
+    if variant and (is_trial or is_submission):
+        raise InvalidArgument(f"variant is given with {subject}; it is allowed with a problem alone")
+    if problem is not None and not is_submission:
+        raise InvalidArgument(f"problem is given with {subject}; it is allowed with a submission alone")
+    if is_trial:
         return {"trial": resource("trials", subject)}
     code: dict[str, Any] = {"policy": Policy.of(policy).value}
-    if isinstance(subject, str) and subject.startswith("submissions/"):
+    if is_submission:
         code["submission"] = subject
         if problem is not None:
             code["problem"] = Problem.of(problem).to_message()
