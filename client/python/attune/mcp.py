@@ -59,6 +59,8 @@ DeviceName = Annotated[str, Field(description="A card's id or its class, such as
 Subject = Annotated[
     str, Field(description="A problem, for its best variant; a trial, trials/123; or a submission, submissions/7")
 ]
+TriedVariant = Annotated[str, Field(description="Of a problem, a variant that was tried; empty: what is served")]
+OneOfProblems = Annotated[str, Field(description="Of a submission of several problems, which")]
 Conditions = Annotated[
     list[str] | None,
     Field(description="Only variants of which all are true, such as 'BLOCK_M >= 64 && KV_SPLITS == 1'"),
@@ -364,13 +366,12 @@ def make_server(client: attune.aio.Client) -> MCPServer:
     async def profile(
         subject: Subject,
         context: Context,
-        variant: Annotated[
-            str, Field(description="Of a problem, a variant that was tried; empty: what is served")
-        ] = "",
+        variant: TriedVariant = "",
+        problem: OneOfProblems = "",
         device: DeviceName = "",
     ) -> dict[str, Any]:
         """Nsight Compute's counters of a variant or submission, and what bounds it. At most two minutes."""
-        result = await followed(await client.profile(subject, variant, device=device), context)
+        result = await followed(await client.profile(subject, variant, problem=problem or None, device=device), context)
         return {"trial": result.trial.name, "bound": result.bound, "kernels": profile_dict(result.trial.profile)}
 
     @server.tool(annotations=WORKS)
@@ -378,9 +379,8 @@ def make_server(client: attune.aio.Client) -> MCPServer:
     async def sanitize(
         subject: Subject,
         context: Context,
-        variant: Annotated[
-            str, Field(description="Of a problem, a variant that was tried; empty: what is served")
-        ] = "",
+        variant: TriedVariant = "",
+        problem: OneOfProblems = "",
         tools: Annotated[
             list[Literal["memcheck", "racecheck", "synccheck", "initcheck"]] | None,
             Field(description="Of compute-sanitizer; by default all four"),
@@ -388,7 +388,8 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         device: DeviceName = "",
     ) -> dict[str, Any]:
         """Runs a variant or submission under compute-sanitizer: bad accesses, races, barriers, unwritten memory."""
-        result = await followed(await client.sanitize(subject, variant, tools=tools or (), device=device), context)
+        sanitizing = await client.sanitize(subject, variant, problem=problem or None, tools=tools or (), device=device)
+        result = await followed(sanitizing, context)
         runs = result.trial.sanitizing.runs if result.trial.sanitizing is not None else ()
         return {
             "trial": result.trial.name,

@@ -129,10 +129,11 @@ def test_counters_and_findings_are_short(server):
     result = {"trial": trial(sanitizing={"runs": runs}), "reason": "racecheck reports 1 error"}
     server.responses["Sanitize"] = operation(2)
     server.responses["WatchOperation"] = [operation(3, sanitize=result)]
-    found = call(server, "sanitize", subject="submissions/7", tools=["racecheck"])
+    found = call(server, "sanitize", subject="submissions/7", problem=PROBLEM, tools=["racecheck"])
     assert (found["clean"], found["findings"]) == (False, {"racecheck": ["Race reported"]})
     (request,) = server.asked("Sanitize")
     assert (request.code.submission, list(request.tools)) == ("submissions/7", [2])
+    assert request.code.problem.seq_q == server.asked("Profile")[0].code.problem.seq_q > 0
 
 
 def test_a_tuning_is_followed_with_progress(server):
