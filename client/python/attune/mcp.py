@@ -28,7 +28,18 @@ except ImportError as error:
 from pydantic import Field
 
 import attune.aio
-from attune.values import Effort, Explanation, Profile, Progress, Strategy, SubmitResult, Timing, Trial, Verdict
+from attune.values import (
+    Effort,
+    Explanation,
+    Profile,
+    Progress,
+    SanitizerTool,
+    Strategy,
+    SubmitResult,
+    Timing,
+    Trial,
+    Verdict,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -391,11 +402,14 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         sanitizing = await client.sanitize(subject, variant, problem=problem or None, tools=tools or (), device=device)
         result = await followed(sanitizing, context)
         runs = result.trial.sanitizing.runs if result.trial.sanitizing is not None else ()
+        asked = {SanitizerTool.of(tool) for tool in tools or SanitizerTool}  # others' runs are of other calls
         return {
             "trial": result.trial.name,
             "clean": result.clean,
             "reason": result.reason,
-            "findings": {run.tool.name.lower(): list(run.findings) for run in runs if run.findings},
+            "findings": {
+                run.tool.name.lower(): list(run.findings) for run in runs if run.findings and run.tool in asked
+            },
         }
 
     @server.tool(annotations=READS)

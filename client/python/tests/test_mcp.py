@@ -125,7 +125,8 @@ def test_counters_and_findings_are_short(server):
     assert len(found["kernels"][0]["stalls"]) == 3
     assert server.asked("Profile")[0].code.variant.text == NAME
 
-    runs = [{"tool": 1}, {"tool": 2, "errors": 1, "findings": ["Race reported"]}]
+    earlier = {"tool": 1, "errors": 1, "findings": ["Invalid read"]}
+    runs = [earlier, {"tool": 2, "errors": 1, "findings": ["Race reported"]}]
     result = {"trial": trial(sanitizing={"runs": runs}), "reason": "racecheck reports 1 error"}
     server.responses["Sanitize"] = operation(2)
     server.responses["WatchOperation"] = [operation(3, sanitize=result)]
