@@ -3,7 +3,7 @@ CuPy's, which JAX takes over without a copy: JAX's own arrays never change.
 
     python3 examples/jax_attention.py --server l4:7411 --problem b2.h8.kvh2.q512.d64.f16.causal
 
-Has the problem tuned where nothing is known of it, computes it with random arrays and prints one JSON object: the
+Has the problem tuned where nobody has, computes it with random arrays and prints one JSON object: the
 variant and the largest difference from jax.nn.dot_product_attention in fp32. Inside of jax.jit this does not work:
 there, arrays have no memory yet.
 """
@@ -23,7 +23,8 @@ import attune
 
 
 def attention(kernel: attune.Kernel, q: Any, k: Any, v: Any) -> Any:
-    """Of [batch, heads, length, head_dim]. JAX waits for CuPy's stream, on the device, before it uses the result."""
+    """Of [batch, heads, length, head_dim]. JAX waits for CuPy's stream, on the device, before it uses the result. It
+    does not know that the kernel reads q, k and v: keep them until the result is there."""
     jax.block_until_ready((q, k, v))  # whose streams JAX does not name
     out = cupy.empty(q.shape, dtype="float16")
     kernel(q, k, v, out, stream=cupy.cuda.get_current_stream())
