@@ -169,6 +169,12 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def report(given: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """With what the tuning was that regret is held to."""
+    tuning = {"strategy": given.strategy, "max_trials": given.max_trials, "max_time_s": given.max_time}
+    return {**tuning, "families": list(given.families), "summary": summary(rows), "rows": rows}
+
+
 def main(given: argparse.Namespace) -> None:
     end = time.monotonic() + given.limit
     problems = random.Random(0).sample(list(given.problem), len(given.problem))
@@ -186,8 +192,7 @@ def main(given: argparse.Namespace) -> None:
                 continue
             row = rows[-1]
             say(f"{problem}: {row['first']} on_miss {row.get('on_miss')} best {row['best_us']:.1f} of {row['trials']}")
-            report = {"max_time_s": given.max_time, "summary": summary(rows), "rows": rows}
-            given.out.write_text(json.dumps(report, indent=2) + "\n")
+            given.out.write_text(json.dumps(report(given, rows), indent=2) + "\n")
     say(json.dumps(summary(rows), indent=2))
 
 

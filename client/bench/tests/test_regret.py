@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune_bench.regret import arguments, summary
+from attune_bench.regret import arguments, report, summary
 
 
 def row(first: float | None, on_miss: float | None = None, provenance: str = "HEURISTIC") -> dict:
@@ -36,3 +36,10 @@ def test_every_shape_is_a_canonical_problem():
 
 def test_no_rows_have_no_median():
     assert summary([]) == {"shapes": 0}
+
+
+def test_the_report_says_what_regret_is_held_to():
+    given = arguments(["--out", "x", "--strategy", "guided", "--max-trials", "300", "--families", "attention_mma"])
+    found = report(given, [row(1.1)])
+    assert (found["strategy"], found["max_trials"], found["max_time_s"]) == ("guided", 300, 4.0)
+    assert (found["families"], found["summary"]["first"]["worst"]) == (["attention_mma"], 1.1)
