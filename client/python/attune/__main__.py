@@ -12,7 +12,7 @@ import attune
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m attune", description=attune.__doc__.splitlines()[0])
     parser.add_argument("--version", action="store_true", required=True, help="of the client and of the server")
-    parser.add_argument("--server", help="host:port or unix:/path; default: as attune.Client() chooses")
+    parser.add_argument("--server", help="host:port, unix:/path or a name; default: as attune.Client() chooses")
     arguments = parser.parse_args()
     print(f"attune-attention {importlib.metadata.version('attune-attention')}")
     try:

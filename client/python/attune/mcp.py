@@ -477,7 +477,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="attune-mcp", description="A Model Context Protocol server for attune, over stdio"
     )
-    parser.add_argument("--server", help="host:port or unix:/path; default: $ATTUNE_SERVER, else this host's daemon")
+    parser.add_argument(
+        "--server", help="host:port, unix:/path or a name; default: $ATTUNE_SERVER, else this host's daemon"
+    )
     parser.add_argument("--token-file", help="a file with the token that calls bring; default: $ATTUNE_TOKEN_FILE")
     parser.add_argument("--tls-ca", help="who signs the server's certificate, a PEM file")
     parser.add_argument("--tls-cert", help="the client's own certificate, a PEM file")

@@ -214,7 +214,7 @@ def compare(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", help="host:port or unix:/path; default $ATTUNE_SERVER, or this host's")
+    parser.add_argument("--server", help="host:port, unix:/path or a name; default $ATTUNE_SERVER, or this host's")
     parser.add_argument("--device", default="cuda:0", help="the service's name for this host's GPU")
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
     parser.add_argument("--tokens", type=int, default=64, help="tokens to generate")

@@ -22,7 +22,7 @@ ANY_ANSWER = (*ACCEPTABLE, Provenance.HEURISTIC)
 def arguments(description: str | None, *, limit: float) -> argparse.ArgumentParser:
     """The command line that the measurements share."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", help="host:port or unix:/path; default $ATTUNE_SERVER, or this host's")
+    parser.add_argument("--server", help="host:port, unix:/path or a name; default $ATTUNE_SERVER, or this host's")
     parser.add_argument("--device", default="cuda:0", help="the service's name for this host's GPU")
     parser.add_argument("--out", type=pathlib.Path, help="the report's file; default: standard output, at the end")
     parser.add_argument("--limit", type=float, default=limit, metavar="S", help="begin nothing after so many seconds")
