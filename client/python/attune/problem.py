@@ -26,7 +26,7 @@ _LARGEST = {
     "head_dim": 1024,
 }
 _MOST_ELEMENTS = 1e12
-_LARGEST_PAGE = 65536
+LARGEST_PAGE = 65536
 _MOST_TOKENS = (1 << 31) - 1  # bounds and page tables count in 32 bits
 _LARGEST_WINDOW = 1 << 24
 _SOFTCAPS = (1e-6, 1e6)
@@ -209,8 +209,8 @@ def _check(problem: Problem) -> None:
 
 def _check_sequences(problem: Problem) -> None:
     page_size = problem.page_size
-    if not isinstance(page_size, int) or isinstance(page_size, bool) or not 0 <= page_size <= _LARGEST_PAGE:
-        raise _invalid(f"problem: page_size is {page_size!r}; allowed: 0 (not paged) and 1 to {_LARGEST_PAGE}")
+    if not isinstance(page_size, int) or isinstance(page_size, bool) or not 0 <= page_size <= LARGEST_PAGE:
+        raise _invalid(f"problem: page_size is {page_size!r}; allowed: 0 (not paged) and 1 to {LARGEST_PAGE}")
     if problem.varlen and problem.layout != "bshd":
         raise _invalid(
             f"problem: layout is {problem.layout}; with varlen allowed is bshd, a token's heads one behind the other"
@@ -314,7 +314,7 @@ def _read_part(part: str, seen: set[str]) -> dict[str, object]:
     if key in _SIZES:
         _once(key, seen)
         field = _SIZES[key]
-        return {field: _whole(part, number, _LARGEST.get(field, _LARGEST_PAGE))}
+        return {field: _whole(part, number, _LARGEST.get(field, LARGEST_PAGE))}
     raise _invalid(
         f"{_quoted(part)} is not known; allowed: b<N> h<N> kvh<N> q<N> kv<N> d<N> f16 bf16 kve4m3 kve5m2 "
         "causal causal-br window<N> softcap<X> sinks varlen bshd page<N> lse"

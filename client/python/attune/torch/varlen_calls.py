@@ -13,7 +13,7 @@ from torch import Tensor
 from attune.cuda.strides import Placement, Spacing
 from attune.cuda.tensors import ALIGNMENT
 from attune.errors import InvalidArgument
-from attune.problem import Problem
+from attune.problem import LARGEST_PAGE, Problem
 from attune.torch.call import AttentionCall, ExtraTensors
 from attune.torch.fallback import Reason
 from attune.torch.local_bias import LocalBias
@@ -21,7 +21,6 @@ from attune.torch.options import Options, integer, number_signature
 from attune.torch.problem_of_tensors import DTYPES, check_strides, not_empty
 from attune.torch.unfused import unfused_attention
 
-_LARGEST_PAGE = 65536
 _SIGNIFICANT_BITS = 3
 
 
@@ -240,8 +239,8 @@ class PagedCall(SequenceCall):
         self.check_values(3 if tokens else 4, 4, same_batch=False, shapes=shapes)
         self.check_heads(self.query.shape[-2], self.key.shape[2])
         page_size = self.key.shape[1]
-        if not 1 <= page_size <= _LARGEST_PAGE:
-            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; it must be 1 to {_LARGEST_PAGE}")
+        if not 1 <= page_size <= LARGEST_PAGE:
+            raise InvalidArgument(f"{self.what}: key_pages has page_size {page_size}; it must be 1 to {LARGEST_PAGE}")
         if tokens:
             self.check_numbers("cu_seqlens_q", cu_seqlens_q, "[batch + 1]", (max(1, _length(cu_seqlens_q)),))
         batch = self._batch()

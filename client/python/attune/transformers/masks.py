@@ -14,8 +14,9 @@ from torch import Tensor
 from torch.compiler import is_compiling
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
+from attune.problem import LARGEST_PAGE
+
 _WINDOW, _PAGES = "attune_window", "attune_pages"
-_LARGEST_PAGE = 65536
 
 
 class Visible(NamedTuple):
@@ -57,7 +58,7 @@ def attention_mask(
         return None
     is_causal = local_size is None and mask_function is causal_mask_function
     if isinstance(q_offset, Tensor):
-        if is_causal and kv_offset == 0 and kv_length <= _LARGEST_PAGE:
+        if is_causal and kv_offset == 0 and kv_length <= LARGEST_PAGE:
             return _of_static_cache(mask, q_offset + q_length, attention_mask)
         return mask
     is_window = local_size is not None and allow_is_causal_skip and _is_sliding(config, local_size)
