@@ -101,13 +101,13 @@ class Coverage:
 def coverage(model: Callable[..., object], inputs: object = (), *, device: str | None = None) -> Coverage:
     """Runs `model` once on `inputs` and says of each attention call what would compute it inside of replace_sdpa.
 
-    `inputs`: a mapping of keyword arguments, a tuple or list of positional ones, or a single argument. The calls
-    are those of scaled_dot_product_attention that replace_sdpa finds and those of attune's own functions, in this
-    thread and outside of further blocks of replace_sdpa. torch computes them all; attune launches nothing. Then the
-    service is asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded, and of
-    SDPA only times that are recorded count, and what passes (contests, graphs, failed launches) is not foreseen.
-    Gradients count as in the model's own calls: use torch.no_grad() or torch.inference_mode(). Pass the model as it
-    is before torch.compile, whose code calls SDPA by no name.
+    `inputs`: a mapping of keyword arguments, a tuple or list of positional ones, or a single argument. The calls are
+    those of scaled_dot_product_attention that replace_sdpa finds and those of attune's own functions, in this thread
+    and outside of further blocks of replace_sdpa and count_calls. torch computes them all; attune launches nothing.
+    Then the service is asked once a problem, waiting for each answer, as `attune.configure` says; code is not loaded,
+    and of SDPA only times that are recorded count, and what passes (contests, graphs, failed launches) is not foreseen.
+    Gradients count as in the model's own calls: use torch.no_grad() or torch.inference_mode(). Pass the model as it is
+    before torch.compile, whose code calls SDPA by no name.
 
     `device`: the service's name for a device or device class, such as "l4"; the model's tensors pass for that GPU's,
     wherever they are. With it no GPU is needed here. Neither is one for fake CUDA tensors (torch's FakeTensorMode) and
