@@ -1,11 +1,13 @@
 """The masks that transformers' models have made for "attune": SDPA's, with a note where kernels compute what they say.
 
 The note is an attribute of the mask, so that what a model makes of the mask (a slice, a sum) has none and is computed
-by SDPA. Where SDPA needs no mask there is none here, and it means the same: causal if the layer is, from the first
-key."""
+by SDPA. It counts for that tensor, and until it is edited: torch counts edits in place, those of views included, as
+autograd needs them. Compiled code cannot read that count, so that there a mask that has a note must not be edited.
+Where SDPA needs no mask there is none here, and it means the same: causal if the layer is, from the first key."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from attune.problem import LARGEST_PAGE
 
-_WINDOW, _PAGES = "attune_window", "attune_pages"
+_WINDOW, _PAGES, _NOTED = "attune_window", "attune_pages", "attune_noted"
 
 
 class Visible(NamedTuple):
@@ -27,6 +29,20 @@ class Visible(NamedTuple):
     pages: Tensor | None = None
 
 
+def _outside_of_inference_mode(make: Callable[..., Tensor | None]) -> Callable[..., Tensor | None]:
+    """A tensor made in inference mode does not count its edits; others do there too."""
+
+    @functools.wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Tensor | None:
+        if is_compiling() or not torch.is_inference_mode_enabled():
+            return make(*args, **kwargs)
+        with torch.inference_mode(False), torch.no_grad():
+            return make(*args, **kwargs)
+
+    return made
+
+
+@_outside_of_inference_mode
 def attention_mask(
     batch_size: int,
     q_length: int,
@@ -64,13 +80,15 @@ def attention_mask(
     is_window = local_size is not None and allow_is_causal_skip and _is_sliding(config, local_size)
     ends_together = q_offset + q_length == kv_offset + kv_length
     if (is_window or is_causal) and ends_together and _is_whole(attention_mask, kv_offset, kv_length):
-        setattr(mask, _WINDOW, 0 if local_size is None or kv_length <= local_size else local_size)
+        return _noted(mask, _WINDOW, 0 if local_size is None or kv_length <= local_size else local_size)
     return mask
 
 
 def visible(mask: Tensor, rows: int, keys: int) -> Visible | None:
     """What `mask` lets rows see, if it was made as above for so many and a kernel computes it; None otherwise."""
     if mask.shape[-2] != rows or mask.shape[-1] != keys:
+        return None
+    if not is_compiling() and (mask.is_inference() or getattr(mask, _NOTED, None) != _state(mask)):
         return None
     pages = getattr(mask, _PAGES, None)
     if pages is not None:
@@ -85,8 +103,21 @@ def _of_static_cache(mask: Tensor, length: Tensor, padding: Tensor | None) -> Te
         return mask
     mask = mask.contiguous()  # as generate has it before it calls the model
     numbers = torch.arange(mask.shape[0], dtype=torch.int32, device=mask.device)
-    setattr(mask, _PAGES, torch.stack((length.to(torch.int32).expand_as(numbers), numbers)))
+    return _noted(mask, _PAGES, torch.stack((length.to(torch.int32).expand_as(numbers), numbers)))
+
+
+def _noted(mask: Tensor, name: str, note: int | Tensor) -> Tensor:
+    if not is_compiling():
+        if mask.is_inference():  # as where a mask function returns what was made before
+            return mask
+        setattr(mask, _NOTED, _state(mask))
+    setattr(mask, name, note)
     return mask
+
+
+def _state(mask: Tensor) -> tuple[int, int]:
+    """Another after an edit in place, and of a copy, which may have the attributes too."""
+    return id(mask), mask._version
 
 
 def _is_sliding(config: Any, local_size: int) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import sys
+import types
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from computing_kernel import have_kernels_compute
@@ -159,6 +162,68 @@ def test_what_a_model_makes_of_a_mask_is_sdpas(computing: Service) -> None:
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, k, hidden).transpose(1, 2)
     close([found], [expected])
     assert (counted.stats.launched, counted.stats.fallbacks) == (1, {"attn_mask": 1})
+
+
+def window_in_place(batch: Any, head: Any, row: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    """Of 6 keys, by operations that count as edits."""
+    return (key <= row).logical_and_(key > row - 6)
+
+
+def noted_mask(kind: str) -> torch.Tensor:
+    """Of one sequence, 3 rows and 8 keys, computed by kernels as it is."""
+    if kind == "static cache":
+        return attune.transformers.attention_mask(1, 3, 8, q_offset=torch.tensor(5))
+    if kind == "window":
+        config, function = types.SimpleNamespace(sliding_window=6), window_in_place
+        return attune.transformers.attention_mask(
+            1, 3, 8, q_offset=5, local_size=6, mask_function=function, config=config
+        )
+    return attune.transformers.attention_mask(1, 3, 8, q_offset=5)
+
+
+def hide_the_third_key(mask: torch.Tensor) -> torch.Tensor:
+    return mask.masked_fill_(torch.arange(8) == 2, False)
+
+
+EDITS = {
+    "in place": hide_the_third_key,
+    "in a view": lambda mask: (hide_the_third_key(mask[:, :, :]), mask)[1],
+    "in place, then copied": lambda mask: copy.copy(hide_the_third_key(mask)),
+    "in a deep copy": lambda mask: hide_the_third_key(copy.deepcopy(mask)),
+    "in a copy that shares its memory": lambda mask: hide_the_third_key(copy.copy(mask)),
+}
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("kind", ["prompt's part", "static cache", "window"])
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_mask_that_was_edited_is_sdpas(computing: Service, mode: Callable[[], Any], kind: str, edit: str) -> None:
+    q, k = torch.randn(1, 2, 3, 16).half(), torch.randn(1, 2, 8, 16).half()
+    with mode(), count_calls() as counted:
+        mask = noted_mask(kind)
+        attune.transformers.attention_forward(torch.nn.Module(), q, k, k, mask)
+        assert (counted.stats.launched, counted.stats.fallbacks) == (1, {})
+        mask = EDITS[edit](mask)
+        found, _ = attune.transformers.attention_forward(torch.nn.Module(), q, k, k, mask)
+        assert not mask[..., 2].any()
+        expected = torch.nn.functional.scaled_dot_product_attention(q, k, k, mask).transpose(1, 2)
+    close([found], [expected])
+    assert (counted.stats.launched, counted.stats.fallbacks) == (1, {"attn_mask": 1})
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_in_inference_mode_kernels_launch_as_elsewhere(computing: Service, cache: str) -> None:
+    """Where tensors do not count their edits."""
+    model = mistral() if cache == "dynamic" else llama()
+    given = {"max_new_tokens": 4, "do_sample": False, "cache_implementation": cache, "disable_compile": True}
+    found = []
+    for mode in (torch.no_grad, torch.inference_mode):
+        model.set_attn_implementation("attune")
+        with mode(), count_calls() as counted:
+            padding = torch.ones(2, 9, dtype=torch.int64)
+            found.append(model.generate(text(9), attention_mask=padding, **given))
+        assert (counted.stats.launched, counted.stats.fallbacks) == (4 * LAYERS, {})
+    assert torch.equal(*found)
 
 
 def test_a_mask_of_other_rows_is_sdpas(computing: Service) -> None:
