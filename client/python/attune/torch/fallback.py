@@ -42,7 +42,7 @@ class _Blocks(threading.local):
 
     def __init__(self) -> None:
         self.stats: list[Stats] = []
-        self.replacing = 0  # how many of them replace SDPA
+        self.replacing: list[Stats] = []  # of those that replace SDPA
         self.by_torch = False  # SDPA computes a call that attune was asked for
 
 

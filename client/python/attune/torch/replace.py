@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from dataclasses import dataclass
 from types import ModuleType, TracebackType
 
 import torch
@@ -22,8 +23,9 @@ class replace_sdpa:
     scaled_dot_product_attention`), and with them nn.MultiheadAttention and the "sdpa" attention of transformers and
     diffusers; what a module other than __main__ takes once it is loaded, after the next import. Other threads call SDPA
     as before, but for compiled code: what is traced while any thread is in a block has attune's operator, whoever runs
-    it. Blocks may be nested; an exception ends them as a return does. Counted, in the innermost block, are these calls
-    and those of attune's own functions; of compiled code its operators, when they run.
+    it. Blocks may be nested; an exception ends them as a return does, and so does another thread that leaves them.
+    Counted, in the innermost block, are these calls and those of attune's own functions; of compiled code its
+    operators, when they run.
 
         with attune.replace_sdpa() as replaced:
             model(tokens)
@@ -32,18 +34,17 @@ class replace_sdpa:
 
     def __init__(self) -> None:
         self.stats = Stats()
+        self._entered = _Entered(self.stats)
 
     def __enter__(self) -> replace_sdpa:
         _patches.acquire()
-        blocks.stats.append(self.stats)
-        blocks.replacing += 1
+        self._entered.add(blocks.stats, blocks.replacing)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        blocks.stats.remove(self.stats)
-        blocks.replacing -= 1
+        self._entered.remove(blocks.stats)
         _patches.release()
 
 
@@ -59,15 +60,45 @@ class count_calls:
 
     def __init__(self) -> None:
         self.stats = Stats()
+        self._entered = _Entered(self.stats)
 
     def __enter__(self) -> count_calls:
-        blocks.stats.append(self.stats)
+        self._entered.add(blocks.stats)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        blocks.stats.remove(self.stats)
+        self._entered.remove(blocks.stats)
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Of a thread, the lists that have a block's counts while it is in the block; `blocks.stats` is the first."""
+
+    lists: tuple[list[Stats], ...]
+
+
+class _Entered:
+    """The threads that are in a block. One may leave it for another that entered it, as where a server runs the two
+    halves of a generator in a pool's threads: the one that entered is out of it then."""
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        self._places: list[_Place] = []  # the last entered last; append and remove are atomic
+
+    def add(self, *lists: list[Stats]) -> None:
+        for entered in lists:
+            entered.append(self._stats)
+        self._places.append(_Place(lists))
+
+    def remove(self, own: list[Stats]) -> None:
+        """For the thread whose `blocks.stats` is `own`, if it entered; else for the last that did."""
+        places = self._places[::-1]
+        place = next((place for place in places if place.lists[0] is own), places[0])
+        self._places.remove(place)
+        for entered in place.lists:
+            entered.remove(self._stats)
 
 
 def scaled_dot_product_attention(
@@ -86,7 +117,7 @@ def scaled_dot_product_attention(
         stats = None
     else:
         stats = current_stats()
-        inside = blocks.replacing > 0 and not blocks.by_torch
+        inside = bool(blocks.replacing) and not blocks.by_torch
     if not inside:
         return sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     return attend(stats, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import pytest
@@ -149,6 +150,37 @@ def test_other_threads_call_sdpa(service: Service, q: torch.Tensor) -> None:
         thread.start()
         thread.join()
     assert (replaced.stats.launched, service.launches) == (0, [])
+
+
+@pytest.mark.parametrize("kind", [replace_sdpa, count_calls])
+def test_a_block_may_be_left_in_another_thread(q: torch.Tensor, kind: type) -> None:
+    """As where a server runs the two halves of a generator in a pool's threads: it ends for the one that entered it."""
+    with kind() as outer:
+        block = kind()
+        entering = ThreadPoolExecutor(1)
+        entering.submit(block.__enter__).result()
+        entering.submit(attention, q, q, q).result()
+        block.__exit__(None, None, None)
+        entering.submit(attention, q, q, q).result()
+        assert entering.submit(F.scaled_dot_product_attention, q, q, q).result().shape == q.shape
+        attention(q, q, q)
+        entering.shutdown()
+    assert (block.stats.launched, outer.stats.launched) == (1, 1)
+    assert F.scaled_dot_product_attention is original
+
+
+def test_a_block_that_two_threads_share_ends_for_the_one_that_leaves(q: torch.Tensor) -> None:
+    shared = replace_sdpa()
+    other = ThreadPoolExecutor(1)
+    with shared:
+        other.submit(shared.__enter__).result()
+    F.scaled_dot_product_attention(q, q, q)
+    other.submit(lambda: F.scaled_dot_product_attention(q, q, q)).result()
+    other.submit(shared.__exit__, None, None, None).result()
+    other.submit(lambda: F.scaled_dot_product_attention(q, q, q)).result()
+    other.shutdown()
+    assert shared.stats.launched == 1
+    assert F.scaled_dot_product_attention is original
 
 
 def test_counting_replaces_nothing(service: Service, q: torch.Tensor) -> None:
