@@ -175,6 +175,7 @@ def test_a_block_that_two_threads_share_ends_for_the_one_that_leaves(q: torch.Te
     with shared:
         other.submit(shared.__enter__).result()
     F.scaled_dot_product_attention(q, q, q)
+    assert shared.stats.launched == 0
     other.submit(lambda: F.scaled_dot_product_attention(q, q, q)).result()
     other.submit(shared.__exit__, None, None, None).result()
     other.submit(lambda: F.scaled_dot_product_attention(q, q, q)).result()
