@@ -17,7 +17,7 @@ from attune.clock import Clock
 from attune.default_server import default_server
 from attune.errors import FailedPrecondition, InvalidArgument
 from attune.lookup import Lookup
-from attune.named_servers import environment_for
+from attune.named_servers import environment_for, is_name, path_in
 from attune.plans.plan import Call
 from attune.retry import Attempts, RetryPolicy
 from attune.tls import Tls
@@ -188,4 +188,10 @@ def _checked(name: str, server: str) -> str:
         return server
     if colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
         return server
-    raise InvalidArgument(f"{name} is '{server}'; it must be host:port with a port of 1..65535, or unix:/path")
+    allowed = "host:port with a port of 1..65535, or unix:/path"
+    if is_name(server):  # and there is no file that says so
+        file = path_in(os.environ)
+        allowed += (
+            f", or a name in {file}, which does not exist" if file else ", or a name, if $HOME is set (docs/cli.md)"
+        )
+    raise InvalidArgument(f"{name} is '{server}'; it must be {allowed}")

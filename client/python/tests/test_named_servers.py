@@ -60,9 +60,22 @@ def test_a_named_servers_certificates_count(file):
         attune.Client("h200")
 
 
+def test_a_name_without_a_file_is_rejected_with_where_the_file_would_be(file, monkeypatch):
+    allowed = r"it must be host:port with a port of 1\.\.65535, or unix:/path"
+    with pytest.raises(
+        attune.InvalidArgument, match=f"^server is 'l5'; {allowed}, or a name in {file}, which does not"
+    ):
+        attune.Client("l5")
+    with pytest.raises(attune.InvalidArgument, match=f"^server is 'l5:'; {allowed}$"):
+        attune.Client("l5:")  # an address
+    monkeypatch.setenv("ATTUNE_SERVER", "l6")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    with pytest.raises(attune.InvalidArgument, match=rf"^\$ATTUNE_SERVER is 'l6'; {allowed}, or a name, if \$HOME is"):
+        attune.Client()
+
+
 def test_a_name_that_is_none_is_rejected_with_those_that_are(file):
-    with pytest.raises(attune.InvalidArgument, match=r"^server is 'l5'; it must be host:port"):
-        attune.Client("l5")  # there is no file
     file.write_text("[l4]\nserver = l4\n")
     with pytest.raises(attune.InvalidArgument, match="servers:2: server is 'l4'; it must be host:port"):
         attune.Client("l4")
