@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ def ask(
     """
     answers: dict[Problem, Answer | str] = {}
     if not tuning:
-        _have_compiled(client, problems, device)
+        _have_compiled(client, problems, device, clock)
     progress = Progress("tune" if tuning else "ask", len(problems), clock)
     for problem in sorted(problems, key=flops):
         try:
@@ -57,16 +56,24 @@ def ask(
             answers[problem] = answer
             progress.step(f"{problem}  {answer.provenance.name}  {answer.variant.text}")
         except AttuneError as error:
-            answers[problem] = str(error).splitlines()[0]
+            answers[problem] = _line(error)
             progress.step(f"{problem}  {answers[problem]}")
     return answers
 
 
-def _have_compiled(client: attune.Client, problems: Sequence[Problem], device: str) -> None:
+def _have_compiled(client: attune.Client, problems: Sequence[Problem], device: str, clock: Callable[[], float]) -> None:
     """The code of all answers is compiled side by side from now on, not each when it is waited for."""
+    progress = Progress("compile", len(problems), clock)
     for problem in problems:
-        with contextlib.suppress(AttuneError):
+        try:
             client.best(problem, device=device)
+            progress.step(f"{problem}  asked for")
+        except AttuneError as error:
+            progress.step(f"{problem}  {_line(error)}")  # asked for again below
+
+
+def _line(error: AttuneError) -> str:
+    return str(error).splitlines()[0]
 
 
 def trials_within(problem: Problem, seconds: float) -> int:

@@ -10,9 +10,9 @@ from typing import TextIO
 class Progress:
     """Counts the steps of a phase and extrapolates their mean."""
 
-    def __init__(self, phase: str, total: int, clock: Callable[[], float], stream: TextIO = sys.stderr) -> None:
-        """`clock` gives seconds."""
-        self._phase, self._total, self._clock, self._stream = phase, total, clock, stream
+    def __init__(self, phase: str, total: int, clock: Callable[[], float], stream: TextIO | None = None) -> None:
+        """`clock` gives seconds. Without a stream: stderr."""
+        self._phase, self._total, self._clock, self._stream = phase, total, clock, stream or sys.stderr
         self._start = clock()
         self._done = 0
 

@@ -26,6 +26,17 @@ def test_asking_starts_no_work(server, client):
     assert not server.asked("Tune")
 
 
+def test_what_is_compiled_ahead_is_said_and_why_it_is_not(server, client, capsys):
+    server.fail_next(1, grpc.StatusCode.NOT_FOUND, "no family fits")
+    ask(client, PROBLEMS, "cuda:0", None, clock=lambda: 0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == [
+        f"compile 1/2  {PROBLEMS[0]}  no family fits  (0 s, about 0 s to go)",
+        f"compile 2/2  {PROBLEMS[1]}  asked for  (0 s, about 0 s to go)",
+    ]
+    assert [line.split("  ")[0] for line in lines[2:]] == ["ask 1/2", "ask 2/2"]
+
+
 def test_tuning_comes_before_asking_and_has_its_time(server, client):
     ask(client, PROBLEMS[:1], "cuda:1", Tuning(max_time=2.5, deadline=10), clock=lambda: 0)
     (request,) = server.asked("Tune")
