@@ -9,6 +9,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LONGEST_S = 3 * 3600  # a command of the client's: whole spaces are tuned
 
 
 def tool(name):
@@ -30,6 +31,15 @@ def import_client(bundle):
     import attune
 
     return attune
+
+
+def ended(command, bundle, limit_s):
+    """How one of the bundle's programs ended; ends the script where it did not within `limit_s`."""
+    command = [str(part) for part in command]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, env=environment(bundle), timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{' '.join(command)} did not end within {limit_s} s")
 
 
 class Daemon:
@@ -59,16 +69,14 @@ class Daemon:
         end = time.monotonic() + 60
         while " info serving " not in log.read_text()[begun:]:
             if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                self.process.wait()
                 sys.exit(f"the daemon did not start:\n{log.read_text()}")
             time.sleep(0.05)
 
-    def attune(self, *arguments, check=True):
-        result = subprocess.run(
-            [self.bundle / "attune", "--server", self.address, "--format=json", *arguments],
-            capture_output=True,
-            text=True,
-            env=environment(self.bundle),
-        )
+    def attune(self, *arguments, check=True, limit_s=LONGEST_S):
+        command = [self.bundle / "attune", "--server", self.address, "--format=json", *arguments]
+        result = ended(command, self.bundle, limit_s)
         if result.returncode != 0:
             message = f"attune {' '.join(arguments)} ended with {result.returncode}: {result.stderr[-2000:]}"
             if check:
@@ -80,9 +88,14 @@ class Daemon:
         """The file of compiled code (docs/store.md)."""
         return self.data / "artifacts" / sha256[:2] / sha256
 
-    def stop(self):
+    def stop(self, limit_s=60):
         self.process.terminate()
-        self.process.wait(60)
+        try:
+            self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            sys.exit(f"the daemon did not stop within {limit_s} s")
 
     def __enter__(self):
         return self

@@ -11,18 +11,18 @@ import argparse
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from daemon import ROOT, Daemon, environment
+from daemon import ROOT, Daemon, ended
 
 SERVED = "b1.h1.q128.d64.f16"
 PROBLEM = "b1.h2.q128.d64.f16"
 TRIAL_S = 2  # a trial's limit of time
 LONGEST_S = 5
+COMMAND_S = 600  # what is late ends here, whatever hangs
 
 LOGIT = "    for (int d = 0; d < kMine; ++d) logit += query[d] * __half2float(k[key * HEAD_DIM + 32 * d]);\n"
 SCALE = '  args { f32: "1 / sqrt(head_dim)" }\n'
@@ -102,14 +102,16 @@ class Author:
     def __init__(self, daemon, log, directory):
         self.daemon, self.directory = daemon, directory
         token = directory / "token"
-        token.write_text(self.run("--server", daemon.address, "token", "create", "ada", "--role", "author").stdout)
+        created = self.run("--server", daemon.address, "token", "create", "ada", "--role", "author")
+        if created.returncode:
+            sys.exit(f"token create: {created.stderr}")
+        token.write_text(created.stdout)
         address = re.search(r"address=\S*(127\.0\.0\.1:\d+)", log.read_text()).group(1)
         self.login = ("--server", address, "--token-file", str(token), "--format=json")
 
     def run(self, *arguments):
         bundle = self.daemon.bundle
-        command = [bundle / "attune", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=environment(bundle))
+        return ended([bundle / "attune", *arguments], bundle, COMMAND_S)
 
     def kernel(self, name, change, manifest):
         """The starter, changed."""
