@@ -381,7 +381,7 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         problem: OneOfProblems = "",
         device: DeviceName = "",
     ) -> dict[str, Any]:
-        """Nsight Compute's counters of a variant or submission, and what bounds it. At most two minutes."""
+        """Nsight Compute's counters of a subject, and what bounds it; once begun, 2 min at most by default."""
         result = await followed(await client.profile(subject, variant, problem=problem or None, device=device), context)
         return {"trial": result.trial.name, "bound": result.bound, "kernels": profile_dict(result.trial.profile)}
 
