@@ -113,6 +113,13 @@ absl::StatusOr<bool> ArtifactFiles::Remove(const ArtifactFile& file) {
   return true;
 }
 
+absl::Status ArtifactFiles::Remove(absl::string_view sha256) {
+  const std::string path = PathOf(directory_, sha256);
+  const std::lock_guard<std::mutex> lock(using_);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return FileError(errno, "remove", path);
+}
+
 absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::string_view sha256) {
   if (!IsSha256(sha256)) {
     return absl::NotFoundError(

@@ -1,4 +1,4 @@
-// Compiled code on disk, named by its own hash: <directory>/ab/abcd...
+// Compiled code on disk, and other bytes, named by their own hash: <directory>/ab/abcd...
 //
 // Thread-safe. Files are immutable once they have their name; a crash leaves temporary files at most, which the next
 // Open removes.
@@ -40,6 +40,8 @@ class ArtifactFiles {
   absl::StatusOr<std::vector<ArtifactFile>> List() const;
   // False when it was used since `file` was listed, or is gone already.
   absl::StatusOr<bool> Remove(const ArtifactFile& file);
+  // Whenever it was used; OK when it is gone already.
+  absl::Status Remove(absl::string_view sha256);
 
  private:
   explicit ArtifactFiles(std::string directory) : directory_(std::move(directory)) {}

@@ -27,6 +27,7 @@
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
 #include "server/metrics/store.h"
+#include "server/store/blobs.h"
 #include "server/store/page.h"
 #include "server/store/queue.h"
 #include "server/store/retention.h"
@@ -212,6 +213,9 @@ class Store {
   // The jobs. It lives as long as the store.
   virtual Queue& queue() = 0;
 
+  // Files of other programs' caches. It lives as long as the store. One that has no place for files keeps none.
+  virtual BlobStore& blobs() { return NoBlobs(); }
+
   // record_time is now unless given.
   virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
   // The newest of each problem, device, policy and contender, newest first. Empty texts do not filter.
@@ -229,9 +233,10 @@ class Store {
 };
 
 struct SqliteOptions {
-  std::string directory;                        // holds attune.db and artifacts/; created when missing
+  std::string directory;                        // holds attune.db, artifacts/ and blobs/; created when missing
   std::function<absl::Time()> now = absl::Now;  // of leases
   metrics::Store* metrics = nullptr;            // counts what it does; lives longer
+  int64_t blob_limit = kDefaultBlobLimit;       // of all blobs together, by BlobSpace; 0: none is kept
 };
 // FailedPrecondition when another process has the store open or the file is of a newer version or another application;
 // PermissionDenied when it cannot be written; DataLoss when it is no database. The one line says which file.

@@ -55,6 +55,7 @@ TEST(Migrations, AreNeverEditedOnceLanded) {
       "3a560051916dece24d0772c55969e44c9c4737235ba9f0b870d4a7af787fd9d5",
       "2f63dd1013bacd968336010f482ca32c9c743c69d55999d6efe4710cd36a5338",
       "91536d0ae752a82524a51300f7a8d2245111571e49cf63d8f338b4ee495452eb",
+      "5ff209c8fb9c3f89e99282dcc92509dea0439a25ebfe505af203e7597a591e99",
   };
   std::vector<std::string> now;
   for (const std::string& step : Migrations()) now.push_back(Sha256(step));
@@ -221,7 +222,7 @@ TEST_F(MigrationsTest, OpenAFileOfVersion2) {
 // A job that an earlier version left unfinished is anybody's, keeps its request_id, and may be given an identity.
 TEST_F(MigrationsTest, LeaseTheUnfinishedJobsOfEarlierVersions) {
   for (const char* dump_file :
-       {"v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql", "v9.sql"}) {
+       {"v1.sql", "v2.sql", "v3.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql", "v9.sql", "v10.sql"}) {
     const TestDirectory directory;
     absl::StatusOr<std::string> dump = ReadFile(absl::StrCat(ATTUNE_SOURCE_DIR "/server/store/testdata/", dump_file));
     ASSERT_TRUE(dump.ok()) << dump.status();

@@ -275,12 +275,33 @@ CREATE TABLE trial_reports (
 ) STRICT;
 )sql";
 
+constexpr char kBlobs[] = R"sql(
+-- Files of other programs' caches. Their bytes are below blobs/.
+CREATE TABLE blobs (
+  id INTEGER PRIMARY KEY, -- grows with each put
+  principal TEXT NOT NULL, -- who put it
+  namespace TEXT NOT NULL,
+  key TEXT NOT NULL,
+  file TEXT NOT NULL,
+  shared INTEGER NOT NULL, -- 1: others may read it
+  sha256 TEXT NOT NULL, -- names a file below blobs/; several rows may have one
+  bytes INTEGER NOT NULL,
+  put_ns INTEGER NOT NULL,
+  used_ns INTEGER NOT NULL, -- last put or got; no two rows have the same
+  UNIQUE (principal, namespace, key, file)
+) STRICT;
+
+CREATE INDEX blobs_by_use ON blobs (used_ns);
+CREATE INDEX blobs_by_sha256 ON blobs (sha256);
+)sql";
+
 }  // namespace
 
 absl::Span<const std::string> Migrations() {
   static const auto& migrations = *new std::vector<std::string>{
       kInitial,     kRetriesPinsAndProblemsOfJobs, kRetention,      kDeviceClasses,     kJobLeases,
-      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels, kHistoryOfAProblem, kReportsOnTrials};
+      kPartsOfJobs, kTimesOfWhatIsServed,          kBroughtKernels, kHistoryOfAProblem, kReportsOnTrials,
+      kBlobs};
   return migrations;
 }
 

@@ -17,6 +17,7 @@
 #include "server/store/lock_file.h"
 #include "server/store/sqlite/artifacts.h"
 #include "server/store/sqlite/baselines.h"
+#include "server/store/sqlite/blobs/kept_blobs.h"
 #include "server/store/sqlite/database.h"
 #include "server/store/sqlite/incumbents.h"
 #include "server/store/sqlite/known_trials.h"
@@ -48,6 +49,14 @@ class SqliteStore : public Store {
         writer_(std::move(writer), options.metrics),
         readers_(file_),
         queue_(writer_, readers_, options.now) {}
+
+  // Once, before anything else.
+  absl::Status OpenBlobs(const std::string& directory, int64_t limit) {
+    auto blobs = sqlite::KeptBlobs::Open(directory, &writer_, &readers_, limit);
+    if (!blobs.ok()) return blobs.status();
+    blobs_ = *std::move(blobs);
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override {
     absl::StatusOr<std::string> name =
@@ -156,6 +165,7 @@ class SqliteStore : public Store {
   }
 
   Queue& queue() override { return queue_; }
+  BlobStore& blobs() override { return *blobs_; }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
     return writer_.WriteAndReturn<v1::Baseline>([&](Connection& c) { return sqlite::RecordBaseline(c, baseline); });
@@ -170,6 +180,7 @@ class SqliteStore : public Store {
     const std::lock_guard<std::mutex> one_pass(retaining_);
     Retained retained;
     if (absl::Status status = sqlite::KeepUses(writer_, uses_); !status.ok()) return status;
+    if (absl::Status status = blobs_->WriteUses(); !status.ok()) return status;
     absl::Status status = sqlite::RetainRows(file_, writer_, retention, stopped, retained);
     if (!status.ok()) return status;
     status = sqlite::RetainArtifacts(readers_, writer_, *artifacts_, retention, stopped, retained);
@@ -192,6 +203,7 @@ class SqliteStore : public Store {
   sqlite::Writer writer_;
   sqlite::Readers readers_;
   sqlite::SqliteQueue queue_;
+  std::unique_ptr<sqlite::KeptBlobs> blobs_;
 };
 
 }  // namespace
@@ -207,7 +219,11 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& opti
   const std::string file = absl::StrCat(options.directory, "/attune.db");
   absl::StatusOr<std::unique_ptr<Connection>> writer = sqlite::OpenWriter(file);
   if (!writer.ok()) return writer.status();
-  return std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer), options);
+  auto store =
+      std::make_unique<SqliteStore>(file, *std::move(lock), *std::move(artifacts), *std::move(writer), options);
+  absl::Status opened = store->OpenBlobs(absl::StrCat(options.directory, "/blobs"), options.blob_limit);
+  if (!opened.ok()) return opened;
+  return store;
 }
 
 }  // namespace attune::store

@@ -13,6 +13,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "server/store/store.h"
+#include "server/store/testing/fake_blobs.h"
 #include "server/store/testing/fake_queue.h"
 
 namespace attune::store {
@@ -76,6 +77,7 @@ class FakeStore : public Store {
   absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) override;
 
   FakeQueue& queue() override;
+  FakeBlobs& blobs() override;
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;
   absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,

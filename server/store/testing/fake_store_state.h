@@ -50,6 +50,7 @@ struct FakeStore::State {
   explicit State(std::function<absl::Time()> now) : queue(std::move(now)) {}
 
   FakeQueue queue;  // locks for itself
+  FakeBlobs blobs;  // likewise
   std::mutex mutex;
   absl::Status append;
   absl::Status read;

@@ -25,12 +25,15 @@ struct Implementation {
       open;
 };
 
+// Of the stores under test.
+inline constexpr int64_t kBlobLimit = 10 * 4096;
+
 inline void PrintTo(const Implementation& implementation, std::ostream* out) { *out << implementation.name; }
 
 // Those that keep files: for what a store in memory has no use for, retention and backups.
 inline std::vector<Implementation> DurableImplementations() {
   return {{"sqlite", [](const std::string& directory, std::function<absl::Time()> now) {
-             return OpenSqliteStore({.directory = directory, .now = std::move(now)});
+             return OpenSqliteStore({.directory = directory, .now = std::move(now), .blob_limit = kBlobLimit});
            }}};
 }
 
@@ -42,7 +45,9 @@ inline std::vector<Implementation> Implementations() {
                           std::function<absl::Time()> now) -> absl::StatusOr<std::unique_ptr<Store>> {
                    std::shared_ptr<FakeStore::State>& state = (*states)[directory];
                    if (state == nullptr) state = FakeStore::MakeState(std::move(now));
-                   return std::make_unique<FakeStore>(state);
+                   auto store = std::make_unique<FakeStore>(state);
+                   store->blobs().SetLimit(kBlobLimit);
+                   return store;
                  }});
   return all;
 }
