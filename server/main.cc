@@ -194,7 +194,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<ExposedMetrics> metrics = ExposedMetrics::Start(settings, kVersion);
   if (!metrics.ok()) return metrics.status();
 
-  auto store = store::OpenSqliteStore({.directory = settings.data_dir, .metrics = metrics->store()});
+  auto store = store::OpenSqliteStore(
+      {.directory = settings.data_dir, .metrics = metrics->store(), .blob_limit = settings.blob_limit});
   if (!store.ok()) return store.status();
   store::Backups backups(store->get(), settings.backup_dir);
   std::optional<StoreFilesWatch> files;

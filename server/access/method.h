@@ -1,5 +1,5 @@
-// The table of the methods of AttuneService and AccessService: the least role that may call each, and whether it
-// changes anything. A method that is not in it cannot be served: naming it does not compile.
+// The table of the methods of AttuneService, BlobService and AccessService: the least role that may call each, and
+// whether it changes anything. A method that is not in it cannot be served: naming it does not compile.
 #ifndef ATTUNE_SERVER_ACCESS_METHOD_H_
 #define ATTUNE_SERVER_ACCESS_METHOD_H_
 
@@ -50,6 +50,11 @@ inline constexpr Method kMethods[] = {
     {"CreateBackup", Role::kAdmin, true},
     {"ListBackups", Role::kAdmin},
     {"Ping", Role::kReader},
+    // Of BlobService: what is put, others load as code.
+    {"GetBlobs", Role::kReader},
+    {"PutBlob", Role::kAuthor, true},
+    {"ListBlobs", Role::kReader},
+    {"DeleteBlobs", Role::kAuthor, true},
     // Of AccessService.
     {"GetCaller", Role::kReader},
     {"CreateToken", Role::kAdmin, true},

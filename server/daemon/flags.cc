@@ -70,6 +70,9 @@ ABSL_FLAG(attune::ByteSize, database_limit, attune::ByteSize{int64_t{10} << 30},
           "0: no limit");
 ABSL_FLAG(attune::ByteSize, artifact_limit, attune::ByteSize{int64_t{10} << 30},
           "remove the least recently used compiled code when there is more than this, such as 512MiB; 0: no limit");
+ABSL_FLAG(attune::ByteSize, blob_limit, attune::ByteSize{int64_t{1} << 30},
+          "keep at most so much of other programs' caches (Triton's, Helion's), of all principals together, such as "
+          "512MiB; what was used least recently goes; 0: keep none");
 ABSL_FLAG(int, compile_workers, 0, "compile worker processes; 0: one a core");
 ABSL_FLAG(absl::Duration, compile_timeout, absl::Seconds(120), "a compile that takes longer is TIMEOUT");
 ABSL_FLAG(absl::Duration, trial_timeout, absl::Seconds(10), "a trial that takes longer on the device is TIMEOUT");
@@ -146,6 +149,7 @@ Settings SettingsOfFlags() {
   settings.retiming_age = absl::GetFlag(FLAGS_retiming_age);
   settings.database_limit = absl::GetFlag(FLAGS_database_limit).bytes;
   settings.artifact_limit = absl::GetFlag(FLAGS_artifact_limit).bytes;
+  settings.blob_limit = absl::GetFlag(FLAGS_blob_limit).bytes;
   settings.compile_workers = absl::GetFlag(FLAGS_compile_workers);
   settings.compile_timeout = absl::GetFlag(FLAGS_compile_timeout);
   settings.trial_timeout = absl::GetFlag(FLAGS_trial_timeout);

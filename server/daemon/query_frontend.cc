@@ -59,9 +59,10 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   options_of_server->audit = means.guard.audit.get();
   options_of_server->tokens = means.guard.tokens.get();
   options_of_server->calls = means.metrics.calls();
+  front->blobs = std::make_unique<service::BlobServiceImpl>(&means.store.blobs());
   front->access = std::make_unique<service::AccessServiceImpl>(means.guard.tokens.get());
-  auto server =
-      service::Server::Start(addresses, {front->service.get(), front->access.get()}, *std::move(options_of_server));
+  auto server = service::Server::Start(addresses, {front->service.get(), front->blobs.get(), front->access.get()},
+                                       *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
   return front;

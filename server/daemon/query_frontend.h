@@ -18,6 +18,7 @@
 #include "server/jobs/pending_tuner.h"
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
+#include "server/service/blobs/blob_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
 #include "server/store/backups.h"
@@ -41,6 +42,7 @@ struct QueryFrontend {
   std::unique_ptr<catalog::Misses> misses;
   jobs::PendingTuner tuner;
   std::unique_ptr<service::AttuneServiceImpl> service;
+  std::unique_ptr<service::BlobServiceImpl> blobs;
   std::unique_ptr<service::AccessServiceImpl> access;
   std::unique_ptr<service::Server> server;
 

@@ -39,6 +39,7 @@ struct Settings {
   absl::Duration retiming_age = absl::InfiniteDuration();
   int64_t database_limit = 0;  // bytes
   int64_t artifact_limit = 0;  // bytes
+  int64_t blob_limit = 0;      // bytes
   int compile_workers = 0;
   absl::Duration compile_timeout;
   absl::Duration trial_timeout;

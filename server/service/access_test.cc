@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "attune/v1/access.grpc.pb.h"
+#include "attune/v1/blob.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gmock/gmock.h"
 #include "google/rpc/rpc.pb.h"
@@ -31,6 +32,7 @@
 #include "server/jobs/pending_tuner.h"
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
+#include "server/service/blobs/blob_service.h"
 #include "server/service/calls.h"
 #include "server/service/server.h"
 #include "server/store/testing/fake_store.h"
@@ -75,7 +77,8 @@ class AccessTest : public ::testing::Test {
   void Serve(ServerOptions options, size_t which = 0) {
     if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
     server_.reset();
-    auto server = Server::Start({"localhost:0", "unix:" + path_}, {service_.get(), &access_}, std::move(options));
+    auto server =
+        Server::Start({"localhost:0", "unix:" + path_}, {service_.get(), &blobs_, &access_}, std::move(options));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
@@ -126,6 +129,7 @@ class AccessTest : public ::testing::Test {
   submit::Submissions submissions_{store_, host_, ""};
   std::unique_ptr<AttuneServiceImpl> service_;
   std::unique_ptr<access::Tokens> tokens_ = *access::Tokens::Open(path_ + ".tokens");
+  BlobServiceImpl blobs_{&store_.blobs()};
   AccessServiceImpl access_{tokens_.get()};
   std::string authorization_;  // of the calls
   std::unique_ptr<Server> server_;
@@ -137,6 +141,7 @@ TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
   for (const Role role : access::kEveryRole) {
     Serve({.anonymous = role});
     for (const auto* service : {v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService"),
+                                v1::Blob::descriptor()->file()->FindServiceByName("BlobService"),
                                 v1::Token::descriptor()->file()->FindServiceByName("AccessService")}) {
       for (int i = 0; i < service->method_count(); ++i) {
         const std::string& name = service->method(i)->name();

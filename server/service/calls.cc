@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "attune/v1/blob.pb.h"
 #include "attune/v1/problem.pb.h"
 #include "grpcpp/security/auth_context.h"
 #include "proto/attune/problem.h"
@@ -139,6 +142,12 @@ std::string ResourceOf(const google::protobuf::Message& request) {
   if (const auto* problem = google::protobuf::DynamicCastToGenerated<v1::Problem>(&request)) {
     const absl::StatusOr<Problem> parsed = FromProto(*problem);
     return parsed.ok() ? ToText(*parsed) : "";
+  }
+  if (const auto* blob = google::protobuf::DynamicCastToGenerated<v1::PutBlobRequest>(&request)) {
+    return absl::StrCat(blob->namespace_(), "/", blob->key(), "/", blob->file());
+  }
+  if (const auto* blobs = google::protobuf::DynamicCastToGenerated<v1::DeleteBlobsRequest>(&request)) {
+    return absl::StrJoin({blobs->principal(), blobs->namespace_(), blobs->key()}, "/");
   }
   for (const char* name : {"name", "problem_text", "problem", "baseline", "filter", "id", "title", "plan", "loop"}) {
     const google::protobuf::FieldDescriptor* field = request.GetDescriptor()->FindFieldByName(name);

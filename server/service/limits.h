@@ -10,6 +10,8 @@ namespace attune::service {
 
 // The largest request that is read at all: a sweep of 100,000 problems fits.
 inline constexpr int kMostRequestBytes = 4 << 20;
+// Of one blob, so that its request and its answer have so many.
+inline constexpr int kMostBlobBytes = kMostRequestBytes - (64 << 10);
 
 // InvalidArgument names the field, its value and what is allowed.
 absl::Status CheckLimits(const google::protobuf::Message& request);

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "attune/v1/blob.pb.h"
 #include "google/protobuf/text_format.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/load/daemon_watch.h"
@@ -70,6 +71,10 @@ std::string SeedOf(const std::string& method) {
       {"CompareTimes",
        "from { end_time { seconds: 5 } driver: '580' } to { device_id: 'l4' family: 'attention_simt' }"},
       {"ListMisses", "device_id: 'l4' page_size: 3"},
+      {"GetBlobs", "namespace: 'triton' key: 'k' files: 'f' files: 'g' principals: 'self' principals: 'loopback'"},
+      {"PutBlob", "namespace: 'triton' key: 'k' file: 'f' data: 'bytes' shared: true"},
+      {"ListBlobs", "namespace: 'triton' page_size: 2"},
+      {"DeleteBlobs", "namespace: 'triton' key: 'k'"},
       {"CreateBackup", "id: 'nightly'"},
       {"ListBackups", "page_size: 2"},
       {"GetOperation", "name: 'operations/1'"},
@@ -129,8 +134,10 @@ class Fuzz {
  public:
   int Run() {
     const pid_t pid = absl::GetFlag(FLAGS_pid);
-    const auto& service = *v1::GetBestRequest::descriptor()->file()->FindServiceByName("AttuneService");
-    for (int i = 0; i < service.method_count(); ++i) methods_.push_back(service.method(i));
+    for (const auto* service : {v1::GetBestRequest::descriptor()->file()->FindServiceByName("AttuneService"),
+                                v1::Blob::descriptor()->file()->FindServiceByName("BlobService")}) {
+      for (int i = 0; i < service->method_count(); ++i) methods_.push_back(service->method(i));
+    }
     const absl::Time begin = absl::Now();
     end_ = begin + absl::GetFlag(FLAGS_most_time);
     Bystander bystander(absl::GetFlag(FLAGS_server));
