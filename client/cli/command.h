@@ -63,6 +63,7 @@ Action AddDashboard(CLI::App& app);
 Action AddExport(CLI::App& app);
 Action AddImport(CLI::App& app);
 Action AddBackup(CLI::App& app);
+Action AddBlobs(CLI::App& app);
 Action AddToken(CLI::App& app);
 Action AddWhoami(CLI::App& app);
 Action AddCompletion(CLI::App& app);

@@ -109,6 +109,10 @@ const std::vector<Command>& Commands() {
        AddImport},
       {"backup", "Copy what the server has stored to a new directory on its host, or list such copies",
        "attune backup\nattune backup before-upgrade\nattune backup --list", AddBackup},
+      {"blobs", "List, sum up or delete what other programs' caches (Triton's, Helion's) keep on the server",
+       "attune blobs --namespace triton --principal self\nattune blobs totals\n"
+       "attune blobs delete --principal token:ci --namespace triton",
+       AddBlobs},
       {"token", "Make, list or revoke the tokens that callers bring; for admins",
        "attune token create nightly --role tuner > ~/.attune-token\nattune token list\nattune token revoke nightly",
        AddToken},

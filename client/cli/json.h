@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attune/v1/access.pb.h"
+#include "attune/v1/blob.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cli/session.h"
 #include "client/cpp/snapshot.h"
@@ -24,6 +25,9 @@ Json TrendJson(const v1::Trend& trend);
 Json ComparedTimesJson(const v1::CompareTimesResponse& response);
 Json MissJson(const v1::Miss& miss);
 Json BackupJson(const v1::Backup& backup);
+Json BlobJson(const v1::Blob& blob);
+Json BlobTotalJson(const v1::ListBlobsResponse::Total& total, int64_t limit_bytes);
+Json DeletedBlobsJson(const v1::DeleteBlobsResponse& deleted);
 // `secret`: empty where it is not shown.
 Json CallerJson(const v1::Caller& caller);
 Json TokenJson(const v1::Token& token, const std::string& secret);

@@ -16,6 +16,7 @@ namespace {
 
 using Stub = Connection::Stub;
 using AccessStub = Connection::AccessStub;
+using BlobStub = Connection::BlobStub;
 
 absl::Status CheckAddress(absl::string_view server) {
   if (absl::StartsWith(server, "unix:") && server.size() > 5) return absl::OkStatus();
@@ -175,6 +176,12 @@ absl::StatusOr<v1::Backup> Client::CreateBackup(const v1::CreateBackupRequest& r
 }
 absl::StatusOr<v1::ListBackupsResponse> Client::ListBackups(const v1::ListBackupsRequest& request) {
   return impl_->Call(&Stub::ListBackups, request);
+}
+absl::StatusOr<v1::ListBlobsResponse> Client::ListBlobs(const v1::ListBlobsRequest& request) {
+  return impl_->Call(&BlobStub::ListBlobs, request);
+}
+absl::StatusOr<v1::DeleteBlobsResponse> Client::DeleteBlobs(const v1::DeleteBlobsRequest& request) {
+  return impl_->Call(&BlobStub::DeleteBlobs, request);
 }
 absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::CreateTokenRequest& request) {
   return impl_->Call(&AccessStub::CreateToken, request, Retry::kNo);

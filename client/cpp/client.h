@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "attune/v1/access.pb.h"
+#include "attune/v1/blob.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cpp/answer_cache.h"
 #include "client/cpp/clock.h"
@@ -139,6 +140,10 @@ class Client {
   static constexpr absl::Duration kBackupDeadline = absl::Minutes(10);
   absl::StatusOr<v1::Backup> CreateBackup(const v1::CreateBackupRequest& request);
   absl::StatusOr<v1::ListBackupsResponse> ListBackups(const v1::ListBackupsRequest& request);
+
+  // What other programs' caches keep on the server (docs/access.md).
+  absl::StatusOr<v1::ListBlobsResponse> ListBlobs(const v1::ListBlobsRequest& request);
+  absl::StatusOr<v1::DeleteBlobsResponse> DeleteBlobs(const v1::DeleteBlobsRequest& request);
 
   // Whom the server takes this client to be, and its quotas (docs/access.md).
   absl::StatusOr<v1::Caller> GetCaller();

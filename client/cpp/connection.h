@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "attune/v1/access.grpc.pb.h"
+#include "attune/v1/blob.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "client/cpp/clock.h"
 #include "client/cpp/retry.h"
@@ -30,6 +31,8 @@ class Connection {
   using Stub = v1::AttuneService::Stub;
 
   using AccessStub = v1::AccessService::Stub;
+
+  using BlobStub = v1::BlobService::Stub;
 
   Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file,
              const TlsOptions& tls);
@@ -67,6 +70,8 @@ class Connection {
   OneStub& StubOf() const {
     if constexpr (std::is_same_v<OneStub, AccessStub>) {
       return *access_;
+    } else if constexpr (std::is_same_v<OneStub, BlobStub>) {
+      return *blobs_;
     } else {
       return *stub_;
     }
@@ -79,6 +84,7 @@ class Connection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<AccessStub> access_;
+  const std::unique_ptr<BlobStub> blobs_;
 };
 
 }  // namespace attune
