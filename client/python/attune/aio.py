@@ -23,7 +23,7 @@ from attune.attachment import Attachment, Followed
 from attune.core import Core, described, stubs
 from attune.errors import AttuneError
 from attune.lookup import Query, best
-from attune.plans import export, profiling, results, server, submissions, work
+from attune.plans import blobs, export, profiling, results, server, submissions, work
 from attune.plans.plan import Call, Plan, advance
 from attune.status import to_error
 from attune.values import (
@@ -149,6 +149,11 @@ class Client(Core):
     preflight = _carries_out(server.preflight)
     ping = _carries_out(server.ping)
     export_snapshot = _carries_out(export.export_snapshot)
+
+    get_blobs = _carries_out(blobs.get_blobs)
+    put_blob = _carries_out(blobs.put_blob)
+    delete_blobs = _carries_out(blobs.delete_blobs)
+    blobs = _carries_out(blobs.blobs)
 
     async def follow(self, name: str) -> Following[Result]:
         """Attaches to the operation "operations/...", whoever started it."""

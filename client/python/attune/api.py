@@ -19,7 +19,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
 
 PACKAGE = "attune.v1"
-SERVICE = f"{PACKAGE}.AttuneService"
+SERVICES = (f"{PACKAGE}.AttuneService", f"{PACKAGE}.BlobService")
 
 
 def _read_pool() -> descriptor_pool.DescriptorPool:
@@ -61,7 +61,7 @@ def enum_numbers(name: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One rpc of the service: its path on the wire and its message classes."""
+    """One rpc of a service: its path on the wire and its message classes."""
 
     path: str
     request: type[Message]
@@ -80,12 +80,13 @@ def _methods() -> Mapping[str, Method]:
     return MappingProxyType(
         {
             method.name: Method(
-                path=f"/{SERVICE}/{method.name}",
+                path=f"/{service}/{method.name}",
                 request=message_factory.GetMessageClass(method.input_type),
                 response=message_factory.GetMessageClass(method.output_type),
                 streams=method.server_streaming,
             )
-            for method in _POOL.FindServiceByName(SERVICE).methods
+            for service in SERVICES
+            for method in _POOL.FindServiceByName(service).methods
         }
     )
 

@@ -163,7 +163,7 @@ def channel_options(retry: RetryPolicy) -> list[tuple[str, Any]]:
 
 
 def stubs(channel: Any) -> dict[str, Any]:
-    """Every method of the service, callable on `channel`."""
+    """Every method of the services, callable on `channel`."""
     return {name: method.stub(channel) for name, method in api.METHODS.items()}
 
 

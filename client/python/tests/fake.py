@@ -95,8 +95,13 @@ class FakeServer:
         self._failures = []
         self._lock = threading.Lock()
         self._server = grpc.server(futures.ThreadPoolExecutor(8))
-        handlers = {name: self._handler(name, method) for name, method in api.METHODS.items()}
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(api.SERVICE, handlers),))
+        for service in api.SERVICES:
+            handlers = {
+                name: self._handler(name, method)
+                for name, method in api.METHODS.items()
+                if method.path == f"/{service}/{name}"
+            }
+            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
         if credentials is None:
             self._server.add_insecure_port(address)
         else:

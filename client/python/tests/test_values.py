@@ -52,7 +52,10 @@ MESSAGES = {
 }
 # A message's fields that its value leaves out: an operation has one `response`, and a problem, where there is one, its
 # text.
-REDUNDANT = {values.Operation: {"tune", "sweep", "evaluate", "submit", "profile", "sanitize"}}
+REDUNDANT = {
+    values.Operation: {"tune", "sweep", "evaluate", "submit", "profile", "sanitize"},
+    values.Blob: {"data"},
+}
 # Words of the language.
 RENAMED = {"from": "before"}
 VALUES = [value for value in vars(values).values() if isinstance(value, type) and issubclass(value, Value)]

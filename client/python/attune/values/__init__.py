@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attune.values.answer import Answer, Baseline, Incumbent, Miss, Retiming, SearchClaim
+from attune.values.blob import Blob
 from attune.values.device import (
     BackendStatus,
     Constraint,
@@ -88,6 +89,7 @@ __all__ = [
     "Backend",
     "BackendStatus",
     "Baseline",
+    "Blob",
     "Bound",
     "ComparedRow",
     "ComparedTimes",
