@@ -27,7 +27,7 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
          "host's daemon, then localhost:7411")
       ->group(kGroup);
   app.add_option("--token-file", common.token_file,
-                 "A file with the token that calls bring; default $ATTUNE_TOKEN_FILE")
+                 "A file with the token that calls bring; default a named server's own, else $ATTUNE_TOKEN_FILE")
       ->group(kGroup);
   app.add_option(
          "--tls-ca", common.tls.ca,

@@ -88,6 +88,24 @@ TEST_F(NamedServersCliTest, BringTheirOwnTokens) {
   EXPECT_THAT(err, HasSubstr("/nowhere/given.token"));
 }
 
+TEST_F(NamedServersCliTest, AreNotSentTheEnvironmentsToken) {
+  const std::string named = absl::StrCat("server = ", server->address(), "\n");
+  Write(absl::StrCat("[own]\n", named));
+  variables["ATTUNE_TOKEN_FILE"] = "/nowhere/any.token";
+  EXPECT_EQ(Run({"devices", "--server", "own"}), 0) << err;
+  variables["ATTUNE_SERVER"] = "own";
+  EXPECT_EQ(Run({"devices"}), 0) << err;
+  EXPECT_EQ(Run({"devices", "--token-file", "/nowhere/given.token"}), 3);
+  EXPECT_THAT(err, HasSubstr("/nowhere/given.token"));
+}
+
+TEST_F(NamedServersCliTest, AreReachedWithTheEnvironmentsCertificates) {
+  Write("[own]\nserver = l4:7411\n");
+  variables["ATTUNE_TLS_CA"] = "/nowhere/ca.pem";
+  EXPECT_EQ(Run({"devices", "--server", "own"}), 2);
+  EXPECT_THAT(err, HasSubstr("/nowhere/ca.pem"));
+}
+
 TEST_F(NamedServersCliTest, AreRefusedWithTheLineThatIsWrong) {
   Write("[own]\nserver = unix:/nobody\nhost = h\n");
   EXPECT_EQ(Run({"devices", "--server", "own"}), 2);

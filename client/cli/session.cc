@@ -9,6 +9,11 @@
 #include "client/cli/text.h"
 
 namespace attune::cli {
+namespace {
+
+constexpr char kTokenFile[] = "ATTUNE_TOKEN_FILE";
+
+}  // namespace
 
 v1::Policy Session::policy() const { return ParsePolicy(options_.policy); }
 
@@ -36,7 +41,10 @@ absl::StatusOr<ServerVariables> Session::Named() const {
 }
 
 std::string Session::Variable(const std::string& name) const {
-  if (const auto named = Named(); named.ok() && named->contains(name)) return named->at(name);
+  if (const auto named = Named(); named.ok() && !named->empty()) {
+    if (const auto found = named->find(name); found != named->end()) return found->second;
+    if (name == kTokenFile) return "";  // the environment's may be another server's, which this one is not to learn
+  }
   return env_.variable(name);
 }
 
@@ -84,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Client>> Session::NewClient(absl::FunctionRef<voi
   ClientOptions options;
   options.deadline = *deadline;
   options.snapshot_path = snapshot_path();
-  options.token_file = options_.token_file.empty() ? Variable("ATTUNE_TOKEN_FILE") : options_.token_file;
+  options.token_file = options_.token_file.empty() ? Variable(kTokenFile) : options_.token_file;
   options.tls = Tls();
   change(options);
   return Client::Connect(server(), std::move(options));

@@ -18,7 +18,7 @@ namespace attune::cli {
 
 struct CommonOptions {
   std::string server;      // or its name in the user's file; empty: DefaultServer's
-  std::string token_file;  // empty: $ATTUNE_TOKEN_FILE; none when that is empty, too
+  std::string token_file;  // empty: a named server's own, else $ATTUNE_TOKEN_FILE; none when that is empty, too
   TlsOptions tls;          // what is empty: $ATTUNE_TLS_CA and so on
   std::string format = "table";
   std::string device;
@@ -77,7 +77,7 @@ class Session {
   size_t Width(bool is_terminal) const;
   // What the user's file says of the server, where that was given by a name.
   absl::StatusOr<ServerVariables> Named() const;
-  // The environment's, but for what `Named` says.
+  // The environment's, but for what `Named` says, and for the token's of a named server.
   std::string Variable(const std::string& name) const;
 
   const CommonOptions options_;

@@ -58,8 +58,9 @@ class Core:
         `deadline` of each call, its retries included; `cache_ttl` of a cached answer (`cache_capacity` of them, 0
         switches the cache off). `snapshot` is a file to answer from when the server cannot be reached; after a failed
         attempt to reach it, no other is made for `unreachable_hold`. `reattach_for` is how long following an operation
-        tries to attach again after its stream broke. `token_file`, or else $ATTUNE_TOKEN_FILE, has the token that calls
-        bring, read anew for each; none is sent to another host in clear, and FailedPrecondition says so.
+        tries to attach again after its stream broke. `token_file`, or else a named server's own, or of an address
+        $ATTUNE_TOKEN_FILE, has the token that calls bring, read anew for each; none is sent to another host in clear,
+        and FailedPrecondition says so.
 
         TCP to other hosts is encrypted and the server verified, and to this one where an option asks for it: `tls_ca`
         has who signs servers' certificates (else whom this system trusts), `tls_cert` and `tls_key` the client's own

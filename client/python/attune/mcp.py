@@ -480,7 +480,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--server", help="host:port, unix:/path or a name; default: $ATTUNE_SERVER, else this host's daemon"
     )
-    parser.add_argument("--token-file", help="a file with the token that calls bring; default: $ATTUNE_TOKEN_FILE")
+    parser.add_argument(
+        "--token-file",
+        help="a file with the token that calls bring; default: a named server's own, else $ATTUNE_TOKEN_FILE",
+    )
     parser.add_argument("--tls-ca", help="who signs the server's certificate, a PEM file")
     parser.add_argument("--tls-cert", help="the client's own certificate, a PEM file")
     parser.add_argument("--tls-key", help="its key, a PEM file")

@@ -32,7 +32,8 @@ def path_in(environ: Mapping[str, str]) -> str:
 
 def environment_for(server: str, environ: Mapping[str, str]) -> Mapping[str, str]:
     """`environ`, with what the file says of `server` where that is a name, in place of the variables that say so
-    otherwise. Where there is no file, no server has a name."""
+    otherwise. $ATTUNE_TOKEN_FILE is not among those that count for what the file leaves out: its token may be another
+    server's, which this one is not to learn. Where there is no file, no server has a name."""
     path = path_in(environ)
     if not is_name(server) or not os.path.exists(path):
         return environ
@@ -40,7 +41,7 @@ def environment_for(server: str, environ: Mapping[str, str]) -> Mapping[str, str
         text = pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InvalidArgument(f"the servers' file {path} cannot be read: {error.strerror}") from None
-    return {**environ, **named_server(text, path, server)}
+    return {**environ, "ATTUNE_TOKEN_FILE": "", **named_server(text, path, server)}
 
 
 def named_server(text: str, path: str, name: str) -> dict[str, str]:

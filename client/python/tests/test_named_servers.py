@@ -44,11 +44,14 @@ def test_the_file_is_in_the_users_configuration():
 def test_a_client_is_given_a_name(file, monkeypatch, kind):
     monkeypatch.setenv("ATTUNE_TOKEN_FILE", "/tokens/any")
     file.write_text("[l4]\nserver = localhost:7422\n[own]\nserver = localhost:7433\ntoken_file = own.token\n")
-    assert (kind("l4").server, kind("l4").token_file) == ("localhost:7422", "/tokens/any")
+    assert (kind("l4").server, kind("l4").token_file) == ("localhost:7422", ""), "the token may be another server's"
+    assert kind("l4", token_file="/tokens/given").token_file == "/tokens/given"
     assert (kind("own").server, kind("own").token_file) == ("localhost:7433", str(file.parent / "own.token"))
     assert kind("own", token_file="/tokens/given").token_file == "/tokens/given"
     monkeypatch.setenv("ATTUNE_SERVER", "own")
     assert kind().server == "localhost:7433"
+    monkeypatch.setenv("ATTUNE_SERVER", "l4")
+    assert (kind().server, kind().token_file) == ("localhost:7422", "")
     assert kind("localhost:7411").token_file == "/tokens/any"
 
 
