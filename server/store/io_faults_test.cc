@@ -46,6 +46,7 @@ struct Acknowledged {
   std::map<std::string, bool> jobs;           // to whether it has ended
   std::string incumbent;
   std::vector<std::string> artifacts;
+  std::vector<v1::Blob> blobs;  // each with its file's name for data
   std::vector<std::string> backups;
 };
 
@@ -59,6 +60,7 @@ class Workload {
     if (!Open()) return;
     Trial(round + " first");
     Artifact(round);
+    BlobOf(round);
     Promote(round);
     Job(round);
     Back(round);
@@ -95,6 +97,7 @@ class Workload {
       ASSERT_TRUE(job.ok()) << job.status();
       ASSERT_TRUE(!ended || job->operation.done()) << name;
     }
+    for (const v1::Blob& blob : said_.blobs) ASSERT_EQ(store_->blobs().Read(blob).value_or("gone"), blob.file());
     for (const std::string& sha256 : said_.artifacts) ASSERT_TRUE(store_->ReadArtifact(sha256).ok()) << sha256;
     CheckIncumbent();
     CheckBackups();
@@ -114,6 +117,17 @@ class Workload {
     code_ = "code of " + round;
     if (Put(code_)) said_.artifacts.push_back(Sha256(code_));
     Put("nobody's code of " + round);  // what Retain removes
+  }
+
+  void BlobOf(const std::string& round) {
+    v1::Blob blob;
+    blob.set_principal("token:ci");
+    blob.set_namespace_("triton");
+    blob.set_key("key");
+    blob.set_file(round);
+    blob.set_data(round);
+    const absl::StatusOr<v1::Blob> put = store_->blobs().Put(blob);
+    if (Told(put.status())) said_.blobs.push_back(*put);
   }
 
   bool Put(const std::string& code) {
