@@ -10,11 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "attune/v1/access.grpc.pb.h"
+#include "attune/v1/blob.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "server/base/log.h"
 #include "server/jobs/testing/tuner_fixture.h"
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
+#include "server/service/blobs/blob_service.h"
 #include "server/service/server.h"
 #include "tests/fuzz/message_input.h"
 #include "tests/fuzz/target.h"
@@ -43,8 +45,10 @@ class Daemon : public jobs::TunerTest {
     options.backups = &backups_;
     service_ = std::make_unique<service::AttuneServiceImpl>(std::move(options));
     access_ = std::make_unique<service::AccessServiceImpl>(tokens_.get());
+    blobs_ = std::make_unique<service::BlobServiceImpl>(&store_.blobs());
     const std::string address = absl::StrCat("unix:", directory_, "/socket");
-    auto server = service::Server::Start({address}, {service_.get(), access_.get()}, {.tokens = tokens_.get()});
+    auto server =
+        service::Server::Start({address}, {service_.get(), blobs_.get(), access_.get()}, {.tokens = tokens_.get()});
     Expect(server.ok(), server.status().ToString());
     server_ = *std::move(server);
     caller_ = std::make_unique<RawCaller>(address);
@@ -75,6 +79,7 @@ class Daemon : public jobs::TunerTest {
   std::unique_ptr<access::Tokens> tokens_;
   std::unique_ptr<service::AttuneServiceImpl> service_;
   std::unique_ptr<service::AccessServiceImpl> access_;
+  std::unique_ptr<service::BlobServiceImpl> blobs_;
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<RawCaller> caller_;
 };
@@ -84,6 +89,7 @@ std::vector<const MethodDescriptor*> MethodsOf(const google::protobuf::Descripto
   static const auto* const all = [] {
     auto* methods = new std::multimap<const google::protobuf::Descriptor*, const MethodDescriptor*>;
     for (const auto* service : {v1::TuneRequest::descriptor()->file()->FindServiceByName("AttuneService"),
+                                v1::Blob::descriptor()->file()->FindServiceByName("BlobService"),
                                 v1::Token::descriptor()->file()->FindServiceByName("AccessService")}) {
       for (int i = 0; i < service->method_count(); ++i) {
         methods->emplace(service->method(i)->input_type(), service->method(i));
