@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from attune.client import Client
-from attune.errors import AttuneError
+from attune.errors import AttuneError, Unreachable
 from attune.retry import RetryPolicy
 
 T = TypeVar("T")
@@ -30,11 +30,18 @@ _log = logging.getLogger("attune")
 _OF_ONE_FILE = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DATA_LOSS", "NOT_FOUND")
 
 
+class Away:
+    """Until when the server is taken to be away, whatever is asked for."""
+
+    until = -1.0
+
+
 class Held:
     """One kind of call to the server, made again only some time after it failed. Thread-safe."""
 
-    def __init__(self, what: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, what: str, away: Away, now: Callable[[], float] = time.monotonic) -> None:
         self._what = what
+        self._away = away
         self._now = now
         self._lock = threading.Lock()
         self._until = -1.0
@@ -42,7 +49,7 @@ class Held:
 
     def call(self, make: Callable[[], T], otherwise: T) -> T:
         """What `make` returns, or `otherwise` where it raises or has done so lately."""
-        if self._now() < self._until:
+        if self._now() < max(self._until, self._away.until):
             return otherwise
         try:
             return make()
@@ -56,6 +63,8 @@ class Held:
         with self._lock:
             if hold:
                 self._until = self._now() + HOLD_S
+            if isinstance(error, Unreachable):
+                self._away.until = self._until
             new = code not in self._said
             self._said.add(code)
         if new:
@@ -68,8 +77,9 @@ class _Process:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.reads = Held("finds")
-        self.writes = Held("keeps")
+        away = Away()
+        self.reads = Held("finds", away)
+        self.writes = Held("keeps", away)
         self.client: Client | None = None
 
     def connected(self) -> Client:

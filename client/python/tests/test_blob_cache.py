@@ -24,8 +24,9 @@ def time(monkeypatch):
     """Moved by tests alone; the process's first use of the cache."""
     time = Time()
     process = blob_cache._Process()
-    process.reads = blob_cache.Held("finds", time)
-    process.writes = blob_cache.Held("keeps", time)
+    away = blob_cache.Away()
+    process.reads = blob_cache.Held("finds", away, time)
+    process.writes = blob_cache.Held("keeps", away, time)
     monkeypatch.setattr(blob_cache, "_process", process)
     yield time
     if process.client is not None:
@@ -62,7 +63,8 @@ def test_a_server_that_is_away_is_a_miss_and_not_asked_again_for_a_while(cached,
     with caplog.at_level(logging.WARNING, "attune"):
         for _ in range(5):
             assert blob_cache.get("triton", "K", ["k"]) == {}
-    assert len(cached.asked("GetBlobs")) == 1
+            blob_cache.put("triton", "K", "k", b"code")
+    assert [name for name, _ in cached.requests] == ["GetBlobs"]
     assert [record.message for record in caplog.records] == [
         f"attune's cache finds nothing; not tried again for 30 s: no server reached at {cached.address}: planned"
     ]
