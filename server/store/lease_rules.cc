@@ -7,6 +7,10 @@
 
 namespace attune::store {
 
+absl::Status NoJob(absl::string_view name) {
+  return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
+}
+
 absl::Status CheckNewJob(const Job& job) {
   if (!job.name.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("job: name is empty; it must be operations/<id>");

@@ -13,6 +13,8 @@
 
 namespace attune::store {
 
+absl::Status NoJob(absl::string_view name);
+
 // What a job cannot be made without.
 absl::Status CheckNewJob(const Job& job);
 // Room for one more.

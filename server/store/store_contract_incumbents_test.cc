@@ -93,12 +93,6 @@ TEST_P(IncumbentContract, AbortsWhenSomeoneWasFaster) {
   EXPECT_EQ(Served()->name(), first);
 }
 
-v1::Trial OfSister(v1::Trial trial) {
-  trial.set_device_id("cuda:1");
-  trial.set_device_uuid("GPU-1");
-  return trial;
-}
-
 TEST_P(IncumbentContract, BelongToAClassAndSayWhichCardTimedThem) {
   const std::string first = MustPromote(SampleTrial(64), "");
   EXPECT_EQ(Served()->device_class(), kClass);

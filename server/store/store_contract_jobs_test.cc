@@ -1,6 +1,6 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "server/store/testing/store_contract.h"
+#include "server/store/testing/queue_contract.h"
 
 namespace attune::store {
 namespace {
@@ -9,7 +9,7 @@ using google::protobuf::util::MessageDifferencer;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class JobContract : public StoreContract {
+class JobContract : public QueueContractTest {
  protected:
   static Job Make(const std::string& name, const std::string& request_id = "") {
     Job job;
@@ -27,7 +27,7 @@ class JobContract : public StoreContract {
     v1::Operation operation;
     operation.set_name(name);
     operation.set_state(v1::Operation::STATE_SUCCEEDED);
-    FinishJob(store(), operation);
+    FinishJob(queue(), operation);
   }
 
   std::vector<std::string> List(bool active_only) { return List(JobFilter{.active_only = active_only}); }
@@ -35,7 +35,7 @@ class JobContract : public StoreContract {
     std::vector<std::string> names;
     std::string token;
     do {
-      absl::StatusOr<Page<v1::Operation>> page = store().queue().List(filter, 1, token);
+      absl::StatusOr<Page<v1::Operation>> page = queue().List(filter, 1, token);
       EXPECT_TRUE(page.ok()) << page.status();
       for (const v1::Operation& operation : page->items) names.push_back(operation.name());
       token = page->next_page_token;
@@ -46,9 +46,9 @@ class JobContract : public StoreContract {
 
 TEST_P(JobContract, SurvivesReopeningAsItWasCreated) {
   const Job job = Make("operations/a", "nightly");
-  ASSERT_TRUE(store().queue().Create(job, {}).ok());
+  ASSERT_TRUE(queue().Create(job, {}).ok());
   Reopen();
-  absl::StatusOr<Job> stored = store().queue().Get("operations/a");
+  absl::StatusOr<Job> stored = queue().Get("operations/a");
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_EQ(stored->name, job.name);
   EXPECT_EQ(stored->kind, JobKind::kSweep);
@@ -58,42 +58,41 @@ TEST_P(JobContract, SurvivesReopeningAsItWasCreated) {
 }
 
 TEST_P(JobContract, ReturnsTheFormerJobForItsRequestId) {
-  ASSERT_TRUE(store().queue().Create(Make("operations/a", "nightly"), {}).ok());
-  absl::StatusOr<Job> again = store().queue().Create(Make("operations/b", "nightly"), {});
+  ASSERT_TRUE(queue().Create(Make("operations/a", "nightly"), {}).ok());
+  absl::StatusOr<Job> again = queue().Create(Make("operations/b", "nightly"), {});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->name, "operations/a");
-  EXPECT_EQ(store().queue().Get("operations/b").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(queue().Get("operations/b").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(JobContract, TakesAnyNumberOfJobsWithoutRequestId) {
-  ASSERT_TRUE(store().queue().Create(Make("operations/a"), {}).ok());
-  absl::StatusOr<Job> second = store().queue().Create(Make("operations/b"), {});
+  ASSERT_TRUE(queue().Create(Make("operations/a"), {}).ok());
+  absl::StatusOr<Job> second = queue().Create(Make("operations/b"), {});
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->name, "operations/b");
-  EXPECT_EQ(store().queue().Get("operations/b")->request_id, "");
+  EXPECT_EQ(queue().Get("operations/b")->request_id, "");
 }
 
 TEST_P(JobContract, RefusesANameThatIsTaken) {
-  ASSERT_TRUE(store().queue().Create(Make("operations/a", "one"), {}).ok());
-  EXPECT_EQ(store().queue().Create(Make("operations/a", "two"), {}).status().code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(queue().Create(Make("operations/a", "one"), {}).ok());
+  EXPECT_EQ(queue().Create(Make("operations/a", "two"), {}).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
 TEST_P(JobContract, ReturnsTheLastUpdate) {
-  ASSERT_TRUE(store().queue().Create(Make("operations/a"), {}).ok());
+  ASSERT_TRUE(queue().Create(Make("operations/a"), {}).ok());
   Finish("operations/a");
-  EXPECT_EQ(store().queue().Get("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
-  EXPECT_EQ(store().queue().Update({"operations/none", 1}, {}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(queue().Get("operations/a")->operation.state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(queue().Update({"operations/none", 1}, {}).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_P(JobContract, ListsOperationsNewestFirst) {
   for (const char* name : {"operations/c", "operations/a", "operations/b"}) {
-    ASSERT_TRUE(store().queue().Create(Make(name), {}).ok());
+    ASSERT_TRUE(queue().Create(Make(name), {}).ok());
   }
   Finish("operations/a");
   EXPECT_THAT(List(false), ElementsAre("operations/b", "operations/a", "operations/c"));
   EXPECT_THAT(List(true), ElementsAre("operations/b", "operations/c"));
-  EXPECT_EQ(store().queue().List({.active_only = true}, 1, "nonsense").status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue().List({.active_only = true}, 1, "nonsense").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
@@ -102,7 +101,7 @@ TEST_P(JobContract, ListsTheOperationsOfOneProblem) {
         std::pair("operations/c", "b1.h1.q128.d64.f16"), std::pair("operations/d", "")}) {
     Job job = Make(name);
     job.operation.set_problem(problem);
-    ASSERT_TRUE(store().queue().Create(job, {}).ok());
+    ASSERT_TRUE(queue().Create(job, {}).ok());
   }
   Finish("operations/a");
   EXPECT_THAT(List(JobFilter{.problem_text = "b1.h1.q128.d64.f16"}), ElementsAre("operations/c", "operations/a"));
@@ -116,70 +115,18 @@ TEST_P(JobContract, ListsTheOperationsOfOneKind) {
         std::pair("operations/c", JobKind::kTune)}) {
     Job job = Make(name);
     job.kind = kind;
-    ASSERT_TRUE(store().queue().Create(job, {}).ok());
+    ASSERT_TRUE(queue().Create(job, {}).ok());
   }
   EXPECT_THAT(List(JobFilter{.kind = JobKind::kSweep}), ElementsAre("operations/b"));
   EXPECT_THAT(List(JobFilter{.kind = JobKind::kTune}), ElementsAre("operations/c", "operations/a"));
-  const auto first = store().queue().List({.kind = JobKind::kTune}, 1, "");
+  const auto first = queue().List({.kind = JobKind::kTune}, 1, "");
   ASSERT_TRUE(first.ok());
-  EXPECT_EQ(store().queue().List({.kind = JobKind::kSweep}, 1, first->next_page_token).status().code(),
+  EXPECT_EQ(queue().List({.kind = JobKind::kSweep}, 1, first->next_page_token).status().code(),
             absl::StatusCode::kInvalidArgument)
       << "a token is of its own listing";
 }
 
-INSTANTIATE_TEST_SUITE_P(Store, JobContract, testing::ValuesIn(Implementations()), ImplementationName);
-
-class BaselineContract : public StoreContract {
- protected:
-  static v1::Baseline Make(const std::string& contender, double median_us) {
-    v1::Baseline baseline;
-    baseline.set_problem_text(kProblem);
-    baseline.set_device_id(kDevice);
-    baseline.set_policy(v1::POLICY_HOT);
-    baseline.set_contender(contender);
-    baseline.set_median_us(median_us);
-    return baseline;
-  }
-
-  std::vector<double> List(absl::string_view problem_text, absl::string_view device_id) {
-    std::vector<double> medians;
-    std::string token;
-    do {
-      absl::StatusOr<Page<v1::Baseline>> page = store().ListBaselines(problem_text, device_id, 1, token);
-      EXPECT_TRUE(page.ok()) << page.status();
-      for (const v1::Baseline& baseline : page->items) medians.push_back(baseline.median_us());
-      token = page->next_page_token;
-    } while (!token.empty());
-    return medians;
-  }
-};
-
-TEST_P(BaselineContract, ListsTheNewestOfEachContender) {
-  ASSERT_TRUE(store().RecordBaseline(Make("flash", 47)).ok());
-  ASSERT_TRUE(store().RecordBaseline(Make("cudnn", 39)).ok());
-  ASSERT_TRUE(store().RecordBaseline(Make("flash", 45)).ok());
-  v1::Baseline elsewhere = Make("flash", 12);
-  elsewhere.set_device_id("cuda:1");
-  ASSERT_TRUE(store().RecordBaseline(elsewhere).ok());
-  EXPECT_THAT(List("", ""), ElementsAre(12, 45, 39));
-  EXPECT_THAT(List(kProblem, kDevice), ElementsAre(45, 39));
-  EXPECT_THAT(List("b1.h1.q1.d64.f16", ""), IsEmpty());
-}
-
-TEST_P(BaselineContract, StampsTheTimeUnlessGiven) {
-  absl::StatusOr<v1::Baseline> stamped = store().RecordBaseline(Make("flash", 47));
-  ASSERT_TRUE(stamped.ok()) << stamped.status();
-  EXPECT_GT(stamped->record_time().seconds(), 0);
-  v1::Baseline dated = Make("flash", 47);
-  dated.mutable_record_time()->set_seconds(5);
-  EXPECT_EQ(store().RecordBaseline(dated)->record_time().seconds(), 5);
-}
-
-TEST_P(BaselineContract, RefusesOneWithoutContender) {
-  EXPECT_EQ(store().RecordBaseline(Make("", 47)).status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-INSTANTIATE_TEST_SUITE_P(Store, BaselineContract, testing::ValuesIn(Implementations()), ImplementationName);
+INSTANTIATE_TEST_SUITE_P(Store, JobContract, testing::ValuesIn(QueueImplementations()), QueueImplementationName);
 
 }  // namespace
 }  // namespace attune::store

@@ -186,12 +186,6 @@ TEST_P(TrialContract, KnowsTheNewestOfEachVariantAndSource) {
 }
 
 // A trial by another card of the class.
-v1::Trial OfSister(v1::Trial trial) {
-  trial.set_device_id("cuda:1");
-  trial.set_device_uuid("GPU-1");
-  return trial;
-}
-
 v1::Trial Ended(v1::Verdict verdict, v1::Trial trial = SampleTrial()) {
   trial.set_verdict(verdict);
   return trial;

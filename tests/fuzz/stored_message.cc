@@ -6,7 +6,7 @@
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "attune/worker/v1/worker.pb.h"
-#include "server/store/sqlite/names.h"
+#include "server/store/damaged_rows.h"
 #include "tests/fuzz/target.h"
 
 namespace attune::fuzz {
@@ -33,7 +33,7 @@ std::unique_ptr<Message> MessageOf(unsigned char type) {
 ATTUNE_FUZZ_TARGET(stored_message) {
   if (input.empty()) return;
   const std::unique_ptr<Message> message = MessageOf(static_cast<unsigned char>(input[0]));
-  const absl::Status status = store::sqlite::Parse(input.substr(1), "message", *message);
+  const absl::Status status = store::Parse(input.substr(1), "message", *message);
   if (!status.ok()) {
     Expect(message->ByteSizeLong() == 0, "nothing is left of what is damaged");
     return ExpectRefusal(status, absl::StatusCode::kDataLoss, {"message"});

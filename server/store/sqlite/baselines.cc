@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/checks.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 
 namespace attune::store::sqlite {
 namespace {

@@ -12,9 +12,9 @@
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/store/checks.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 #include "server/store/sqlite/trials.h"
 
 namespace attune::store::sqlite {

@@ -8,10 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "proto/attune/quote.h"
 #include "server/store/lease_rules.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 
 namespace attune::store::sqlite {
 namespace {
@@ -37,22 +36,7 @@ absl::StatusOr<Job> ReadJob(const Statement& row) {
   return job;
 }
 
-// For lists.
-v1::Operation DamagedOperation(const Statement& row, const absl::Status& status) {
-  v1::Operation operation;
-  operation.set_name(std::string(row.Text(1)));
-  operation.set_state(v1::Operation::STATE_FAILED);
-  operation.set_done(true);
-  operation.mutable_error()->set_code(static_cast<int>(status.code()));
-  operation.mutable_error()->set_message(std::string(status.message()));
-  return operation;
-}
-
 }  // namespace
-
-absl::Status NoJob(absl::string_view name) {
-  return absl::NotFoundError(absl::StrCat("operation ", Quoted(name), " does not exist"));
-}
 
 absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::string_view condition,
                                               absl::string_view value) {
@@ -108,7 +92,7 @@ absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFi
       select, "jobs", listing, size,
       [](const Statement& row) -> absl::StatusOr<v1::Operation> {
         absl::StatusOr<Job> job = ReadJob(row);
-        if (SkipDamaged(job.status(), "jobs", row.Int(0))) return DamagedOperation(row, job.status());
+        if (SkipDamaged(job.status(), "jobs", row.Int(0))) return DamagedOperation(row.Text(1), job.status());
         if (!job.ok()) return job.status();
         return std::move(job->operation);
       },

@@ -21,7 +21,6 @@ struct JobRow {
   Job job;
 };
 
-absl::Status NoJob(absl::string_view name);
 // The first with `value` in the condition's place.
 absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::string_view condition,
                                               absl::string_view value);

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "server/store/damaged_rows.h"
 #include "server/store/sqlite/connection.h"
 
 namespace attune::store::sqlite {
@@ -30,16 +30,6 @@ google::protobuf::Timestamp Now();
 absl::StatusOr<int64_t> InternProblem(Connection& connection, absl::string_view text);
 absl::StatusOr<int64_t> InternDevice(Connection& connection, absl::string_view name);  // an id or a uuid
 absl::StatusOr<int64_t> InternClass(Connection& connection, absl::string_view fingerprint);
-
-// DataLoss when the bytes are no such message. Texts that are not UTF-8, which earlier versions stored, are cleaned.
-absl::Status Parse(absl::string_view bytes, absl::string_view what, google::protobuf::Message& message);
-
-// Whether `status` is Parse's: what was written is not what was meant, and no later reading will change that. DataLoss
-// of SQLite's may pass, as when a disk could not read a page.
-bool IsDamagedRow(const absl::Status& status);
-
-// True when `status` says that this one row is damaged, which is logged: a listing goes on without it.
-bool SkipDamaged(const absl::Status& status, absl::string_view table, int64_t id);
 
 }  // namespace attune::store::sqlite
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/checks.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 
 namespace attune::store::sqlite {
 namespace {

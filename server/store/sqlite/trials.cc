@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
 #include "server/store/checks.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 #include "server/store/sqlite/reports/trial_reports.h"
 #include "server/store/sqlite/trial_rows.h"
 

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "server/store/lease_rules.h"
 #include "server/store/testing/listing.h"
 
 namespace attune::store {
-namespace {
-
-absl::Status NoSuchJob(absl::string_view name) { return absl::NotFoundError(absl::StrCat("no operation ", name)); }
-
-}  // namespace
-
 void FakeQueue::FailWrites(absl::Status status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   writes_ = std::move(status);
@@ -35,7 +28,7 @@ absl::StatusOr<std::string> FakeQueue::Once(const JobWrite& write,
   if (write.fence.job.empty()) return make();
   const std::lock_guard<std::mutex> lock(mutex_);
   Stored* const stored = FindLocked(write.fence.job);
-  if (stored == nullptr) return NoSuchJob(write.fence.job);
+  if (stored == nullptr) return NoJob(write.fence.job);
   if (absl::Status status = CheckHeld(write.fence, stored->job); !status.ok()) return status;
   if (const auto it = stored->writes.find(write.id); it != stored->writes.end()) return it->second;
   absl::StatusOr<std::string> made = make();
@@ -76,7 +69,7 @@ absl::StatusOr<Job> FakeQueue::Create(const Job& job, const JoinTerms& terms) {
     Job made = job;
     if (!job.parent.empty()) {
       const Stored* const parent = FindLocked(job.parent);
-      if (parent == nullptr) return NoSuchJob(job.parent);
+      if (parent == nullptr) return NoJob(job.parent);
       made.cancelled = EndsItsParts(parent->job);
     }
     found = &jobs_.emplace_back(Stored{std::move(made), job.operation.problem(), {}});
@@ -91,7 +84,7 @@ absl::Status FakeQueue::Identify(absl::string_view name, absl::string_view ident
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!writes_.ok()) return writes_;
   Stored* const stored = FindLocked(name);
-  if (stored == nullptr) return NoSuchJob(name);
+  if (stored == nullptr) return NoJob(name);
   if (stored->job.identity.empty() && FindIdenticalLocked(identity) == nullptr) {
     stored->job.identity = std::string(identity);
   }
@@ -103,7 +96,7 @@ absl::StatusOr<std::optional<Job>> FakeQueue::Lease(absl::string_view name, absl
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!writes_.ok()) return writes_;
   Stored* const stored = FindLocked(name);
-  if (stored == nullptr) return NoSuchJob(name);
+  if (stored == nullptr) return NoJob(name);
   const absl::Time now = now_();
   if (!CanLease(stored->job, holder, now)) return std::nullopt;
   stored->job.holder = std::string(holder);
@@ -117,7 +110,7 @@ absl::StatusOr<Job> FakeQueue::Change(const Fence& fence, absl::FunctionRef<void
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!writes_.ok()) return writes_;
   Stored* const stored = FindLocked(fence.job);
-  if (stored == nullptr) return NoSuchJob(fence.job);
+  if (stored == nullptr) return NoJob(fence.job);
   if (absl::Status status = CheckHeld(fence, stored->job); !status.ok()) return status;
   change(*stored);
   return stored->job;
@@ -166,7 +159,7 @@ absl::StatusOr<Job> FakeQueue::Cancel(absl::string_view name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!writes_.ok()) return writes_;
   Stored* const stored = FindLocked(name);
-  if (stored == nullptr) return NoSuchJob(name);
+  if (stored == nullptr) return NoJob(name);
   if (!stored->job.operation.done()) {
     stored->job.cancelled = true;
     CancelPartsLocked(name);
@@ -177,7 +170,7 @@ absl::StatusOr<Job> FakeQueue::Cancel(absl::string_view name) {
 absl::StatusOr<Job> FakeQueue::Get(absl::string_view name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Stored* const stored = FindLocked(name);
-  if (stored == nullptr) return NoSuchJob(name);
+  if (stored == nullptr) return NoJob(name);
   return stored->job;
 }
 

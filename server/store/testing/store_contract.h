@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "server/store/store.h"
 #include "server/store/testing/fake_store.h"
+#include "server/store/testing/queue_contract.h"
 #include "server/store/testing/test_directory.h"
 
 namespace attune::store {
@@ -81,15 +82,7 @@ class StoreContract : public testing::TestWithParam<Implementation> {
   std::unique_ptr<Store> store_;
 };
 
-// Leases the job and ends it, as its only holder.
-inline void FinishJob(Store& store, v1::Operation operation) {
-  const absl::StatusOr<std::optional<Job>> leased = store.queue().Lease(operation.name(), "holder", absl::Minutes(1));
-  ASSERT_TRUE(leased.ok()) << leased.status();
-  ASSERT_TRUE(leased->has_value()) << operation.name() << " is not to be had";
-  operation.set_done(true);
-  const absl::Status ended = store.queue().Finish({operation.name(), (*leased)->epoch}, operation);
-  ASSERT_TRUE(ended.ok()) << ended;
-}
+inline void FinishJob(Store& store, const v1::Operation& operation) { FinishJob(store.queue(), operation); }
 
 inline constexpr char kProblem[] = "b2.h8.q512.d64.f16";
 inline constexpr char kDevice[] = "cuda:0";
@@ -127,6 +120,13 @@ inline v1::Trial SampleTrial(int block_m = 64, double median_us = 40) {
   trial.set_compile_ms(37);
   trial.mutable_finish_time()->set_seconds(1'800'000'000);
   trial.mutable_finish_time()->set_nanos(123'456'789);
+  return trial;
+}
+
+// Of another card of the class.
+inline v1::Trial OfSister(v1::Trial trial) {
+  trial.set_device_id("cuda:1");
+  trial.set_device_uuid("GPU-1");
   return trial;
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/read_page.h"
 #include "server/store/sqlite/job_writes.h"
 #include "server/store/sqlite/names.h"
-#include "server/store/sqlite/page.h"
 #include "server/store/submission_rules.h"
 
 namespace attune::store::sqlite {

@@ -1,28 +1,27 @@
-// Reading one page of a listing out of a statement.
-#ifndef ATTUNE_SERVER_STORE_SQLITE_PAGE_H_
-#define ATTUNE_SERVER_STORE_SQLITE_PAGE_H_
+// Reading one page of a listing out of what a statement gives.
+#ifndef ATTUNE_SERVER_STORE_READ_PAGE_H_
+#define ATTUNE_SERVER_STORE_READ_PAGE_H_
 
 #include <cstddef>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/store/damaged_rows.h"
+#include "server/store/page.h"
 #include "server/store/page_token.h"
-#include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/names.h"
-#include "server/store/store.h"
 
-namespace attune::store::sqlite {
+namespace attune::store {
 
 // A page ends where it has so much, however few its items: with one more it still fits the 4 MiB that most clients of
 // gRPC take.
 inline constexpr size_t kEnoughPageBytes = 2 << 20;
 
-// `select` has its parameters bound and a LIMIT of `size` + 1: the row too many says that there is another page.
+// `select` steps over rows, of which it gives at most `size` + 1: the row too many says that there is another page.
 // `read` turns the current row into an item, `key` into what the next page goes on from. Rows of which `read` says
 // DataLoss are logged, as rows of `table`, and left out.
-template <typename T, typename Read, typename Key>
-absl::StatusOr<Page<T>> ReadPage(Statement& select, absl::string_view table, absl::string_view listing, int size,
+template <typename T, typename Select, typename Read, typename Key>
+absl::StatusOr<Page<T>> ReadPage(Select& select, absl::string_view table, absl::string_view listing, int size,
                                  Read read, Key key) {
   Page<T> page;
   PageKey last;
@@ -46,6 +45,6 @@ absl::StatusOr<Page<T>> ReadPage(Statement& select, absl::string_view table, abs
   }
 }
 
-}  // namespace attune::store::sqlite
+}  // namespace attune::store
 
-#endif  // ATTUNE_SERVER_STORE_SQLITE_PAGE_H_
+#endif  // ATTUNE_SERVER_STORE_READ_PAGE_H_
