@@ -1,0 +1,31 @@
+// What PostgreSQL's errors mean here. No message has a password in it.
+#ifndef ATTUNE_SERVER_STORE_POSTGRESQL_ERRORS_H_
+#define ATTUNE_SERVER_STORE_POSTGRESQL_ERRORS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace attune::store::postgresql {
+
+// ResourceExhausted (disk full), Unavailable (the server stops, starts or has no room, a lock was not to be had in
+// time), PermissionDenied, FailedPrecondition (no such database, table or function; a server that takes no writes),
+// DataLoss, AlreadyExists (unique constraint), InvalidArgument (a value that cannot be stored), Aborted (another
+// transaction was first) or Internal. `where` names server and database.
+absl::Status FromSqlState(absl::string_view sql_state, absl::string_view message, absl::string_view where);
+
+// The connection is lost, and whether a statement that was under way was carried out is unknown.
+absl::Status LostConnection(absl::string_view reason, absl::string_view where);
+bool IsLostConnection(const absl::Status& status);
+
+// Whether the transaction did nothing, and may succeed when it is made again.
+bool IsConflict(const absl::Status& status);
+
+// `message` without any of `secrets`, and in one line.
+std::string WithoutSecrets(absl::string_view message, const std::vector<std::string>& secrets);
+
+}  // namespace attune::store::postgresql
+
+#endif  // ATTUNE_SERVER_STORE_POSTGRESQL_ERRORS_H_

@@ -1,0 +1,52 @@
+// A few connections, lent to whoever works with the database for a moment. One that is lost is made anew.
+#ifndef ATTUNE_SERVER_STORE_POSTGRESQL_POOL_H_
+#define ATTUNE_SERVER_STORE_POSTGRESQL_POOL_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/store/postgresql/connection.h"
+
+namespace attune::store::postgresql {
+
+struct PoolSettings {
+  ConnectionSettings connection;
+  size_t most_connections = 4;
+  // How long work is tried again for while the server is away, or others get in its way.
+  absl::Duration patience = absl::Seconds(10);
+};
+
+// Thread-safe.
+class Pool {
+ public:
+  explicit Pool(PoolSettings settings) : settings_(std::move(settings)) {}
+
+  // Does `work` with a connection. It is done again from its start when another transaction got in its way, and when
+  // the connection was lost, after which nobody knows whether a commit happened: so all work is such that to repeat it
+  // is harmless. The error of the last try when patience is at its end.
+  absl::Status Do(absl::FunctionRef<absl::Status(Connection&)> work);
+  // The same in a transaction, which is committed when `work` says OK.
+  absl::Status Transact(absl::FunctionRef<absl::Status(Connection&)> work);
+
+ private:
+  absl::StatusOr<std::unique_ptr<Connection>> Take();
+  void PutBack(std::unique_ptr<Connection> connection);
+  absl::Status DoOnce(absl::FunctionRef<absl::Status(Connection&)> work);
+
+  const PoolSettings settings_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  size_t lent_ = 0;
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace attune::store::postgresql
+
+#endif  // ATTUNE_SERVER_STORE_POSTGRESQL_POOL_H_

@@ -1,0 +1,211 @@
+#include "server/store/postgresql/queue.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/lease_rules.h"
+#include "server/store/postgresql/create_job.h"
+#include "server/store/postgresql/jobs.h"
+#include "server/store/postgresql/migrations.h"
+
+namespace attune::store::postgresql {
+namespace {
+
+constexpr absl::string_view kNewLease =
+    " holder = $1, epoch = epoch + 1, lease_until = statement_timestamp() + $2 * interval '1 microsecond' ";
+constexpr absl::string_view kHeld = " name = $1 AND epoch = $2 AND holder IS NOT NULL AND NOT done ";
+
+absl::Status ForgetWrites(Connection& connection, int64_t job_id) {
+  return connection.Execute("DELETE FROM job_writes WHERE job_id = $1", job_id);
+}
+
+// Skips what another claim has in its hands.
+std::string ClaimSql(absl::string_view which) {
+  return absl::StrCat("WITH claimed AS (UPDATE jobs SET", kNewLease,
+                      "WHERE id = (SELECT id FROM jobs WHERE NOT done AND ", which,
+                      " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING", kJobColumns,
+                      "), forgotten AS (DELETE FROM job_writes USING claimed WHERE job_id = claimed.id)"
+                      " SELECT * FROM claimed");
+}
+
+// Why a write under the fence found no row.
+absl::Status WhyNotHeld(Connection& connection, const Fence& fence) {
+  const absl::StatusOr<JobRow> row = NamedJob(connection, fence.job, RowLock::kNone);
+  return row.ok() ? StaleError(fence, row->job) : row.status();
+}
+
+absl::StatusOr<JobRow> TakeLease(Connection& connection, int64_t id, absl::string_view holder,
+                                 absl::Duration duration) {
+  absl::StatusOr<Rows> leased =
+      connection.Query(absl::StrCat("UPDATE jobs SET", kNewLease, "WHERE id = $3 RETURNING", kJobColumns), holder,
+                       absl::ToInt64Microseconds(duration), id);
+  if (!leased.ok()) return leased.status();
+  if (!*leased->Step()) return absl::InternalError("a job that was locked is gone");
+  if (absl::Status status = ForgetWrites(connection, id); !status.ok()) return status;
+  return ReadJob(*leased);
+}
+
+absl::Status CancelParts(Connection& connection, int64_t parent) {
+  return connection.Execute("UPDATE jobs SET cancelled = true WHERE parent_id = $1 AND NOT done", parent);
+}
+
+absl::Status FinishJob(Connection& connection, const Fence& fence, const v1::Operation& operation) {
+  const absl::StatusOr<JobRow> row = NamedJob(connection, fence.job, RowLock::kUpdate);
+  if (!row.ok()) return row.status();
+  if (EndedUnder(fence, row->job)) return absl::OkStatus();
+  if (absl::Status status = CheckHeld(fence, row->job); !status.ok()) return status;
+  const std::string message = operation.SerializeAsString();
+  absl::Status kept =
+      connection.Execute("UPDATE jobs SET operation = $1, done = true WHERE id = $2", Blob{message}, row->id);
+  if (!kept.ok()) return kept;
+  if (absl::Status status = CancelParts(connection, row->id); !status.ok()) return status;
+  return ForgetWrites(connection, row->id);
+}
+
+absl::Status RequeueJob(Connection& connection, const Fence& fence) {
+  const absl::StatusOr<JobRow> row = NamedJob(connection, fence.job, RowLock::kUpdate);
+  if (!row.ok()) return row.status();
+  if (GivenBackUnder(fence, row->job)) return absl::OkStatus();
+  if (absl::Status status = CheckHeld(fence, row->job); !status.ok()) return status;
+  absl::Status given = connection.Execute("UPDATE jobs SET holder = NULL WHERE id = $1", row->id);
+  if (!given.ok()) return given;
+  return ForgetWrites(connection, row->id);
+}
+
+absl::StatusOr<Job> CancelJob(Connection& connection, absl::string_view name) {
+  absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
+  if (!row.ok()) return row.status();
+  if (row->job.operation.done()) return std::move(row->job);
+  absl::Status status = connection.Execute("UPDATE jobs SET cancelled = true WHERE id = $1", row->id);
+  if (!status.ok()) return status;
+  if (status = CancelParts(connection, row->id); !status.ok()) return status;
+  row->job.cancelled = true;
+  return std::move(row->job);
+}
+
+// What `work` gives with a connection, as Pool::Do; `Transacted`, as Pool::Transact.
+template <typename T>
+absl::StatusOr<T> Done(Pool& pool, absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
+  absl::StatusOr<T> result = absl::UnknownError("");
+  const absl::Status done = pool.Do([&](Connection& connection) { return (result = work(connection)).status(); });
+  if (!done.ok()) return done;
+  return result;
+}
+template <typename T>
+absl::StatusOr<T> Transacted(Pool& pool, absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
+  absl::StatusOr<T> result = absl::UnknownError("");
+  const absl::Status done = pool.Transact([&](Connection& connection) { return (result = work(connection)).status(); });
+  if (!done.ok()) return done;
+  return result;
+}
+
+}  // namespace
+
+std::string ClaimLeftSql() { return ClaimSql("holder IS NOT NULL AND lease_until <= statement_timestamp()"); }
+std::string ClaimQueuedSql() { return ClaimSql("holder IS NULL"); }
+
+absl::StatusOr<std::unique_ptr<PostgresqlQueue>> PostgresqlQueue::Open(PoolSettings settings) {
+  auto queue = std::unique_ptr<PostgresqlQueue>(new PostgresqlQueue(std::move(settings)));
+  if (absl::Status status = Migrate(queue->pool_, Migrations()); !status.ok()) return status;
+  return queue;
+}
+
+absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view holder, absl::Duration duration) {
+  return Done<std::optional<Job>>(pool_, [&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
+    for (const std::string& sql : {ClaimLeftSql(), ClaimQueuedSql()}) {
+      absl::StatusOr<Rows> claimed = connection.Query(sql, holder, absl::ToInt64Microseconds(duration));
+      if (!claimed.ok()) return claimed.status();
+      if (!*claimed->Step()) continue;
+      absl::StatusOr<JobRow> row = ReadJob(*claimed);
+      if (!row.ok()) return row.status();
+      return std::move(row->job);
+    }
+    return std::nullopt;
+  });
+}
+
+absl::StatusOr<Job> PostgresqlQueue::Create(const Job& job, const JoinTerms& terms) {
+  return Transacted<Job>(pool_, [&](Connection& connection) { return CreateJob(connection, job, terms); });
+}
+
+absl::Status PostgresqlQueue::Identify(absl::string_view name, absl::string_view identity) {
+  return pool_.Transact([&](Connection& connection) -> absl::Status {
+    const absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
+    if (!row.ok()) return row.status();
+    return connection.Execute(
+        "UPDATE jobs SET identity = $1 WHERE id = $2 AND identity IS NULL AND NOT EXISTS"
+        " (SELECT 1 FROM jobs AS other WHERE NOT other.done AND other.identity = $1)",
+        Blob{identity}, row->id);
+  });
+}
+
+absl::StatusOr<std::optional<Job>> PostgresqlQueue::Lease(absl::string_view name, absl::string_view holder,
+                                                          absl::Duration duration) {
+  return Transacted<std::optional<Job>>(pool_, [&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
+    const absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
+    if (!row.ok()) return row.status();
+    if (!CanLease(row->job, holder, row->now)) return std::nullopt;
+    absl::StatusOr<JobRow> leased = TakeLease(connection, row->id, holder, duration);
+    if (!leased.ok()) return leased.status();
+    return std::move(leased->job);
+  });
+}
+
+absl::StatusOr<Job> PostgresqlQueue::Renew(const Fence& fence, absl::Duration duration) {
+  return Done<Job>(pool_, [&](Connection& connection) -> absl::StatusOr<Job> {
+    absl::StatusOr<Rows> renewed = connection.Query(
+        absl::StrCat("UPDATE jobs SET lease_until = statement_timestamp() + $3 * interval '1 microsecond' WHERE", kHeld,
+                     "RETURNING", kJobColumns),
+        fence.job, fence.epoch, absl::ToInt64Microseconds(duration));
+    if (!renewed.ok()) return renewed.status();
+    if (!*renewed->Step()) return WhyNotHeld(connection, fence);
+    absl::StatusOr<JobRow> row = ReadJob(*renewed);
+    if (!row.ok()) return row.status();
+    return std::move(row->job);
+  });
+}
+
+absl::Status PostgresqlQueue::Update(const Fence& fence, const v1::Operation& operation) {
+  if (absl::Status status = CheckUpdate(operation); !status.ok()) return status;
+  const std::string message = operation.SerializeAsString();
+  return pool_.Do([&](Connection& connection) -> absl::Status {
+    const absl::StatusOr<Rows> kept = connection.Query(absl::StrCat("UPDATE jobs SET operation = $3 WHERE", kHeld),
+                                                       fence.job, fence.epoch, Blob{message});
+    if (!kept.ok()) return kept.status();
+    return kept->changed() > 0 ? absl::OkStatus() : WhyNotHeld(connection, fence);
+  });
+}
+
+absl::Status PostgresqlQueue::Finish(const Fence& fence, const v1::Operation& operation) {
+  if (absl::Status status = CheckEnd(operation); !status.ok()) return status;
+  return pool_.Transact([&](Connection& connection) { return FinishJob(connection, fence, operation); });
+}
+
+absl::Status PostgresqlQueue::Requeue(const Fence& fence) {
+  return pool_.Transact([&](Connection& connection) { return RequeueJob(connection, fence); });
+}
+
+absl::StatusOr<Job> PostgresqlQueue::Cancel(absl::string_view name) {
+  return Transacted<Job>(pool_, [&](Connection& connection) { return CancelJob(connection, name); });
+}
+
+absl::StatusOr<Job> PostgresqlQueue::Get(absl::string_view name) {
+  return Done<Job>(pool_, [&](Connection& connection) -> absl::StatusOr<Job> {
+    absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kNone);
+    if (!row.ok()) return row.status();
+    return std::move(row->job);
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> PostgresqlQueue::Leasable(absl::string_view holder) {
+  return Done<std::vector<std::string>>(pool_,
+                                        [&](Connection& connection) { return LeasableJobs(connection, holder); });
+}
+
+absl::StatusOr<Page<v1::Operation>> PostgresqlQueue::List(const JobFilter& filter, int page_size,
+                                                          absl::string_view page_token) {
+  return Done<Page<v1::Operation>>(
+      pool_, [&](Connection& connection) { return ListJobs(connection, filter, page_size, page_token); });
+}
+
+}  // namespace attune::store::postgresql

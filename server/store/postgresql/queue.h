@@ -1,0 +1,56 @@
+// The queue of jobs on PostgreSQL, for any number of processes. Leases go by the database's clock, to the microsecond;
+// no process's clock enters. Needs read committed transactions, which it asks for, and connections straight to the
+// server or through a pooler by session: settings of the session matter.
+#ifndef ATTUNE_SERVER_STORE_POSTGRESQL_QUEUE_H_
+#define ATTUNE_SERVER_STORE_POSTGRESQL_QUEUE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/store/postgresql/pool.h"
+#include "server/store/queue.h"
+
+namespace attune::store::postgresql {
+
+// What Claim does first, and when that gives none. $1: the holder, $2: the lease in microseconds.
+std::string ClaimLeftSql();
+std::string ClaimQueuedSql();
+
+// While the database is away, calls wait for the pool's patience, then they are Unavailable.
+class PostgresqlQueue final : public Queue {
+ public:
+  // Makes the tables, or brings them up to date. FailedPrecondition when a newer version of this program has been
+  // there.
+  static absl::StatusOr<std::unique_ptr<PostgresqlQueue>> Open(PoolSettings settings);
+
+  // Leases the oldest job whose lease has run out, or else that nobody holds; nullopt without one. Any number of
+  // processes may claim at once: none waits for another, and none gets what another got. DataLoss when that job is
+  // damaged; it is leased, and the next claim is of another.
+  absl::StatusOr<std::optional<Job>> Claim(absl::string_view holder, absl::Duration duration);
+
+  absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) override;
+  absl::Status Identify(absl::string_view name, absl::string_view identity) override;
+  absl::StatusOr<std::optional<Job>> Lease(absl::string_view name, absl::string_view holder,
+                                           absl::Duration duration) override;
+  absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) override;
+  absl::Status Update(const Fence& fence, const v1::Operation& operation) override;
+  absl::Status Finish(const Fence& fence, const v1::Operation& operation) override;
+  absl::Status Requeue(const Fence& fence) override;
+  absl::StatusOr<Job> Cancel(absl::string_view name) override;
+  absl::StatusOr<Job> Get(absl::string_view name) override;
+  absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) override;
+  absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
+                                           absl::string_view page_token) override;
+
+ private:
+  explicit PostgresqlQueue(PoolSettings settings) : pool_(std::move(settings)) {}
+
+  Pool pool_;
+};
+
+}  // namespace attune::store::postgresql
+
+#endif  // ATTUNE_SERVER_STORE_POSTGRESQL_QUEUE_H_
