@@ -3,13 +3,16 @@
 Environment: ATTUNE_BUILD is the build directory.
 """
 
+import atexit
 import collections
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import pathlib
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -189,3 +192,21 @@ class DaemonTest(unittest.TestCase):
         daemon = Daemon(self.directory, kernels, flags)
         self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
         return daemon.start() if start else daemon
+
+    def tuned_daemon(self, *tuning, **options):
+        """A daemon that starts on what `attune tune` with these arguments left: run once a test program."""
+        shutil.copytree(tuned_data(tuning), self.directory / "data")
+        return self.daemon(**options)
+
+
+@functools.cache
+def tuned_data(tuning):
+    directory = tempfile.TemporaryDirectory(prefix="attune-tuned-")
+    atexit.register(directory.cleanup)
+    daemon = Daemon(directory.name).start()
+    try:
+        daemon.attune("tune", *tuning)
+        daemon.stop()
+    finally:
+        daemon.process.kill()
+    return daemon.data

@@ -44,8 +44,8 @@ class SweepTest(DaemonTest):
         daemon = self.daemon()
         first, _ = self.sweep(daemon, TWELVE)
         self.assertEqual([row["outcome"] for row in first["rows"]], ["NEW"] * 12)
-        # A plan with a budget leaves variants untried: the second night re-times incumbents only when nothing changed. It
-        # tries as many variants as had times that a busy machine disturbed.
+        # A plan with a budget leaves variants untried: the second night re-times incumbents where nothing changed.
+        # It tries as many variants as had times that a busy machine disturbed.
         disturbed = [trial for trial in daemon.json("trials", "--limit", "0") if not holds(trial)]
         second, result = self.sweep(daemon, TWELVE, check=False)
         self.assertLessEqual(second["compiles"], len(disturbed))
