@@ -59,10 +59,15 @@ std::string GridText(const v1::KernelLaunch& launch) {
   return absl::StrCat(Extent(launch.grid()), " in ", Extent(launch.cluster()));
 }
 
-// Nobody has timed this problem; how long the nearest one takes is a hint.
+// Nobody has timed this problem: what is expected, and from which time.
 std::string NearestTimeText(const v1::GetBestResponse& answer) {
   const std::string problem = NearestProblem(answer);
-  return absl::StrCat("not measured here; measured at ", problem.empty() ? "the nearest problem" : problem, ": ",
+  const v1::PredictedTime& predicted = answer.predicted();
+  const std::string expected = answer.has_predicted()
+                                   ? absl::StrCat("predicted ", Micros(predicted.us()), " us (four of five in ",
+                                                  Micros(predicted.low_us()), "..", Micros(predicted.high_us()), ")")
+                                   : "not measured here";
+  return absl::StrCat(expected, "; measured at ", problem.empty() ? "the nearest problem" : problem, ": ",
                       Micros(answer.timing().median_us()), " us");
 }
 

@@ -68,6 +68,12 @@ absl::StatusOr<AnswerPtr> Ask(Session& session, const BestArguments& arguments, 
   return (*client)->GetBest(query);
 }
 
+// "~" before what is predicted.
+std::string TimeText(const v1::GetBestResponse& answer) {
+  if (!IsOfNearest(answer)) return Micros(answer.timing().median_us());
+  return answer.has_predicted() ? absl::StrCat("~", Micros(answer.predicted().us())) : "-";
+}
+
 // The answers for many problems, a line each.
 absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& arguments,
                                  const std::vector<Problem>& problems) {
@@ -81,9 +87,8 @@ absl::StatusOr<ExitCode> RunMany(Session& session, const BestArguments& argument
     if (session.json()) {
       session.Emit(AnswerJson(**answer, session.policy()));
     } else {
-      table.Row({ToText(problem), Word((*answer)->provenance()),
-                 IsOfNearest(**answer) ? "-" : Micros((*answer)->timing().median_us()),
-                 VariantText((*answer)->variant())});
+      table.Row(
+          {ToText(problem), Word((*answer)->provenance()), TimeText(**answer), VariantText((*answer)->variant())});
     }
     return ExitCode::kOk;
   });

@@ -87,7 +87,7 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
                           "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                           "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error",
                           "artifact_sha256", "trial", "promote_time", "ties", "speedups", "recipe", "measure_time",
-                          "pinned", "claim", "artifact_state", "artifact_reason", "nearest", "holds_for"));
+                          "pinned", "claim", "artifact_state", "artifact_reason", "nearest", "predicted", "holds_for"));
 }
 
 TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {
@@ -107,6 +107,12 @@ TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {
               ElementsAre("problem", "latency_ms", "latency_low_ms", "latency_high_ms", "measure_time"));
   EXPECT_EQ(json["nearest"]["problem"], "b1.h1.q61.d64.f16");
   EXPECT_DOUBLE_EQ(json["nearest"]["latency_ms"], 0.0412);
+  EXPECT_TRUE(json["predicted"].is_null());
+  answer.mutable_predicted()->set_us(60);
+  answer.mutable_predicted()->set_low_us(40);
+  answer.mutable_predicted()->set_high_us(90);
+  EXPECT_EQ(AnswerJson(answer, v1::POLICY_HOT)["predicted"],
+            Json({{"latency_ms", 0.06}, {"latency_low_ms", 0.04}, {"latency_high_ms", 0.09}}));
 }
 
 TEST(PreflightJson, HasNoCompilesOfASpaceTooLargeToList) {

@@ -209,6 +209,12 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
                        {"latency_high_ms", MillisOrNull(answer.timing().high_us())},
                        {"measure_time", TextOrNull(Iso(answer.measure_time()))}};
   }
+  json["predicted"] = Json();
+  if (answer.has_predicted()) {
+    json["predicted"] = {{"latency_ms", MillisOrNull(answer.predicted().us())},
+                         {"latency_low_ms", MillisOrNull(answer.predicted().low_us())},
+                         {"latency_high_ms", MillisOrNull(answer.predicted().high_us())}};
+  }
   json["holds_for"] = Json::array();
   for (const v1::Domain& domain : answer.domains()) {
     json["holds_for"].push_back(

@@ -96,6 +96,11 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
     if (code_.size() > 1) code_.pop_front();
     if (median_us_ > 0) response->mutable_timing()->set_median_us(median_us_);
   }
+  if (response->provenance() == v1::PROVENANCE_NEAREST) {
+    response->mutable_predicted()->set_us(60);
+    response->mutable_predicted()->set_low_us(40);
+    response->mutable_predicted()->set_high_us(90);
+  }
   *response->mutable_geometry() = trial.geometry();
   *response->mutable_accuracy() = trial.accuracy();
   response->set_trial(trial.name());

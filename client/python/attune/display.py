@@ -180,7 +180,11 @@ def _answer_time(answer: Answer, timing: Timing) -> str:
         return _time(timing)
     # "from b2.h8.q512.d64.f16", and more where the answer was kept
     where = re.match(r"from (\S+?)(?=[;,\s]|$)", answer.provenance_detail)
-    return f"measured at {where[1] if where else 'the nearest problem'}: {timing.median_us:.2f} us"
+    measured = f"measured at {where[1] if where else 'the nearest problem'}: {timing.median_us:.2f} us"
+    if answer.predicted is None:
+        return measured
+    predicted = answer.predicted
+    return f"predicted {predicted.us:.2f} us ({predicted.low_us:.2f}..{predicted.high_us:.2f}); {measured}"
 
 
 def _time(timing: Timing) -> str:

@@ -35,6 +35,10 @@ def test_the_nearest_problems_time_is_not_shown_as_the_answers():
     shown = text(values.Answer.from_message(nearest)._repr_html_())
     assert "measured at b1.h1.q61.d64.f16: 41.20 us" in shown
     assert "interval" not in shown
+    assert "predicted" not in shown
+    nearest.predicted.us, nearest.predicted.low_us, nearest.predicted.high_us = 60, 40, 90
+    shown = text(values.Answer.from_message(nearest)._repr_html_())
+    assert "predicted 60.00 us (40.00..90.00); measured at b1.h1.q61.d64.f16: 41.20 us" in shown
 
 
 def test_an_answer_never_timed_shows_no_time():

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/catalog/answers/predicted_time.h"
 #include "server/catalog/answers/problem_distance.h"
 #include "server/catalog/code_rejection.h"
 #include "server/catalog/families.h"
@@ -74,6 +75,11 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
   *response.mutable_measure_time() = source.response.measure_time();
   *response.mutable_accuracy() = source.response.accuracy();
   response.set_trial(source.response.trial());
+  if (source.response.timing().median_us() > 0) {
+    *response.mutable_predicted() =
+        PredictTime({problem, response.geometry().ctas()}, source.response.timing().median_us(),
+                    {source.problem, source.response.geometry().ctas()}, device);
+  }
   answer->timed_by = source.timed_by;
   if (source.compile_key == answer->compile_key) response.set_artifact_sha256(source.response.artifact_sha256());
   return answer;

@@ -70,6 +70,9 @@ TEST_F(DerivedAnswerTest, TheNearestIsLaunchedAsThisShapeIsAdvisedToBe) {
   EXPECT_EQ(best->provenance_detail(), absl::StrCat("from ", kProblem, "; for this shape SPLITS 2 to 1"));
   EXPECT_EQ(best->recipe().launches(0).grid().x(), 2);
   EXPECT_FALSE(best->artifact_sha256().empty()) << "the code is the same";
+  EXPECT_DOUBLE_EQ(best->predicted().us(), best->timing().median_us())
+      << "a quarter of the work in a quarter of the CTAs";
+  EXPECT_FALSE(Open(Today())->GetBest(Ask(kProblem))->has_predicted());
 }
 
 TEST_F(DerivedAnswerTest, NearProblemsOfferWhatTheyAreServedNearestFirstAndEachOnce) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune.values.answer import Answer, Baseline, Incumbent, Miss, Retiming, SearchClaim
+from attune.values.answer import Answer, Baseline, Incumbent, Miss, PredictedTime, Retiming, SearchClaim
 from attune.values.blob import Blob
 from attune.values.device import (
     BackendStatus,
@@ -124,6 +124,7 @@ __all__ = [
     "Phase",
     "PlannedProblem",
     "Policy",
+    "PredictedTime",
     "Preflight",
     "Profile",
     "ProfileResult",

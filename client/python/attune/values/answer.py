@@ -40,6 +40,15 @@ class SearchClaim(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class PredictedTime(Value):
+    """How long a variant is expected to take for a problem that it was not timed for."""
+
+    us: float
+    low_us: float  # four of five are between these
+    high_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(Value):
     problem: Problem
     device_id: str
@@ -62,6 +71,7 @@ class Answer(Value):
     artifact_reason: str  # why there is NONE
     domains: tuple[Domain, ...] = ()  # other problems that it holds for, when asked for
     claim: SearchClaim | None = None  # of the search that found it; None where that said nothing
+    predicted: PredictedTime | None = None  # with NEAREST, as the server gave it: for the problem asked for
 
     def at(self, problem: Problem | str) -> Answer | None:
         """The answer for another problem, or for its own, made from this one without a question: the same code,
@@ -83,6 +93,7 @@ class Answer(Value):
                 pinned=False,
                 domains=(),
                 claim=None,
+                predicted=None,
             )
         return None
 
