@@ -4,7 +4,6 @@ Environment: ATTUNE_BUILD is the build directory.
 """
 
 import atexit
-import collections
 import contextlib
 import ctypes
 import functools
@@ -179,9 +178,13 @@ class DaemonTest(unittest.TestCase):
     maxDiff = None
 
     def assertNoneAgain(self, trials):
-        """That no variant of a problem was tried again of which a trial holds."""
-        held = collections.Counter((trial["problem"], trial["variant"]) for trial in trials if holds(trial))
-        self.assertEqual([tried for tried, count in held.items() if count > 1], [])
+        """That no variant of a problem was tried again once a trial of it held."""
+        held = set()
+        for trial in sorted(trials, key=lambda trial: int(trial["trial"].split("/")[1])):
+            tried = (trial["problem"], trial["variant"])
+            self.assertNotIn(tried, held)
+            if holds(trial):
+                held.add(tried)
 
     def setUp(self):
         self._directory = tempfile.TemporaryDirectory(prefix="attune-e2e-")
