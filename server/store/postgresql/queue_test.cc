@@ -289,7 +289,8 @@ TEST_F(PostgresqlQueueTest, WhatWasAnsweredOutlivesTheServersDeath) {
     return *rows->Step() ? rows->Int(0) : -1;
   };
   {
-    const std::jthread worker(work);
+    std::vector<std::jthread> worker;
+    worker.emplace_back(work);
     for (int kill = 0; kill < 3; ++kill) {
       const int64_t before = count();
       while (!stopped && count() < before + 20) std::this_thread::sleep_for(std::chrono::milliseconds(1));
