@@ -39,12 +39,13 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Take() {
 }
 
 void Pool::PutBack(std::unique_ptr<Connection> connection) {
-  const bool usable = connection != nullptr && !connection->lost() && !connection->InTransaction();
+  const bool lost = connection != nullptr && connection->lost();
+  const bool usable = connection != nullptr && !lost && !connection->InTransaction();
   const std::lock_guard<std::mutex> lock(mutex_);
   --lent_;
-  if (usable) idle_.push_back(std::move(connection));
   // The server has ended one session, so most likely all; each would fail once.
-  if (connection != nullptr && connection->lost()) idle_.clear();
+  if (lost) idle_.clear();
+  if (usable) idle_.push_back(std::move(connection));
   returned_.notify_one();
 }
 
