@@ -148,15 +148,16 @@ int PrintVersions(CommonOptions common, Environment& env, absl::string_view own)
 }
 
 // What CLI11 says of a wrong command line, and where to read more.
-std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments, const CLI::Error& error) {
+std::string UsageError(const CLI::App& app, const CLI::Error& error) {
   // CLI11 has "--max-trials: is -5"; the rest of attune "max_trials is -5".
   const std::string what =
       absl::StrReplaceAll(error.what(), {{": is ", " is "}, {"A subcommand is required", "a command is missing"}});
   const std::vector<CLI::App*> command = app.get_subcommands();
   if (!command.empty()) return absl::StrCat(what, " (see attune ", command.front()->get_name(), " --help)");
-  if (!arguments.empty() && !arguments.front().empty() && arguments.front()[0] != '-') {
-    return absl::StrCat(Quoted(arguments.front()), " is not a command (see attune --help)");
-  }
+  const std::vector<std::string> unknown = app.remaining();
+  const auto word = std::find_if(unknown.begin(), unknown.end(),
+                                 [](const std::string& rest) { return !rest.empty() && rest[0] != '-'; });
+  if (word != unknown.end()) return absl::StrCat(Quoted(*word), " is not a command (see attune --help)");
   return absl::StrCat(what, " (see attune --help)");
 }
 
@@ -197,7 +198,7 @@ int RunCli(const std::vector<std::string>& arguments, Environment& env) {
   } catch (const CLI::CallForVersion& version) {
     return PrintVersions(line.common(), env, version.what());
   } catch (const CLI::Error& error) {
-    const absl::Status wrong = absl::InvalidArgumentError(UsageError(line.app(), arguments, error));
+    const absl::Status wrong = absl::InvalidArgumentError(UsageError(line.app(), error));
     return Fail(env, AsksForJson(arguments), wrong, wrong.message(), ExitCode::kUsage);
   }
   Session session(line.common(), &env);

@@ -104,8 +104,9 @@ absl::StatusOr<ExitCode> RunBest(Session& session, const BestArguments& argument
   if (!answer.ok()) return answer.status();
   if (!arguments.artifact.empty()) {
     if ((*answer)->artifact().empty()) {
-      return absl::NotFoundError(absl::StrCat("there is no artifact of ", VariantText((*answer)->variant()),
-                                              "; its code is ", CodeText(**answer)));
+      return absl::NotFoundError(absl::StrCat(
+          "there is no artifact of ", VariantText((*answer)->variant()), "; its code is ", CodeText(**answer),
+          (*answer)->artifact_state() == v1::ARTIFACT_STATE_COMPILING ? " (--wait 30s waits for it)" : ""));
     }
     if (absl::Status status = ReplaceFile(arguments.artifact, (*answer)->artifact()); !status.ok()) return status;
   }

@@ -109,6 +109,10 @@ TEST_F(CliTest, AWrongCommandLineNamesTheHelpOfItsCommand) {
   EXPECT_EQ(err, "attune: --policy is 'warm'; allowed: hot, cold (see attune best --help)\n");
   EXPECT_EQ(Run({"frobnicate"}), 2);
   EXPECT_EQ(err, "attune: 'frobnicate' is not a command (see attune --help)\n");
+  EXPECT_EQ(Run({"--format=json", "frobnicate"}), 2);
+  EXPECT_THAT(err, HasSubstr("\"message\":\"'frobnicate' is not a command (see attune --help)\""));
+  EXPECT_EQ(Run({"--device", "l4", "frobnicate"}), 2);
+  EXPECT_EQ(err, "attune: 'frobnicate' is not a command (see attune --help)\n");
   EXPECT_EQ(Run({}), 2);
   EXPECT_EQ(err, "attune: a command is missing (see attune --help)\n");
 }

@@ -79,6 +79,8 @@ TEST_F(LookUpTest, BestWaitsForCode) {
   EXPECT_EQ(Run({"best", problem}), 0);
   EXPECT_FALSE(fake.last_get_best().has_wait());
   EXPECT_EQ(Run({"best", problem, "--wait", "5"}), 2);
+  EXPECT_EQ(Run({"best", problem, "--artifact", ::testing::TempDir() + "/none.cubin"}), 3);
+  EXPECT_THAT(err, HasSubstr("its code is being compiled (--wait 30s waits for it)"));
 }
 
 TEST_F(LookUpTest, WarmAsksUntilThereIsCode) {

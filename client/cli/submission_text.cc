@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
@@ -23,7 +24,9 @@ Color ColorOfDecision(v1::SubmitResult::Decision decision) {
 void PrintRemarks(Session& session, const v1::SubmitResult::Row& row, bool several) {
   const std::string where = several ? absl::StrCat(row.problem(), ": ") : "";
   for (const v1::Diagnostic& diagnostic : row.diagnostics()) {
-    session.Print(absl::StrCat(where, DiagnosticText(diagnostic)));
+    for (const absl::string_view line : absl::StrSplit(DiagnosticText(diagnostic), '\n')) {
+      session.Print(absl::StrCat(where, line));
+    }
   }
   for (const v1::GateFinding& gate : row.gates()) {
     StyledLine line;

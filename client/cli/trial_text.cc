@@ -1,8 +1,11 @@
 #include "client/cli/trial_text.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/profile_text.h"
 #include "client/cli/text.h"
@@ -107,7 +110,11 @@ Table TrialFields(const v1::Trial& trial, const google::protobuf::Timestamp& mea
       {"problem", absl::StrCat(trial.problem_text(), " on ", trial.device_id(), ", ", attune::Word(trial.policy()))});
   fields.Row({"variant", VariantText(trial.variant())});
   fields.Row({"verdict", {std::string(attune::Word(trial.verdict())), ColorOf(trial.verdict())}});
-  if (!trial.detail().empty()) fields.Row({"detail", trial.detail()});
+  // A compiler's words go over several lines.
+  const char* name = "detail";
+  for (const absl::string_view line : absl::StrSplit(trial.detail(), '\n', absl::SkipWhitespace())) {
+    fields.Row({std::exchange(name, ""), std::string(line)});
+  }
   if (trial.has_timing()) AddTiming(trial.timing(), measured, &fields, of);
   if (trial.has_geometry()) AddGeometry(trial.geometry(), trial.device_id(), &fields);
   if (trial.has_resources()) {

@@ -105,7 +105,9 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
   *response->mutable_accuracy() = trial.accuracy();
   response->set_trial(trial.name());
   response->set_artifact_sha256("feed");
-  if (request->include_artifact()) response->set_artifact("CUBIN");
+  if (request->include_artifact() && response->artifact_state() == v1::ARTIFACT_STATE_READY) {
+    response->set_artifact("CUBIN");
+  }
   *response->add_baselines() = TheBaseline();
   auto* launch = response->mutable_recipe()->add_launches();
   launch->set_entry("attention_forward");
