@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,8 +14,6 @@
 namespace attune::cli {
 namespace {
 
-constexpr size_t kPlotWidth = 30;
-
 // The card and the policy: what makes two times comparable.
 using Curve = std::pair<std::string, v1::Policy>;
 
@@ -25,6 +22,13 @@ Curve CurveOf(const v1::Retiming& retiming) {
 }
 
 }  // namespace
+
+void PlotScale::Add(const v1::Timing& timing) {
+  low = std::min(low, timing.low_us() > 0 ? timing.low_us() : timing.median_us());
+  high = std::max({high, timing.high_us(), timing.median_us()});
+}
+
+std::string PlotScale::ToText() const { return absl::StrCat(Micros(low), " .. ", Micros(high)); }
 
 std::string PlotLine(const v1::Timing& timing, double low, double high, size_t width) {
   if (width == 0 || !(high > low) || !std::isfinite(low) || !std::isfinite(high)) return "";
@@ -57,15 +61,12 @@ std::string WhatChanged(const v1::Retiming& retiming, const v1::Retiming& before
 }
 
 Table TimesTable(const std::vector<v1::Retiming>& newest_first) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
+  PlotScale scale;
   std::set<Curve> curves;
   std::set<v1::Policy> policies;
   bool thinned = false;
   for (const v1::Retiming& retiming : newest_first) {
-    const v1::Timing& timing = retiming.timing();
-    low = std::min(low, timing.low_us() > 0 ? timing.low_us() : timing.median_us());
-    high = std::max({high, timing.high_us(), timing.median_us()});
+    scale.Add(retiming.timing());
     curves.insert(CurveOf(retiming));
     policies.insert(retiming.policy());
     thinned = thinned || retiming.count() > 1;
@@ -76,7 +77,7 @@ Table TimesTable(const std::vector<v1::Retiming>& newest_first) {
                {"time us", kNumber},
                {"interval", kText, 2},
                {thinned ? "of" : "", kNumber, 5},
-               {absl::StrCat(Micros(low), " .. ", Micros(high))},
+               {scale.ToText()},
                {"changed", kFlexible}});
   std::map<Curve, v1::Retiming> before;
   for (auto it = newest_first.rbegin(); it != newest_first.rend(); ++it) {
@@ -86,7 +87,7 @@ Table TimesTable(const std::vector<v1::Retiming>& newest_first) {
     last->second = *it;
     table.Row({LocalTime(it->finish_time()), it->device_id(), std::string(attune::Word(it->policy())),
                Micros(timing.median_us()), absl::StrCat(Micros(timing.low_us()), "..", Micros(timing.high_us())),
-               it->count() > 1 ? absl::StrCat(it->count()) : "", PlotLine(timing, low, high, kPlotWidth),
+               it->count() > 1 ? absl::StrCat(it->count()) : "", PlotLine(timing, scale.low, scale.high, kPlotWidth),
                absl::StrCat(timing.contended() ? "contended" : "", timing.contended() && !changed.empty() ? ", " : "",
                             changed)});
   }

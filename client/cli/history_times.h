@@ -3,6 +3,7 @@
 #define ATTUNE_CLIENT_CLI_HISTORY_TIMES_H_
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,17 @@
 #include "client/cli/table.h"
 
 namespace attune::cli {
+
+// From the least to the greatest of some times.
+struct PlotScale {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+
+  void Add(const v1::Timing& timing);
+  std::string ToText() const;  // "12.30 .. 45.60", in us
+};
+
+inline constexpr size_t kPlotWidth = 30;
 
 // "  --*-  ": an interval and, as "*", its median, on a scale of `width` columns from `low` to `high` microseconds.
 // Nothing where one of them is no number or the scale is empty.

@@ -1,11 +1,14 @@
 #include "client/cli/loop_summary.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/history_times.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
 #include "client/cli/profile_text.h"
@@ -40,6 +43,23 @@ std::string CountersOf(const v1::SubmitResult::Row& row) {
   return text.empty() ? "-" : text;
 }
 
+// Of each problem; what was not timed counts for nothing.
+std::map<std::string, PlotScale> ScalesOf(const std::vector<Iteration>& iterations) {
+  std::map<std::string, PlotScale> scales;
+  for (const Iteration& iteration : iterations) {
+    for (const v1::SubmitResult::Row& row : iteration.submission.result().rows()) {
+      PlotScale& scale = scales[row.problem()];
+      if (row.trial().timing().median_us() > 0) scale.Add(row.trial().timing());
+    }
+  }
+  return scales;
+}
+
+std::string PlotOf(const v1::SubmitResult::Row& row, const PlotScale& scale) {
+  if (row.trial().timing().median_us() <= 0) return "";
+  return PlotLine(row.trial().timing(), scale.low, scale.high, kPlotWidth);
+}
+
 bool AnyProfile(const std::vector<Iteration>& iterations) {
   return std::any_of(iterations.begin(), iterations.end(), [](const Iteration& iteration) {
     const auto& rows = iteration.submission.result().rows();
@@ -60,6 +80,26 @@ std::string FenceFor(absl::string_view text) {
     longest = std::max(longest, run);
   }
   return std::string(longest + 1, '`');
+}
+
+// Of each problem a line an iteration that was timed; of one with a single time nothing.
+std::string PlotMarkdown(const std::vector<Iteration>& iterations) {
+  std::string text;
+  for (const auto& [problem, scale] : ScalesOf(iterations)) {
+    if (!(scale.high > scale.low)) continue;
+    absl::StrAppend(&text, "\n## Times of ", InCell(problem), "\n\n```\n",
+                    absl::StrFormat("%9s  %9s  %s\n", "iteration", "time us", scale.ToText()));
+    for (const Iteration& iteration : iterations) {
+      for (const v1::SubmitResult::Row& row : iteration.submission.result().rows()) {
+        if (row.problem() != problem || row.trial().timing().median_us() <= 0) continue;
+        absl::StrAppend(
+            &text, absl::StrFormat("%9d  %9s  %s  %s\n", iteration.submission.iteration(),
+                                   Micros(row.trial().timing().median_us()), PlotOf(row, scale), Word(row.decision())));
+      }
+    }
+    absl::StrAppend(&text, "```\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -117,6 +157,7 @@ std::string LoopMarkdown(const std::string& loop, const std::vector<Iteration>& 
                       " | ", InCell(row.reason()), " |\n");
     }
   }
+  absl::StrAppend(&text, PlotMarkdown(iterations));
   for (const Iteration& iteration : iterations) {
     if (iteration.diff.text.empty()) continue;
     const std::string fence = FenceFor(iteration.diff.text);
@@ -130,6 +171,9 @@ void PrintLoop(Session& session, const std::vector<Iteration>& iterations) {
   std::vector<Column> columns = {{"iteration", kNumber}, {"submission", kText, 3}, {"hypothesis", kFlexible},
                                  {"problem", kName},     {"time us", kNumber},     {"speed-up", kNumber},
                                  {"base", kText, 2},     {"change", kNumber, 1},   {"verdict"}};
+  const std::map<std::string, PlotScale> scales = ScalesOf(iterations);
+  const bool one_scale = scales.size() == 1 && scales.begin()->second.high > 0;
+  columns.push_back({one_scale ? scales.begin()->second.ToText() : "fastest .. slowest", kText, 5});
   const bool profiled = AnyProfile(iterations);
   if (profiled) columns.push_back({"counters", kText, 4});
   Table table(std::move(columns));
@@ -145,7 +189,8 @@ void PrintLoop(Session& session, const std::vector<Iteration>& iterations) {
                                  SpeedupText(row),
                                  BaseText(row),
                                  ChangeText(iteration),
-                                 {Word(submission.result().decision()), keep ? Color::kGreen : Color::kRed}};
+                                 {Word(submission.result().decision()), keep ? Color::kGreen : Color::kRed},
+                                 PlotOf(row, scales.at(row.problem()))};
       if (profiled) cells.emplace_back(CountersOf(row));
       table.Row(std::move(cells));
     }
