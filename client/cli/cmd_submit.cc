@@ -1,5 +1,6 @@
 // attune submit: a kernel of one's own against what is served, or against the one before.
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@ struct SubmitArguments {
   std::string hypothesis;
   std::string base;
   std::string loop;
+  std::optional<int> sanitize_every;
   bool watch = false;
   bool detach = false;
 };
@@ -54,6 +56,7 @@ absl::StatusOr<v1::SubmitRequest> RequestOf(Session& session, const SubmitArgume
                        ? arguments.base
                        : ResourceName("submissions", arguments.base));
   request.set_loop(arguments.loop);
+  if (arguments.sanitize_every.has_value()) request.set_sanitize_every(*arguments.sanitize_every);
   return request;
 }
 
@@ -88,6 +91,9 @@ Action AddSubmit(CLI::App& app) {
                  "What it is compared with: incumbent (default), previous (the last of the loop that was kept), or a "
                  "submission, submissions/7");
   app.add_option("--loop", arguments->loop, "The loop that it is an iteration of; attune summary --loop shows it");
+  app.add_option("--sanitize-every", arguments->sanitize_every,
+                 "Run compute-sanitizer on every so many iterations of the loop; default 5, 0: never")
+      ->check(CLI::Range(0, 1000));
   app.add_flag("--watch", arguments->watch, "Submit again whenever a file changes, until Ctrl-C");
   app.add_flag("--detach", arguments->detach, "Print the operation's name and do not wait for it");
   return [arguments](Session& session) { return RunSubmit(session, *arguments); };

@@ -118,7 +118,8 @@ Json SweepJson(const v1::SweepReport& report) {
                             {"detail", TextOrNull(row.detail())},
                             {"trials", row.trials()},
                             {"compiles", row.compiles()},
-                            {"device", TextOrNull(row.device_id())}});
+                            {"device", TextOrNull(row.device_id())},
+                            {"sanitizers", TextOrNull(row.sanitizers())}});
   }
   return json;
 }

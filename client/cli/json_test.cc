@@ -251,7 +251,7 @@ TEST(ResultJson, HasTheseKeysInThisOrder) {
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());
   EXPECT_THAT(Keys(sweep), ElementsAre("type", "title", "device", "regression", "trials", "compiles", "rows"));
   EXPECT_THAT(Keys(sweep["rows"][0]), ElementsAre("problem", "outcome", "before_ms", "after_ms", "variant", "detail",
-                                                  "trials", "compiles", "device"));
+                                                  "trials", "compiles", "device", "sanitizers"));
   EXPECT_EQ(sweep["rows"][0]["outcome"], "SLOWER");
 }
 

@@ -8,6 +8,7 @@
 namespace attune::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -25,7 +26,7 @@ TEST_F(SubmissionsCliTest, SubmitSendsTheFilesAndShowsWhatWasKept) {
   EXPECT_THAT(err, HasSubstr("attune submit"));
   fake.EndsWith(attune::testing::EndedSubmission(v1::SubmitResult::DECISION_KEEP));
   EXPECT_EQ(Run({"submit", directory_, "--problem", problem, "--problem", "b1.h1.q128.d64.f16", "--hypothesis",
-                 "larger tiles", "--loop", "tiles", "--base", "6"}),
+                 "larger tiles", "--loop", "tiles", "--base", "6", "--sanitize-every", "3"}),
             0)
       << err;
   EXPECT_THAT(out, HasSubstr("KEEP  submissions/7  1.250 times as fast"));
@@ -39,6 +40,7 @@ TEST_F(SubmissionsCliTest, SubmitSendsTheFilesAndShowsWhatWasKept) {
   EXPECT_EQ(request.hypothesis(), "larger tiles");
   EXPECT_EQ(request.loop(), "tiles");
   EXPECT_EQ(request.base(), "submissions/6");
+  EXPECT_EQ(request.sanitize_every(), 3);
   EXPECT_EQ(request.policy(), v1::POLICY_HOT);
   EXPECT_EQ(request.device_id(), "") << "which one is the kernel's matter";
 }
@@ -47,6 +49,7 @@ TEST_F(SubmissionsCliTest, ARevertHasAnExitCodeOfItsOwnAndSaysWhere) {
   ASSERT_EQ(Run({"new-kernel", directory_}), 0);
   fake.EndsWith(attune::testing::EndedSubmission(v1::SubmitResult::DECISION_REVERT));
   EXPECT_EQ(Run({"submit", directory_, "--problem", problem}), 5);
+  EXPECT_FALSE(fake.last_submit().has_sanitize_every()) << "the server's default";
   EXPECT_THAT(out, HasSubstr("mine.cu:12: identifier \"x\" is undefined"));
   EXPECT_THAT(out, HasSubstr("REVERT  submissions/7"));
   EXPECT_EQ(Run({"submit", directory_, "--problem", problem, "--format=json"}), 5);
@@ -92,9 +95,11 @@ TEST_F(SubmissionsCliTest, AdoptAndWithdrawSayWhatTheyDid) {
 TEST_F(SubmissionsCliTest, SummaryOfALoopShowsEachIterationWithItsChange) {
   EXPECT_EQ(Run({"summary", "--loop", "tiles", "--markdown", directory_ + ".md"}), 0) << err;
   EXPECT_THAT(out, HasSubstr("+1 -1"));
+  EXPECT_THAT(out, ContainsRegex("-+\\*-+")) << "its time on the scale of all";
   EXPECT_LT(out.find("larger tiles"), out.find("fewer | barriers"));
   const std::string markdown = ReadFile(directory_ + ".md").value();
   EXPECT_THAT(markdown, HasSubstr("| 2 | fewer \\| barriers |"));
+  EXPECT_THAT(markdown, ContainsRegex("## Times of b2.h8.q512.d64.f16\n\n```\n.*\n +1 .*-\\*-+ +KEEP\n"));
   EXPECT_THAT(markdown, HasSubstr("-// tile 64\n+// tile 128\n int same;\n"));
   std::filesystem::remove(directory_ + ".md");
   EXPECT_EQ(Run({"summary", "--loop", "tiles", "--format=json"}), 0);

@@ -14,10 +14,16 @@ Tuning::Tuning(const Options& options)
       problem_tuner_({options.results, options.host.families, means_, contests_}),
       tune_(options.host, problem_tuner_),
       evaluate_({options.host, options.results, means_, contests_}),
-      submit_({options.host, options.results, means_, options.library, options.submission_times}),
+      submit_({options.host,
+               options.results,
+               means_,
+               options.library,
+               options.submission_times,
+               {options.store, options.tools, options.profile_time}}),
       profile_({options.host, options.store, options.tools, options.profile_time}),
       sanitize_({options.host, options.store, options.tools, options.profile_time}),
-      sweep_means_{options.host, options.results, code_, problem_tuner_},
+      sweep_means_{
+          options.host, options.results, code_, problem_tuner_, {options.store, options.tools, options.profile_time}},
       sweep_(sweep_means_),
       sweep_problem_(sweep_means_, options.clock) {}
 

@@ -33,6 +33,7 @@ struct JobTerms {
   Cards cards = Cards::kOne;
   std::string request_id;  // may be empty
   std::string identity;    // equal for requests that ask for the same
+  bool own = false;        // what comes of it is its principal's: no other joins it
   trials::Priority priority = trials::Priority::kInteractive;
 };
 

@@ -178,6 +178,9 @@ class JobTuner : public Tuner {
     absl::StatusOr<std::vector<store::JoinTerms::Same>> requests =
         one ? OnEach(*slots, kind, request) : OnAll(*slots, kind, request);
     if (!requests.ok()) return requests.status();
+    if (terms->own) {
+      for (store::JoinTerms::Same& same : *requests) absl::StrAppend(&same.identity, " of ", asker.principal);
+    }
     const store::JoinTerms::Same chosen = std::move(requests->front());
     requests->erase(requests->begin());
     if (one) slots->resize(1);

@@ -1,18 +1,17 @@
 #include "server/profile/profile_jobs.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "server/base/clock.h"
 #include "server/base/proto_time.h"
-#include "server/base/reason.h"
 #include "server/catalog/bound.h"
 #include "server/profile/findings.h"
+#include "server/profile/sanitizing.h"
+#include "server/profile/trial_code.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/reference.h"
 #include "server/trials/store_wait.h"
@@ -27,10 +26,6 @@ jobs::JobTerms TermsOn(const std::string& device) {
   return terms;
 }
 
-absl::Status NoTools() {
-  return WithReason(absl::FailedPreconditionError("this host runs no profiler and no sanitizer"), "NO_TOOL");
-}
-
 absl::StatusOr<jobs::JobTitle> TitleOf(absl::string_view what, const v1::ProfiledCode& code, store::Store& store,
                                        const v1::Device& device) {
   const absl::StatusOr<v1::Trial> trial = store.GetTrial(code.trial());
@@ -40,30 +35,9 @@ absl::StatusOr<jobs::JobTitle> TitleOf(absl::string_view what, const v1::Profile
                         trial->problem_text()};
 }
 
-absl::StatusOr<v1::Trial> ReadTrial(const v1::ProfiledCode& code, const Means& means, const trials::Job& job) {
-  return trials::ReadFor(job, [&] { return means.store.GetTrial(code.trial()); });
-}
-
-absl::StatusOr<Target> TargetOf(const v1::Trial& trial, const v1::Device& device, const Means& means,
-                                const trials::Job& job) {
-  const absl::StatusOr<std::string> code =
-      trials::ReadFor(job, [&] { return means.store.ReadArtifact(trial.artifact_sha256()); });
-  if (absl::IsNotFound(code.status()) || absl::IsDataLoss(code.status())) {
-    return absl::NotFoundError(absl::StrCat("the code of ", trial.name(), " is no longer stored: ",
-                                            code.status().message(), "; have the variant tried again (attune retry)"));
-  }
-  if (!code.ok()) return code.status();
-  Target target;
-  target.device = device;
-  *target.job.mutable_problem() = trial.problem();
-  target.job.mutable_candidate()->set_artifact(*code);
-  *target.job.mutable_candidate()->mutable_recipe() = trial.recipe();
-  return target;
-}
-
 // The trial as it is kept now, for an answer.
 absl::StatusOr<v1::Trial> Answer(const std::string& name, const Means& means, const trials::Job& job) {
-  absl::StatusOr<v1::Trial> trial = trials::ReadFor(job, [&] { return means.store.GetTrial(name); });
+  absl::StatusOr<v1::Trial> trial = ReadTrial(name, means.store, job);
   if (trial.ok()) trial->clear_recipe();
   return trial;
 }
@@ -80,10 +54,7 @@ void Report(const trials::Job& job, int64_t done, int64_t total, const std::stri
 std::vector<v1::SanitizerTool> ToolsOf(const v1::SanitizeRequest& request) {
   std::vector<v1::SanitizerTool> tools;
   for (const int tool : request.tools()) tools.push_back(static_cast<v1::SanitizerTool>(tool));
-  if (tools.empty()) {
-    tools = {v1::SANITIZER_TOOL_MEMCHECK, v1::SANITIZER_TOOL_RACECHECK, v1::SANITIZER_TOOL_SYNCCHECK,
-             v1::SANITIZER_TOOL_INITCHECK};
-  }
+  if (tools.empty()) tools = AllSanitizers();
   std::sort(tools.begin(), tools.end());
   tools.erase(std::unique(tools.begin(), tools.end()), tools.end());
   return tools;
@@ -91,47 +62,13 @@ std::vector<v1::SanitizerTool> ToolsOf(const v1::SanitizeRequest& request) {
 
 v1::SanitizeResult ResultOf(const std::vector<v1::SanitizerRun>& runs, v1::Trial trial) {
   v1::SanitizeResult result;
-  std::vector<std::string> bad;
-  for (const v1::SanitizerRun& run : runs) {
-    if (!run.incomplete().empty()) bad.push_back(run.incomplete());
-    if (run.errors() == 0) continue;
-    bad.push_back(absl::StrCat(Word(run.tool()), " reports ", run.errors(), run.errors() == 1 ? " error" : " errors",
-                               run.findings().empty() ? "" : absl::StrCat(": ", run.findings(0))));
-  }
+  const std::string bad = TroubleOf(runs);
   result.set_clean(bad.empty());
   const std::string names = absl::StrJoin(
       runs, ", ", [](std::string* out, const v1::SanitizerRun& run) { absl::StrAppend(out, Word(run.tool())); });
-  result.set_reason(bad.empty() ? absl::StrCat("clean under ", names) : absl::StrJoin(bad, "; "));
+  result.set_reason(bad.empty() ? absl::StrCat("clean under ", names) : bad);
   *result.mutable_trial() = std::move(trial);
   return result;
-}
-
-// One tool's run on the device, recorded. What it is late with is recorded as no result.
-absl::StatusOr<v1::SanitizerRun> SanitizeWith(v1::SanitizerTool tool, const Target& target, absl::Duration most,
-                                              const std::string& trial, const Means& means, const jobs::JobRun& run) {
-  const trials::Job& job = run.job;
-  std::optional<v1::SanitizerRun> found;
-  trials::DeviceUse use(run.slot, job.priority, job.stop, job.waiter, job.abort);
-  const absl::Status ran = use.Lend([&]() -> absl::Status {
-    absl::StatusOr<v1::SanitizerRun> one = means.tools->Sanitize(target, tool, most, job.stop);
-    if (!one.ok()) return one.status();
-    found = *std::move(one);
-    return absl::OkStatus();
-  });
-  if (absl::IsDeadlineExceeded(ran)) {
-    found.emplace().set_tool(tool);
-    found->set_incomplete(absl::StrCat(Word(tool), " came to no result: ", ran.message()));
-  } else if (!ran.ok()) {
-    return ran;
-  }
-  v1::Sanitizing sanitizing;
-  *sanitizing.add_runs() = *found;
-  sanitizing.set_operation(job.name);
-  SetTimestamp(absl::Now(), sanitizing.mutable_time());
-  absl::Status kept = trials::WriteFor(
-      job, [&](const store::JobWrite& write) { return means.store.RecordSanitizing(trial, sanitizing, write); });
-  if (!kept.ok()) return kept;
-  return *std::move(found);
 }
 
 }  // namespace
@@ -165,9 +102,9 @@ absl::StatusOr<jobs::JobKind::Fill> ProfileJob::RunRequest(const v1::ProfileRequ
   const trials::Job& job = run.job;
   if (means_.tools == nullptr) return NoTools();  // one that an earlier process has left
   if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
-  const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code(), means_, job);
+  const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code().trial(), means_.store, job);
   if (!trial.ok()) return trial.status();
-  const absl::StatusOr<Target> target = TargetOf(*trial, run.slot.device(), means_, job);
+  const absl::StatusOr<Target> target = TargetOf(*trial, run.slot.device(), means_.store, job);
   if (!target.ok()) return target.status();
   Report(job, 0, 1, absl::StrCat("profiling ", trial->variant().text()));
   v1::Profile profile;
@@ -203,26 +140,22 @@ absl::StatusOr<jobs::JobKind::Fill> SanitizeJob::RunRequest(const v1::SanitizeRe
   const trials::Job& job = run.job;
   if (means_.tools == nullptr) return NoTools();  // one that an earlier process has left
   if (absl::Status open = trials::OpenDevice(run.slot, job); !open.ok()) return open;
-  const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code(), means_, job);
+  const absl::StatusOr<v1::Trial> trial = ReadTrial(request.code().trial(), means_.store, job);
   if (!trial.ok()) return trial.status();
-  const absl::StatusOr<Target> target = TargetOf(*trial, run.slot.device(), means_, job);
+  const absl::StatusOr<Target> target = TargetOf(*trial, run.slot.device(), means_.store, job);
   if (!target.ok()) return target.status();
   const std::vector<v1::SanitizerTool> tools = ToolsOf(request);
   const auto total = static_cast<int64_t>(tools.size());
-  absl::Duration left = means_.most;  // without what others took in between
-  std::vector<v1::SanitizerRun> runs;
-  for (const v1::SanitizerTool tool : tools) {
-    Report(job, static_cast<int64_t>(runs.size()), total, absl::StrCat(Word(tool), " of ", trial->variant().text()));
-    const absl::Duration begun = SteadyNow();
-    absl::StatusOr<v1::SanitizerRun> found = SanitizeWith(tool, *target, left, trial->name(), means_, run);
-    if (!found.ok()) return found.status();
-    left = std::max(left - (SteadyNow() - begun), absl::ZeroDuration());
-    runs.push_back(*std::move(found));
-  }
+  const auto report = [&](size_t done, v1::SanitizerTool tool) {
+    Report(job, static_cast<int64_t>(done), total, absl::StrCat(Word(tool), " of ", trial->variant().text()));
+  };
+  trials::DeviceUse use(run.slot, job.priority, job.stop, job.waiter, job.abort);
+  const auto runs = Sanitize(*trial, *target, tools, {means_.store, means_.tools, means_.most}, job, use, report);
+  if (!runs.ok()) return runs.status();
   absl::StatusOr<v1::Trial> now = Answer(trial->name(), means_, job);
   if (!now.ok()) return now.status();
   Report(job, total, total, "sanitized");
-  return [result = ResultOf(runs, *std::move(now))](v1::Operation& operation) {
+  return [result = ResultOf(*runs, *std::move(now))](v1::Operation& operation) {
     *operation.mutable_sanitize() = result;
     return absl::OkStatus();
   };

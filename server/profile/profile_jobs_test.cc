@@ -4,49 +4,13 @@
 #include <future>
 
 #include "server/jobs/testing/tuner_fixture.h"
+#include "server/profile/testing/fake_tools.h"
 
 namespace attune::profile {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Says what it is told to; notes what it is asked for.
-class FakeTools : public Tools {
- public:
-  absl::Status CheckProfiler() const override { return here; }
-  absl::Status CheckSanitizer() const override { return here; }
-  absl::StatusOr<v1::Profile> Profile(const Target& target, absl::Duration, const std::stop_token& stop) override {
-    targets.push_back(target);
-    if (on_profile) return on_profile(stop);
-    v1::Profile profile;
-    v1::KernelProfile& kernel = *profile.add_kernels();
-    kernel.set_entry("attention");
-    kernel.add_counters()->set_name("dram_throughput");
-    kernel.mutable_counters(0)->set_value(0.9);
-    return profile;
-  }
-  absl::StatusOr<v1::SanitizerRun> Sanitize(const Target&, v1::SanitizerTool tool, absl::Duration most,
-                                            const std::stop_token&) override {
-    tools.push_back(tool);
-    left.push_back(most);
-    if (tool == late) return absl::DeadlineExceededError("it was ended after 2m");
-    v1::SanitizerRun run;
-    run.set_tool(tool);
-    if (tool == finds) {
-      run.set_errors(2);
-      run.add_findings("Invalid read");
-    }
-    return run;
-  }
-
-  absl::Status here;
-  std::function<absl::StatusOr<v1::Profile>(const std::stop_token&)> on_profile;
-  v1::SanitizerTool finds = v1::SANITIZER_TOOL_UNSPECIFIED, late = v1::SANITIZER_TOOL_UNSPECIFIED;
-  std::vector<Target> targets;
-  std::vector<v1::SanitizerTool> tools;
-  std::vector<absl::Duration> left;
-};
 
 class ProfileJobsTest : public jobs::TunerTest {
  protected:

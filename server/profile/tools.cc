@@ -201,6 +201,10 @@ class HostTools final : public Tools {
 
 }  // namespace
 
+absl::Status NoTools() {
+  return WithReason(absl::FailedPreconditionError("this host runs no profiler and no sanitizer"), "NO_TOOL");
+}
+
 std::unique_ptr<Tools> MakeTools(const ToolOptions& options) { return std::make_unique<HostTools>(options); }
 
 }  // namespace attune::profile

@@ -41,6 +41,9 @@ class Tools {
                                                     const std::stop_token& stop) = 0;
 };
 
+// FailedPrecondition, of a daemon without any.
+absl::Status NoTools();
+
 struct ToolOptions {
   supervisor::WorkerOptions worker;
   std::string ncu;                // path; empty: in PATH, else in the CUDA toolkit

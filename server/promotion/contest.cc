@@ -68,9 +68,27 @@ class Contest {
       if (absl::Status status = CheckNotLost(standing); !status.ok()) return status;
       Decision decision = Settle(standing, *field, result);
       absl::StatusOr<bool> right = CheckManyRunsOf(decision, *field);
+      if (right.ok() && *right) right = MayBeServed(decision, *field, result);
       if (!right.ok()) return right.status();
-      if (*right) return decision;
+      if (!*right) continue;
+      for (const std::string& objection : objections_) absl::StrAppend(&decision.why, "; ", objection);
+      result.why = decision.why;
+      return decision;
     }
+  }
+
+  // False: what would be served in place of another may not be, and is out.
+  absl::StatusOr<bool> MayBeServed(const Decision& decision, const std::vector<size_t>& field,
+                                   const ContestResult& result) {
+    if (!decision.promote || !rules_.objection) return true;
+    const std::string& text = result.winner->variant().text();
+    if (result.before.has_value() && result.before->trial().variant().text() == text) return true;
+    const absl::StatusOr<std::string> objection = rules_.objection(*result.winner, use_);
+    if (!objection.ok()) return objection.status();
+    if (objection->empty()) return true;
+    trials_.erase(field[*decision.best]);
+    objections_.push_back(absl::StrCat(text, " is not promoted: ", *objection));
+    return false;
   }
 
   // False: somebody is not, and out.
@@ -133,6 +151,7 @@ class Contest {
   // Fills trials_ with all that may play off, and says what is known of the incumbent.
   absl::StatusOr<IncumbentState> Gather(const std::optional<v1::Incumbent>& incumbent) {
     trials_.clear();
+    objections_.clear();
     IncumbentState standing;
     absl::StatusOr<std::optional<v1::Trial>> own = TodaysTrial(incumbent, standing);
     if (!own.ok()) return own.status();
@@ -355,9 +374,10 @@ class Contest {
   const ContestRules& rules_;
   const trials::Job& job_;
   trials::DeviceUse& use_;
-  std::map<size_t, v1::Trial> trials_;  // of this round
-  std::vector<v1::Trial> timed_;        // of the last field
-  measure::PairedRounds rounds_{0};     // of these
+  std::map<size_t, v1::Trial> trials_;   // of this round
+  std::vector<std::string> objections_;  // of this round
+  std::vector<v1::Trial> timed_;         // of the last field
+  measure::PairedRounds rounds_{0};      // of these
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #ifndef ATTUNE_SERVER_PROMOTION_CONTEST_H_
 #define ATTUNE_SERVER_PROMOTION_CONTEST_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct ContestRules {
   // An incumbent of this card that is retained is served with this play-off's time from then on.
   bool keep_time = true;
   std::optional<v1::SearchClaim> claim = {};  // of the search before: said of what is promoted
+  // Asked of the trial of what would be served in place of another: why it may not be, a sentence; it is then out, and
+  // the others play off again. Empty: it may.
+  std::function<absl::StatusOr<std::string>(const v1::Trial& winner, trials::DeviceUse& use)> objection = {};
 };
 
 struct ContestResult {

@@ -14,6 +14,7 @@
 #include "server/catalog/policy.h"
 #include "server/space/space.h"
 #include "server/store/page_token.h"
+#include "server/submit/limits.h"
 
 namespace attune::service {
 namespace {
@@ -275,6 +276,15 @@ absl::Status Validate(v1::SubmitRequest& request, const catalog::Host& host) {
     if (absl::Status status = NormaliseProblem(&problem); !status.ok()) return status;
   }
   request.set_policy(catalog::OrDefault(request.policy()));
+  const int every = request.sanitize_every();
+  if (every < 0 || every > submit::kMostSanitizeEvery) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sanitize_every is ", every, "; allowed: 0 (never) to ", submit::kMostSanitizeEvery));
+  }
+  if (every > 0 && request.loop().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sanitize_every is ", every, ", and loop is empty; only iterations of a loop have turns"));
+  }
   std::string device = request.device_id();  // empty stays empty: which one is the kernel's matter
   return PresentDevice(&device, host);
 }

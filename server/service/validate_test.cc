@@ -57,6 +57,20 @@ TEST(Validate, WhatNoFamilyUnderstandsIsRefusedByNameBesideTheParametersThereAre
   }
 }
 
+TEST(Validate, SanitizersHaveTurnsInALoopAlone) {
+  v1::SubmitRequest request;
+  *request.add_problems() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  request.set_sanitize_every(3);
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("sanitize_every is 3, and loop is empty"));
+  request.set_loop("tiles");
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  for (const int bad : {-1, 1001}) {
+    request.set_sanitize_every(bad);
+    EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("allowed: 0 (never) to 1000"));
+  }
+}
+
 TEST(Validate, ARequiredVariantIsWholeAndKnown) {
   v1::TuneRequest request = GoodTune();
   request.add_required()->set_text("attention_simt:BLOCK_M=32");

@@ -21,6 +21,8 @@ inline constexpr int kMostArguments = 64;                       // of a launch
 inline constexpr int64_t kMostScratchBytes = int64_t{1} << 30;  // of one buffer
 inline constexpr int kMostProblems = 8;                         // of a submission
 inline constexpr int64_t kMostTried = 16;                       // variants of a problem
+inline constexpr int kSanitizeEvery = 5;                        // iterations of a loop, where a request does not say
+inline constexpr int kMostSanitizeEvery = 1000;
 
 // How long things may take; the daemon's own limits hold, too.
 struct TimeLimits {

@@ -13,6 +13,7 @@
 #include "server/search/todays_variant.h"
 #include "server/store/page_token.h"
 #include "server/submit/package.h"
+#include "server/submit/sanitizer_gate.h"
 #include "server/submit/verdict.h"
 #include "server/trials/store_wait.h"
 #include "server/trials/tuning_key.h"
@@ -62,13 +63,17 @@ std::vector<std::string> TextsOf(const v1::SubmitRequest& request) {
   return texts;
 }
 
+std::string PrincipalOf(const jobs::JobRun& run) {
+  return run.before.principal().empty() ? "daemon" : run.before.principal();
+}
+
 // As it is kept.
 v1::Submission SubmissionOf(const v1::SubmitRequest& request, const Package& package, const jobs::JobRun& run,
                             const v1::SubmitResult& result) {
   v1::Submission submission;
   submission.set_content_hash(package.content_hash);
   submission.set_family(package.manifest.name());
-  submission.set_principal(run.before.principal().empty() ? "daemon" : run.before.principal());
+  submission.set_principal(PrincipalOf(run));
   submission.set_loop(request.loop());
   submission.set_hypothesis(request.hypothesis());
   submission.set_base(request.base());
@@ -88,6 +93,7 @@ v1::Submission SubmissionOf(const v1::SubmitRequest& request, const Package& pac
 jobs::JobTerms SubmitJob::TermsOf(const v1::SubmitRequest& request) const {
   jobs::JobTerms terms;
   terms.device = request.device_id();
+  terms.own = true;  // an iteration of a loop of theirs
   return terms;
 }
 
@@ -131,7 +137,7 @@ absl::StatusOr<std::optional<v1::Submission>> SubmitJob::Previous(const v1::Subm
                                                                   const std::string& content_hash,
                                                                   const jobs::JobRun& run) const {
   store::Store& store = options_.means.code.store();
-  const store::SubmissionFilter filter{.principal = run.before.principal(), .loop = request.loop()};
+  const store::SubmissionFilter filter{.principal = PrincipalOf(run), .loop = request.loop()};
   std::string token;
   do {
     const auto page =
@@ -226,6 +232,11 @@ absl::StatusOr<jobs::JobKind::Fill> SubmitJob::RunRequest(const v1::SubmitReques
   }
   if (!result.ok()) return result.status();
   if (run.job.stop.stop_requested()) return absl::CancelledError("stopped");
+  const auto turn = IsSanitizersTurn(request, PrincipalOf(run), options_.sanitizers.store, run.job);
+  if (!turn.ok()) return turn.status();
+  if (*turn) {
+    if (absl::Status done = Sanitize(options_.sanitizers, run.slot, run.job, *result); !done.ok()) return done;
+  }
   const v1::Submission submission = SubmissionOf(request, *package, run, *result);
   const auto recorded = trials::WriteFor(run.job, [&](const store::JobWrite& write) {
     return options_.means.code.store().RecordSubmission(submission, write);

@@ -11,6 +11,7 @@
 #include "server/catalog/host.h"
 #include "server/catalog/results.h"
 #include "server/jobs/job_kind.h"
+#include "server/profile/sanitizing.h"
 #include "server/submit/limits.h"
 #include "server/submit/try_problem.h"
 #include "server/trials/trial_phase.h"
@@ -25,7 +26,8 @@ class SubmitJob final : public jobs::JobKindOf<v1::SubmitRequest> {
     catalog::Results& results;
     const trials::TrialPhase::Means& means;
     std::string library;  // kernels_src/, whose libraries sources may include
-    TimeLimits times = {};
+    TimeLimits times;
+    profile::SanitizerMeans sanitizers;
   };
   explicit SubmitJob(const Options& options)
       : JobKindOf(store::JobKind::kSubmit),

@@ -1,9 +1,10 @@
 // A submission's whole way through the tuner, over fakes.
 #include <future>
+#include <mutex>
 
 #include "absl/strings/match.h"
-#include "server/jobs/testing/tuner_fixture.h"
 #include "server/submit/limits.h"
+#include "server/submit/testing/submit_fixture.h"
 
 namespace attune::submit {
 namespace {
@@ -11,45 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr auto kKeep = v1::SubmitResult::DECISION_KEEP;
-constexpr auto kRevert = v1::SubmitResult::DECISION_REVERT;
-
-class SubmitTest : public jobs::TunerTest {
- protected:
-  // A kernel that the fakes take `us` for, whatever the problem.
-  v1::SubmitRequest RequestOf(int us, const std::string& more = "", const std::string& base = "incumbent") {
-    v1::SubmitRequest request;
-    *request.add_problems() = ToProto(*ParseProblem(kProblem));
-    request.set_device_id("cuda:0");
-    request.set_policy(v1::POLICY_HOT);
-    request.set_base(base);
-    request.set_loop("tiles");
-    request.set_hypothesis("fewer barriers");
-    v1::SourceFile& file = *request.add_files();
-    file.set_path("mine.cu");
-    file.set_text(absl::StrCat("/* attune\ndefines { name: \"TAKES\" expr: \"", us, "\" } ", more,
-                               "\nlaunches { entry: \"mine\" main: true grid_x: \"seq_q\" block_x: \"128\" }\n*/\n"));
-    return request;
-  }
-
-  void SetUp() override {
-    device_.ScriptUs([](const worker::v1::Candidate& candidate) {
-      const size_t at = candidate.artifact().find("-DTAKES=");
-      double us = 100;
-      if (at != std::string::npos) us = std::stod(candidate.artifact().substr(at + 8));
-      return us;
-    });
-    Start();
-    ASSERT_EQ(Tune().state(), v1::Operation::STATE_SUCCEEDED);
-  }
-
-  v1::SubmitResult Submit(const v1::SubmitRequest& request, const std::string& principal = "token:ada") {
-    const v1::Operation ended = AwaitStarted(tuner_->Submit(request, {.principal = principal}));
-    EXPECT_EQ(ended.state(), v1::Operation::STATE_SUCCEEDED) << ended.error().message();
-    return ended.submit();
-  }
-};
+using ::testing::Not;
 
 TEST_F(SubmitTest, KeepsAFasterKernelAndServesItToNobody) {
   const std::string served = Served();
@@ -109,7 +72,7 @@ TEST_F(SubmitTest, RevertsWhatDoesNotCompileWithTheLine) {
   });
   const v1::SubmitResult result = Submit(RequestOf(50));
   EXPECT_EQ(result.decision(), kRevert);
-  EXPECT_THAT(result.reason(), HasSubstr("COMPILE_ERROR: "));
+  EXPECT_EQ(result.reason(), "COMPILE_ERROR: mine.cu:12: identifier \"x\" is undefined");
   ASSERT_EQ(result.rows(0).diagnostics_size(), 1);
   EXPECT_EQ(result.rows(0).diagnostics(0).path(), "mine.cu");
   EXPECT_EQ(result.rows(0).diagnostics(0).line(), 12);
@@ -224,6 +187,46 @@ TEST_F(SubmitTest, RevertsWhatHasABadVariantAndTriesNoMore) {
   EXPECT_EQ(result.reason(), "TIMEOUT: no answer within 6s");
   EXPECT_EQ(result.rows(0).trial().verdict(), v1::VERDICT_TIMEOUT);
   EXPECT_EQ(tried, 1);
+}
+
+TEST_F(SubmitTest, SaysThatItsBaseFailed) {
+  device_.ScriptPlayOff(
+      [this](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
+        worker::v1::PlayOffResponse response = device_.GoodPlayOff(request);
+        if (response.results_size() < 2) return response;
+        response.mutable_results(1)->set_verdict(v1::VERDICT_WRONG_RESULT);
+        response.mutable_results(1)->set_detail("O[3]\nand others");
+        return response;
+      });
+  const v1::SubmitResult result = Submit(RequestOf(50));
+  EXPECT_EQ(result.decision(), kKeep);
+  EXPECT_THAT(result.reason(), HasSubstr("its base, incumbents/1, cannot be compared with: WRONG_RESULT: O[3]"));
+  EXPECT_THAT(result.reason(), Not(HasSubstr("\n")));
+  EXPECT_EQ(result.rows(0).base(), "incumbents/1");
+  EXPECT_EQ(result.rows(0).base_trial().verdict(), v1::VERDICT_WRONG_RESULT);
+}
+
+// Each has a loop, and an iteration, of its own.
+TEST_F(SubmitTest, TheSameOfTwoPrincipalsIsTwo) {
+  std::promise<void> running;
+  std::promise<void> go;
+  std::once_flag once;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    std::call_once(once, [&] {
+      running.set_value();
+      go.get_future().wait();
+    });
+    return device_.Good(request.candidate());
+  });
+  const auto ada = tuner_->Submit(RequestOf(50), {.principal = "token:ada"});
+  running.get_future().wait();
+  const auto grace = tuner_->Submit(RequestOf(50), {.principal = "token:grace"});
+  const auto again = tuner_->Submit(RequestOf(50), {.principal = "token:ada"});
+  go.set_value();
+  ASSERT_TRUE(ada.ok() && grace.ok() && again.ok());
+  EXPECT_NE(ada->name(), grace->name());
+  EXPECT_EQ(ada->name(), again->name());
+  EXPECT_EQ(store_.GetSubmission(Await(grace->name()).submit().submission())->principal(), "token:grace");
 }
 
 TEST_F(SubmitTest, IsRefusedForADeviceOfAnotherKind) {

@@ -199,6 +199,7 @@ class Attempt {
     // A base that fails leaves nobody a time.
     if (contestants.size() > 1 && played->trials.back().verdict() != v1::VERDICT_OK) {
       if (absl::Status lost = NotLost(played->trials.back()); !lost.ok()) return lost;
+      base_trial_ = std::move(played->trials.back());
       contestants.pop_back();
       played = PlayOff(contestants, use);
       if (!played.ok()) return played.status();
@@ -218,12 +219,17 @@ class Attempt {
     *row_.mutable_trial() = std::move(own);
     if (contestants.size() > 1) {
       gain_ = played->rounds.Of(0, 1);
-      v1::Trial& base = played->trials.back();
-      base.clear_recipe();
-      row_.set_base(base_->name);
-      *row_.mutable_base_trial() = std::move(base);
+      base_trial_ = std::move(played->trials.back());
     }
+    if (base_.has_value()) NameBase();
     return absl::OkStatus();
+  }
+
+  // Also one that failed, so that the reason can say so.
+  void NameBase() {
+    row_.set_base(base_->name);
+    base_trial_.clear_recipe();
+    *row_.mutable_base_trial() = std::move(base_trial_);
   }
 
   // In the contestants' order; the second is the base.

@@ -283,6 +283,16 @@ class SweepRun {
   bool changed_ = false;                         // the rows, since they were kept
 };
 
+// FailedPrecondition where no card's code, or not that of every CUDA card, can be sanitized.
+absl::Status CheckSanitizers(const std::vector<const v1::Device*>& cards, const profile::Tools* tools) {
+  const auto can = [&](const v1::Device* card) { return profile::CheckSanitizers(*card, tools); };
+  const auto cuda = std::find_if(cards.begin(), cards.end(),
+                                 [](const v1::Device* card) { return card->backend() == v1::BACKEND_CUDA; });
+  const absl::Status status = can(cuda == cards.end() ? cards.front() : *cuda);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("sanitize is true, and ", status.message()));
+}
+
 }  // namespace
 
 jobs::JobTerms SweepJob::TermsOf(const v1::SweepRequest& request) const {
@@ -302,6 +312,9 @@ absl::StatusOr<jobs::JobTitle> SweepJob::AdmitRequest(const v1::SweepRequest& re
   const v1::SweepPlan& plan = request.plan();
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();
+  if (plan.sanitize()) {
+    if (absl::Status can = CheckSanitizers(cards, means_.sanitizers.tools); !can.ok()) return can;
+  }
   return jobs::JobTitle{TitleOf(plan, absl::StrCat(problems->size(), " problems on ", catalog::ListOf(cards)))};
 }
 

@@ -124,6 +124,9 @@ class SweepProblem {
   absl::StatusOr<jobs::TuneOutcome> Tune() {
     promotion::ContestRules rules;
     rules.keep_time = false;  // what later nights are compared with does not drift
+    if (plan_.sanitize()) {
+      rules.objection = [this](const v1::Trial& winner, trials::DeviceUse& use) { return ObjectionTo(winner, use); };
+    }
     absl::StatusOr<jobs::TuneOutcome> outcome = means_.tuner.Tune(spec_, slot_, job_, rules);
     if (!outcome.ok()) return outcome;
     row_.set_trials(outcome->trials);
@@ -133,6 +136,23 @@ class SweepProblem {
       row_.set_variant(outcome->result.winner().variant().text());
     }
     return outcome;
+  }
+
+  // What sanitizers have against it; nothing where the device is none that they know. Notes it in the row.
+  absl::StatusOr<std::string> ObjectionTo(const v1::Trial& winner, trials::DeviceUse& use) {
+    const v1::Device& device = slot_.device();
+    if (device.backend() != v1::BACKEND_CUDA) {
+      NoteSanitizers(absl::StrCat("none for ", device.id(), ", which is no CUDA device"));
+      return "";
+    }
+    const auto runs = profile::SanitizeTrial(winner.name(), device, means_.sanitizers, job_, use);
+    if (!runs.ok()) return runs.status();
+    std::string trouble = profile::TroubleOf(*runs);
+    NoteSanitizers(trouble.empty() ? "clean" : absl::StrCat(winner.variant().text(), ": ", trouble));
+    return trouble;
+  }
+  void NoteSanitizers(absl::string_view found) {
+    row_.set_sanitizers(absl::StrCat(row_.sanitizers(), row_.sanitizers().empty() ? "" : "; ", found));
   }
 
   // A play-off of one; with a `fresh_seed` (0: none) checked on fresh data, and in many runs.

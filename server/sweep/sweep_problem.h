@@ -9,6 +9,9 @@
 // A card is compared with itself alone. One that has never timed the incumbent, which another card of its class did,
 // tunes and is NEW; what it found then is its stored time. When the incumbent gets faster on it, that time is kept as
 // this card's; what is served keeps the time of the card that promoted it.
+//
+// Where the plan asks for sanitizers, what would be served in place of another runs under them before it is promoted.
+// One with findings, or without a result, is not; the others play off again.
 #ifndef ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 #define ATTUNE_SERVER_SWEEP_SWEEP_PROBLEM_H_
 
@@ -17,6 +20,7 @@
 #include "server/catalog/host.h"
 #include "server/catalog/results.h"
 #include "server/jobs/tune_problem.h"
+#include "server/profile/sanitizing.h"
 #include "server/search/search_spec.h"
 #include "server/trials/code.h"
 #include "server/trials/device_slot.h"
@@ -30,6 +34,7 @@ struct SweepMeans {
   catalog::Results& results;
   const trials::CodeSource& code;
   const jobs::ProblemTuner& tuner;
+  profile::SanitizerMeans sanitizers;
 };
 
 // How the sweep tunes one of its problems.

@@ -75,6 +75,8 @@ void Complete(v1::SweepReport& report) {
   std::map<v1::SweepReport::Outcome, int> counts;
   std::string table;
   const bool several_cards = NamesSeveralCards(report.device_id());
+  const bool sanitized = std::any_of(report.rows().begin(), report.rows().end(),
+                                     [](const auto& row) { return !row.sanitizers().empty(); });
   for (const v1::SweepReport::Row& row : report.rows()) {
     trials += row.trials();
     compiles += row.compiles();
@@ -82,6 +84,7 @@ void Complete(v1::SweepReport& report) {
     absl::StrAppend(&table, "| ", row.problem(), " | ", Word(row.outcome()), " | ", Us(row.before_us()), " | ",
                     Us(row.after_us()), " | ", Change(row), " | ", Cell(row.variant()), " | ", row.trials(), " | ",
                     row.compiles(), " | ", several_cards ? absl::StrCat(row.device_id(), " | ") : "",
+                    sanitized ? absl::StrCat(row.sanitizers().empty() ? "-" : Cell(row.sanitizers()), " | ") : "",
                     Cell(row.detail()), " |\n");
   }
   report.set_trials(trials);
@@ -98,8 +101,9 @@ void Complete(v1::SweepReport& report) {
                    summary.empty() ? "none done" : summary, ". ", Counted(trials, "trial"), ", ",
                    Counted(compiles, "compile"), ".\n\n", missed.empty() ? "" : absl::StrCat("**", missed, ".**\n\n"),
                    "| problem | outcome | before, us | after, us | change | variant | trials | compiles | ",
-                   several_cards ? "device | " : "", "detail |\n|---|---|---:|---:|---:|---|---:|---:|",
-                   several_cards ? "---|" : "", "---|\n", table));
+                   several_cards ? "device | " : "", sanitized ? "sanitizers | " : "",
+                   "detail |\n|---|---|---:|---:|---:|---|---:|---:|", several_cards ? "---|" : "",
+                   sanitized ? "---|" : "", "---|\n", table));
 }
 
 }  // namespace attune::sweep

@@ -60,7 +60,8 @@ Make attention on {problem} faster. Rules of the loop:
    always with the same `loop`). Keep what is faster; take back what is not: a REVERT is a result, too, say why.
 4. Look at the figures before the next step: CTAs against the SMs of the device (fewer than 4 per SM: try more splits),
    spills (none), registers and shared memory against occupancy. Where they do not say why, `profile` it: what bounds it
-   decides what to try; and `sanitize` every few iterations.
+   decides what to try. Every fifth iteration of a loop that would be kept runs under compute-sanitizer, and findings
+   revert it; `sanitize` the iterations before it then, they may have them too.
 5. Do not try again what `trials` and `iterations` already answer. Stop when three hypotheses in a row changed nothing.
 Finish with a table: step, hypothesis, change, time, speed-up, verdict.
 """

@@ -31,11 +31,17 @@ def folder(tmp_path):
 def test_a_folder_is_sent_with_its_files_and_what_was_said(connect, server, folder):
     server.responses["Submit"] = message("Operation", name="operations/1")
     connect(server).submit(
-        folder, [PROBLEM, "b1.h1.q128.d64.f16"], hypothesis="larger tiles", base="previous", loop="tiles"
+        folder,
+        [PROBLEM, "b1.h1.q128.d64.f16"],
+        hypothesis="larger tiles",
+        base="previous",
+        loop="tiles",
+        sanitize_every=0,
     )
     (request,) = server.asked("Submit")
     assert {file.path: file.text for file in request.files} == {"family.textproto": b"m", "tiles/tile.h": b"\xff"}
     assert (request.hypothesis, request.base, request.loop) == ("larger tiles", "previous", "tiles")
+    assert request.HasField("sanitize_every") and request.sanitize_every == 0
     assert [one.seq_q for one in request.problems] == [512, 128]
     assert request.request_id
 
@@ -46,6 +52,7 @@ def test_one_file_or_texts_are_sent_as_they_are(connect, server, folder):
     client.submit(folder / "tiles/tile.h", PROBLEM)
     client.submit({"mine.cl": "/* attune */"}, PROBLEM)
     first, second = server.asked("Submit")
+    assert not first.HasField("sanitize_every")
     assert [file.path for file in first.files] == ["tile.h"]
     assert [(file.path, file.text) for file in second.files] == [("mine.cl", b"/* attune */")]
     assert first.base == "incumbent"

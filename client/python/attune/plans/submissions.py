@@ -23,6 +23,7 @@ def submit(
     hypothesis: str = "",
     base: str = "incumbent",
     loop: str = "",
+    sanitize_every: int | None = None,
     request_id: str | None = None,
 ) -> Plan[Operation]:
     """Compiles, checks and times a kernel of one's own against a base: KEEP or REVERT. What is served stays.
@@ -30,7 +31,8 @@ def submit(
     `kernel`: the path of a folder with family.textproto and its sources, or of one .cl or .cu file with its manifest in
     the comment at its head; or the files by their paths. `base`: "incumbent", "previous" (the last of the loop that was
     kept) or a submission, "submissions/7". `hypothesis`, and `loop`, the name of the loop that it is an iteration of,
-    are kept with it.
+    are kept with it. `sanitize_every`: every so many iterations of the loop, what would be kept runs under
+    compute-sanitizer, whose findings revert it; None: the server's default (5), 0: never.
     """
     asked = [problems] if isinstance(problems, (Problem, str)) else problems
     files = kernel if isinstance(kernel, Mapping) else _read(pathlib.Path(kernel))
@@ -46,6 +48,7 @@ def submit(
         hypothesis=hypothesis,
         base=base,
         loop=loop,
+        **({} if sanitize_every is None else {"sanitize_every": sanitize_every}),
     )
     return Operation.from_message(response)
 

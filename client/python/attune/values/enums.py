@@ -182,6 +182,7 @@ class Gate(ApiEnum):
     OCCUPANCY = 4  # registers or shared memory leave few warps resident
     REGRESSION = 5  # more than 2 % slower than the base
     TIME = 6  # a limit of time
+    SANITIZER = 7  # compute-sanitizer's findings, or why it did not come to any
 
 
 class Bound(ApiEnum):

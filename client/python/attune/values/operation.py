@@ -88,6 +88,7 @@ class SweepRow(Value):
     compiles: int
     device_id: str  # the card; empty when SKIPPED
     working_time: timedelta | None  # on the card, without what was waited for jobs ahead
+    sanitizers: str  # of what would have been promoted: "clean", or what was found; empty: nobody was asked
 
 
 @dataclass(frozen=True, slots=True)
