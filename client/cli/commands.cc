@@ -60,7 +60,8 @@ const std::vector<Command>& Commands() {
       {"withdraw", "Withdraw a submission", "attune withdraw submissions/7", AddWithdraw},
       {"new-kernel", "Write a small correct kernel to start from",
        "attune new-kernel my_kernel/\n"
-       "attune new-kernel my_kernel/ --backend cuda",
+       "attune new-kernel my_kernel/ --backend cuda\n"
+       "attune new-kernel faster/ --backend cuda --step 3",
        AddNewKernel},
       {"sweep", "Tune and re-time a file of problems, and report regressions",
        "attune sweep nightly.textproto --report-md report.md --report-json report.json\n"

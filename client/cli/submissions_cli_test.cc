@@ -131,5 +131,24 @@ TEST_F(SubmissionsCliTest, NewKernelOverwritesNothing) {
   EXPECT_EQ(Run({"new-kernel", directory_, "--backend", "metal"}), 2);
 }
 
+TEST_F(SubmissionsCliTest, NewKernelWritesEachTechniqueAsAStep) {
+  EXPECT_EQ(Run({"new-kernel", directory_, "--backend", "cuda", "--step", "3"}), 0) << err;
+  EXPECT_THAT(out, HasSubstr("/tile.cuh"));
+  EXPECT_THAT(err, HasSubstr("The next step, asynchronous copies, is --step 4"));
+  EXPECT_THAT(ReadFile(directory_ + "/attention.cu").value(), HasSubstr("Step 3 of 4: tensor cores"));
+  EXPECT_THAT(ReadFile(directory_ + "/instructions.cuh").value(), HasSubstr("mma.sync"));
+  EXPECT_EQ(Run({"new-kernel", directory_ + "4", "--backend", "cuda", "--step", "4", "--format=json"}), 0) << err;
+  EXPECT_EQ(JsonLines()[0]["technique"], "asynchronous copies");
+  std::filesystem::remove_all(directory_ + "4");
+}
+
+TEST_F(SubmissionsCliTest, NewKernelKnowsItsSteps) {
+  EXPECT_EQ(Run({"new-kernel", directory_, "--backend", "cuda", "--step", "5"}), 2);
+  EXPECT_THAT(err, HasSubstr("--step is 5; allowed: 1 to 4"));
+  EXPECT_EQ(Run({"new-kernel", directory_, "--step", "2"}), 2);
+  EXPECT_THAT(err, HasSubstr("allowed: 1 for opencl"));
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
 }  // namespace
 }  // namespace attune::cli

@@ -15,7 +15,7 @@ struct EmbeddedFile {
   absl::string_view name;
   absl::string_view bytes;
 };
-// Written by embed.cmake.
+// Written by client/embed.cmake.
 const std::vector<EmbeddedFile>& EmbeddedFiles();
 
 // Thread-safe.
