@@ -310,13 +310,15 @@ TEST_F(CliTest, RetryNamesTheTrialsAndSaysWhatItDid) {
   EXPECT_EQ(JsonLines()[0].dump(),
             absl::StrCat(R"({"type":"retry","trials":14,"codes":3,"problems":[")", problem, R"("]})"));
   EXPECT_EQ(Run({"retry"}), 2);
-  EXPECT_EQ(Run({"retry", "--verdict", "SLOW"}), 2);
+  EXPECT_EQ(Run({"retry", "--verdict", "LATE"}), 2);
   EXPECT_EQ(err,
-            "attune: --verdict is 'SLOW'; allowed: INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, "
+            "attune: --verdict is 'LATE'; allowed: INFEASIBLE, COMPILE_ERROR, WRONG_RESULT, OUT_OF_BOUNDS, TIMEOUT, "
             "CRASHED, UNSTABLE\n");
   const int calls = fake.calls("RetryTrials");
   EXPECT_EQ(Run({"retry", "--verdict", "ok"}), 2);
   EXPECT_THAT(err, HasSubstr("--verdict is OK; "));
+  EXPECT_THAT(err, HasSubstr("attune tune --retry-known"));
+  EXPECT_EQ(Run({"retry", "--verdict", "slow"}), 2);
   EXPECT_THAT(err, HasSubstr("attune tune --retry-known"));
   EXPECT_EQ(Run({"retry", "--verdict", "LOST"}), 2);
   EXPECT_EQ(fake.calls("RetryTrials"), calls);

@@ -13,6 +13,8 @@
 #include "client/cli/problems.h"
 #include "client/cli/progress.h"
 #include "client/cli/text.h"
+#include "client/cli/timeline.h"
+#include "client/cpp/files.h"
 
 namespace attune::cli {
 namespace {
@@ -21,6 +23,8 @@ struct JobsArguments {
   bool active = false;
   std::string problem;
   std::string sweep;
+  std::string operation;
+  std::string timeline;
   int64_t limit = 50;
 };
 
@@ -105,9 +109,26 @@ void AddRow(const v1::Operation& operation, Table* table) {
               What(operation)});
 }
 
+absl::StatusOr<ExitCode> WriteTimeline(Session& session, Client& client, const JobsArguments& arguments) {
+  const auto operation = client.GetOperation(ResourceName("operations", arguments.operation));
+  if (!operation.ok()) return operation.status();
+  v1::ListTrialsRequest request;
+  request.mutable_filter()->set_job(operation->name());
+  std::vector<v1::Trial> trials;
+  absl::Status status = ForEach(client, &Client::ListTrials, &v1::ListTrialsResponse::trials, request, kAll,
+                                [&](const v1::Trial& trial) { trials.push_back(trial); });
+  if (!status.ok()) return status;
+  status = ReplaceFile(arguments.timeline, absl::StrCat(JsonText(TimelineJson(*operation, trials)), "\n"));
+  if (!status.ok()) return status;
+  session.Note(absl::StrCat(arguments.timeline, ": ", Counted(static_cast<int64_t>(trials.size()), "trial"),
+                            "; open it at https://ui.perfetto.dev"));
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> RunJobs(Session& session, const JobsArguments& arguments) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
+  if (!arguments.timeline.empty()) return WriteTimeline(session, **client, arguments);
   v1::ListOperationsRequest request;
   request.set_active_only(arguments.active);
   const auto problem = CanonicalText(arguments.problem);
@@ -152,6 +173,13 @@ Action AddJobs(CLI::App& app) {
   app.add_option("--problem", arguments->problem, "Only operations that tune or evaluate this problem");
   app.add_option("--sweep", arguments->sweep,
                  "The problems of this sweep, each an operation of its own; without it those of no sweep");
+  CLI::Option* operation =
+      app.add_option("operation", arguments->operation, "Whose timeline: operations/7, or 7; only with --timeline");
+  CLI::Option* timeline = app.add_option(
+      "--timeline", arguments->timeline,
+      "Write what each worker did for the operation to this file, as a trace that https://ui.perfetto.dev opens");
+  operation->needs(timeline);
+  timeline->needs(operation);
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
   return [arguments](Session& session) { return RunJobs(session, *arguments); };
 }

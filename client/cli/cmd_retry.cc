@@ -18,13 +18,14 @@ struct RetryArguments {
   std::string family;
 };
 
-// A trial that is OK is not tried again here, one that was LOST always is.
+// A trial that has a time is not tried again here, one that was LOST always is.
 absl::StatusOr<v1::Verdict> ParseRetried(const std::string& text) {
   absl::StatusOr<v1::Verdict> verdict = ParseVerdict(text);
-  if (verdict.ok() && *verdict != v1::VERDICT_OK && *verdict != v1::VERDICT_LOST) return verdict;
-  const absl::string_view why = !verdict.ok()                ? ""
-                                : *verdict == v1::VERDICT_OK ? " (attune tune --retry-known tries those again)"
-                                                             : " (those are always tried again)";
+  const bool timed = verdict.ok() && (*verdict == v1::VERDICT_OK || *verdict == v1::VERDICT_SLOW);
+  if (verdict.ok() && !timed && *verdict != v1::VERDICT_LOST) return verdict;
+  const absl::string_view why = !verdict.ok() ? ""
+                                : timed       ? " (attune tune --retry-known tries those again)"
+                                              : " (those are always tried again)";
   std::vector<absl::string_view> allowed;
   for (int value = v1::VERDICT_OK + 1; value < v1::VERDICT_LOST; ++value) {
     allowed.push_back(attune::Word(static_cast<v1::Verdict>(value)));

@@ -26,6 +26,7 @@ struct TuneArguments {
   std::string max_time;
   uint64_t seed = 0;
   bool retry_known = false;
+  bool check_all = false;
   bool background = false;
   bool detach = false;
   std::string request_id;
@@ -85,6 +86,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
     *strategy.mutable_max_time() = ToProto(*max_time);
   }
   request.set_retry_known(arguments.retry_known);
+  request.set_check_all(arguments.check_all);
   request.set_background(arguments.background);
   request.set_ignore_advice(arguments.ignore_advice);
   if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
@@ -149,6 +151,10 @@ Action AddTune(CLI::App& app) {
   AddCount(app, "--seed", &arguments->seed, "Seed of all strategies but exhaustive; 0: chosen by the server");
   app.add_flag("--retry-known", arguments->retry_known,
                "Try variants again that were tried with today's sources, compiler and driver");
+  app.add_flag(
+      "--check-all", arguments->check_all,
+      "Check all of each variant, however slow it is: without it, what is clearly slower after one checked run "
+      "and a few samples is given up as SLOW");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   AddConditionOptions(app, &arguments->conditions);
   AddRepeatable(app, "--require", &arguments->required,

@@ -23,6 +23,15 @@ Json QueuePositionJson(const v1::Operation& operation) {
   return operation.done() ? Json() : PositiveOrNull(operation.progress().queue_position());
 }
 
+Json CostJson(const v1::OperationProgress& progress) {
+  if (!progress.has_cost()) return Json();
+  const v1::OperationCost& cost = progress.cost();
+  return {{"prepare_ms", cost.prepare_ms()}, {"check_ms", cost.check_ms()},
+          {"time_ms", cost.time_ms()},       {"play_off_ms", cost.play_off_ms()},
+          {"wait_ms", cost.wait_ms()},       {"device_ms", PositiveOrNull(cost.device_ms())},
+          {"compile_ms", cost.compile_ms()}};
+}
+
 }  // namespace
 
 Json OperationJson(const v1::Operation& operation) {
@@ -43,6 +52,7 @@ Json OperationJson(const v1::Operation& operation) {
           {"queue_position", QueuePositionJson(operation)},
           {"parent", TextOrNull(operation.parent())},
           {"device", TextOrNull(operation.progress().device_id())},
+          {"cost", CostJson(operation.progress())},
           {"principal", TextOrNull(operation.principal())}};
 }
 
@@ -62,6 +72,7 @@ Json ProgressJson(const v1::Operation& operation) {
           {"best_variant", progress.has_best() ? Json(VariantText(progress.best().variant())) : Json()},
           {"best_latency_ms", progress.has_best() ? Json(progress.best().timing().median_us() / 1000) : Json()},
           {"device_busy", PositiveOrNull(progress.device_busy())},
+          {"cost", CostJson(progress)},
           {"elapsed_s", SecondsOrNull(progress.has_elapsed(), progress.elapsed())},
           {"eta_s", SecondsOrNull(progress.has_eta(), progress.eta())},
           {"message", TextOrNull(progress.message())},

@@ -25,15 +25,15 @@ TEST(JsonText, HasNoControlCharacterOfOthersAndIsTheSameValue) {
 }
 
 TEST(TrialJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(
-      Keys(TrialJson(attune::testing::CannedTrial(1))),
-      ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
-                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
-                  "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended", "sm_clock_mhz",
-                  "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm", "threads_per_cta", "waves",
-                  "occupancy", "registers", "spill_bytes", "shared_bytes", "stack_bytes", "max_abs_error",
-                  "plain_max_abs_error", "compile_ms", "artifact_sha256", "source_hash", "toolchain", "driver", "job",
-                  "identical_to", "finish_time", "profile", "sanitizing"));
+  EXPECT_THAT(Keys(TrialJson(attune::testing::CannedTrial(1))),
+              ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
+                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
+                          "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended",
+                          "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                          "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes",
+                          "stack_bytes", "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256",
+                          "source_hash", "toolchain", "driver", "job", "identical_to", "finish_time", "profile",
+                          "sanitizing", "check_ms", "time_ms", "device_ms", "wait_ms"));
 }
 
 TEST(TrialJson, HasTheFigures) {
@@ -174,17 +174,17 @@ TEST(RecipeJson, HasTensorMapsAndClusters) {
 }
 
 TEST(ProgressJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(
-      Keys(ProgressJson(v1::Operation())),
-      ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused", "trials_per_s",
-                  "compiles_done", "compiles_total", "verdicts", "best_variant", "best_latency_ms", "device_busy",
-                  "elapsed_s", "eta_s", "message", "waits_for", "queue_position", "problems_done", "problems_total"));
+  EXPECT_THAT(Keys(ProgressJson(v1::Operation())),
+              ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused",
+                          "trials_per_s", "compiles_done", "compiles_total", "verdicts", "best_variant",
+                          "best_latency_ms", "device_busy", "cost", "elapsed_s", "eta_s", "message", "waits_for",
+                          "queue_position", "problems_done", "problems_total"));
 }
 
 TEST(ProgressJson, WhatIsNotKnownIsNull) {
   const Json empty = ProgressJson(v1::Operation());
-  for (const char* key : {"trials_per_s", "best_variant", "best_latency_ms", "device_busy", "elapsed_s", "eta_s",
-                          "waits_for", "queue_position", "problems_done", "problems_total"}) {
+  for (const char* key : {"trials_per_s", "best_variant", "best_latency_ms", "device_busy", "cost", "elapsed_s",
+                          "eta_s", "waits_for", "queue_position", "problems_done", "problems_total"}) {
     EXPECT_TRUE(empty[key].is_null()) << key;
   }
 }
@@ -193,7 +193,7 @@ TEST(OperationJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(OperationJson(v1::Operation())),
               ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total",
                           "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position",
-                          "parent", "device", "principal"));
+                          "parent", "device", "cost", "principal"));
 }
 
 TEST(OperationJson, WhatHasEndedWaitsForNone) {

@@ -166,6 +166,10 @@ Json TrialJson(const v1::Trial& trial) {
   json["finish_time"] = TextOrNull(Iso(trial.finish_time()));
   json["profile"] = trial.has_profile() ? ProfileJson(trial.profile()) : Json();
   json["sanitizing"] = trial.has_sanitizing() ? SanitizingJson(trial.sanitizing()) : Json();
+  json["check_ms"] = PositiveOrNull(trial.cost().check_ms());
+  json["time_ms"] = PositiveOrNull(trial.cost().time_ms());
+  json["device_ms"] = PositiveOrNull(trial.cost().device_ms());
+  json["wait_ms"] = trial.has_cost() ? Json(trial.cost().wait_ms()) : Json();
   return json;
 }
 

@@ -163,6 +163,7 @@ Color ColorOf(v1::Verdict verdict) {
       return Color::kGreen;
     case v1::VERDICT_INFEASIBLE:
     case v1::VERDICT_UNSTABLE:
+    case v1::VERDICT_SLOW:
     case v1::VERDICT_LOST:
       return Color::kYellow;
     default:

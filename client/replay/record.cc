@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/replay/recorded_space.h"
 #include "server/search/feature_columns.h"
 
 namespace attune::replay {
@@ -25,7 +26,7 @@ bool SameDay(const attune::v1::Trial& a, const attune::v1::Trial& b) {
 // of two in the middle.
 const attune::v1::Trial* Typical(std::vector<const attune::v1::Trial*> trials) {
   const auto good = [](const attune::v1::Trial* trial) {
-    return trial->verdict() == attune::v1::VERDICT_OK && trial->timing().median_us() > 0;
+    return IsTimed(trial->verdict()) && trial->timing().median_us() > 0;
   };
   if (!good(trials.front())) return trials.front();
   std::erase_if(trials, [&](const attune::v1::Trial* trial) { return !good(trial); });
@@ -37,7 +38,7 @@ const attune::v1::Trial* Typical(std::vector<const attune::v1::Trial*> trials) {
 
 void FillRow(const attune::v1::Trial& trial, v1::Row& row) {
   row.set_verdict(trial.verdict());
-  if (trial.verdict() == attune::v1::VERDICT_OK) {
+  if (IsTimed(trial.verdict())) {
     row.set_median_us(trial.timing().median_us());
     row.set_low_us(trial.timing().low_us());
     row.set_high_us(trial.timing().high_us());

@@ -14,7 +14,7 @@ namespace attune::replay {
 namespace {
 
 search::Outcome OutcomeOf(const v1::Row& row) {
-  const bool timed = row.verdict() == attune::v1::VERDICT_OK && row.median_us() > 0;
+  const bool timed = IsTimed(row.verdict()) && row.median_us() > 0;
   return timed ? search::Outcome::Timed(row.median_us()) : search::Outcome::Failed();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attune/replay/v1/recording.pb.h"
+#include "attune/v1/trial.pb.h"
 #include "server/search/field.h"
 
 namespace attune::replay {
@@ -18,6 +19,11 @@ struct RecordedSpace {
   std::vector<search::Outcome> outcomes;  // of every candidate
   double best_us = 0;                     // the least of them
 };
+
+// Whether a trial that ended so was right as far as it was checked, and has a time.
+inline bool IsTimed(attune::v1::Verdict verdict) {
+  return verdict == attune::v1::VERDICT_OK || verdict == attune::v1::VERDICT_SLOW;
+}
 
 // InvalidArgument says what is wrong with the recording: its problem, no good trial, a row with another number of
 // values or features than there are names, an unknown family.

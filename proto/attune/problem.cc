@@ -435,6 +435,8 @@ absl::string_view Word(v1::Verdict verdict) {
       return "CRASHED";
     case v1::VERDICT_UNSTABLE:
       return "UNSTABLE";
+    case v1::VERDICT_SLOW:
+      return "SLOW";
     case v1::VERDICT_LOST:
       return "LOST";
     default:

@@ -13,7 +13,7 @@ namespace attune::catalog {
 inline bool Holds(const v1::Trial& trial, double best_us) {
   const v1::Timing& timing = trial.timing();
   if (trial.verdict() == v1::VERDICT_UNSTABLE) return timing.median_us() <= 0 || timing.settled();
-  if (trial.verdict() != v1::VERDICT_OK) return true;
+  if (trial.verdict() != v1::VERDICT_OK && trial.verdict() != v1::VERDICT_SLOW) return true;
   if (timing.contended()) return false;
   return !timing.given_up() || (best_us > 0 && best_us <= (1 + measure::kGiveUpMargin) * timing.low_us());
 }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "attune/v1/device.pb.h"
 #include "attune/v1/launch.pb.h"
@@ -89,6 +90,9 @@ class Device {
   virtual absl::StatusOr<double> TimeCold(Runnable& runnable) = 0;
 
   virtual Telemetry ReadTelemetry() = 0;
+
+  // How long kernels have run here since the device was opened, by its own events. Zero where it has none.
+  virtual absl::Duration Worked() const { return absl::ZeroDuration(); }
 
   // Null where memory can only be looked at on the host. The device's own.
   virtual Inspector* inspector() { return nullptr; }

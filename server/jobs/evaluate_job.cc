@@ -115,6 +115,7 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
   plan.tuning_key = &question.tuning_key;
   plan.candidates = &*candidates;
   plan.strategy = &strategy;
+  plan.check_all = true;  // who asks for one variant wants to know all of it
   trials::TrialPhase phase(options.means, job, plan);
   const auto use = trials::TakeDevice(run.slot, question.tuning_key, options.host.families, options.means.code, job,
                                       trials::InputSeed(question.tuning_key));

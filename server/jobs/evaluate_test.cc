@@ -183,6 +183,18 @@ TEST_F(EvaluateTest, TheIncumbentHasThePlayOffsTimeThatTheDecisionNames) {
   EXPECT_EQ(Served().trial().timing().median_us(), 120);
 }
 
+TEST_F(EvaluateTest, AllOfTheVariantIsCheckedHoweverSlowItIs) {
+  Start();
+  Evaluate("tiles:BLOCK=16,SPLITS=1");
+  bool checks_all = false;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    checks_all = request.check_all();
+    return device_.Good(request.candidate());
+  });
+  Evaluate("tiles:BLOCK=32,SPLITS=2");
+  EXPECT_TRUE(checks_all);
+}
+
 TEST_F(EvaluateTest, AnInfeasibleVariantIsRefusedWithThatReason) {
   Start();
   v1::EvaluateVariantRequest request = Request("tiles:BLOCK=16,SPLITS=1");

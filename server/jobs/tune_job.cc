@@ -130,6 +130,7 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.strategy = request.strategy();
   spec.seed = SeedFrom(request.request_id().empty() ? run.job.name : request.request_id());
   spec.retry_known = request.retry_known();
+  spec.check_all = request.check_all();
   spec.selection = space::SelectionOf(request);
   absl::StatusOr<std::vector<space::Variant>> required = Required(request, *problem, run.slot.device(), host_);
   if (!required.ok()) return required.status();

@@ -128,6 +128,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   plan.candidates = &*candidates;
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
+  plan.check_all = spec.check_all;
   BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, plan);
   const auto use =
@@ -143,6 +144,11 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   with_claim.claim = strategy->Claim();
   absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, with_claim, job, **use);
   if (!contest.ok()) return contest.status();
+  job.progress.Change([&](v1::OperationProgress& progress) {
+    *progress.mutable_cost() = (*use)->cost();
+    progress.mutable_cost()->set_compile_ms(phase.compile_ms());
+    progress.set_device_busy(trials::BusyShare(progress.cost()));
+  });
   TuneOutcome outcome;
   outcome.trials = phase.run();
   outcome.compiles = phase.compiles();

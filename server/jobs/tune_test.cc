@@ -378,6 +378,44 @@ TEST_F(TuneTest, AnAnchorThatCannotBeTimedLetsNobodyBeGivenUp) {
   EXPECT_THAT(leaders, testing::Each(0));
 }
 
+TEST_F(TuneTest, WhatIsSlowIsServedToNobodyHoweverShortItsTime) {
+  SetTimes({{"32/8", 10}, {"64/4", 40}});
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    if (Seen(request.candidate()) == "32/8") response.set_verdict(v1::VERDICT_SLOW);
+    return response;
+  });
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(done.progress().best().timing().median_us(), 40);
+  EXPECT_EQ(Served(), "tiles:BLOCK=64,SPLITS=2");
+  EXPECT_EQ(done.tune().incumbent().ties_size(), 0);
+}
+
+TEST_F(TuneTest, ATrialKnowsTheAnchorsClockAndWhetherAllOfItIsToBeChecked) {
+  std::vector<worker::v1::TrialRequest> requests;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    requests.push_back(request);
+    return device_.Good(request.candidate());
+  });
+  device_.ScriptAnchor([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    response.mutable_timing()->set_sm_clock_mhz(1755);
+    return response;
+  });
+  Start();
+  Tune();
+  ASSERT_GT(requests.size(), 1);
+  EXPECT_EQ(requests.back().leader_sm_clock_mhz(), 1755);
+  EXPECT_FALSE(requests.back().check_all());
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  request.set_check_all(true);
+  Tune(request);
+  EXPECT_TRUE(requests.back().check_all());
+}
+
 class KnownTimeTest : public TuneTest {
  protected:
   // Tunes, the trial of `variant` as `change` makes it, and tunes again; how often that has been tried then.
@@ -428,6 +466,24 @@ TEST_F(KnownTimeTest, OneThatWasGivenUpHoldsWhileTheBestIsNotClearlySlower) {
   EXPECT_EQ(
       TriedAgain("32/8", [](worker::v1::TrialResponse& response) { response.mutable_timing()->set_given_up(true); }),
       0);  // the others take 100
+}
+
+TEST_F(KnownTimeTest, ASlowOneHoldsWhileTheBestIsNotClearlySlower) {
+  SetTimes({{"32/8", 150}});
+  const auto slow = [](worker::v1::TrialResponse& response) {
+    response.set_verdict(v1::VERDICT_SLOW);
+    response.mutable_timing()->set_given_up(true);
+  };
+  EXPECT_EQ(TriedAgain("32/8", slow), 0);  // the others take 100
+}
+
+TEST_F(KnownTimeTest, ASlowOneIsTakenAgainWhenTheBestIsClearlySlower) {
+  SetTimes({{"32/8", 90}});
+  const auto slow = [](worker::v1::TrialResponse& response) {
+    response.set_verdict(v1::VERDICT_SLOW);
+    response.mutable_timing()->set_given_up(true);
+  };
+  EXPECT_EQ(TriedAgain("32/8", slow), 1);
 }
 
 TEST_F(KnownTimeTest, OneThatWasGivenUpIsTakenAgainWhenTheBestIsClearlySlower) {

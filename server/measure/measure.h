@@ -52,6 +52,7 @@ struct Options {
   absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
   absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per variant
   double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
+  double likely_us = 0;                                  // HOT: of a run, to begin with a graph of about its length
   std::function<absl::Time()> now = absl::Now;           // tests bring their own clock
 };
 

@@ -175,6 +175,13 @@ TEST_F(MeasureTest, StopsEarlyWhenItHasLostTheRace) {
   EXPECT_GT(timing.low_us(), 90);
 }
 
+TEST_F(MeasureTest, BeginsWithAGraphOfTheLikelyLength) {
+  options_.likely_us = 8;
+  FakeTimer timer(world_, [](int, int) { return At(8); });
+  EXPECT_TRUE(Hot(timer).settled());
+  EXPECT_EQ(timer.runs().front(), 50);
+}
+
 TEST_F(MeasureTest, SaysThatItWasGivenUp) {
   FakeTimer slow(world_, [](int i, int) { return At(1.05 * Quiet(i)); }),
       even(world_, [](int i, int) { return At(Quiet(i)); });

@@ -19,7 +19,9 @@ constexpr double kWarmUpShare = 0.25;
 }  // namespace
 
 Sampler::Sampler(Timer& timer, v1::Policy policy, const Options& options)
-    : timer_(timer), policy_(policy), options_(options), samples_(options) {}
+    : timer_(timer), policy_(policy), options_(options), samples_(options) {
+  if (options_.likely_us > 0) runs_ = RunsFor(options_.likely_us);
+}
 
 absl::StatusOr<Timer::Sample> Sampler::Take() {
   absl::StatusOr<Timer::Sample> sample = timer_.Take(runs_);

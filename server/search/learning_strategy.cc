@@ -9,7 +9,8 @@
 namespace attune::search {
 
 Outcome OutcomeOf(const v1::Trial& trial) {
-  const bool timed = trial.verdict() == v1::VERDICT_OK && trial.timing().median_us() > 0;
+  const bool right = trial.verdict() == v1::VERDICT_OK || trial.verdict() == v1::VERDICT_SLOW;
+  const bool timed = right && trial.timing().median_us() > 0;
   return timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed();
 }
 

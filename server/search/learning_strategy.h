@@ -17,7 +17,7 @@ namespace attune::search {
 // A candidate and how it has ended.
 using Told = std::pair<size_t, Outcome>;
 
-// UNSTABLE, or OK without a time, is as good as failed.
+// SLOW is a time like any other. UNSTABLE, or OK without a time, is as good as failed.
 Outcome OutcomeOf(const v1::Trial& trial);
 
 class LearningStrategy : public Strategy {

@@ -23,6 +23,7 @@ struct SearchSpec {
   v1::Strategy strategy;
   uint64_t seed = 1;  // where the strategy names none
   bool retry_known = false;
+  bool check_all = false;
   space::Selection selection = {};
   std::vector<space::Variant> required = {};  // feasible; tried before seeds and guesses
   std::vector<space::Variant> seeds = {};     // that near problems are served, feasible: tried before the guesses

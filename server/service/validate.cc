@@ -317,11 +317,11 @@ absl::Status Validate(v1::RetryTrialsRequest& request, const catalog::Host& host
     return absl::InvalidArgumentError(absl::StrCat("filter.verdicts is empty; ", kAllowed));
   for (const int number : filter.verdicts()) {
     const auto verdict = static_cast<v1::Verdict>(number);
-    if (v1::Verdict_IsValid(number) && verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK &&
-        verdict != v1::VERDICT_LOST) {
+    const bool timed = verdict == v1::VERDICT_OK || verdict == v1::VERDICT_SLOW;
+    if (v1::Verdict_IsValid(number) && verdict != v1::VERDICT_UNSPECIFIED && !timed && verdict != v1::VERDICT_LOST) {
       continue;
     }
-    const absl::string_view why = verdict == v1::VERDICT_OK ? ", which is not tried again but with tune's retry_known"
+    const absl::string_view why = timed ? ", which is not tried again but with tune's retry_known"
                                   : verdict == v1::VERDICT_LOST ? ", which is always tried again"
                                                                 : ", which is no verdict";
     return absl::InvalidArgumentError(absl::StrCat("filter.verdicts has ",

@@ -42,10 +42,10 @@ struct Instance {
 };
 
 // Whether a verdict is one on the code, which holds on every card of a class: not OK, which says nothing of another
-// card's times; not UNSTABLE and LOST, which may be the card's and the host's doing.
+// card's times, nor SLOW; not UNSTABLE and LOST, which may be the card's and the host's doing.
 inline bool HoldsForClass(v1::Verdict verdict) {
-  return verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK && verdict != v1::VERDICT_UNSTABLE &&
-         verdict != v1::VERDICT_LOST;
+  return verdict != v1::VERDICT_UNSPECIFIED && verdict != v1::VERDICT_OK && verdict != v1::VERDICT_SLOW &&
+         verdict != v1::VERDICT_UNSTABLE && verdict != v1::VERDICT_LOST;
 }
 
 // Names one measurement; a stored trial with an equal key (LOST excepted) is never run again.

@@ -226,7 +226,8 @@ TEST_P(TrialContract, SharesVerdictsOnTheCodeWithinTheClassAndNoOthers) {
     const auto verdict = static_cast<v1::Verdict>(number);
     const v1::Trial trial = Ended(verdict, SampleTrial(number));
     const std::string name = Append(trial);
-    const bool shared = verdict != v1::VERDICT_OK && verdict != v1::VERDICT_UNSTABLE && verdict != v1::VERDICT_LOST;
+    const bool shared = verdict != v1::VERDICT_OK && verdict != v1::VERDICT_SLOW && verdict != v1::VERDICT_UNSTABLE &&
+                        verdict != v1::VERDICT_LOST;
     EXPECT_EQ(HoldsForClass(verdict), shared);
     EXPECT_EQ(store().FindTrial(KeyOf(OfSister(trial))).ok(), shared) << v1::Verdict_Name(verdict);
     const std::vector<std::string> known = Known(OfSister(trial));

@@ -139,6 +139,7 @@ class Attempt {
     plan.tuning_key = &tuning_key_;
     plan.candidates = &candidates;
     plan.strategy = &strategy;
+    plan.check_all = true;  // a submission is right when all of its variants are
     plan.compile_seconds = absl::ToDoubleSeconds(means_.times.compile);
     plan.trial_seconds = absl::ToDoubleSeconds(means_.times.trial);
     job_.progress.Change([&](v1::OperationProgress& progress) {

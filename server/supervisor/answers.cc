@@ -116,22 +116,29 @@ absl::Status CheckCompile(const worker::v1::CompileResponse& compile) {
   return CheckEntries(compile);
 }
 
+// A response's time of the device.
+template <typename Response>
+absl::Status CheckWorked(const Response& response) {
+  return CheckRange("the device's ms", response.device_ms(), 0.0, kLongestMs);
+}
+
 absl::Status CheckTrial(const worker::v1::TrialResponse& trial) {
   const absl::Status verdict =
       CheckVerdict(trial.verdict(), {v1::VERDICT_OK, v1::VERDICT_INFEASIBLE, v1::VERDICT_WRONG_RESULT,
-                                     v1::VERDICT_OUT_OF_BOUNDS, v1::VERDICT_UNSTABLE});
+                                     v1::VERDICT_OUT_OF_BOUNDS, v1::VERDICT_UNSTABLE, v1::VERDICT_SLOW});
   if (!verdict.ok()) return verdict;
   absl::Status figures = FirstOf({CheckRange("a check's ms", trial.check_ms(), 0.0, kLongestMs),
-                                  CheckRange("a timing's ms", trial.time_ms(), 0.0, kLongestMs)});
+                                  CheckRange("a timing's ms", trial.time_ms(), 0.0, kLongestMs), CheckWorked(trial)});
   if (figures.ok() && trial.verdict() == v1::VERDICT_OK) figures = CheckAccuracy(trial.accuracy());
   if (!figures.ok() || !trial.has_timing()) return figures;
   // What is wrong was not timed.
-  const absl::Status timed = CheckVerdict(trial.verdict(), {v1::VERDICT_OK, v1::VERDICT_UNSTABLE});
+  const absl::Status timed = CheckVerdict(trial.verdict(), {v1::VERDICT_OK, v1::VERDICT_UNSTABLE, v1::VERDICT_SLOW});
   return timed.ok() ? CheckTiming(trial.timing()) : timed;
 }
 
 // A round is a sample of everyone, so that they can be compared in pairs.
 absl::Status CheckPlayOff(const worker::v1::PlayOffRequest& request, const worker::v1::PlayOffResponse& response) {
+  if (absl::Status status = CheckWorked(response); !status.ok()) return status;
   std::optional<int> rounds;
   for (const worker::v1::TrialResponse& result : response.results()) {
     if (absl::Status status = CheckTrial(result); !status.ok()) return status;
@@ -157,7 +164,10 @@ absl::Status CheckAnswer(const Request& request, const Response& response) {
                  static_cast<int>(request.kind_case()));
   }
   if (response.has_compile()) return CheckCompile(response.compile());
-  if (response.has_prepare()) return CheckRange("a preparation's ms", response.prepare().prepare_ms(), 0.0, kLongestMs);
+  if (response.has_prepare()) {
+    return FirstOf({CheckRange("a preparation's ms", response.prepare().prepare_ms(), 0.0, kLongestMs),
+                    CheckWorked(response.prepare())});
+  }
   if (response.has_floor()) return CheckTiming(response.floor().timing());
   if (response.has_trial()) return CheckTrial(response.trial());
   if (response.has_tool()) {

@@ -12,6 +12,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/proto_time.h"
 #include "server/base/sha256.h"
 #include "server/supervisor/back_off.h"
 #include "server/supervisor/connection.h"
@@ -105,7 +107,12 @@ class CompilePoolImpl : public CompilePool {
   void Serve(Slot& slot) {
     while (std::optional<Job> job = Take(slot)) {
       absl::StatusOr<worker::v1::CompileResponse> response = absl::CancelledError("the compile pool is shut down");
+      const absl::Time begin = absl::Now();
       if (!Stopping()) response = Compile(slot, job->request);
+      if (response.ok()) {
+        SetTimestamp(begin, response->mutable_begin());
+        response->set_worker(static_cast<int>(&slot - slots_.data()));
+      }
       // The verdict of a process that was killed to stop is none.
       if (Stopping()) response = absl::CancelledError("the compile pool is shut down");
       Count(response);

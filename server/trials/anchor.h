@@ -30,6 +30,8 @@ class Anchor {
 
   // The upper end of its interval; 0: none.
   double YardstickUs() const;
+  // That it was timed at; 0: not known.
+  int sm_clock_mhz() const { return timing_.sm_clock_mhz(); }
   // By how much its time has moved in the job, at most, as a part of it.
   double moved() const { return moved_; }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/attune/problem.h"
+#include "server/base/proto_time.h"
 #include "server/base/sha256.h"
 #include "server/catalog/code_rejection.h"
 #include "server/trials/store_wait.h"
@@ -55,6 +56,8 @@ std::shared_ptr<Code> MakeCode(absl::string_view compile_key, absl::string_view 
   code->report.log = response.log();
   code->report.entries = {response.entries().begin(), response.entries().end()};
   code->report.compile_ms = response.compile_ms();
+  code->compile_begin = TimeOf(response.begin());
+  code->compile_worker = response.worker();
   if (response.verdict() == v1::VERDICT_OK) {
     code->artifact = std::move(*response.mutable_artifact());
     code->report.sha256 = Sha256(code->artifact);

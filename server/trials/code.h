@@ -22,6 +22,9 @@ struct Code {
   store::CompiledArtifact report;
   std::string artifact;  // empty unless the verdict is OK
   bool cached = false;   // from the store: nothing was compiled
+  // Otherwise when that began, and by which of the compile workers.
+  absl::Time compile_begin = absl::InfinitePast();
+  int compile_worker = 0;
 };
 using CodePtr = std::shared_ptr<const Code>;
 

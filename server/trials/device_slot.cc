@@ -1,5 +1,6 @@
 #include "server/trials/device_slot.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -40,11 +41,19 @@ auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call cal
   if (!ticket_.Begin(stop_)) return absl::CancelledError("stopped before its turn on the device");
   const absl::Duration begun = slot_.clock_();
   waited_ += begun - asked;
+  if (!first_turn_.has_value()) {
+    first_turn_ = begun;
+    waited_before_ = waited_;
+  }
   slot_.worker_->AbortWith(abort_);
   absl::Status ready = wanted() ? absl::OkStatus() : absl::AbortedError("not wanted any more");
   if (ready.ok() && prepared && slot_.prepared_ != name_) {
     slot_.prepared_.clear();
-    ready = slot_.worker_->Prepare(request_).status();
+    const absl::Duration start = slot_.clock_();
+    const absl::StatusOr<worker::v1::PrepareResponse> made = slot_.worker_->Prepare(request_);
+    ready = made.status();
+    cost_.set_prepare_ms(cost_.prepare_ms() + absl::ToDoubleMilliseconds(slot_.clock_() - start));
+    if (made.ok()) cost_.set_device_ms(cost_.device_ms() + made->device_ms());
     if (ready.ok()) slot_.prepared_ = name_;
   }
   using Result = decltype(call());
@@ -72,11 +81,37 @@ absl::Status DeviceUse::Prepare() {
 
 absl::StatusOr<worker::v1::TrialResponse> DeviceUse::Trial(const worker::v1::TrialRequest& request,
                                                            absl::FunctionRef<bool()> wanted) {
-  return InTurn(true, wanted, [&] { return slot_.worker_->Trial(request); });
+  absl::StatusOr<worker::v1::TrialResponse> response =
+      InTurn(true, wanted, [&] { return slot_.worker_->Trial(request); });
+  if (!response.ok()) return response;
+  cost_.set_check_ms(cost_.check_ms() + response->check_ms());
+  cost_.set_time_ms(cost_.time_ms() + response->time_ms());
+  cost_.set_device_ms(cost_.device_ms() + response->device_ms());
+  return response;
 }
 
 absl::StatusOr<worker::v1::PlayOffResponse> DeviceUse::PlayOff(const worker::v1::PlayOffRequest& request) {
-  return InTurn(true, Always, [&] { return slot_.worker_->PlayOff(request); });
+  return InTurn(true, Always, [&] {
+    const absl::Duration start = slot_.clock_();
+    absl::StatusOr<worker::v1::PlayOffResponse> response = slot_.worker_->PlayOff(request);
+    cost_.set_play_off_ms(cost_.play_off_ms() + absl::ToDoubleMilliseconds(slot_.clock_() - start));
+    if (response.ok()) cost_.set_device_ms(cost_.device_ms() + response->device_ms());
+    return response;
+  });
+}
+
+double BusyShare(const v1::OperationCost& cost) {
+  const double all = cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.play_off_ms() + cost.wait_ms();
+  return all > 0 ? std::min(cost.device_ms() / all, 1.0) : 0;
+}
+
+v1::OperationCost DeviceUse::cost() const {
+  v1::OperationCost cost = cost_;
+  if (!first_turn_.has_value()) return cost;
+  const absl::Duration all = slot_.clock_() - *first_turn_ - (waited_ - waited_before_);
+  const double known = cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.play_off_ms();
+  cost.set_wait_ms(std::max(absl::ToDoubleMilliseconds(all) - known, 0.0));
+  return cost;
 }
 
 absl::StatusOr<worker::v1::FloorResponse> DeviceUse::Floor(const worker::v1::FloorRequest& request) {

@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_TRIALS_DEVICE_SLOT_H_
 #define ATTUNE_SERVER_TRIALS_DEVICE_SLOT_H_
 
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "attune/v1/service.pb.h"
 #include "server/base/clock.h"
 #include "server/supervisor/device_worker.h"
 #include "server/trials/device_turn.h"
@@ -32,6 +34,9 @@ class DeviceSlot {
   std::string prepared_;  // names the PrepareRequest that holds; guarded by the turn
   std::jthread idle_;     // gives the device's memory back
 };
+
+// Share of its time on the device in which that had work; 0 where the device has no clock of its own.
+double BusyShare(const v1::OperationCost& cost);
 
 // One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
 // it for something else since. Cancelled when `stop` was requested before it was this job's turn, or `abort` before the
@@ -62,6 +67,8 @@ class DeviceUse {
 
   absl::Duration busy() const { return busy_; }      // in calls
   absl::Duration waited() const { return waited_; }  // for the turn
+  // Where the time since its first turn went, waiting for others' turns left out; compiles are not known here.
+  v1::OperationCost cost() const;
 
  private:
   template <typename Call>
@@ -75,6 +82,9 @@ class DeviceUse {
   std::string name_;  // of request_
   absl::Duration busy_;
   absl::Duration waited_;
+  std::optional<absl::Duration> first_turn_;  // when that began
+  absl::Duration waited_before_;              // for it
+  v1::OperationCost cost_;                    // without wait_ms
 };
 
 }  // namespace attune::trials

@@ -5,18 +5,28 @@
 #include <string>
 
 #include "absl/functional/function_ref.h"
+#include "absl/time/clock.h"
 #include "attune/v1/service.pb.h"
+#include "server/base/proto_time.h"
 
 namespace attune::trials {
 
 // Thread-safe.
 class Progress {
  public:
+  static constexpr int kMostPhases = 64;  // whose beginnings are kept
+
   virtual ~Progress() = default;
   virtual void Change(absl::FunctionRef<void(v1::OperationProgress&)> change) = 0;
   // What is done from now on.
   virtual void SetPhase(v1::OperationProgress::Phase phase, const std::string& message) {
     Change([&](v1::OperationProgress& progress) {
+      const bool new_phase = progress.phases().empty() || progress.phases().rbegin()->phase() != phase;
+      if (new_phase && progress.phases_size() < kMostPhases) {
+        v1::PhaseBegin& begin = *progress.add_phases();
+        begin.set_phase(phase);
+        SetTimestamp(absl::Now(), begin.mutable_time());
+      }
       progress.set_phase(phase);
       progress.set_message(message);
     });

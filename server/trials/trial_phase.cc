@@ -63,20 +63,20 @@ TrialPhase::~TrialPhase() = default;
 absl::Status TrialPhase::Run(DeviceUse& use) {
   const std::stop_token stop = job_.stop;
   const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
-  const absl::Duration begin = means_.clock();
   const absl::Duration busy = use.busy();
-  const absl::Duration waited = use.waited();
   absl::Status status;
   while (status.ok() && !stop.stop_requested()) {
+    const absl::Duration idle = means_.clock();
     std::optional<CompileAhead::Ready> ready = ahead_.Take([this](const std::vector<size_t>& candidates) {
       const std::lock_guard<std::mutex> lock(strategy_mutex_);
       return plan_.strategy->Choose(candidates);
     });
     if (!ready.has_value()) break;
+    waited_for_code_ = means_.clock() - idle;
     status = Try(ready->candidate, ready->code, use);
     const std::lock_guard<std::mutex> lock(mutex_);
     busy_ = use.busy() - busy;
-    device_time_ = means_.clock() - begin - (use.waited() - waited);
+    cost_ = use.cost();
   }
   ahead_.Stop();
   absl::Status recorded = recorder_.Flush();
@@ -206,9 +206,11 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
     return FinishUnrun(index, std::move(trial));
   }
   trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
-  {
+  if (!(*code)->cached) {
+    SetTimestamp((*code)->compile_begin, trial.mutable_cost()->mutable_compile_begin());
+    trial.mutable_cost()->set_compile_worker((*code)->compile_worker);
     const std::lock_guard<std::mutex> lock(mutex_);
-    compiling_ += absl::Milliseconds(trial.compile_ms());
+    if (compiled_.insert((*code)->report.compile_key).second) compiling_ += absl::Milliseconds(trial.compile_ms());
   }
   trial.set_artifact_sha256((*code)->report.sha256);
   if ((*code)->report.verdict != v1::VERDICT_OK) {
@@ -297,6 +299,8 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
   request.set_policy(plan_.tuning_key->policy);
   if (absl::Status status = TimeAnchor(use); !status.ok()) return status;
   request.set_leader_us(anchor_.YardstickUs());
+  request.set_leader_sm_clock_mhz(anchor_.sm_clock_mhz());
+  request.set_check_all(plan_.check_all);
   for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
     // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
     claim = TrialClaims::Claim();
@@ -307,6 +311,10 @@ absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& tri
     });
     if (!claimed.ok() || known.has_value()) return claimed;
     if (response.ok()) {
+      trial.mutable_cost()->set_wait_ms(absl::ToDoubleMilliseconds(waited_for_code_));
+      trial.mutable_cost()->set_check_ms(response->check_ms());
+      trial.mutable_cost()->set_time_ms(response->time_ms());
+      trial.mutable_cost()->set_device_ms(response->device_ms());
       trial.set_verdict(response->verdict());
       trial.set_detail(Cleaned(response->detail(), kMostDetail));
       if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
@@ -426,9 +434,9 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
       *progress.mutable_best() = *trial;
       progress.mutable_best()->clear_recipe();
     }
-    if (device_time_ > absl::ZeroDuration()) {
-      progress.set_device_busy(std::clamp(absl::FDivDuration(busy_, device_time_), 0.0, 1.0));
-    }
+    *progress.mutable_cost() = cost_;
+    progress.mutable_cost()->set_compile_ms(compile_ms());
+    progress.set_device_busy(BusyShare(cost_));
     UpdateEtaLocked(progress);
   });
 }

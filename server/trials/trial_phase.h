@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ class TrialPhase {
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
     bool retry_known = false;  // tries again what another job has tried
+    bool check_all = false;    // checks all of what is slow, too
     // How long one compile and one trial may take, when that is less than what the daemon allows all; 0: no less.
     double compile_seconds = 0;
     double trial_seconds = 0;
@@ -63,6 +65,7 @@ class TrialPhase {
   int64_t run() const { return run_; }            // in this phase
   int64_t compiles() const { return compiles_; }  // in this phase
   double anchor_moved() const { return anchor_.moved(); }
+  double compile_ms() const { return absl::ToDoubleMilliseconds(compiling_); }  // of compile workers, each code once
 
  private:
   // On the compile-ahead thread.
@@ -114,12 +117,14 @@ class TrialPhase {
   int64_t run_ = 0;
   int64_t compiles_ = 0;
   // The device's side of the progress; guarded by mutex_.
-  absl::Duration device_time_;  // of the phase, the turns of others left out
   absl::Duration busy_;
-  absl::Duration compiling_;  // that the codes of the trials run took, one after the other
-  Anchor anchor_;             // the device's thread
-  bool anchored_ = false;     // the best of another day has been looked for; the same
-  absl::Status lost_;         // why the last trial was LOST
+  v1::OperationCost cost_;          // of the device, so far
+  absl::Duration compiling_;        // that the codes of the trials run took, one after the other
+  std::set<std::string> compiled_;  // their keys
+  Anchor anchor_;                   // the device's thread
+  absl::Duration waited_for_code_;  // before the trial at hand; the device's thread
+  bool anchored_ = false;           // the best of another day has been looked for; the same
+  absl::Status lost_;               // why the last trial was LOST
   int lost_in_a_row_ = 0;
   Recorder recorder_;
   CompileAhead ahead_;

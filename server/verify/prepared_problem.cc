@@ -60,6 +60,7 @@ class Timed : public TimedCandidate {
   absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const override {
     return candidate_.ScratchDamage(inspection);
   }
+  LoadedCandidate& candidate() { return candidate_; }
 
  private:
   LoadedCandidate candidate_;  // outlives what is bound to it
@@ -85,19 +86,15 @@ class PreparedProblemImpl : public PreparedProblem {
     }
   }
 
+  absl::StatusOr<worker::v1::TrialResponse> QuickCheck(
+      const worker::v1::Candidate& candidate, absl::FunctionRef<absl::Status(const TimedCandidate&)> time) override {
+    look_ = Look::kOnDevice;
+    return Answered([&](v1::Accuracy& accuracy) { return CheckOneRun(candidate, time, accuracy); });
+  }
+
   absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate, Look look) override {
-    const absl::Duration start = SteadyNow();
     look_ = look;
-    worker::v1::TrialResponse response;
-    absl::StatusOr<Finding> finding = CheckUntilSure(candidate, *response.mutable_accuracy());
-    if (!finding.ok()) {
-      if (!CannotRunHere(finding.status())) return finding.status();
-      finding = Finding{v1::VERDICT_INFEASIBLE, std::string(finding.status().message())};
-    }
-    response.set_verdict(finding->verdict);
-    response.set_detail(finding->detail);
-    response.set_check_ms(absl::ToDoubleMilliseconds(SteadyNow() - start));
-    return response;
+    return Answered([&](v1::Accuracy& accuracy) { return CheckUntilSure(candidate, accuracy); });
   }
 
   absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) override {
@@ -149,6 +146,22 @@ class PreparedProblemImpl : public PreparedProblem {
   }
 
  private:
+  // What a check has found, as a worker answers it.
+  static absl::StatusOr<worker::v1::TrialResponse> Answered(
+      absl::FunctionRef<absl::StatusOr<Finding>(v1::Accuracy&)> check) {
+    const absl::Duration start = SteadyNow();
+    worker::v1::TrialResponse response;
+    absl::StatusOr<Finding> finding = check(*response.mutable_accuracy());
+    if (!finding.ok()) {
+      if (!CannotRunHere(finding.status())) return finding.status();
+      finding = Finding{v1::VERDICT_INFEASIBLE, std::string(finding.status().message())};
+    }
+    response.set_verdict(finding->verdict);
+    response.set_detail(finding->detail);
+    response.set_check_ms(absl::ToDoubleMilliseconds(SteadyNow() - start));
+    return response;
+  }
+
   // A further set to rotate through, with the first case's inputs; the first set is that case's buffers.
   struct TimingSet {
     InputBuffers inputs;
@@ -162,6 +175,30 @@ class PreparedProblemImpl : public PreparedProblem {
     absl::StatusOr<Finding> finding = check(false);
     if (sure || !finding.ok() || finding->verdict != v1::VERDICT_OUT_OF_BOUNDS) return finding;
     return check(true);
+  }
+
+  absl::StatusOr<Finding> CheckOneRun(const worker::v1::Candidate& candidate,
+                                      absl::FunctionRef<absl::Status(const TimedCandidate&)> time,
+                                      v1::Accuracy& accuracy) {
+    absl::StatusOr<LoadedCandidate> loaded =
+        LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
+    if (!loaded.ok()) return loaded.status();
+    Timed timed(*std::move(loaded));
+    const Case& checked = cases_.front();
+    if (absl::Status status = timed.Add(outputs_.BoundTo(checked.buffers)); !status.ok()) return status;
+    return UntilSure([&](bool repeated) -> absl::StatusOr<Finding> {
+      accuracy.Clear();
+      accuracy.set_cases(1);
+      absl::StatusOr<Finding> finding =
+          LookAtRun(timed.candidate(), *timed.runnables().front(), checked, kPoisons[0], results_[0]);
+      if (finding.ok() && finding->ok()) finding = CompareWith(problem_, results_[0], checked, accuracy);
+      if (!finding.ok()) return finding;
+      if (!finding->ok()) finding->detail = InCase(checked, finding->detail);
+      if (finding->ok()) {
+        if (absl::Status status = time(timed); !status.ok()) return status;
+      }
+      return WithInputs(*std::move(finding), repeated);
+    });
   }
 
   absl::StatusOr<Finding> CheckUntilSure(const worker::v1::Candidate& candidate, v1::Accuracy& accuracy) {
@@ -212,13 +249,8 @@ class PreparedProblemImpl : public PreparedProblem {
     if (!runnable.ok()) return runnable.status();
     accuracy.set_cases(accuracy.cases() + 1);
     for (int run = 0; run < 2; ++run) {
-      absl::Status status = RunPoisoned(candidate, **runnable, kPoisons[run]);
-      if (status.ok()) status = Observe(outputs_, checked, results_[run]);
-      if (!status.ok()) return status;
-      absl::StatusOr<std::string> scratch_damage = candidate.ScratchDamage(inspecting());
-      if (!scratch_damage.ok()) return scratch_damage.status();
-      const std::string damage = scratch_damage->empty() ? results_[run].Damage() : *scratch_damage;
-      if (!damage.empty()) return Finding{v1::VERDICT_OUT_OF_BOUNDS, damage};
+      absl::StatusOr<Finding> damage = LookAtRun(candidate, **runnable, checked, kPoisons[run], results_[run]);
+      if (!damage.ok() || !damage->ok()) return damage;
     }
     Finding finding = CompareWith(problem_, results_[0], checked, accuracy);
     if (!finding.ok() || results_[0].SameBits(results_[1])) return finding;
@@ -226,6 +258,18 @@ class PreparedProblemImpl : public PreparedProblem {
     if (!finding.ok()) finding.detail = absl::StrCat("a second run on the same inputs: ", finding.detail);
     if (!finding.ok() || !deterministic) return finding;
     return Finding{v1::VERDICT_UNSTABLE, "a second run on the same inputs gave other bits"};
+  }
+
+  // Runs once on poisoned outputs, which `result` then has, and says what has been written outside of them.
+  absl::StatusOr<Finding> LookAtRun(LoadedCandidate& candidate, device::Runnable& runnable, const Case& checked,
+                                    std::byte poison, OutputSnapshot& result) {
+    absl::Status status = RunPoisoned(candidate, runnable, poison);
+    if (status.ok()) status = Observe(outputs_, checked, result);
+    if (!status.ok()) return status;
+    absl::StatusOr<std::string> damage = candidate.ScratchDamage(inspecting());
+    if (!damage.ok()) return damage.status();
+    if (damage->empty()) damage = result.Damage();
+    return damage->empty() ? Finding() : Finding{v1::VERDICT_OUT_OF_BOUNDS, *std::move(damage)};
   }
 
   static std::string InCase(const Case& checked, absl::string_view detail) {

@@ -66,6 +66,55 @@ TEST_P(PreparedProblemTest, LogSumExpIsNotBoundWhenNotAskedFor) {
             v1::VERDICT_OK);
 }
 
+TEST_P(PreparedProblemTest, AQuickCheckIsOneRunAndItsTime) {
+  Prepare("b1.h1.q8.d16.f16");
+  int runs = 0, timed = 0;
+  device_.kernels["right"] = RightThen([&](const FakeArguments&) { ++runs; });
+  const absl::StatusOr<worker::v1::TrialResponse> quick =
+      prepared_->QuickCheck(CandidateOf("right"), [&](const TimedCandidate& ran) {
+        ++timed;
+        return ran.runnables().front()->Run();
+      });
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(quick->verdict(), v1::VERDICT_OK) << quick->detail();
+  EXPECT_EQ(quick->accuracy().cases(), 1);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(timed, 1);
+}
+
+TEST_P(PreparedProblemTest, AQuickCheckFindsWhatIsWrongAndTimesNoneOfIt) {
+  Prepare("b1.h1.q8.d16.f16");
+  const auto time = [](const TimedCandidate&) -> absl::Status { return absl::InternalError("timed"); };
+  device_.kernels["idle"] = [](const FakeArguments&) { return absl::OkStatus(); };
+  absl::StatusOr<worker::v1::TrialResponse> quick = prepared_->QuickCheck(CandidateOf("idle"), time);
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(quick->verdict(), v1::VERDICT_WRONG_RESULT);
+  EXPECT_THAT(quick->detail(), HasSubstr("inputs 'normal'"));
+  device_.kernels["beyond"] = RightThen([](const FakeArguments& a) { a.o.data[a.o.size] = std::byte{0}; });
+  quick = prepared_->QuickCheck(CandidateOf("beyond"), time);
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(quick->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  device_.kernels["big"] = RightKernel(problem_);
+  device_.bind_errors["big"] = absl::FailedPreconditionError("too much shared memory");
+  quick = prepared_->QuickCheck(CandidateOf("big"), time);
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(quick->verdict(), v1::VERDICT_INFEASIBLE);
+}
+
+TEST_P(PreparedProblemTest, AQuickCheckFindsInputsThatAreChangedWhileItIsTimed) {
+  Prepare("b1.h1.q8.d16.f16");
+  int runs = 0;
+  device_.kernels["spoils"] = RightThen([&](const FakeArguments& a) {
+    if (++runs % 2 == 0) a.k.data[5] = std::byte{0x33};
+  });
+  const absl::StatusOr<worker::v1::TrialResponse> quick = prepared_->QuickCheck(
+      CandidateOf("spoils"), [](const TimedCandidate& ran) { return ran.runnables().front()->Run(); });
+  ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(quick->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  EXPECT_THAT(quick->detail(), HasSubstr("changed its input K"));
+  EXPECT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);  // repaired
+}
+
 TEST_P(PreparedProblemTest, OutputThatIsLeftFromTheRunBeforeIsFound) {
   Prepare("b1.h1.q8.d16.f16");
   ASSERT_EQ(Check(RightKernel(problem_)).verdict(), v1::VERDICT_OK);

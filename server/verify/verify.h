@@ -118,6 +118,12 @@ class PreparedProblem {
   // Where outputs, red zones and inputs are looked at. What is not right on the device is looked at on the host.
   enum class Look { kOnDevice, kOnHost };
 
+  // One run of a candidate on distribution kNormal, looked at as Check looks at each of its. When that is right, `time`
+  // is called with the candidate as it ran, and inputs and references are looked at after it. Enough to find most of
+  // what is wrong, and to say how slow what is right is; never enough to serve it. Answers as Check does.
+  virtual absl::StatusOr<worker::v1::TrialResponse> QuickCheck(
+      const worker::v1::Candidate& candidate, absl::FunctionRef<absl::Status(const TimedCandidate&)> time) = 0;
+
   // Runs a candidate on every distribution: outputs poisoned before each run, red zones and inputs unchanged after it
   // (large ones in turn: shared_inputs.h), NaN-filled zones so that what is read outside shows,
   // twice with equal bits. Verdict OK, INFEASIBLE, WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE in `verdict`, `detail` and

@@ -8,6 +8,7 @@
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
 #include "server/measure/measure.h"
+#include "server/measure/quick_look.h"
 #include "server/verify/inspection.h"
 #include "server/worker/device_timer.h"
 #include "server/worker/time_floor.h"
@@ -60,6 +61,19 @@ worker::v1::Response Answer(absl::StatusOr<T> result, T* (worker::v1::Response::
 }  // namespace
 
 worker::v1::Response DeviceSession::Handle(const worker::v1::Request& request) {
+  const device::Device* const before = device_.get();
+  const absl::Duration worked = before != nullptr ? before->Worked() : absl::ZeroDuration();
+  worker::v1::Response response = Answered(request);
+  if (device_ == nullptr) return response;
+  const double device_ms =
+      absl::ToDoubleMilliseconds(device_->Worked() - (device_.get() == before ? worked : absl::ZeroDuration()));
+  if (response.has_prepare()) response.mutable_prepare()->set_device_ms(device_ms);
+  if (response.has_trial()) response.mutable_trial()->set_device_ms(device_ms);
+  if (response.has_play_off()) response.mutable_play_off()->set_device_ms(device_ms);
+  return response;
+}
+
+worker::v1::Response DeviceSession::Answered(const worker::v1::Request& request) {
   using worker::v1::Request;
   using worker::v1::Response;
   switch (request.kind_case()) {
@@ -106,10 +120,16 @@ absl::StatusOr<worker::v1::PrepareResponse> DeviceSession::Prepare(const worker:
 
 absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialRequest& request) {
   if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
+  measure::Options options;
   absl::StatusOr<TrialResponse> response = TrialResponse();
   response->set_verdict(attune::v1::VERDICT_OK);
+  const bool races = request.leader_us() > 0 && !request.check_all() && !SharesItsCores(info_);
+  if (races && !request.time_only()) response = Glance(request, options);
+  if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK) return response;
   if (!request.time_only()) {
+    const double glance_ms = response->check_ms() + response->time_ms();
     response = prepared_->Check(request.candidate(), verify::PreparedProblem::Look::kOnDevice);
+    if (response.ok()) response->set_check_ms(glance_ms + response->check_ms());
   }
   if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK || request.check_only()) return response;
 
@@ -121,12 +141,38 @@ absl::StatusOr<TrialResponse> DeviceSession::Trial(const worker::v1::TrialReques
     return response;
   }
   DeviceTimer timer(*device_, (*timed)->runnables(), request.policy());
-  absl::StatusOr<attune::v1::Timing> timing =
-      measure::Measure(timer, request.policy(), measure::Options(), request.leader_us());
+  absl::StatusOr<attune::v1::Timing> timing = measure::Measure(timer, request.policy(), options, request.leader_us());
   if (!timing.ok()) return timing.status();
   absl::Status checked = SetTiming(**timed, timer, *timing, verify::PreparedProblem::Occasion::kTrial, *response);
   if (!checked.ok()) return checked;
   response->set_time_ms(MillisecondsSince(start));
+  return response;
+}
+
+absl::StatusOr<TrialResponse> DeviceSession::Glance(const worker::v1::TrialRequest& request,
+                                                    measure::Options& options) {
+  const measure::Leader leader = {request.leader_us(), request.leader_sm_clock_mhz()};
+  measure::QuickTime quick;
+  double time_ms = 0;
+  absl::StatusOr<TrialResponse> response =
+      prepared_->QuickCheck(request.candidate(), [&](const verify::TimedCandidate& ran) -> absl::Status {
+        const absl::Duration start = SteadyNow();
+        DeviceTimer timer(*device_, ran.runnables(), request.policy());
+        absl::StatusOr<measure::QuickTime> looked = measure::QuickLook(timer, request.policy(), options, leader);
+        if (looked.ok()) quick = *std::move(looked);
+        time_ms += MillisecondsSince(start);
+        return looked.status();
+      });
+  if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK) return response;
+  response->set_check_ms(response->check_ms() - time_ms);
+  response->set_time_ms(time_ms);
+  options.likely_us = quick.us;
+  if (!quick.given_up.has_value()) return response;
+  SetVerdict(
+      *response, attune::v1::VERDICT_SLOW,
+      absl::StrFormat("takes %.2f times as long as what it raced against; one of %d input distributions was checked",
+                      quick.given_up->median_us() / leader.us, verify::Distributions().size()));
+  *response->mutable_timing() = *std::move(quick.given_up);
   return response;
 }
 

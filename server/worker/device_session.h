@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "proto/attune/problem.h"
 #include "server/device/device.h"
+#include "server/measure/measure.h"
 #include "server/verify/verify.h"
 #include "server/worker/device_timer.h"
 #include "server/worker/session.h"
@@ -32,6 +33,8 @@ class DeviceSession : public Session {
   worker::v1::Response Handle(const worker::v1::Request& request) override;
 
  private:
+  // Handle's answer, but for how long the device has worked for it.
+  worker::v1::Response Answered(const worker::v1::Request& request);
   absl::StatusOr<worker::v1::PrepareResponse> Prepare(const worker::v1::PrepareRequest& request);
   absl::StatusOr<worker::v1::TrialResponse> Trial(const worker::v1::TrialRequest& request);
   absl::StatusOr<worker::v1::PlayOffResponse> PlayOff(const worker::v1::PlayOffRequest& request);
@@ -40,6 +43,9 @@ class DeviceSession : public Session {
 
   absl::Status EnsureDevice();
   absl::Status EnsurePrepared();
+  // One run, checked, and a quick look at its time, which `options` has afterwards: SLOW when that is far above the
+  // leader's, OK when it is worth a whole check.
+  absl::StatusOr<worker::v1::TrialResponse> Glance(const worker::v1::TrialRequest& request, measure::Options& options);
   // Adds the timing, or what timing has brought to light of the candidate. An error when the device failed.
   absl::Status SetTiming(const verify::TimedCandidate& timed, DeviceTimer& timer, const attune::v1::Timing& timing,
                          verify::PreparedProblem::Occasion occasion, worker::v1::TrialResponse& response);

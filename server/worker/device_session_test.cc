@@ -201,10 +201,56 @@ TEST_F(DeviceSessionTest, CheckOnlyDoesNotTime) {
   EXPECT_FALSE(trial.has_timing());
 }
 
-TEST_F(DeviceSessionTest, ACandidateThatIsSlowerThanTheLeaderIsGivenUpEarly) {
+TEST_F(DeviceSessionTest, ACandidateThatIsMuchSlowerThanTheLeaderIsSlowAfterAQuickLook) {
   ASSERT_EQ(Prepare().error_message(), "");
-  const int alone = Trial("erratic").timing().samples();
-  EXPECT_LT(Trial("erratic", false, /*leader_us=*/1).timing().samples(), alone);
+  const TrialResponse trial = Trial("right", false, /*leader_us=*/5);
+  EXPECT_EQ(trial.verdict(), attune::v1::VERDICT_SLOW);
+  EXPECT_EQ(trial.detail(),
+            "takes 2.00 times as long as what it raced against; one of 5 input distributions was checked");
+  EXPECT_TRUE(trial.timing().given_up());
+  EXPECT_EQ(trial.timing().samples(), 1);
+  EXPECT_DOUBLE_EQ(trial.timing().median_us(), 10);
+  EXPECT_EQ(trial.accuracy().cases(), 1);
+}
+
+TEST_F(DeviceSessionTest, ACandidateThatMayBeAsFastAsTheLeaderIsCheckedAltogether) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  const TrialResponse trial = Trial("right", false, /*leader_us=*/9.5);
+  EXPECT_EQ(trial.verdict(), attune::v1::VERDICT_OK) << trial.detail();
+  EXPECT_EQ(trial.accuracy().cases(), 5);
+  EXPECT_TRUE(trial.timing().given_up());
+  EXPECT_EQ(trial.timing().samples(), 5);
+}
+
+TEST_F(DeviceSessionTest, WhatIsWrongIsNotSlow) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  EXPECT_EQ(Trial("wrong", false, /*leader_us=*/5).verdict(), attune::v1::VERDICT_WRONG_RESULT);
+}
+
+TEST_F(DeviceSessionTest, WhenAskedToASlowCandidateIsCheckedAltogether) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  Request request;
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("right");
+  request.mutable_trial()->set_policy(attune::v1::POLICY_HOT);
+  request.mutable_trial()->set_leader_us(5);
+  request.mutable_trial()->set_check_all(true);
+  const TrialResponse trial = session_.Handle(request).trial();
+  EXPECT_EQ(trial.verdict(), attune::v1::VERDICT_OK);
+  EXPECT_EQ(trial.accuracy().cases(), 5);
+}
+
+TEST_F(DeviceSessionTest, OnACpuTimesAreTooUncertainForAQuickLook) {
+  attune::v1::Device cpu;
+  cpu.set_warp_size(1);
+  DeviceSession session(cpu, [this] { return Open(); });
+  verify::FakeDevice scratch;
+  Request request;
+  *request.mutable_prepare() = verify::PrepareOn(scratch, problem_, 1);
+  ASSERT_EQ(session.Handle(request).error_message(), "");
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("right");
+  request.mutable_trial()->set_policy(attune::v1::POLICY_HOT);
+  request.mutable_trial()->set_leader_us(5);
+  EXPECT_EQ(session.Handle(request).trial().verdict(), attune::v1::VERDICT_OK);
 }
 
 TEST_F(DeviceSessionTest, OnACpuTimesThatDoNotSettleAreTheMachinesFault) {

@@ -109,6 +109,7 @@ def tune(daemon, step, family, trials, again):
         "verdicts": last.get("verdicts", {}),
         "compiles": last.get("compiles_done", 0),
         "device_busy": last.get("device_busy"),
+        "cost": last.get("cost"),
         "utilization": utilization.mean and round(utilization.mean, 1),
         "error": process.stderr.read()[-500:] if process.returncode else None,
     }
@@ -141,11 +142,12 @@ def run(bundles, steps, options, scratch, end):
 
 
 def disagreements(rows):
-    """Where bundles have other verdicts on the same variants. Times that do not settle are the device's doing."""
+    """Where bundles have other verdicts on the same variants. Times that do not settle are the device's doing; what one
+    gives up after a quick look another checks altogether."""
     found = collections.defaultdict(dict)
     for row in rows:
         verdicts = collections.Counter(row["verdicts"])
-        verdicts["OK"] += verdicts.pop("UNSTABLE", 0)
+        verdicts["OK"] += verdicts.pop("UNSTABLE", 0) + verdicts.pop("SLOW", 0)
         found[row["step"]][f"{row['bundle']} {row['kind']}"] = dict(verdicts)
     texts = {step: {json.dumps(of, sort_keys=True) for of in runs.values()} for step, runs in found.items()}
     return [f"{step}: {runs}" for step, runs in found.items() if len(texts[step]) > 1]
@@ -154,14 +156,15 @@ def disagreements(rows):
 def report(rows, heading):
     """Markdown."""
     aims = {(step.name, kind): getattr(step, kind) for step in STEPS for kind in ("cold", "warm")}
-    lines = [f"# {heading}", "", "| step | problem | bundle | | s | aim | trials | a second | GPU busy | where |"]
-    lines.append("|---|---|---|---|---|---|---|---|---|---|")
+    columns = ["step", "problem", "bundle", "", "s", "aim", "trials", "SLOW", "a second", "GPU busy", "by NVML", "where"]
+    lines = [f"# {heading}", "", "| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for row in rows:
         where = ", ".join(f"{name} {taken:.2f}" for name, taken in sorted(row["phases"].items(), key=lambda at: -at[1]))
-        busy = f"{row['utilization']:.0f} %" if row["utilization"] is not None else ""
+        nvml = f"{row['utilization']:.0f} %" if row["utilization"] is not None else ""
+        busy = f"{100 * row['device_busy']:.0f} %" if row["device_busy"] else ""
         aim = aims[row["step"], row["kind"]] or ""
         cells = [row["step"], row["problem"], row["bundle"], row["kind"], f"{row['seconds']:.2f}", aim, row["trials"]]
-        cells += [row["trials_per_s"] or "", busy, row["error"] or where]
+        cells += [row["verdicts"].get("SLOW", 0), row["trials_per_s"] or "", busy, nvml, row["error"] or where]
         lines.append("| " + " | ".join(str(cell).replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

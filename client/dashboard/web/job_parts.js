@@ -4,7 +4,7 @@ import { count, counted, durationText, enumName, enumWord, moment, percent, seco
 import { bestSoFar, share, trialsPerSecond } from "./jobs.js";
 import { facts, jobLink, when } from "./parts.js";
 
-const KINDS = { OK: "ok", INFEASIBLE: "quiet", LOST: "quiet", UNSTABLE: "warn", TIMEOUT: "warn" };
+const KINDS = { OK: "ok", INFEASIBLE: "quiet", LOST: "quiet", SLOW: "quiet", UNSTABLE: "warn", TIMEOUT: "warn" };
 
 // A bar of the shares, and their figures as words.
 export function verdictMix(verdicts) {

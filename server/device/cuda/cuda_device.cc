@@ -44,13 +44,17 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(std::shared_ptr<con
   StreamHandle stream = nullptr;
   ATTUNE_CUDA_CALL(driver, StreamCreate, &stream, kStreamNonBlocking);
   device->stream_ = Stream(driver, stream);
+  absl::StatusOr<std::unique_ptr<WorkClock>> clock = WorkClock::Create(driver, stream);
+  if (!clock.ok()) return clock.status();
+  device->work_clock_ = *std::move(clock);
   device->staging_ = std::make_unique<Staging>(driver, stream);
   if (!check_kernels.empty()) {
-    absl::StatusOr<std::unique_ptr<CudaInspector>> inspector = CudaInspector::Create(driver, stream, check_kernels);
+    absl::StatusOr<std::unique_ptr<CudaInspector>> inspector =
+        CudaInspector::Create(driver, stream, check_kernels, *device->work_clock_);
     if (!inspector.ok()) return inspector.status();
     device->inspector_ = *std::move(inspector);
   }
-  device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream);
+  device->hot_graphs_ = std::make_unique<HotGraphs>(driver, stream, *device->work_clock_);
   if (absl::StatusOr<std::unique_ptr<ClockProbe>> probe = ClockProbe::Create(driver, stream); probe.ok()) {
     device->clock_probe_ = *std::move(probe);
   }
@@ -103,7 +107,8 @@ absl::StatusOr<std::unique_ptr<Module>> CudaDevice::Load(absl::Span<const std::b
 
 absl::StatusOr<std::unique_ptr<Runnable>> CudaDevice::Bind(Module& module, const v1::LaunchRecipe& recipe,
                                                            const Bindings& bindings) {
-  return CudaRunnable::Bind(*api_, stream_.get(), info_, static_cast<CudaModule&>(module), recipe, bindings);
+  return CudaRunnable::Bind(*api_, stream_.get(), info_, static_cast<CudaModule&>(module), recipe, bindings,
+                            work_clock_.get());
 }
 
 absl::StatusOr<double> CudaDevice::TimeHot(absl::Span<Runnable* const> runnables, int runs) {
@@ -151,6 +156,7 @@ absl::StatusOr<double> CudaDevice::TimeCold(Runnable& runnable) {
   ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
   float milliseconds = 0;
   ATTUNE_CUDA_CALL(*api_, EventElapsedTime, &milliseconds, start_.get(), stop_.get());
+  work_clock_->Add(absl::Milliseconds(milliseconds));
   return static_cast<double>(milliseconds) / 1e3;
 }
 

@@ -16,6 +16,7 @@
 #include "server/device/cuda/staging.h"
 #include "server/device/cuda/stream_gate.h"
 #include "server/device/cuda/telemetry.h"
+#include "server/device/cuda/work_clock.h"
 #include "server/device/device.h"
 
 namespace attune::device::cuda {
@@ -39,6 +40,7 @@ class CudaDevice : public Device {
   absl::StatusOr<double> TimeHot(absl::Span<Runnable* const> runnables, int runs) override;
   absl::StatusOr<double> TimeCold(Runnable& runnable) override;
   Telemetry ReadTelemetry() override;
+  absl::Duration Worked() const override { return work_clock_->total(); }
   Inspector* inspector() override { return inspector_.get(); }
 
  private:
@@ -51,6 +53,7 @@ class CudaDevice : public Device {
   // In the order in which they are made; given back in reverse.
   PrimaryContext context_;
   Stream stream_;
+  std::unique_ptr<WorkClock> work_clock_;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<CudaInspector> inspector_;  // null without check kernels
   std::unique_ptr<HotGraphs> hot_graphs_;

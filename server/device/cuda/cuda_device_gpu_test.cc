@@ -154,6 +154,19 @@ TEST_F(CudaDeviceGpuTest, TimesASpinAsLongAsItsCyclesTake) {
   EXPECT_NEAR(twice_us / once_us, 2, 0.1);
 }
 
+TEST_F(CudaDeviceGpuTest, CountsHowLongKernelsHaveRun) {
+  OPEN_OR_SKIP();
+  const std::unique_ptr<Runnable> spin = Spin(2'000'000);
+  ASSERT_TRUE(spin->Run().ok());
+  const double run_us = HotUs(*spin, 1);
+  const absl::Duration before = device_->Worked();
+  ASSERT_TRUE(spin->Run().ok());
+  EXPECT_NEAR(absl::ToDoubleMicroseconds(device_->Worked() - before), run_us, 0.2 * run_us);
+  const absl::Duration once = device_->Worked();
+  HotUs(*spin, 4);  // a warm-up and a replay, of four runs each
+  EXPECT_NEAR(absl::ToDoubleMicroseconds(device_->Worked() - once), 8 * run_us, 1.6 * run_us);
+}
+
 TEST_F(CudaDeviceGpuTest, TimesAShortSpinAsWellOnceAsAThousandTimes) {
   OPEN_OR_SKIP();
   std::unique_ptr<Runnable> spin = Spin(40'000);

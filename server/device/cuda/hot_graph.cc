@@ -33,8 +33,8 @@ absl::Status HotGraph::Capture(absl::Span<CudaRunnable* const> runnables, Graph*
 }
 
 absl::StatusOr<HotGraph> HotGraph::Create(const DriverApi& api, StreamHandle stream,
-                                          absl::Span<CudaRunnable* const> runnables, int runs) {
-  HotGraph hot(api, stream, runs);
+                                          absl::Span<CudaRunnable* const> runnables, int runs, WorkClock& clock) {
+  HotGraph hot(api, stream, runs, clock);
   for (Event* event : {&hot.start_, &hot.stop_}) {
     EventHandle handle = nullptr;
     ATTUNE_CUDA_CALL(api, EventCreate, &handle, kEventDefault);
@@ -55,6 +55,7 @@ absl::StatusOr<double> HotGraph::Time() const {
   ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_);
   float milliseconds = 0;
   ATTUNE_CUDA_CALL(*api_, EventElapsedTime, &milliseconds, start_.get(), stop_.get());
+  clock_->Add(absl::Milliseconds(milliseconds));
   return static_cast<double>(milliseconds) / 1e3 / runs_;
 }
 
@@ -66,7 +67,7 @@ absl::StatusOr<double> HotGraphs::Time(absl::Span<CudaRunnable* const> runnables
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
   } else {
-    absl::StatusOr<HotGraph> graph = HotGraph::Create(api_, stream_, runnables, runs);
+    absl::StatusOr<HotGraph> graph = HotGraph::Create(api_, stream_, runnables, runs, clock_);
     if (!graph.ok()) return graph.status();
     entries_.push_front({std::move(key), *std::move(graph)});
     if (entries_.size() > kCachedGraphs) entries_.pop_back();

@@ -14,6 +14,7 @@
 #include "server/device/cuda/driver_api.h"
 #include "server/device/cuda/owned.h"
 #include "server/device/cuda/runnable.h"
+#include "server/device/cuda/work_clock.h"
 
 namespace attune::device::cuda {
 
@@ -21,17 +22,19 @@ class HotGraph {
  public:
   // Captures `runs` runs, run i of runnables[i % size], and replays them once.
   static absl::StatusOr<HotGraph> Create(const DriverApi& api, StreamHandle stream,
-                                         absl::Span<CudaRunnable* const> runnables, int runs);
+                                         absl::Span<CudaRunnable* const> runnables, int runs, WorkClock& clock);
 
-  // Replays it; seconds of one run.
+  // Replays it; seconds of one run. The clock counts all of them.
   absl::StatusOr<double> Time() const;
 
  private:
-  HotGraph(const DriverApi& api, StreamHandle stream, int runs) : api_(&api), stream_(stream), runs_(runs) {}
+  HotGraph(const DriverApi& api, StreamHandle stream, int runs, WorkClock& clock)
+      : api_(&api), stream_(stream), clock_(&clock), runs_(runs) {}
   absl::Status Capture(absl::Span<CudaRunnable* const> runnables, Graph* graph) const;
 
   const DriverApi* api_;
   StreamHandle stream_;
+  WorkClock* clock_;
   int runs_;
   Event start_, stop_;
   GraphExec executable_;
@@ -40,7 +43,8 @@ class HotGraph {
 // The graphs used last: a sample is a replay, and only the first one of a contestant a capture.
 class HotGraphs {
  public:
-  HotGraphs(const DriverApi& api, StreamHandle stream) : api_(api), stream_(stream) {}
+  // All outlive it.
+  HotGraphs(const DriverApi& api, StreamHandle stream, WorkClock& clock) : api_(api), stream_(stream), clock_(clock) {}
 
   absl::StatusOr<double> Time(absl::Span<CudaRunnable* const> runnables, int runs);
 
@@ -52,6 +56,7 @@ class HotGraphs {
 
   const DriverApi& api_;
   const StreamHandle stream_;
+  WorkClock& clock_;
   std::list<Entry> entries_;  // the one used last is first
 };
 

@@ -80,7 +80,8 @@ std::vector<LaunchAttribute> AttributesOf(const v1::KernelLaunch& launch) {
 
 }  // namespace
 
-CudaRunnable::CudaRunnable(const DriverApi& api, StreamHandle stream) : api_(api), stream_(stream), id_(NextId()) {}
+CudaRunnable::CudaRunnable(const DriverApi& api, StreamHandle stream, WorkClock* clock)
+    : api_(api), stream_(stream), clock_(clock), id_(NextId()) {}
 
 absl::StatusOr<CudaRunnable::Launch> CudaRunnable::BindLaunch(const DriverApi& api, StreamHandle stream,
                                                               const v1::Device& limits, const CudaModule& module,
@@ -134,14 +135,14 @@ absl::Status CudaRunnable::BindArgument(const DriverApi& api, const v1::KernelAr
 absl::StatusOr<std::unique_ptr<CudaRunnable>> CudaRunnable::Bind(const DriverApi& api, StreamHandle stream,
                                                                  const v1::Device& limits, const CudaModule& module,
                                                                  const v1::LaunchRecipe& recipe,
-                                                                 const Bindings& bindings) {
+                                                                 const Bindings& bindings, WorkClock* clock) {
   if (recipe.launches().empty()) return absl::InvalidArgumentError("launches is empty; at least one is needed");
   if (recipe.launches(0).overlaps_previous()) {
     return absl::InvalidArgumentError(
         absl::StrCat("kernel ", recipe.launches(0).entry(),
                      ": overlaps_previous is true; a recipe's first launch must not overlap"));
   }
-  std::unique_ptr<CudaRunnable> runnable(new CudaRunnable(api, stream));
+  std::unique_ptr<CudaRunnable> runnable(new CudaRunnable(api, stream, clock));
   for (const v1::KernelLaunch& launch : recipe.launches()) {
     absl::StatusOr<Launch> bound = BindLaunch(api, stream, limits, module, launch, bindings);
     if (!bound.ok()) return bound.status();
@@ -160,8 +161,11 @@ absl::Status CudaRunnable::Enqueue() const {
 }
 
 absl::Status CudaRunnable::Run() {
-  if (absl::Status status = Enqueue(); !status.ok()) return status;
-  ATTUNE_CUDA_CALL(api_, StreamSynchronize, stream_);
+  absl::Status status = clock_ != nullptr ? clock_->Begin() : absl::OkStatus();
+  if (status.ok()) status = Enqueue();
+  if (status.ok() && clock_ != nullptr) status = clock_->EndAndWait();
+  if (!status.ok()) return status;
+  if (clock_ == nullptr) ATTUNE_CUDA_CALL(api_, StreamSynchronize, stream_);
   has_run_ = true;
   return absl::OkStatus();
 }

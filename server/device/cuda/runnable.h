@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/device/cuda/driver_api.h"
 #include "server/device/cuda/owned.h"
+#include "server/device/cuda/work_clock.h"
 #include "server/device/device.h"
 
 namespace attune::device::cuda {
@@ -39,10 +40,11 @@ class CudaModule : public Module {
 class CudaRunnable : public Runnable {
  public:
   // `limits` are those that the kernels must keep, which may be narrower than the device's own. `api` and `stream`
-  // outlive it.
+  // outlive it, and so does `clock`, which counts what Run takes and may be null.
   static absl::StatusOr<std::unique_ptr<CudaRunnable>> Bind(const DriverApi& api, StreamHandle stream,
                                                             const v1::Device& limits, const CudaModule& module,
-                                                            const v1::LaunchRecipe& recipe, const Bindings& bindings);
+                                                            const v1::LaunchRecipe& recipe, const Bindings& bindings,
+                                                            WorkClock* clock = nullptr);
 
   absl::Status Run() override;
   // Queues the launches in order and does not wait.
@@ -63,7 +65,7 @@ class CudaRunnable : public Runnable {
     std::vector<EncodedTensorMap> maps;       // of the others
     std::vector<void*> parameters;            // into values and maps, in the kernel's order
   };
-  CudaRunnable(const DriverApi& api, StreamHandle stream);
+  CudaRunnable(const DriverApi& api, StreamHandle stream, WorkClock* clock);
   static absl::StatusOr<Launch> BindLaunch(const DriverApi& api, StreamHandle stream, const v1::Device& limits,
                                            const CudaModule& module, const v1::KernelLaunch& launch,
                                            const Bindings& bindings);
@@ -72,6 +74,7 @@ class CudaRunnable : public Runnable {
 
   const DriverApi& api_;
   const StreamHandle stream_;
+  WorkClock* const clock_;
   const uint64_t id_;
   std::vector<Launch> launches_;
   bool has_run_ = false;

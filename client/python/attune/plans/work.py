@@ -38,17 +38,18 @@ def tune(
     require: Sequence[Variant | str] = (),
     seed_from: Sequence[Problem | str] = (),
     effort: Effort | str | None = None,
+    check_all: bool = False,
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
     `families`: only these; none means all that fit. `max_trials` and `max_time`, in seconds, end the search; None is no
     limit. `effort` is of Strategy.GUIDED and EVOLUTION; None is Effort.STANDARD. `seed` is of all strategies but
-    EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under
-    today's dependencies. `background` gives way to every other job. `ignore_advice` tries also what the families advise
-    against. `where`: only variants of which each of these is true, expressions over a family's parameters
-    ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is guessed or drawn;
-    `seed_from`: problems whose best variants are tried next. The same `request_id` (at most 128 characters) starts the
-    same tuning once.
+    EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under today's dependencies;
+    `check_all` checks all of what is slow, too, so that none is SLOW. `background` gives way to every other job.
+    `ignore_advice` tries also what the families advise against. `where`: only variants of which each of these is true,
+    expressions over a family's parameters ("BLOCK_M == 64"); `require`: variants that are tried in any case, before
+    what is guessed or drawn; `seed_from`: problems whose best variants are tried next. The same `request_id` (at most
+    128 characters) starts the same tuning once.
     """
     chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "seed": seed}
     if effort is not None:
@@ -66,6 +67,7 @@ def tune(
         families=arguments.several("families", families, "'attention_mma'"),
         strategy=chosen,
         retry_known=retry_known,
+        check_all=check_all,
         background=background,
         ignore_advice=ignore_advice,
         where=arguments.several("where", where, "'BLOCK_M == 64'"),

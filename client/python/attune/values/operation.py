@@ -17,6 +17,25 @@ from attune.values.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseBegin(Value):
+    phase: Phase
+    time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCost(Value):
+    """Where a job's time went, milliseconds. All but the last two add up to its time on the device."""
+
+    prepare_ms: float  # inputs and reference results
+    check_ms: float  # of its trials
+    time_ms: float
+    play_off_ms: float  # second checks, timing in turn, many runs
+    wait_ms: float  # nothing was asked of the device
+    device_ms: float  # of all these: work ran on the device, by its own events; 0: it has none
+    compile_ms: float  # of compile workers, beside these and beside each other
+
+
+@dataclass(frozen=True, slots=True)
 class Progress(Value):
     """Of an operation, as it stands."""
 
@@ -30,7 +49,7 @@ class Progress(Value):
         metadata=reads(lambda message: {Verdict(entry.verdict): entry.count for entry in message.verdicts}),
     )
     best: Trial | None  # so far
-    device_busy: float  # share of the trials phase in which the device had work, 0..1
+    device_busy: float  # share of its time on the device in which that had work, by its own events; 0: it has none
     eta: timedelta | None  # of the whole operation; None while too little is known
     elapsed: timedelta | None
     message: str  # one line, for people
@@ -41,6 +60,8 @@ class Progress(Value):
     problems_done: int  # of a sweep; trials and compiles are then those of the problems at hand
     problems_total: int
     device_id: str  # the card that works on it, or did; empty with a sweep
+    phases: tuple[PhaseBegin, ...]  # those that it has come to, in order
+    cost: OperationCost | None  # so far, of the process that runs it; None with a sweep
 
 
 @dataclass(frozen=True, slots=True)

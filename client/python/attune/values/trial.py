@@ -83,6 +83,18 @@ class Resources(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialCost(Value):
+    """Where its time went, milliseconds."""
+
+    wait_ms: float  # before it: no code was ready
+    check_ms: float  # loaded, run and looked at
+    time_ms: float  # sampled, and looked at once more
+    device_ms: float  # of both: work ran on the device, by its own events; 0: it has none
+    compile_begin: datetime | None  # of its code, where that was compiled for it
+    compile_worker: int  # which of the compile workers
+
+
+@dataclass(frozen=True, slots=True)
 class Dependencies(Value):
     """What a trial's result depends on. A trial stays comparable while these stay equal."""
 
@@ -115,3 +127,4 @@ class Trial(Value):
     device_uuid: str  # of the card that ran it; empty when it has none, or an earlier version stored the trial
     profile: Profile | None  # Client.trial gives both, once they were made; lists leave them out
     sanitizing: Sanitizing | None
+    cost: TrialCost | None  # None in those of earlier versions

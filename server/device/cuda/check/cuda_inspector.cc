@@ -69,8 +69,8 @@ absl::StatusOr<std::string> CompileCheckKernels(Compiler& compiler, const std::s
 }
 
 absl::StatusOr<std::unique_ptr<CudaInspector>> CudaInspector::Create(const DriverApi& api, StreamHandle stream,
-                                                                     const std::string& artifact) {
-  std::unique_ptr<CudaInspector> inspector(new CudaInspector(api, stream));
+                                                                     const std::string& artifact, WorkClock& clock) {
+  std::unique_ptr<CudaInspector> inspector(new CudaInspector(api, stream, clock));
   ModuleHandle module = nullptr;
   ATTUNE_CUDA_CALL(api, ModuleLoadDataEx, &module, artifact.c_str(), 0, nullptr, nullptr);
   inspector->module_ = LoadedModule(api, module);
@@ -97,6 +97,7 @@ absl::Status CudaInspector::Launch(FunctionHandle function, uint64_t items, unsi
   config.grid[1] = rows;
   config.block[0] = kThreads;
   config.stream = stream_;
+  if (absl::Status status = clock_.Begin(); !status.ok()) return status;
   // The driver only reads them.
   ATTUNE_CUDA_CALL(api_, LaunchKernelEx, &config, function, const_cast<void**>(parameters.data()), nullptr);
   return absl::OkStatus();
@@ -112,8 +113,7 @@ absl::Status CudaInspector::SendNonces(size_t count) {
 
 absl::Status CudaInspector::ReceiveAnswers(size_t count) {
   ATTUNE_CUDA_CALL(api_, MemcpyDtoHAsync, staging_.get(), answers_.get(), count * sizeof(uint64_t), stream_);
-  ATTUNE_CUDA_CALL(api_, StreamSynchronize, stream_);
-  return absl::OkStatus();
+  return clock_.EndAndWait();
 }
 
 absl::StatusOr<std::vector<uint64_t>> CudaInspector::Digests(absl::Span<const BufferView> ranges, uint64_t key) {
@@ -197,8 +197,7 @@ absl::Status CudaInspector::Draw(const BufferView& to, const Drawing& drawing) {
   void* parameters[] = {&address, &elements, &table, &device_drawing};
   if (absl::Status status = Launch(draw_, elements / 4, 1, parameters); !status.ok()) return status;
   // The table is the caller's.
-  ATTUNE_CUDA_CALL(api_, StreamSynchronize, stream_);
-  return absl::OkStatus();
+  return clock_.EndAndWait();
 }
 
 absl::Status CudaInspector::Copy(const BufferView& to, const BufferView& from) {

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "server/device/cuda/driver_api.h"
 #include "server/device/cuda/owned.h"
+#include "server/device/cuda/work_clock.h"
 #include "server/device/device.h"
 #include "server/device/inspector.h"
 
@@ -25,9 +26,9 @@ absl::StatusOr<std::string> CompileCheckKernels(Compiler& compiler, const std::s
 
 class CudaInspector : public Inspector {
  public:
-  // Needs a current context. `api` and `stream` outlive it; what it does is queued on `stream`.
+  // Needs a current context. `api`, `stream` and `clock` outlive it; what it does is queued on `stream`, and counted.
   static absl::StatusOr<std::unique_ptr<CudaInspector>> Create(const DriverApi& api, StreamHandle stream,
-                                                               const std::string& artifact);
+                                                               const std::string& artifact, WorkClock& clock);
 
   absl::StatusOr<std::vector<uint64_t>> Digests(absl::Span<const BufferView> ranges, uint64_t key) override;
   absl::StatusOr<Tally> Compare(const BufferView& out, Element type, const BufferView& reference, float absolute,
@@ -36,9 +37,11 @@ class CudaInspector : public Inspector {
   absl::Status Copy(const BufferView& to, const BufferView& from) override;
 
  private:
-  CudaInspector(const DriverApi& api, StreamHandle stream) : api_(api), stream_(stream) {}
+  CudaInspector(const DriverApi& api, StreamHandle stream, WorkClock& clock)
+      : api_(api), stream_(stream), clock_(clock) {}
 
   absl::Status DigestsOfSome(absl::Span<const BufferView> ranges, uint64_t key, absl::Span<uint64_t> digests);
+  // Counted from here on, until the caller has waited by EndAndWait.
   absl::Status Launch(FunctionHandle function, uint64_t items, unsigned rows, absl::Span<void* const> parameters);
   // Numbers that nobody knows, at the answers' place on the device; and what has become of them there.
   absl::Status SendNonces(size_t count);
@@ -46,6 +49,7 @@ class CudaInspector : public Inspector {
 
   const DriverApi& api_;
   const StreamHandle stream_;
+  WorkClock& clock_;
   LoadedModule module_;
   FunctionHandle digest_ = nullptr, compare_ = nullptr, draw_ = nullptr;
   Memory answers_, table_;
