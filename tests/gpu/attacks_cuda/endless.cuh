@@ -1,0 +1,2 @@
+// Includes itself.
+#include "endless.cuh"
