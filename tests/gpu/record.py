@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Records spaces on a GPU host for attune-replay (docs/replay.md), from a bundle with attune-replay (deploy/bundle build
+bundle attune-replay):
+
+    python3 tests/gpu/record.py --bundle BUNDLE --out OUT [--family FAMILY] [--seconds S] [PROBLEM ...]
+
+Tunes every variant of the family for each problem, on a daemon of its own, and writes OUT/PROBLEM.rec. Half a minute a
+problem on 16 cores, which is mostly compiling; no problem begins later than --seconds. Ends with 1 where one could not
+be recorded.
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from daemon import ROOT, Daemon, ended
+
+# Few CTAs and many, an odd number of them, masks, grouped heads, decoding, large heads.
+PROBLEMS = [
+    "b1.h1.q128.d64.f16",
+    "b2.h8.q512.d64.f16",
+    "b1.h32.kvh8.q1.kv8192.d128.f16",
+    "b7.h12.q197.d64.f16",
+    "b1.h1.q64.d64.f16",
+    "b1.h3.q300.d64.f16.causal",
+    "b1.h32.kvh8.q2048.d128.f16.causal",
+    "b2.h8.q512.d64.f16.causal",
+    "b4.h32.kvh4.q1.kv3000.d64.bf16",
+    "b2.h16.q1024.d256.bf16",
+]
+RECORD_S = 120
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--family", default="attention_mma")
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("problems", nargs="*", metavar="PROBLEM", default=PROBLEMS)
+    options = parser.parse_args()
+    bundle = options.bundle.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + options.seconds
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="attune-record-") as directory:
+        with Daemon(bundle, pathlib.Path(directory), [ROOT / "kernels_src"]) as daemon:
+            for problem in options.problems:
+                if time.monotonic() > end:
+                    print(f"{problem}: left out, the time is up", flush=True)
+                    continue
+                begin = time.monotonic()
+                daemon.attune("tune", problem, f"--family={options.family}", "--strategy=exhaustive", check=False)
+                record = [bundle / "attune-replay", "record", "--server", daemon.address, "--out", options.out]
+                result = ended([*record, f"--kernels={ROOT / 'kernels_src'}", problem], bundle, RECORD_S)
+                words = (result.stdout + result.stderr).strip().splitlines()
+                print(f"{problem}: {time.monotonic() - begin:.1f} s, {words[-1] if words else ''}", flush=True)
+                failed += result.returncode != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
