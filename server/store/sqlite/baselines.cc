@@ -41,7 +41,7 @@ absl::StatusOr<v1::Baseline> RecordBaseline(Connection& connection, const v1::Ba
 absl::StatusOr<Page<v1::Baseline>> ListBaselines(Connection& connection, absl::string_view problem_text,
                                                  absl::string_view device_id, int page_size,
                                                  absl::string_view page_token) {
-  const std::string listing = absl::StrCat("baselines ", problem_text, " ", device_id);
+  const std::string listing = NameOfBaselines(problem_text, device_id);
   absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
   Statement select(

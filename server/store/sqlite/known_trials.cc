@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/store/sqlite/names.h"
 #include "server/store/sqlite/trial_rows.h"
 #include "server/store/sqlite/trials.h"
@@ -47,14 +46,6 @@ absl::StatusOr<std::vector<v1::Trial>> ReadAll(Statement& select) {
 
 }  // namespace
 
-std::string VerdictsOfTheClass() {
-  std::vector<int> verdicts;
-  for (int verdict = v1::Verdict_MIN; verdict <= v1::Verdict_MAX; ++verdict) {
-    if (HoldsForClass(static_cast<v1::Verdict>(verdict))) verdicts.push_back(verdict);
-  }
-  return absl::StrCat("(", absl::StrJoin(verdicts, ", "), ")");
-}
-
 absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key) {
   Statement select(connection,
                    absl::StrCat(WithSame("variant_id = (SELECT id FROM variants WHERE text = ?5)"
@@ -72,8 +63,7 @@ absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const TrialKey& key)
           .FindInt();
   if (!id.ok()) return id.status();
   if (id->has_value()) return GetTrial(connection, absl::StrCat(kTrials, **id));
-  return absl::NotFoundError(absl::StrCat("no trial of ", key.variant_text, " for ", key.problem_text, " on ",
-                                          key.device.id, " under these dependencies"));
+  return NothingKnown(key);
 }
 
 absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl::string_view problem_text,

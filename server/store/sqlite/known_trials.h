@@ -3,7 +3,6 @@
 #ifndef ATTUNE_SERVER_STORE_SQLITE_KNOWN_TRIALS_H_
 #define ATTUNE_SERVER_STORE_SQLITE_KNOWN_TRIALS_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,9 +19,6 @@ absl::StatusOr<std::vector<v1::Trial>> KnownTrials(Connection& connection, absl:
 absl::StatusOr<std::vector<v1::Trial>> PriorTrials(Connection& connection, absl::string_view problem_text,
                                                    const Instance& device, v1::Policy policy,
                                                    const v1::Dependencies& dependencies, int most);
-
-// "(2, 3, ...)", for SQL: the verdicts that hold for a class (HoldsForClass). Numbers of an enum: nothing to quote.
-std::string VerdictsOfTheClass();
 
 }  // namespace attune::store::sqlite
 

@@ -18,11 +18,6 @@ std::optional<absl::string_view> NullIfEmpty(const std::string& text) {
   return text;
 }
 
-std::optional<int64_t> EndOf(const v1::Operation& operation) {
-  if (!operation.done()) return std::nullopt;
-  return ToNanoseconds(operation.has_end_time() ? operation.end_time() : Now());
-}
-
 // The job that was given the request_id; AlreadyExists when that was for something else.
 absl::StatusOr<std::optional<Job>> FindRequested(Connection& connection, const Job& wanted, const JoinTerms& terms) {
   if (wanted.request_id.empty()) return std::nullopt;

@@ -15,6 +15,7 @@
 #include "server/store/checks.h"
 #include "server/store/files.h"
 #include "server/store/lock_file.h"
+#include "server/store/rows/trial_uses.h"
 #include "server/store/sqlite/artifacts.h"
 #include "server/store/sqlite/baselines.h"
 #include "server/store/sqlite/blobs/kept_blobs.h"
@@ -29,7 +30,6 @@
 #include "server/store/sqlite/reports/trial_reports.h"
 #include "server/store/sqlite/retimings.h"
 #include "server/store/sqlite/submitted/submissions.h"
-#include "server/store/sqlite/trial_uses.h"
 #include "server/store/sqlite/trials.h"
 #include "server/store/sqlite/writer.h"
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/trial.pb.h"
+#include "server/store/rows/trial_columns.h"
 #include "server/store/sqlite/connection.h"
 
 namespace attune::store::sqlite {
@@ -17,13 +18,8 @@ namespace attune::store::sqlite {
 absl::StatusOr<int64_t> InsertTrial(Connection& connection, const v1::Trial& trial);
 
 // A SELECT over whole trials but for their recipes. `from` is a table expression whose rows have `trial_id`; `tail` is
-// the ORDER BY. ReadTrial reads the current row of it.
+// the ORDER BY. ReadTrial (trial_columns.h) reads the current row of it.
 std::string SelectTrials(absl::string_view from, absl::string_view tail);
-absl::StatusOr<v1::Trial> ReadTrial(const Statement& row);
-// For lists, in place of a trial that ReadTrial finds damaged: what its columns say, and LOST.
-v1::Trial DamagedTrial(const Statement& row, const absl::Status& status);
-int64_t ReadTrialId(const Statement& row);
-double ReadTrialRank(const Statement& row);  // what ORDER_FASTEST sorts by
 
 // Leaves the trial as it is when it was stored without a recipe.
 absl::Status AddRecipe(Connection& connection, int64_t trial_id, v1::Trial& trial);

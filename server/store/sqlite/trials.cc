@@ -1,12 +1,10 @@
 #include "server/store/sqlite/trials.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "proto/attune/quote.h"
 #include "server/store/checks.h"
 #include "server/store/read_page.h"
 #include "server/store/sqlite/job_writes.h"
@@ -30,12 +28,6 @@ absl::StatusOr<std::optional<v1::Trial>> ReadOne(Connection& connection, Stateme
   return *std::move(trial);
 }
 
-absl::StatusOr<v1::Trial> ReadListed(const Statement& row) {
-  absl::StatusOr<v1::Trial> trial = ReadTrial(row);
-  if (SkipDamaged(trial.status(), "trials", ReadTrialId(row))) return DamagedTrial(row, trial.status());
-  return trial;
-}
-
 // One listing's conditions: SQL for what is filtered, in a fixed order so that Bind below agrees with it.
 std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
   std::vector<std::string> conditions;
@@ -49,11 +41,7 @@ std::vector<std::string> Conditions(const v1::TrialFilter& filter) {
   if (filter.policy() != v1::POLICY_UNSPECIFIED) conditions.push_back("policy = ?");
   if (!filter.job().empty()) conditions.push_back("job IN (SELECT ? UNION ALL SELECT name FROM jobs WHERE parent = ?)");
   if (!filter.verdicts().empty()) {
-    // Numbers, straight from an enum: nothing to quote.
-    std::vector<int> verdicts(filter.verdicts().begin(), filter.verdicts().end());
-    std::sort(verdicts.begin(), verdicts.end());
-    verdicts.erase(std::unique(verdicts.begin(), verdicts.end()), verdicts.end());
-    conditions.push_back(absl::StrCat("verdict IN (", absl::StrJoin(verdicts, ", "), ")"));
+    conditions.push_back(absl::StrCat("verdict IN ", VerdictsOf(filter)));
   }
   return conditions;
 }
@@ -92,9 +80,7 @@ absl::StatusOr<v1::Trial> GetTrial(Connection& connection, absl::string_view nam
   select.Bind(IdOf(kTrials, name));
   absl::StatusOr<std::optional<v1::Trial>> trial = ReadOne(connection, select);
   if (!trial.ok()) return trial.status();
-  if (!trial->has_value()) {
-    return absl::NotFoundError(absl::StrCat("trial ", Quoted(name), " does not exist; names look like trials/123"));
-  }
+  if (!trial->has_value()) return NoTrial(name);
   return **std::move(trial);
 }
 
@@ -102,7 +88,7 @@ absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::Tri
                                            v1::ListTrialsRequest::Order order, int page_size,
                                            absl::string_view page_token) {
   const bool fastest = order == v1::ListTrialsRequest::ORDER_FASTEST;
-  const std::string listing = absl::StrCat(fastest ? "fastest trials " : "newest trials ", filter.SerializeAsString());
+  const std::string listing = NameOf(filter, order);
   absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
 
@@ -113,7 +99,7 @@ absl::StatusOr<Page<v1::Trial>> ListTrials(Connection& connection, const v1::Tri
   const int size = PageSize(page_size);
   select.Bind(size + 1);
 
-  return ReadPage<v1::Trial>(select, "trials", listing, size, ReadListed, [](const Statement& row) {
+  return ReadPage<v1::Trial>(select, "trials", listing, size, ReadListedTrial<Statement>, [](const Statement& row) {
     return PageKey{ReadTrialId(row), ReadTrialRank(row)};
   });
 }

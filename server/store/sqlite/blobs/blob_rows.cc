@@ -7,26 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/blob_rules.h"
 #include "server/store/read_page.h"
-#include "server/store/sqlite/names.h"
+#include "server/store/rows/result_columns.h"
 
 namespace attune::store::sqlite {
 namespace {
 
-constexpr absl::string_view kBlobColumns =
-    "SELECT id, principal, namespace, key, file, shared, sha256, bytes, put_ns, used_ns FROM blobs WHERE ";
-
-absl::StatusOr<v1::Blob> ReadBlobRow(const Statement& row) {
-  v1::Blob blob;
-  blob.set_principal(std::string(row.Text(1)));
-  blob.set_namespace_(std::string(row.Text(2)));
-  blob.set_key(std::string(row.Text(3)));
-  blob.set_file(std::string(row.Text(4)));
-  blob.set_shared(row.Int(5) != 0);
-  blob.set_sha256(std::string(row.Text(6)));
-  blob.set_bytes(row.Int(7));
-  *blob.mutable_create_time() = FromNanoseconds(row.Int(8));
-  *blob.mutable_use_time() = FromNanoseconds(row.Int(9));
-  return blob;
+std::string SelectBlobs(absl::string_view where) {
+  return absl::StrCat("SELECT", kBlobColumns, "FROM blobs WHERE ", where);
 }
 
 // Conditions of a filter, after another one.
@@ -92,8 +79,7 @@ absl::Status InsertBlob(Connection& connection, const v1::Blob& blob, int64_t us
 absl::StatusOr<std::vector<v1::Blob>> FindBlobs(Connection& connection, const BlobGroup& group) {
   std::vector<v1::Blob> found;
   for (const std::string& file : group.files) {
-    Statement select(connection,
-                     absl::StrCat(kBlobColumns, "principal = ? AND namespace = ? AND key = ? AND file = ?"));
+    Statement select(connection, SelectBlobs("principal = ? AND namespace = ? AND key = ? AND file = ?"));
     const absl::StatusOr<bool> row = select.Bind(group.principal, group.cache, group.key, file).Step();
     if (!row.ok()) return row.status();
     if (!*row) continue;
@@ -121,12 +107,12 @@ absl::StatusOr<Page<v1::Blob>> ListBlobs(Connection& connection, const BlobFilte
   const absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
   Statement select(connection,
-                   absl::StrCat(kBlobColumns, "id < ?", BlobConditions(filter), " ORDER BY id DESC LIMIT ?"));
+                   absl::StrCat(SelectBlobs("id < ?"), BlobConditions(filter), " ORDER BY id DESC LIMIT ?"));
   select.Bind(after->has_value() ? (*after)->id : std::numeric_limits<int64_t>::max());
   BindFilter(filter, select);
   const int size = PageSize(page_size);
   select.Bind(size + 1);
-  return ReadPage<v1::Blob>(select, "blobs", listing, size, ReadBlobRow,
+  return ReadPage<v1::Blob>(select, "blobs", listing, size, ReadBlobRow<Statement>,
                             [](const Statement& row) { return PageKey{.id = row.Int(0)}; });
 }
 

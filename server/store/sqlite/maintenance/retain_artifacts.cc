@@ -1,9 +1,11 @@
 #include "server/store/sqlite/maintenance/retain_artifacts.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "server/store/maintenance/retention_pass.h"
 #include "server/store/sqlite/maintenance/backup.h"
 #include "server/store/sqlite/maintenance/retention_pass.h"
 
@@ -38,23 +40,13 @@ absl::Status RetainArtifacts(Readers& readers, Writer& writer, ArtifactFiles& fi
       readers.With([](Connection& connection) { return ArtifactsOfIncumbents(connection); });
   if (!served.ok()) return served.status();
 
-  const int64_t limit = retention.artifact_bytes;
-  const bool too_large = limit > 0 && retained.artifact_bytes > limit;
-  const int64_t target = limit - limit / 10;
-  int64_t left = retained.artifact_bytes;
-  std::vector<ArtifactFile> batch;
-  for (const ArtifactFile& file : *all) {
-    const absl::Duration age = retention.now - file.used;
-    if (age <= retention.grace || stopped()) break;  // the others are younger
-    if (age <= retention.artifact_age && !(too_large && left > target)) break;
-    if (std::binary_search(served->begin(), served->end(), file.sha256)) continue;
-    left -= file.bytes;
-    batch.push_back(file);
-    if (batch.size() < kFilesABatch) continue;
+  const std::vector<ArtifactFile> removed = ArtifactsToRemove(*all, *served, retention, stopped);
+  for (size_t begin = 0; begin < removed.size() && !stopped(); begin += kFilesABatch) {
+    const size_t end = std::min(removed.size(), begin + kFilesABatch);
+    const std::vector<ArtifactFile> batch(removed.data() + begin, removed.data() + end);
     if (absl::Status status = Remove(writer, files, batch, retained); !status.ok()) return status;
-    batch.clear();
   }
-  return Remove(writer, files, batch, retained);
+  return absl::OkStatus();
 }
 
 }  // namespace attune::store::sqlite

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,28 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/store/maintenance/retention_pass.h"
+#include "server/store/rows/names.h"
 #include "server/store/sqlite/database.h"
-#include "server/store/sqlite/known_trials.h"
 
 namespace attune::store::sqlite {
 namespace {
-
-// Rows that one request to the writer removes: a few milliseconds.
-constexpr int kRowsABatch = 200;
-// The file keeps the size that it once had, and uses its free pages again. It stays below its limit when pages are
-// freed in time: from nine tenths of the limit on, until eight are in use.
-int64_t Begin(int64_t limit) { return limit - limit / 10; }
-int64_t Target(int64_t limit) { return limit - limit / 5; }
-
-// What goes together, and when it was last used: one job, one failed compile, one retiming, or the trials of a problem
-// under dependencies.
-struct Unit {
-  enum Kind { kJob, kCompile, kTrials, kRetiming };
-  int64_t used_ns = 0;
-  Kind kind = kJob;
-  int64_t id = 0;            // of the row; of kTrials the problem's
-  int64_t dependencies = 0;  // of kTrials
-};
 
 // A list of numbers as json_each takes it.
 std::string List(const std::vector<int64_t>& ids) { return absl::StrCat("[", absl::StrJoin(ids, ","), "]"); }
@@ -91,32 +74,15 @@ absl::StatusOr<std::vector<int64_t>> FastestServed(Connection& connection, int64
   }
 }
 
-// One pass over all that may go.
-class Pass {
+// Found by reading, removed by the writer.
+class SqliteRows : public RetentionRows {
  public:
-  Pass(Connection& reader, Writer& writer, const Retention& retention, const std::function<bool()>& stopped,
-       Retained& retained)
-      : reader_(reader), writer_(writer), retention_(retention), stopped_(stopped), retained_(retained) {}
+  SqliteRows(Connection& reader, Writer& writer, const std::vector<v1::Dependencies>& today)
+      : reader_(reader), writer_(writer), today_(today) {}
 
-  absl::Status Run() {
-    if (absl::Status status = FindCurrent(); !status.ok()) return status;
-    absl::StatusOr<std::vector<Unit>> units = Units();
-    if (!units.ok()) return units.status();
-    if (absl::Status status = RemoveOld(*units); !status.ok()) return status;
-    if (absl::Status status = RemoveForSize(*units); !status.ok()) return status;
-    absl::StatusOr<int64_t> bytes = UsedBytes();
-    if (!bytes.ok()) return bytes.status();
-    retained_.database_bytes = *bytes;
-    return absl::OkStatus();
-  }
-
- private:
-  int64_t Before(absl::Duration age) const {
-    return age == absl::InfiniteDuration() ? 0 : absl::ToUnixNanos(retention_.now - age);
-  }
-
+  // Once, before anything else.
   absl::Status FindCurrent() {
-    for (const v1::Dependencies& today : retention_.current) {
+    for (const v1::Dependencies& today : today_) {
       absl::StatusOr<std::optional<int64_t>> id =
           Statement(reader_,
                     "SELECT id FROM dependencies WHERE toolchain = ? AND driver = ? AND device_fingerprint = ?"
@@ -129,8 +95,82 @@ class Pass {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<RetentionUnit>> Units(absl::Time latest) override {
+    std::vector<RetentionUnit> units;
+    const int64_t latest_ns = absl::ToUnixNanos(latest);
+    Statement jobs(
+        reader_,
+        "SELECT end_ns, id FROM jobs WHERE done = 1 AND end_ns < ? AND name NOT IN (SELECT job FROM incumbents"
+        " UNION SELECT trials.job FROM incumbents JOIN trials ON trials.id = incumbents.trial_id)"
+        // A job takes its parts' results when it gets to it.
+        " AND (parent IS NULL OR parent NOT IN (SELECT name FROM jobs WHERE done = 0))");
+    jobs.Bind(latest_ns);
+    for (;;) {
+      absl::StatusOr<bool> row = jobs.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      units.push_back({jobs.Int(0), RetentionUnit::kJob, jobs.Int(1)});
+    }
+    std::vector<std::string> toolchains;
+    for (const v1::Dependencies& today : today_) toolchains.push_back(today.toolchain());
+    Statement compiles(reader_, "SELECT put_ns, rowid, toolchain FROM artifacts WHERE sha256 = '' AND put_ns < ?");
+    compiles.Bind(latest_ns);
+    for (;;) {
+      absl::StatusOr<bool> row = compiles.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      if (std::find(toolchains.begin(), toolchains.end(), compiles.Text(2)) != toolchains.end()) continue;
+      units.push_back({compiles.Int(0), RetentionUnit::kCompile, compiles.Int(1)});
+    }
+    Statement retimings(reader_, "SELECT finish_ns, id FROM retimings WHERE finish_ns < ?");
+    retimings.Bind(latest_ns);
+    for (;;) {
+      absl::StatusOr<bool> row = retimings.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      units.push_back({retimings.Int(0), RetentionUnit::kRetiming, retimings.Int(1)});
+    }
+    if (absl::Status status = AddTrials(latest_ns, units); !status.ok()) return status;
+    return units;
+  }
+
+  absl::StatusOr<int64_t> Remove(RetentionUnit::Kind kind, const std::vector<int64_t>& ids) override {
+    return writer_.WriteAndReturn<int64_t>([&](Connection& connection) {
+      return Delete(connection, absl::StrCat(RowsOf(kind), " IN (SELECT value FROM json_each(?))"), ids);
+    });
+  }
+
+  absl::StatusOr<std::vector<int64_t>> TrialsToRemove(const RetentionUnit& unit, int64_t after) override {
+    absl::StatusOr<std::vector<int64_t>> fastest = FastestServed(reader_, unit.id);
+    if (!fastest.ok()) return fastest.status();
+    Statement select(reader_,
+                     absl::StrCat("SELECT id", kMayGo, ButTodaysBadVerdicts(), " AND id > ?5 ORDER BY id LIMIT ?6"));
+    select.Bind(unit.id, unit.dependencies, IsCurrent(unit) ? 1 : 0, List(*fastest), after, kRetentionBatch);
+    return Ids(select);
+  }
+
+  absl::StatusOr<int64_t> RemoveTrials(const RetentionUnit& unit, const std::vector<int64_t>& ids) override {
+    return writer_.WriteAndReturn<int64_t>(
+        [&](Connection& connection) { return DeleteTrials(connection, unit, IsCurrent(unit), ids); });
+  }
+
+  absl::StatusOr<int64_t> UsedBytes() override {
+    const absl::StatusOr<int64_t> pages = Pragma("page_count");
+    if (!pages.ok()) return pages;
+    const absl::StatusOr<int64_t> free = Pragma("freelist_count");
+    if (!free.ok()) return free;
+    const absl::StatusOr<int64_t> size = Pragma("page_size");
+    if (!size.ok()) return size;
+    return (*pages - *free) * *size;
+  }
+
+ private:
+  bool IsCurrent(const RetentionUnit& unit) const {
+    return std::find(current_.begin(), current_.end(), unit.dependencies) != current_.end();
+  }
+
   // One scan that sorts nothing: what it takes of memory is a few words for each problem and its dependencies.
-  absl::Status AddTrials(int64_t latest, std::vector<Unit>& units) {
+  absl::Status AddTrials(int64_t latest, std::vector<RetentionUnit>& units) {
     std::map<std::pair<int64_t, int64_t>, int64_t> used;
     for (const char* sql : {"SELECT problem_id, dependencies_id, coalesce(finish_ns, 0) FROM trials",
                             "SELECT problem_id, dependencies_id, used_ns FROM trial_uses"}) {
@@ -148,165 +188,29 @@ class Pass {
     if (!busy.ok()) return busy.status();
     for (const auto& [group, last] : used) {
       if (last >= latest || std::find(busy->begin(), busy->end(), group.first) != busy->end()) continue;
-      units.push_back({last, Unit::kTrials, group.first, group.second});
+      units.push_back({last, RetentionUnit::kTrials, group.first, group.second});
     }
     return absl::OkStatus();
   }
 
-  // All that was not used within the grace, least recently used first.
-  absl::StatusOr<std::vector<Unit>> Units() {
-    std::vector<Unit> units;
-    const int64_t latest = absl::ToUnixNanos(retention_.now - retention_.grace);
-    Statement jobs(
-        reader_,
-        "SELECT end_ns, id FROM jobs WHERE done = 1 AND end_ns < ? AND name NOT IN (SELECT job FROM incumbents"
-        " UNION SELECT trials.job FROM incumbents JOIN trials ON trials.id = incumbents.trial_id)"
-        // A job takes its parts' results when it gets to it.
-        " AND (parent IS NULL OR parent NOT IN (SELECT name FROM jobs WHERE done = 0))");
-    jobs.Bind(latest);
-    for (;;) {
-      absl::StatusOr<bool> row = jobs.Step();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
-      units.push_back({jobs.Int(0), Unit::kJob, jobs.Int(1)});
-    }
-    std::vector<std::string> toolchains;
-    for (const v1::Dependencies& today : retention_.current) toolchains.push_back(today.toolchain());
-    Statement compiles(reader_, "SELECT put_ns, rowid, toolchain FROM artifacts WHERE sha256 = '' AND put_ns < ?");
-    compiles.Bind(latest);
-    for (;;) {
-      absl::StatusOr<bool> row = compiles.Step();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
-      if (std::find(toolchains.begin(), toolchains.end(), compiles.Text(2)) != toolchains.end()) continue;
-      units.push_back({compiles.Int(0), Unit::kCompile, compiles.Int(1)});
-    }
-    Statement retimings(reader_, "SELECT finish_ns, id FROM retimings WHERE finish_ns < ?");
-    retimings.Bind(latest);
-    for (;;) {
-      absl::StatusOr<bool> row = retimings.Step();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
-      units.push_back({retimings.Int(0), Unit::kRetiming, retimings.Int(1)});
-    }
-    if (absl::Status status = AddTrials(latest, units); !status.ok()) return status;
-    std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.used_ns < b.used_ns; });
-    return units;
-  }
-
-  absl::Status RemoveOld(std::vector<Unit>& units) {
-    const int64_t before[] = {Before(retention_.job_age), Before(retention_.artifact_age), Before(retention_.trial_age),
-                              Before(retention_.retiming_age)};
-    std::vector<Unit> old;
-    const auto is_old = [&before](const Unit& unit) { return unit.used_ns < before[unit.kind]; };
-    std::copy_if(units.begin(), units.end(), std::back_inserter(old), is_old);
-    std::erase_if(units, is_old);
-    for (size_t at = 0; at < old.size() && !stopped_();) {
-      if (absl::Status status = RemoveSome(old, at); !status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status RemoveForSize(const std::vector<Unit>& units) {
-    if (retention_.database_bytes == 0) return absl::OkStatus();
-    absl::StatusOr<int64_t> bytes = UsedBytes();
-    if (!bytes.ok()) return bytes.status();
-    if (*bytes <= Begin(retention_.database_bytes)) return absl::OkStatus();
-    target_ = Target(retention_.database_bytes);
-    for (size_t at = 0; at < units.size() && *bytes > *target_ && !stopped_();) {
-      if (absl::Status status = RemoveSome(units, at); !status.ok()) return status;
-      bytes = UsedBytes();
-      if (!bytes.ok()) return bytes.status();
-    }
-    return absl::OkStatus();
-  }
-
-  // Removes the unit at `at`, or a batch of them where each is one row; moves `at` behind them.
-  absl::Status RemoveSome(const std::vector<Unit>& units, size_t& at) {
-    const Unit first = units[at];
-    if (first.kind == Unit::kTrials) {
-      ++at;
-      return RemoveTrials(first.id, first.dependencies);
-    }
-    std::vector<int64_t> ids;
-    for (; at < units.size() && units[at].kind == first.kind && ids.size() < kRowsABatch; ++at)
-      ids.push_back(units[at].id);
-    const absl::StatusOr<int64_t> removed = writer_.WriteAndReturn<int64_t>([&](Connection& connection) {
-      return Delete(connection, absl::StrCat(RowsOf(first.kind), " IN (SELECT value FROM json_each(?))"), ids);
-    });
-    if (!removed.ok()) return removed.status();
-    CountOf(first.kind) += *removed;
-    return absl::OkStatus();
-  }
-
-  static absl::string_view RowsOf(Unit::Kind kind) {
+  static absl::string_view RowsOf(RetentionUnit::Kind kind) {
     switch (kind) {
-      case Unit::kJob:
+      case RetentionUnit::kJob:
         return "DELETE FROM jobs WHERE done = 1 AND id";
-      case Unit::kCompile:
+      case RetentionUnit::kCompile:
         return "DELETE FROM artifacts WHERE sha256 = '' AND rowid";
       default:
         return "DELETE FROM retimings WHERE id";
     }
   }
-  int64_t& CountOf(Unit::Kind kind) {
-    switch (kind) {
-      case Unit::kJob:
-        return retained_.removed_jobs;
-      case Unit::kCompile:
-        return retained_.removed_compiles;
-      default:
-        return retained_.removed_retimings;
-    }
-  }
 
-  // Over and over, because a trial may go once the older ones of its key have.
-  absl::Status RemoveTrials(int64_t problem, int64_t dependencies) {
-    const bool is_current = std::find(current_.begin(), current_.end(), dependencies) != current_.end();
-    for (int64_t removed = 1; removed > 0;) {
-      removed = 0;
-      for (int64_t after = 0; !stopped_();) {
-        absl::StatusOr<std::vector<int64_t>> ids = Candidates(reader_, problem, dependencies, is_current, after);
-        if (!ids.ok()) return ids.status();
-        if (ids->empty()) break;
-        after = ids->back();
-        const absl::StatusOr<int64_t> gone = writer_.WriteAndReturn<int64_t>(
-            [&](Connection& connection) { return DeleteTrials(connection, problem, dependencies, is_current, *ids); });
-        if (!gone.ok()) return gone.status();
-        removed += *gone;
-        retained_.removed_trials += *gone;
-        if (absl::StatusOr<bool> enough = Enough(); !enough.ok() || *enough) return enough.status();
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // Where it is the size that things go for, it is small enough.
-  absl::StatusOr<bool> Enough() {
-    if (!target_.has_value()) return false;
-    absl::StatusOr<int64_t> bytes = UsedBytes();
-    if (!bytes.ok()) return bytes.status();
-    return *bytes <= *target_;
-  }
-
-  static absl::StatusOr<std::vector<int64_t>> Candidates(Connection& connection, int64_t problem, int64_t dependencies,
-                                                         bool is_current, int64_t after) {
-    absl::StatusOr<std::vector<int64_t>> fastest = FastestServed(connection, problem);
-    if (!fastest.ok()) return fastest.status();
-    Statement select(connection,
-                     absl::StrCat("SELECT id", kMayGo, ButTodaysBadVerdicts(), " AND id > ?5 ORDER BY id LIMIT ?6"));
-    select.Bind(problem, dependencies, is_current ? 1 : 0, List(*fastest), after, kRowsABatch);
-    return Ids(select);
-  }
-
-  // Of `ids` those that may still go: since they were read, one may have become an incumbent's.
-  static absl::StatusOr<int64_t> DeleteTrials(Connection& connection, int64_t problem, int64_t dependencies,
-                                              bool is_current, const std::vector<int64_t>& ids) {
-    absl::StatusOr<std::vector<int64_t>> fastest = FastestServed(connection, problem);
+  static absl::StatusOr<int64_t> DeleteTrials(Connection& connection, const RetentionUnit& unit, bool is_current,
+                                              const std::vector<int64_t>& ids) {
+    absl::StatusOr<std::vector<int64_t>> fastest = FastestServed(connection, unit.id);
     if (!fastest.ok()) return fastest.status();
     Statement select(connection, absl::StrCat("SELECT id", kMayGo, ButTodaysBadVerdicts(),
                                               " AND id IN (SELECT value FROM json_each(?5))"));
-    select.Bind(problem, dependencies, is_current ? 1 : 0, List(*fastest), List(ids));
+    select.Bind(unit.id, unit.dependencies, is_current ? 1 : 0, List(*fastest), List(ids));
     absl::StatusOr<std::vector<int64_t>> gone = Ids(select);
     if (!gone.ok()) return gone.status();
     Statement used(connection, "SELECT DISTINCT variant_id FROM trials WHERE id IN (SELECT value FROM json_each(?))");
@@ -340,31 +244,18 @@ class Pass {
     return value->value_or(0);
   }
 
-  absl::StatusOr<int64_t> UsedBytes() {
-    const absl::StatusOr<int64_t> pages = Pragma("page_count");
-    if (!pages.ok()) return pages;
-    const absl::StatusOr<int64_t> free = Pragma("freelist_count");
-    if (!free.ok()) return free;
-    const absl::StatusOr<int64_t> size = Pragma("page_size");
-    if (!size.ok()) return size;
-    return (*pages - *free) * *size;
-  }
-
   Connection& reader_;
   Writer& writer_;
-  const Retention& retention_;
-  const std::function<bool()>& stopped_;
-  Retained& retained_;
-  std::vector<int64_t> current_;   // ids of today's dependencies
-  std::optional<int64_t> target_;  // bytes; set while it is the size that things go for
+  const std::vector<v1::Dependencies>& today_;
+  std::vector<int64_t> current_;  // ids of today's dependencies
 };
 
 }  // namespace
 
 absl::Status KeepUses(Writer& writer, TrialUses& uses) {
   const std::vector<TrialUse> noted = uses.Take();
-  for (size_t begin = 0; begin < noted.size(); begin += kRowsABatch) {
-    const size_t end = std::min(noted.size(), begin + kRowsABatch);
+  for (size_t begin = 0; begin < noted.size(); begin += kRetentionBatch) {
+    const size_t end = std::min(noted.size(), begin + kRetentionBatch);
     absl::Status status = writer.Write([&](Connection& connection) {
       for (size_t i = begin; i < end; ++i) {
         const TrialUse& use = noted[i];
@@ -389,7 +280,9 @@ absl::Status RetainRows(const std::string& file, Writer& writer, const Retention
                         const std::function<bool()>& stopped, Retained& retained) {
   absl::StatusOr<std::unique_ptr<Connection>> reader = OpenReader(file);
   if (!reader.ok()) return reader.status();
-  return Pass(**reader, writer, retention, stopped, retained).Run();
+  SqliteRows rows(**reader, writer, retention.current);
+  if (absl::Status status = rows.FindCurrent(); !status.ok()) return status;
+  return store::RetainRows(rows, retention, stopped, retained);
 }
 
 absl::Status ForgetArtifacts(Writer& writer, const std::vector<std::string>& sha256s) {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "server/store/retention.h"
-#include "server/store/sqlite/trial_uses.h"
+#include "server/store/rows/trial_uses.h"
 #include "server/store/sqlite/writer.h"
 
 namespace attune::store::sqlite {

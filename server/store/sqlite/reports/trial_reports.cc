@@ -4,10 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "proto/attune/quote.h"
 #include "server/store/merged_runs.h"
+#include "server/store/rows/trial_columns.h"
 #include "server/store/sqlite/job_writes.h"
-#include "server/store/sqlite/names.h"
 
 namespace attune::store::sqlite {
 namespace {
@@ -17,7 +16,7 @@ absl::StatusOr<int64_t> FindId(Connection& connection, absl::string_view trial) 
       Statement(connection, "SELECT id FROM trials WHERE id = ?").Bind(IdOf(kTrials, trial)).FindInt();
   if (!found.ok()) return found.status();
   if (found->has_value()) return **found;
-  return absl::NotFoundError(absl::StrCat("trial ", Quoted(trial), " does not exist; names look like trials/123"));
+  return NoTrial(trial);
 }
 
 // `column`: of the program's own, nothing to quote.
@@ -65,14 +64,7 @@ absl::Status AddReports(Connection& connection, int64_t trial_id, v1::Trial& tri
   const absl::StatusOr<bool> row = select.Bind(trial_id).Step();
   if (!row.ok()) return row.status();
   if (!*row) return absl::OkStatus();
-  if (!select.IsNull(0)) {
-    const absl::Status read = Parse(select.Bytes(0), "profile", *trial.mutable_profile());
-    if (SkipDamaged(read, "trial_reports", trial_id)) trial.clear_profile();
-  }
-  if (!select.IsNull(1)) {
-    const absl::Status read = Parse(select.Bytes(1), "sanitizing", *trial.mutable_sanitizing());
-    if (SkipDamaged(read, "trial_reports", trial_id)) trial.clear_sanitizing();
-  }
+  ReadReports(select, 0, 1, trial_id, trial);
   return absl::OkStatus();
 }
 

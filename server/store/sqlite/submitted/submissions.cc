@@ -6,39 +6,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/read_page.h"
+#include "server/store/rows/result_columns.h"
 #include "server/store/sqlite/job_writes.h"
-#include "server/store/sqlite/names.h"
 #include "server/store/submission_rules.h"
 
 namespace attune::store::sqlite {
 namespace {
 
-constexpr absl::string_view kColumns = "SELECT id, state, iteration, content_hash, message FROM submissions WHERE ";
-
-absl::StatusOr<v1::Submission> ReadSubmission(const Statement& row) {
-  v1::Submission submission;
-  if (absl::Status status = Parse(row.Bytes(4), "submission", submission); !status.ok()) return status;
-  submission.set_name(absl::StrCat(kSubmissions, row.Int(0)));
-  submission.set_state(static_cast<v1::Submission::State>(row.Int(1)));
-  submission.set_iteration(static_cast<int32_t>(row.Int(2)));
-  submission.set_content_hash(std::string(row.Text(3)));
-  return submission;
-}
-
-v1::Submission WithoutColumns(v1::Submission submission) {
-  submission.clear_name();
-  submission.clear_content_hash();
-  submission.clear_iteration();
-  submission.clear_state();
-  submission.clear_files();
-  return submission;
+std::string SelectSubmissions(absl::string_view where) {
+  return absl::StrCat("SELECT", kSubmissionColumns, "FROM submissions WHERE ", where);
 }
 
 absl::StatusOr<v1::Submission> Find(Connection& connection, absl::string_view name) {
   const absl::Status missing = NoSubmission(name);
   const std::optional<int64_t> id = IdOf(kSubmissions, name);
   if (!id.has_value()) return missing;
-  Statement select(connection, absl::StrCat(kColumns, "id = ?"));
+  Statement select(connection, SelectSubmissions("id = ?"));
   absl::StatusOr<bool> row = select.Bind(*id).Step();
   if (!row.ok()) return row.status();
   if (!*row) return missing;
@@ -47,9 +30,7 @@ absl::StatusOr<v1::Submission> Find(Connection& connection, absl::string_view na
 
 // Contents are kept once, however often they are submitted.
 absl::Status KeepFiles(Connection& connection, const v1::Submission& submission) {
-  v1::Submission files;
-  *files.mutable_files() = submission.files();
-  const std::string message = files.SerializeAsString();
+  const std::string message = FilesOf(submission);
   return Statement(connection, "INSERT OR IGNORE INTO submission_files (content_hash, message) VALUES (?, ?)")
       .Bind(submission.content_hash(), Blob{message})
       .Run();
@@ -88,7 +69,7 @@ absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Submission& sub
   if (absl::Status status = KeepFiles(connection, submission); !status.ok()) return status;
   const absl::StatusOr<int64_t> iteration = NextIteration(connection, submission);
   if (!iteration.ok()) return iteration;
-  const std::string message = WithoutColumns(submission).SerializeAsString();
+  const std::string message = BodyOf(submission);
   absl::Status status =
       Statement(connection,
                 "INSERT INTO submissions (content_hash, principal, loop, iteration, state, operation, message)"
@@ -118,10 +99,8 @@ absl::StatusOr<v1::Submission> GetSubmission(Connection& connection, absl::strin
   Statement select(connection, "SELECT message FROM submission_files WHERE content_hash = ?");
   const absl::StatusOr<bool> row = select.Bind(submission->content_hash()).Step();
   if (!row.ok()) return row.status();
-  v1::Submission files;
   if (!*row) return absl::DataLossError(absl::StrCat("the files of ", submission->name(), " are missing"));
-  if (absl::Status status = Parse(select.Bytes(0), "submission's files", files); !status.ok()) return status;
-  *submission->mutable_files() = std::move(*files.mutable_files());
+  if (absl::Status status = AddFiles(select.Bytes(0), *submission); !status.ok()) return status;
   return submission;
 }
 
@@ -131,7 +110,7 @@ absl::StatusOr<Page<v1::Submission>> ListSubmissions(Connection& connection, con
   const absl::StatusOr<std::optional<PageKey>> after = DecodePageToken(listing, page_token);
   if (!after.ok()) return after.status();
   Statement select(connection,
-                   absl::StrCat(kColumns, "id < ?", filter.principal.empty() ? "" : " AND principal = ?",
+                   absl::StrCat(SelectSubmissions("id < ?"), filter.principal.empty() ? "" : " AND principal = ?",
                                 filter.loop.empty() ? "" : " AND loop = ?",
                                 filter.content_hash.empty() ? "" : " AND content_hash = ?",
                                 filter.state.has_value() ? " AND state = ?" : "", " ORDER BY id DESC LIMIT ?"));
@@ -142,7 +121,7 @@ absl::StatusOr<Page<v1::Submission>> ListSubmissions(Connection& connection, con
   if (filter.state.has_value()) select.Bind(static_cast<int>(*filter.state));
   const int size = PageSize(page_size);
   select.Bind(size + 1);
-  return ReadPage<v1::Submission>(select, "submissions", listing, size, ReadSubmission,
+  return ReadPage<v1::Submission>(select, "submissions", listing, size, ReadSubmission<Statement>,
                                   [](const Statement& row) { return PageKey{.id = row.Int(0)}; });
 }
 
@@ -154,7 +133,7 @@ absl::StatusOr<v1::Submission> MoveSubmission(Connection& connection, absl::stri
   if (submission->state() == move.to) return submission;
   submission->set_state_principal(move.principal);
   *submission->mutable_state_time() = Now();
-  const std::string message = WithoutColumns(*submission).SerializeAsString();
+  const std::string message = BodyOf(*submission);
   absl::Status status = Statement(connection, "UPDATE submissions SET state = ?, message = ? WHERE id = ?")
                             .Bind(static_cast<int>(move.to), Blob{message}, *IdOf(kSubmissions, name))
                             .Run();

@@ -1,7 +1,7 @@
 // When the trials of a problem under dependencies were last asked for. Kept in memory, because reading must not write;
 // retention writes it down from time to time.
-#ifndef ATTUNE_SERVER_STORE_SQLITE_TRIAL_USES_H_
-#define ATTUNE_SERVER_STORE_SQLITE_TRIAL_USES_H_
+#ifndef ATTUNE_SERVER_STORE_ROWS_TRIAL_USES_H_
+#define ATTUNE_SERVER_STORE_ROWS_TRIAL_USES_H_
 
 #include <map>
 #include <mutex>
@@ -42,4 +42,4 @@ class TrialUses {
 
 }  // namespace attune::store
 
-#endif  // ATTUNE_SERVER_STORE_SQLITE_TRIAL_USES_H_
+#endif  // ATTUNE_SERVER_STORE_ROWS_TRIAL_USES_H_

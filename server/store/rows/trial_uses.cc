@@ -1,4 +1,4 @@
-#include "server/store/sqlite/trial_uses.h"
+#include "server/store/rows/trial_uses.h"
 
 #include <algorithm>
 #include <utility>
