@@ -43,6 +43,7 @@ class Connection {
     (parameters.Add(values), ...);
     return Run(sql, parameters);
   }
+  absl::StatusOr<Rows> Query(const std::string& sql, const Parameters& parameters) { return Run(sql, parameters); }
   // Of which only the success counts.
   template <typename... Values>
   absl::Status Execute(const std::string& sql, const Values&... values) {

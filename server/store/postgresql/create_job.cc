@@ -9,6 +9,7 @@
 
 #include "server/store/lease_rules.h"
 #include "server/store/postgresql/jobs.h"
+#include "server/store/rows/names.h"
 
 namespace attune::store::postgresql {
 namespace {
@@ -67,11 +68,11 @@ absl::Status CheckRoom(Connection& connection, size_t most) {
 absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_t> parent) {
   const std::string operation = job.operation.SerializeAsString();
   absl::StatusOr<Rows> made = connection.Query(
-      "INSERT INTO jobs (name, parent_id, kind, request, request_id, identity, problem, done, cancelled, operation)"
-      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+      "INSERT INTO jobs (name, parent_id, kind, request, request_id, identity, problem, done, cancelled, operation,"
+      " end_ns) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
       job.name, parent, static_cast<int>(job.kind), Blob{job.request}, TextOrNull(job.request_id),
       BlobOrNull(job.identity), TextOrNull(job.operation.problem()), job.operation.done(), job.cancelled,
-      Blob{operation});
+      Blob{operation}, EndOf(job.operation));
   if (!made.ok()) return made.status();
   if (!*made->Step()) return absl::InternalError("a new job has no row");
   return KeepRequestId(connection, job, made->Int(0));

@@ -19,8 +19,9 @@ constexpr absl::string_view kConflict = "attune.store/conflict";
 
 // By SQLSTATE, whole or its class; the first that fits counts.
 // https://www.postgresql.org/docs/15/errcodes-appendix.html
-constexpr std::array<std::pair<absl::string_view, absl::StatusCode>, 22> kCodes = {{
+constexpr std::array<std::pair<absl::string_view, absl::StatusCode>, 23> kCodes = {{
     {"23505", absl::StatusCode::kAlreadyExists},       // unique_violation
+    {"23503", absl::StatusCode::kAborted},             // foreign_key_violation: what is named went meanwhile
     {"25006", absl::StatusCode::kFailedPrecondition},  // read_only_sql_transaction: a standby
     {"28", absl::StatusCode::kPermissionDenied},       // no such role, wrong password
     {"42501", absl::StatusCode::kPermissionDenied},    // insufficient_privilege
@@ -58,8 +59,11 @@ absl::Status FromSqlState(absl::string_view sql_state, absl::string_view message
                             sql_state == "25P03" || sql_state.empty();
   if (ends_session) return LostConnection(message, where);
   absl::Status status(CodeOf(sql_state), absl::StrCat(where, ": ", message, " (SQLSTATE ", sql_state, ")"));
-  // Two that make the same row: one of them comes second, and then finds it.
-  if (sql_state == "40001" || sql_state == "40P01" || sql_state == "23505") status.SetPayload(kConflict, absl::Cord());
+  // Two that make the same row: one of them comes second, and then finds it. One that names a row which another
+  // removes: it finds it gone.
+  for (const absl::string_view conflict : {"40001", "40P01", "23503", "23505"}) {
+    if (sql_state == conflict) status.SetPayload(kConflict, absl::Cord());
+  }
   return status;
 }
 

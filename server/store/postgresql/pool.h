@@ -35,6 +35,22 @@ class Pool {
   // The same in a transaction, which is committed when `work` says OK.
   absl::Status Transact(absl::FunctionRef<absl::Status(Connection&)> work);
 
+  // The same of work that gives something.
+  template <typename T>
+  absl::StatusOr<T> DoAndReturn(absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
+    absl::StatusOr<T> result = absl::UnknownError("");
+    const absl::Status done = Do([&](Connection& connection) { return (result = work(connection)).status(); });
+    if (!done.ok()) return done;
+    return result;
+  }
+  template <typename T>
+  absl::StatusOr<T> TransactAndReturn(absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
+    absl::StatusOr<T> result = absl::UnknownError("");
+    const absl::Status done = Transact([&](Connection& connection) { return (result = work(connection)).status(); });
+    if (!done.ok()) return done;
+    return result;
+  }
+
  private:
   absl::StatusOr<std::unique_ptr<Connection>> Take();
   void PutBack(std::unique_ptr<Connection> connection);

@@ -5,8 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/lease_rules.h"
 #include "server/store/postgresql/create_job.h"
+#include "server/store/postgresql/job_writes.h"
 #include "server/store/postgresql/jobs.h"
 #include "server/store/postgresql/migrations.h"
+#include "server/store/rows/names.h"
 
 namespace attune::store::postgresql {
 namespace {
@@ -14,10 +16,6 @@ namespace {
 constexpr absl::string_view kNewLease =
     " holder = $1, epoch = epoch + 1, lease_until = statement_timestamp() + $2 * interval '1 microsecond' ";
 constexpr absl::string_view kHeld = " name = $1 AND epoch = $2 AND holder IS NOT NULL AND NOT done ";
-
-absl::Status ForgetWrites(Connection& connection, int64_t job_id) {
-  return connection.Execute("DELETE FROM job_writes WHERE job_id = $1", job_id);
-}
 
 // Skips what another claim has in its hands.
 std::string ClaimSql(absl::string_view which) {
@@ -55,8 +53,8 @@ absl::Status FinishJob(Connection& connection, const Fence& fence, const v1::Ope
   if (EndedUnder(fence, row->job)) return absl::OkStatus();
   if (absl::Status status = CheckHeld(fence, row->job); !status.ok()) return status;
   const std::string message = operation.SerializeAsString();
-  absl::Status kept =
-      connection.Execute("UPDATE jobs SET operation = $1, done = true WHERE id = $2", Blob{message}, row->id);
+  absl::Status kept = connection.Execute("UPDATE jobs SET operation = $1, done = true, end_ns = $2 WHERE id = $3",
+                                         Blob{message}, EndOf(operation), row->id);
   if (!kept.ok()) return kept;
   if (absl::Status status = CancelParts(connection, row->id); !status.ok()) return status;
   return ForgetWrites(connection, row->id);
@@ -83,35 +81,19 @@ absl::StatusOr<Job> CancelJob(Connection& connection, absl::string_view name) {
   return std::move(row->job);
 }
 
-// What `work` gives with a connection, as Pool::Do; `Transacted`, as Pool::Transact.
-template <typename T>
-absl::StatusOr<T> Done(Pool& pool, absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
-  absl::StatusOr<T> result = absl::UnknownError("");
-  const absl::Status done = pool.Do([&](Connection& connection) { return (result = work(connection)).status(); });
-  if (!done.ok()) return done;
-  return result;
-}
-template <typename T>
-absl::StatusOr<T> Transacted(Pool& pool, absl::FunctionRef<absl::StatusOr<T>(Connection&)> work) {
-  absl::StatusOr<T> result = absl::UnknownError("");
-  const absl::Status done = pool.Transact([&](Connection& connection) { return (result = work(connection)).status(); });
-  if (!done.ok()) return done;
-  return result;
-}
-
 }  // namespace
 
 std::string ClaimLeftSql() { return ClaimSql("holder IS NOT NULL AND lease_until <= statement_timestamp()"); }
 std::string ClaimQueuedSql() { return ClaimSql("holder IS NULL"); }
 
 absl::StatusOr<std::unique_ptr<PostgresqlQueue>> PostgresqlQueue::Open(PoolSettings settings) {
-  auto queue = std::unique_ptr<PostgresqlQueue>(new PostgresqlQueue(std::move(settings)));
-  if (absl::Status status = Migrate(queue->pool_, Migrations()); !status.ok()) return status;
-  return queue;
+  auto pool = std::make_shared<Pool>(std::move(settings));
+  if (absl::Status status = Migrate(*pool, Migrations()); !status.ok()) return status;
+  return std::make_unique<PostgresqlQueue>(std::move(pool));
 }
 
 absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view holder, absl::Duration duration) {
-  return Done<std::optional<Job>>(pool_, [&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
+  return pool_->DoAndReturn<std::optional<Job>>([&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
     for (const std::string& sql : {ClaimLeftSql(), ClaimQueuedSql()}) {
       absl::StatusOr<Rows> claimed = connection.Query(sql, holder, absl::ToInt64Microseconds(duration));
       if (!claimed.ok()) return claimed.status();
@@ -125,11 +107,11 @@ absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view hold
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Create(const Job& job, const JoinTerms& terms) {
-  return Transacted<Job>(pool_, [&](Connection& connection) { return CreateJob(connection, job, terms); });
+  return pool_->TransactAndReturn<Job>([&](Connection& connection) { return CreateJob(connection, job, terms); });
 }
 
 absl::Status PostgresqlQueue::Identify(absl::string_view name, absl::string_view identity) {
-  return pool_.Transact([&](Connection& connection) -> absl::Status {
+  return pool_->Transact([&](Connection& connection) -> absl::Status {
     const absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
     if (!row.ok()) return row.status();
     return connection.Execute(
@@ -141,18 +123,19 @@ absl::Status PostgresqlQueue::Identify(absl::string_view name, absl::string_view
 
 absl::StatusOr<std::optional<Job>> PostgresqlQueue::Lease(absl::string_view name, absl::string_view holder,
                                                           absl::Duration duration) {
-  return Transacted<std::optional<Job>>(pool_, [&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
-    const absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
-    if (!row.ok()) return row.status();
-    if (!CanLease(row->job, holder, row->now)) return std::nullopt;
-    absl::StatusOr<JobRow> leased = TakeLease(connection, row->id, holder, duration);
-    if (!leased.ok()) return leased.status();
-    return std::move(leased->job);
-  });
+  return pool_->TransactAndReturn<std::optional<Job>>(
+      [&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
+        const absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kUpdate);
+        if (!row.ok()) return row.status();
+        if (!CanLease(row->job, holder, row->now)) return std::nullopt;
+        absl::StatusOr<JobRow> leased = TakeLease(connection, row->id, holder, duration);
+        if (!leased.ok()) return leased.status();
+        return std::move(leased->job);
+      });
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Renew(const Fence& fence, absl::Duration duration) {
-  return Done<Job>(pool_, [&](Connection& connection) -> absl::StatusOr<Job> {
+  return pool_->DoAndReturn<Job>([&](Connection& connection) -> absl::StatusOr<Job> {
     absl::StatusOr<Rows> renewed = connection.Query(
         absl::StrCat("UPDATE jobs SET lease_until = statement_timestamp() + $3 * interval '1 microsecond' WHERE", kHeld,
                      "RETURNING", kJobColumns),
@@ -168,7 +151,7 @@ absl::StatusOr<Job> PostgresqlQueue::Renew(const Fence& fence, absl::Duration du
 absl::Status PostgresqlQueue::Update(const Fence& fence, const v1::Operation& operation) {
   if (absl::Status status = CheckUpdate(operation); !status.ok()) return status;
   const std::string message = operation.SerializeAsString();
-  return pool_.Do([&](Connection& connection) -> absl::Status {
+  return pool_->Do([&](Connection& connection) -> absl::Status {
     const absl::StatusOr<Rows> kept = connection.Query(absl::StrCat("UPDATE jobs SET operation = $3 WHERE", kHeld),
                                                        fence.job, fence.epoch, Blob{message});
     if (!kept.ok()) return kept.status();
@@ -178,19 +161,19 @@ absl::Status PostgresqlQueue::Update(const Fence& fence, const v1::Operation& op
 
 absl::Status PostgresqlQueue::Finish(const Fence& fence, const v1::Operation& operation) {
   if (absl::Status status = CheckEnd(operation); !status.ok()) return status;
-  return pool_.Transact([&](Connection& connection) { return FinishJob(connection, fence, operation); });
+  return pool_->Transact([&](Connection& connection) { return FinishJob(connection, fence, operation); });
 }
 
 absl::Status PostgresqlQueue::Requeue(const Fence& fence) {
-  return pool_.Transact([&](Connection& connection) { return RequeueJob(connection, fence); });
+  return pool_->Transact([&](Connection& connection) { return RequeueJob(connection, fence); });
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Cancel(absl::string_view name) {
-  return Transacted<Job>(pool_, [&](Connection& connection) { return CancelJob(connection, name); });
+  return pool_->TransactAndReturn<Job>([&](Connection& connection) { return CancelJob(connection, name); });
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Get(absl::string_view name) {
-  return Done<Job>(pool_, [&](Connection& connection) -> absl::StatusOr<Job> {
+  return pool_->DoAndReturn<Job>([&](Connection& connection) -> absl::StatusOr<Job> {
     absl::StatusOr<JobRow> row = NamedJob(connection, name, RowLock::kNone);
     if (!row.ok()) return row.status();
     return std::move(row->job);
@@ -198,14 +181,14 @@ absl::StatusOr<Job> PostgresqlQueue::Get(absl::string_view name) {
 }
 
 absl::StatusOr<std::vector<std::string>> PostgresqlQueue::Leasable(absl::string_view holder) {
-  return Done<std::vector<std::string>>(pool_,
-                                        [&](Connection& connection) { return LeasableJobs(connection, holder); });
+  return pool_->DoAndReturn<std::vector<std::string>>(
+      [&](Connection& connection) { return LeasableJobs(connection, holder); });
 }
 
 absl::StatusOr<Page<v1::Operation>> PostgresqlQueue::List(const JobFilter& filter, int page_size,
                                                           absl::string_view page_token) {
-  return Done<Page<v1::Operation>>(
-      pool_, [&](Connection& connection) { return ListJobs(connection, filter, page_size, page_token); });
+  return pool_->DoAndReturn<Page<v1::Operation>>(
+      [&](Connection& connection) { return ListJobs(connection, filter, page_size, page_token); });
 }
 
 }  // namespace attune::store::postgresql

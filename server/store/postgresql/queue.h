@@ -25,6 +25,8 @@ class PostgresqlQueue final : public Queue {
   // Makes the tables, or brings them up to date. FailedPrecondition when a newer version of this program has been
   // there.
   static absl::StatusOr<std::unique_ptr<PostgresqlQueue>> Open(PoolSettings settings);
+  // The tables are there.
+  explicit PostgresqlQueue(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
 
   // Leases the oldest job whose lease has run out, or else that nobody holds; nullopt without one. Any number of
   // processes may claim at once: none waits for another, and none gets what another got. DataLoss when that job is
@@ -46,9 +48,7 @@ class PostgresqlQueue final : public Queue {
                                            absl::string_view page_token) override;
 
  private:
-  explicit PostgresqlQueue(PoolSettings settings) : pool_(std::move(settings)) {}
-
-  Pool pool_;
+  const std::shared_ptr<Pool> pool_;
 };
 
 }  // namespace attune::store::postgresql

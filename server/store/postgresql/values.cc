@@ -1,5 +1,6 @@
 #include "server/store/postgresql/values.h"
 
+#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -13,7 +14,14 @@ constexpr Oid kBoolean = 16;
 constexpr Oid kBytea = 17;
 constexpr Oid kBigint = 20;
 constexpr Oid kText = 25;
+constexpr Oid kDouble = 701;
 constexpr int kBinary = 1;
+
+std::string BigEndian(uint64_t value) {
+  std::string bytes(sizeof value, '\0');
+  for (size_t i = bytes.size(); i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value & 0xff);
+  return bytes;
+}
 
 }  // namespace
 
@@ -22,18 +30,20 @@ void Parameters::Add(Oid type, std::string bytes) {
   values_.emplace_back(std::move(bytes));
 }
 
-void Parameters::Add(int64_t value) {
-  std::string bytes(sizeof value, '\0');
-  uint64_t rest = static_cast<uint64_t>(value);
-  for (size_t i = bytes.size(); i-- > 0; rest >>= 8) bytes[i] = static_cast<char>(rest & 0xff);
-  Add(kBigint, std::move(bytes));
-}
+void Parameters::Add(int64_t value) { Add(kBigint, BigEndian(static_cast<uint64_t>(value))); }
+
+void Parameters::Add(double value) { Add(kDouble, BigEndian(std::bit_cast<uint64_t>(value))); }
 
 void Parameters::Add(bool value) { Add(kBoolean, std::string(1, value ? '\1' : '\0')); }
 
 void Parameters::Add(absl::string_view text) { Add(kText, std::string(text)); }
 
 void Parameters::Add(Blob blob) { Add(kBytea, std::string(blob.bytes)); }
+
+void Parameters::Add(const Parameters& others) {
+  types_.insert(types_.end(), others.types_.begin(), others.types_.end());
+  values_.insert(values_.end(), others.values_.begin(), others.values_.end());
+}
 
 bool Parameters::Send(PGconn* connection, const std::string& sql) const {
   std::vector<const char*> bytes;
@@ -66,6 +76,8 @@ int64_t Rows::Int(int column) const {
   for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
   return static_cast<int64_t>(value);
 }
+
+double Rows::Real(int column) const { return std::bit_cast<double>(Int(column)); }
 
 bool Rows::Bool(int column) const {
   const absl::string_view bytes = Bytes(column);

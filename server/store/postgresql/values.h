@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,12 +20,13 @@ struct Blob {
   absl::string_view bytes;
 };
 
-// Of one statement: $1, $2 and so on, as bigint, boolean, text and bytea; an empty optional is NULL.
+// Of one statement: $1, $2 and so on, as bigint, boolean, double precision, text and bytea; an empty optional is NULL.
 class Parameters {
  public:
   void Add(int64_t value);
   void Add(int value) { Add(int64_t{value}); }
   void Add(bool value);
+  void Add(double value);
   void Add(absl::string_view text);
   void Add(const std::string& text) { Add(absl::string_view(text)); }
   void Add(const char* text) { Add(absl::string_view(text)); }
@@ -34,6 +36,9 @@ class Parameters {
     Add(value.value_or(T{}));
     if (!value.has_value()) values_.back().reset();
   }
+
+  void Add(const Parameters& others);
+  size_t size() const { return values_.size(); }
 
   // Sends `sql` with them. False: see PQerrorMessage.
   bool Send(PGconn* connection, const std::string& sql) const;
@@ -63,8 +68,9 @@ class Rows {
 
   // Columns of the row stepped to, from 0. Those that are null are 0, false and empty. The views live as long as this.
   bool IsNull(int column) const { return PQgetisnull(result_.get(), row_, column) != 0; }
-  int64_t Int(int column) const;  // smallint, integer, bigint
+  int64_t Int(int column) const;  // smallint, integer, bigint; of boolean 0 and 1
   bool Bool(int column) const;
+  double Real(int column) const;  // double precision
   absl::string_view Text(int column) const { return Bytes(column); }
   absl::string_view Bytes(int column) const;
 

@@ -1,0 +1,195 @@
+#include "server/store/postgresql/store.h"
+
+#include "absl/time/clock.h"
+#include "server/store/maintenance/retention_pass.h"
+#include "server/store/postgresql/migrations.h"
+#include "server/store/postgresql/results/incumbents.h"
+#include "server/store/postgresql/results/known_trials.h"
+#include "server/store/postgresql/results/recorded.h"
+#include "server/store/postgresql/results/trials.h"
+#include "server/store/postgresql/upkeep/retention_rows.h"
+
+namespace attune::store::postgresql {
+
+absl::StatusOr<PostgresqlStore::Parts> PostgresqlStore::PartsOf(const StoreOptions& options) {
+  Parts parts = {.pool = std::make_shared<Pool>(options.database), .code = nullptr};
+  if (absl::Status status = Migrate(*parts.pool, Migrations()); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<KeptCode>> code = KeptCode::Open(options.cache_directory, parts.pool.get());
+  if (!code.ok()) return code.status();
+  parts.code = *std::move(code);
+  return parts;
+}
+
+absl::StatusOr<std::unique_ptr<PostgresqlStore>> PostgresqlStore::Open(const StoreOptions& options) {
+  absl::StatusOr<Parts> parts = PartsOf(options);
+  if (!parts.ok()) return parts.status();
+  return std::unique_ptr<PostgresqlStore>(new PostgresqlStore(*std::move(parts), options));
+}
+
+absl::StatusOr<std::string> PostgresqlStore::AppendTrial(const v1::Trial& trial, const JobWrite& write) {
+  MadeRow made = {"trials"};
+  absl::StatusOr<std::string> name = pool_->TransactAndReturn<std::string>(
+      [&](Connection& c) { return postgresql::AppendTrial(c, trial, write, made); });
+  if (name.ok() && metrics_ != nullptr) metrics_->Recorded(trial);
+  return name;
+}
+
+absl::StatusOr<v1::Trial> PostgresqlStore::GetTrial(absl::string_view name) {
+  return pool_->DoAndReturn<v1::Trial>([&](Connection& c) { return postgresql::GetTrial(c, name); });
+}
+
+absl::Status PostgresqlStore::RecordProfile(absl::string_view trial, const v1::Profile& profile,
+                                            const JobWrite& write) {
+  return pool_->Transact([&](Connection& c) { return postgresql::RecordProfile(c, trial, profile, write); });
+}
+
+absl::Status PostgresqlStore::RecordSanitizing(absl::string_view trial, const v1::Sanitizing& sanitizing,
+                                               const JobWrite& write) {
+  return pool_->Transact([&](Connection& c) { return postgresql::RecordSanitizing(c, trial, sanitizing, write); });
+}
+
+absl::StatusOr<v1::Trial> PostgresqlStore::FindTrial(const TrialKey& key) {
+  return pool_->DoAndReturn<v1::Trial>([&](Connection& c) { return postgresql::FindTrial(c, key); });
+}
+
+absl::StatusOr<std::vector<v1::Trial>> PostgresqlStore::KnownTrials(absl::string_view problem_text,
+                                                                    const Instance& device, v1::Policy policy,
+                                                                    const v1::Dependencies& dependencies) {
+  uses_.Note(problem_text, dependencies, absl::Now());
+  return pool_->DoAndReturn<std::vector<v1::Trial>>(
+      [&](Connection& c) { return postgresql::KnownTrials(c, problem_text, device, policy, dependencies); });
+}
+
+absl::StatusOr<std::vector<v1::Trial>> PostgresqlStore::PriorTrials(absl::string_view problem_text,
+                                                                    const Instance& device, v1::Policy policy,
+                                                                    const v1::Dependencies& dependencies, int most) {
+  return pool_->DoAndReturn<std::vector<v1::Trial>>(
+      [&](Connection& c) { return postgresql::PriorTrials(c, problem_text, device, policy, dependencies, most); });
+}
+
+absl::StatusOr<Page<v1::Trial>> PostgresqlStore::ListTrials(const v1::TrialFilter& filter,
+                                                            v1::ListTrialsRequest::Order order, int page_size,
+                                                            absl::string_view page_token) {
+  return pool_->DoAndReturn<Page<v1::Trial>>(
+      [&](Connection& c) { return postgresql::ListTrials(c, filter, order, page_size, page_token); });
+}
+
+absl::StatusOr<Retried> PostgresqlStore::RetryTrials(const v1::TrialFilter& filter) {
+  return pool_->TransactAndReturn<Retried>([&](Connection& c) { return postgresql::RetryTrials(c, filter); });
+}
+
+absl::StatusOr<v1::Incumbent> PostgresqlStore::Promote(const v1::Incumbent& incumbent,
+                                                       absl::string_view expected_previous, const JobWrite& write) {
+  MadeRow made = {"incumbents"};
+  return pool_->TransactAndReturn<v1::Incumbent>(
+      [&](Connection& c) { return postgresql::Promote(c, incumbent, expected_previous, write, made); });
+}
+
+absl::StatusOr<v1::Incumbent> PostgresqlStore::RollBack(absl::string_view problem_text, absl::string_view device_class,
+                                                        v1::Policy policy, absl::string_view why,
+                                                        absl::string_view to) {
+  MadeRollBack made;
+  return pool_->TransactAndReturn<v1::Incumbent>(
+      [&](Connection& c) { return postgresql::RollBack(c, problem_text, device_class, policy, why, to, made); });
+}
+
+absl::StatusOr<v1::Incumbent> PostgresqlStore::Unpin(absl::string_view problem_text, absl::string_view device_class,
+                                                     v1::Policy policy) {
+  return pool_->TransactAndReturn<v1::Incumbent>(
+      [&](Connection& c) { return postgresql::Unpin(c, problem_text, device_class, policy); });
+}
+
+absl::StatusOr<v1::Incumbent> PostgresqlStore::GetIncumbent(absl::string_view problem_text,
+                                                            absl::string_view device_class, v1::Policy policy) {
+  return pool_->DoAndReturn<v1::Incumbent>(
+      [&](Connection& c) { return postgresql::GetIncumbent(c, problem_text, device_class, policy); });
+}
+
+absl::StatusOr<Page<v1::Incumbent>> PostgresqlStore::ListIncumbents(const IncumbentFilter& filter, int page_size,
+                                                                    absl::string_view page_token) {
+  return pool_->DoAndReturn<Page<v1::Incumbent>>(
+      [&](Connection& c) { return postgresql::ListIncumbents(c, filter, page_size, page_token); });
+}
+
+absl::StatusOr<std::string> PostgresqlStore::AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) {
+  MadeRow made = {"retimings"};
+  return pool_->TransactAndReturn<std::string>(
+      [&](Connection& c) { return postgresql::AppendRetiming(c, retiming, write, made); });
+}
+
+absl::StatusOr<Page<v1::Retiming>> PostgresqlStore::ListRetimings(const RetimingFilter& filter, int page_size,
+                                                                  absl::string_view page_token) {
+  return pool_->DoAndReturn<Page<v1::Retiming>>(
+      [&](Connection& c) { return postgresql::ListRetimings(c, filter, page_size, page_token); });
+}
+
+absl::Status PostgresqlStore::PutArtifact(const CompiledArtifact& artifact, absl::string_view bytes) {
+  return code_->Put(artifact, bytes);
+}
+
+absl::StatusOr<CompiledArtifact> PostgresqlStore::FindArtifact(absl::string_view compile_key,
+                                                               absl::string_view toolchain) {
+  return code_->Find(compile_key, toolchain);
+}
+
+absl::StatusOr<int64_t> PostgresqlStore::ForgetFailedCompiles(const std::vector<std::string>& compile_keys,
+                                                              absl::string_view toolchain) {
+  return code_->ForgetFailed(compile_keys, toolchain);
+}
+
+absl::StatusOr<std::string> PostgresqlStore::ReadArtifact(absl::string_view sha256) { return code_->Read(sha256); }
+
+absl::StatusOr<v1::Submission> PostgresqlStore::RecordSubmission(const v1::Submission& submission,
+                                                                 const JobWrite& write) {
+  MadeRow made = {"submissions"};
+  return pool_->TransactAndReturn<v1::Submission>(
+      [&](Connection& c) { return postgresql::RecordSubmission(c, submission, write, made); });
+}
+
+absl::StatusOr<v1::Submission> PostgresqlStore::GetSubmission(absl::string_view name) {
+  return pool_->DoAndReturn<v1::Submission>([&](Connection& c) { return postgresql::GetSubmission(c, name); });
+}
+
+absl::StatusOr<Page<v1::Submission>> PostgresqlStore::ListSubmissions(const SubmissionFilter& filter, int page_size,
+                                                                      absl::string_view page_token) {
+  return pool_->DoAndReturn<Page<v1::Submission>>(
+      [&](Connection& c) { return postgresql::ListSubmissions(c, filter, page_size, page_token); });
+}
+
+absl::StatusOr<v1::Submission> PostgresqlStore::MoveSubmission(absl::string_view name, const SubmissionMove& move) {
+  return pool_->TransactAndReturn<v1::Submission>(
+      [&](Connection& c) { return postgresql::MoveSubmission(c, name, move); });
+}
+
+absl::StatusOr<v1::Baseline> PostgresqlStore::RecordBaseline(const v1::Baseline& baseline) {
+  MadeRow made = {"baselines"};
+  return pool_->TransactAndReturn<v1::Baseline>(
+      [&](Connection& c) { return postgresql::RecordBaseline(c, baseline, made); });
+}
+
+absl::StatusOr<Page<v1::Baseline>> PostgresqlStore::ListBaselines(absl::string_view problem_text,
+                                                                  absl::string_view device_id, int page_size,
+                                                                  absl::string_view page_token) {
+  return pool_->DoAndReturn<Page<v1::Baseline>>(
+      [&](Connection& c) { return postgresql::ListBaselines(c, problem_text, device_id, page_size, page_token); });
+}
+
+absl::StatusOr<Retained> PostgresqlStore::Retain(const Retention& retention, const std::function<bool()>& stopped) {
+  const std::lock_guard<std::mutex> one_pass(retaining_);
+  Retained retained;
+  if (absl::Status status = KeepUses(*pool_, uses_); !status.ok()) return status;
+  if (absl::Status status = blobs_.WriteUses(); !status.ok()) return status;
+  absl::StatusOr<RetentionRows> rows = RetentionRows::Open(pool_.get(), retention.current);
+  if (!rows.ok()) return rows.status();
+  if (absl::Status status = RetainRows(*rows, retention, stopped, retained); !status.ok()) return status;
+  if (absl::Status status = code_->Retain(retention, stopped, retained); !status.ok()) return status;
+  return retained;
+}
+
+absl::StatusOr<BackupContents> PostgresqlStore::Backup(const std::string& directory) {
+  return absl::UnimplementedError(
+      "this store is on PostgreSQL: back it up there (pg_dump, or the server's own archive), artifacts and blobs come "
+      "with it");
+}
+
+}  // namespace attune::store::postgresql
