@@ -1,5 +1,5 @@
 // Results that outlive the process: trials, incumbents, compiled artifacts, jobs, baselines. Knows no GPU API and no
-// SQL dialect; store/sqlite implements it, PostgreSQL could.
+// SQL dialect; store/sqlite implements it for one process, store/postgresql for many.
 //
 // Thread-safe. Writes return when they are committed to disk. Reads see every write that returned before them.
 //
@@ -74,6 +74,14 @@ struct IncumbentFilter {
   std::string device_id = {};  // of the card that timed it
   std::optional<v1::Policy> policy = std::nullopt;
   bool history = false;  // also those no longer served
+};
+
+// That something else than before is served for a problem, on a class, under a policy.
+struct ServedChange {
+  std::string problem_text;
+  std::string device_class;
+  v1::Policy policy = v1::POLICY_HOT;
+  absl::Time time;
 };
 
 struct RetimingFilter {
@@ -178,6 +186,10 @@ class Store {
   // Newest first. A damaged one is left out and logged.
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
+
+  // What has changed lately, in this process or another: all of the last minute at least. Empty where no other process
+  // can change anything.
+  virtual absl::StatusOr<std::vector<ServedChange>> ChangesOfServed() { return std::vector<ServedChange>(); }
 
   // Assigns and returns "retimings/<n>"; finish_time is now unless given. InvalidArgument names what it lacks:
   // problem_text, device_id, policy, variant and a median above 0 must be set. Refused when `write` is stale (queue.h).

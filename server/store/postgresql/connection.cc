@@ -47,12 +47,15 @@ std::string Where(PGconn* handle) {
 
 // What holds for a session. A commit that was answered must outlive the server's death. A process that is stopped in
 // the middle of a transaction must not keep others from its rows for long, nor wait for theirs.
+constexpr int kOldestServer = 130000;  // as PQserverVersion gives it
 constexpr char kSession[] =
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "SET idle_in_transaction_session_timeout = '10s';"
     "SET lock_timeout = '10s'";
 
 }  // namespace
+
+absl::Status CheckTarget(const std::string& target) { return SecretsOf(target).status(); }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionSettings& settings) {
   absl::StatusOr<std::vector<std::string>> secrets = SecretsOf(settings.target);
@@ -66,6 +69,10 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionSet
   if (const char* const from_file = PQpass(handle); from_file != nullptr) secrets->emplace_back(from_file);
   auto connection = std::unique_ptr<Connection>(new Connection(settings, handle, *std::move(secrets)));
   if (absl::Status status = connection->Connect(); !status.ok()) return status;
+  if (const int version = PQserverVersion(handle); version < kOldestServer) {
+    return absl::FailedPreconditionError(absl::StrCat(connection->where(), " is of version ", version / 10000,
+                                                      "; attune needs ", kOldestServer / 10000, " or later"));
+  }
   if (absl::Status status = connection->ExecuteScript(kSession); !status.ok()) return status;
   return connection;
 }

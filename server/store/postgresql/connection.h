@@ -26,11 +26,14 @@ struct ConnectionSettings {
   absl::Duration statement = absl::Seconds(30);  // the longest that one may take
 };
 
+// InvalidArgument when it is no connection string.
+absl::Status CheckTarget(const std::string& target);
+
 // One thread at a time.
 class Connection {
  public:
-  // InvalidArgument when the connection string is none; Unavailable, and IsLostConnection is true of it, when nobody
-  // answers in time; otherwise as FromSqlState.
+  // InvalidArgument when the connection string is none; FailedPrecondition when the server is too old; Unavailable, and
+  // IsLostConnection is true of it, when nobody answers in time; otherwise as FromSqlState.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const ConnectionSettings& settings);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

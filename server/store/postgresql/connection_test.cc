@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -37,9 +38,9 @@ class PostgresqlConnectionTest : public testing::Test {
 
 TEST_F(PostgresqlConnectionTest, ValuesComeBackAsTheyWent) {
   const std::string bytes("\0\1\xff'\\", 5);
-  absl::StatusOr<Rows> rows =
-      connection_->Query("SELECT $1, $2, $3, $4, $5, $6, 7::smallint, -7::int", int64_t{1} << 62, int64_t{-2}, true,
-                         "a 'text' é", Blob{bytes}, std::optional<int64_t>());
+  absl::StatusOr<Rows> rows = connection_->Query(
+      "SELECT $1, $2, $3, $4, $5, $6, 7::smallint, -7::int, $7, $8", int64_t{1} << 62, int64_t{-2}, true, "a 'text' é",
+      Blob{bytes}, std::optional<int64_t>(), -2.5, std::numeric_limits<double>::infinity());
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_TRUE(*rows->Step());
   EXPECT_EQ(rows->Int(0), int64_t{1} << 62);
@@ -50,6 +51,8 @@ TEST_F(PostgresqlConnectionTest, ValuesComeBackAsTheyWent) {
   EXPECT_TRUE(rows->IsNull(5));
   EXPECT_EQ(rows->Int(6), 7);
   EXPECT_EQ(rows->Int(7), -7);
+  EXPECT_EQ(rows->Real(8), -2.5);
+  EXPECT_EQ(rows->Real(9), std::numeric_limits<double>::infinity());
   EXPECT_FALSE(*rows->Step());
 }
 

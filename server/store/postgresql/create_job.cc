@@ -9,6 +9,7 @@
 
 #include "server/store/lease_rules.h"
 #include "server/store/postgresql/jobs.h"
+#include "server/store/postgresql/sql.h"
 #include "server/store/rows/names.h"
 
 namespace attune::store::postgresql {
@@ -40,11 +41,14 @@ absl::StatusOr<std::optional<Job>> FindRequested(Connection& connection, const J
 }
 
 // Locked, so that it does not end before it is joined.
-absl::StatusOr<std::optional<JobRow>> FindIdentical(Connection& connection, const Job& wanted, const JoinTerms& terms) {
+absl::StatusOr<std::optional<JobRow>> FindIdentical(Connection& connection, const Job& wanted, const JoinTerms& terms,
+                                                    absl::string_view home) {
   for (const JoinTerms::Same& same : AllTheSame(wanted, terms)) {
-    absl::StatusOr<std::optional<JobRow>> row =
-        FindJob(connection, "NOT done AND identity = $1", Blob{same.identity}, RowLock::kShare);
-    if (!row.ok() || row->has_value()) return row;
+    const absl::StatusOr<std::optional<int64_t>> id =
+        Sql("SELECT id FROM jobs WHERE NOT done AND identity = ? AND home = ? FOR SHARE", Blob{same.identity}, home)
+            .FindInt(connection);
+    if (!id.ok()) return id.status();
+    if (id->has_value()) return FindJob(connection, "jobs.id = $1", **id, RowLock::kShare);
   }
   return std::nullopt;
 }
@@ -56,23 +60,24 @@ absl::Status KeepRequestId(Connection& connection, const Job& wanted, int64_t jo
 }
 
 // Where there is a limit, those who make jobs go one after the other: each must see what the one before has made.
-absl::Status CheckRoom(Connection& connection, size_t most) {
+absl::Status CheckRoom(Connection& connection, size_t most, absl::string_view home) {
   if (most == std::numeric_limits<size_t>::max()) return absl::OkStatus();
   absl::Status locked = connection.Execute("SELECT pg_advisory_xact_lock(1635087471, hashtext(current_schema()))");
   if (!locked.ok()) return locked;
-  absl::StatusOr<Rows> count = connection.Query("SELECT count(*) FROM jobs WHERE NOT done AND parent_id IS NULL");
+  absl::StatusOr<Rows> count =
+      connection.Query("SELECT count(*) FROM jobs WHERE NOT done AND parent_id IS NULL AND home = $1", home);
   if (!count.ok()) return count.status();
   return CheckUnfinished(*count->Step() ? static_cast<size_t>(count->Int(0)) : 0, most);
 }
 
-absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_t> parent) {
+absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_t> parent, absl::string_view home) {
   const std::string operation = job.operation.SerializeAsString();
   absl::StatusOr<Rows> made = connection.Query(
       "INSERT INTO jobs (name, parent_id, kind, request, request_id, identity, problem, done, cancelled, operation,"
-      " end_ns) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id",
+      " end_ns, home) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
       job.name, parent, static_cast<int>(job.kind), Blob{job.request}, TextOrNull(job.request_id),
       BlobOrNull(job.identity), TextOrNull(job.operation.problem()), job.operation.done(), job.cancelled,
-      Blob{operation}, EndOf(job.operation));
+      Blob{operation}, EndOf(job.operation), home);
   if (!made.ok()) return made.status();
   if (!*made->Step()) return absl::InternalError("a new job has no row");
   return KeepRequestId(connection, job, made->Int(0));
@@ -80,12 +85,12 @@ absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_
 
 }  // namespace
 
-absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms) {
+absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms, absl::string_view home) {
   if (absl::Status status = CheckNewJob(job); !status.ok()) return status;
   absl::StatusOr<std::optional<Job>> requested = FindRequested(connection, job, terms);
   if (!requested.ok()) return requested.status();
   if (requested->has_value()) return **std::move(requested);
-  absl::StatusOr<std::optional<JobRow>> identical = FindIdentical(connection, job, terms);
+  absl::StatusOr<std::optional<JobRow>> identical = FindIdentical(connection, job, terms, home);
   if (!identical.ok()) return identical.status();
   if (identical->has_value()) {
     if (absl::Status status = KeepRequestId(connection, job, (*identical)->id); !status.ok()) return status;
@@ -94,7 +99,7 @@ absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& 
   absl::StatusOr<std::optional<JobRow>> named = FindJob(connection, "name = $1", job.name, RowLock::kNone);
   if (!named.ok()) return named.status();
   if (named->has_value()) return SameJobOrTaken(job, (*named)->job);
-  if (absl::Status status = CheckRoom(connection, terms.most_unfinished); !status.ok()) return status;
+  if (absl::Status status = CheckRoom(connection, terms.most_unfinished, home); !status.ok()) return status;
   std::optional<int64_t> parent;
   if (!job.parent.empty()) {
     // Locked: its end, or its cancellation, comes before this part or sees it.
@@ -103,7 +108,7 @@ absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& 
     job.cancelled = EndsItsParts(row->job);
     parent = row->id;
   }
-  if (absl::Status status = Insert(connection, job, parent); !status.ok()) return status;
+  if (absl::Status status = Insert(connection, job, parent, home); !status.ok()) return status;
   return job;
 }
 

@@ -8,9 +8,9 @@
 
 namespace attune::store::postgresql {
 
-// In a transaction. Of two that make the same at once, one is a conflict (errors.h) and finds the other's when
-// repeated.
-absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms);
+// In a transaction, for the host `home` (queue.h). Of two that make the same at once, one is a conflict (errors.h) and
+// finds the other's when repeated.
+absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms, absl::string_view home);
 
 }  // namespace attune::store::postgresql
 

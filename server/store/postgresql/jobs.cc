@@ -13,8 +13,8 @@ namespace {
 
 // Two scans of partial indexes: an OR over both would read all jobs that there ever were.
 constexpr char kLeasable[] =
-    "SELECT name FROM (SELECT id, name FROM jobs WHERE NOT done AND holder IS NULL"
-    " UNION ALL SELECT id, name FROM jobs WHERE NOT done AND holder IS NOT NULL"
+    "SELECT name FROM (SELECT id, name FROM jobs WHERE NOT done AND holder IS NULL AND home = $2"
+    " UNION ALL SELECT id, name FROM jobs WHERE NOT done AND holder IS NOT NULL AND home = $2"
     " AND (holder = $1 OR lease_until <= statement_timestamp())) AS leasable ORDER BY id";
 
 }  // namespace
@@ -43,8 +43,9 @@ absl::StatusOr<JobRow> NamedJob(Connection& connection, absl::string_view name, 
   return **std::move(row);
 }
 
-absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder) {
-  absl::StatusOr<Rows> rows = connection.Query(kLeasable, holder);
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
+                                                      absl::string_view home) {
+  absl::StatusOr<Rows> rows = connection.Query(kLeasable, holder, home);
   if (!rows.ok()) return rows.status();
   std::vector<std::string> names;
   while (*rows->Step()) names.emplace_back(rows->Text(0));

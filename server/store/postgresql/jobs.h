@@ -48,7 +48,8 @@ absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::stri
 // NotFound when there is none.
 absl::StatusOr<JobRow> NamedJob(Connection& connection, absl::string_view name, RowLock lock);
 
-absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder);
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
+                                                      absl::string_view home);
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);
 

@@ -23,18 +23,10 @@ absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
   return *version->Step() ? version->Int(0) : 0;
 }
 
-absl::StatusOr<int64_t> KnownVersion(Connection& connection, int64_t known) {
-  absl::StatusOr<int64_t> version = ReadVersion(connection);
-  if (!version.ok() || *version <= known) return version;
-  return absl::FailedPreconditionError(absl::StrCat(connection.where(), " is of schema version ", *version,
-                                                    "; this program knows versions up to ", known,
-                                                    ": start the newer one"));
-}
-
 absl::Status Apply(Connection& connection, absl::Span<const std::string> migrations) {
   const int64_t known = static_cast<int64_t>(migrations.size());
   if (absl::Status status = connection.Execute(kLock); !status.ok()) return status;
-  const absl::StatusOr<int64_t> version = KnownVersion(connection, known);
+  const absl::StatusOr<int64_t> version = VersionOf(connection, known);
   if (!version.ok()) return version.status();
   for (int64_t step = *version; step < known; ++step) {
     const absl::Status status = connection.ExecuteScript(migrations[static_cast<size_t>(step)]);
@@ -48,11 +40,19 @@ absl::Status Apply(Connection& connection, absl::Span<const std::string> migrati
 
 }  // namespace
 
+absl::StatusOr<int64_t> VersionOf(Connection& connection, int64_t known) {
+  absl::StatusOr<int64_t> version = ReadVersion(connection);
+  if (!version.ok() || *version <= known) return version;
+  return absl::FailedPreconditionError(absl::StrCat(connection.where(), " is of schema version ", *version,
+                                                    "; this program knows versions up to ", known,
+                                                    ": start the newer one"));
+}
+
 absl::Status Migrate(Pool& pool, absl::Span<const std::string> migrations) {
   // Most starts find nothing to do, as a role that may not create tables can, too.
   bool done = false;
   const absl::Status looked = pool.Do([&](Connection& connection) -> absl::Status {
-    const absl::StatusOr<int64_t> version = KnownVersion(connection, static_cast<int64_t>(migrations.size()));
+    const absl::StatusOr<int64_t> version = VersionOf(connection, static_cast<int64_t>(migrations.size()));
     done = version.ok() && *version == static_cast<int64_t>(migrations.size());
     return version.status();
   });

@@ -107,7 +107,8 @@ absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view hold
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Create(const Job& job, const JoinTerms& terms) {
-  return pool_->TransactAndReturn<Job>([&](Connection& connection) { return CreateJob(connection, job, terms); });
+  return pool_->TransactAndReturn<Job>(
+      [&](Connection& connection) { return CreateJob(connection, job, terms, home_); });
 }
 
 absl::Status PostgresqlQueue::Identify(absl::string_view name, absl::string_view identity) {
@@ -116,7 +117,7 @@ absl::Status PostgresqlQueue::Identify(absl::string_view name, absl::string_view
     if (!row.ok()) return row.status();
     return connection.Execute(
         "UPDATE jobs SET identity = $1 WHERE id = $2 AND identity IS NULL AND NOT EXISTS"
-        " (SELECT 1 FROM jobs AS other WHERE NOT other.done AND other.identity = $1)",
+        " (SELECT 1 FROM jobs AS other WHERE NOT other.done AND other.identity = $1 AND other.home = jobs.home)",
         Blob{identity}, row->id);
   });
 }
@@ -182,7 +183,7 @@ absl::StatusOr<Job> PostgresqlQueue::Get(absl::string_view name) {
 
 absl::StatusOr<std::vector<std::string>> PostgresqlQueue::Leasable(absl::string_view holder) {
   return pool_->DoAndReturn<std::vector<std::string>>(
-      [&](Connection& connection) { return LeasableJobs(connection, holder); });
+      [&](Connection& connection) { return LeasableJobs(connection, holder, home_); });
 }
 
 absl::StatusOr<Page<v1::Operation>> PostgresqlQueue::List(const JobFilter& filter, int page_size,

@@ -25,8 +25,10 @@ class PostgresqlQueue final : public Queue {
   // Makes the tables, or brings them up to date. FailedPrecondition when a newer version of this program has been
   // there.
   static absl::StatusOr<std::unique_ptr<PostgresqlQueue>> Open(PoolSettings settings);
-  // The tables are there.
-  explicit PostgresqlQueue(std::shared_ptr<Pool> pool) : pool_(std::move(pool)) {}
+  // The tables are there. `home`: of the host that has this queue. Jobs that are made here are its own: only equal
+  // requests of its own join them, they alone count against its limit, and are leasable to it. All are listed.
+  explicit PostgresqlQueue(std::shared_ptr<Pool> pool, std::string home = "")
+      : pool_(std::move(pool)), home_(std::move(home)) {}
 
   // Leases the oldest job whose lease has run out, or else that nobody holds; nullopt without one. Any number of
   // processes may claim at once: none waits for another, and none gets what another got. DataLoss when that job is
@@ -49,6 +51,7 @@ class PostgresqlQueue final : public Queue {
 
  private:
   const std::shared_ptr<Pool> pool_;
+  const std::string home_;
 };
 
 }  // namespace attune::store::postgresql

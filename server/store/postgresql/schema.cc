@@ -141,8 +141,10 @@ CREATE TABLE incumbents (
   why bytea NOT NULL,
   rolled_back_why bytea, -- null unless rolled back
   ties bytea NOT NULL, -- Incumbent with nothing but its ties and claim
-  timing bytea -- Timing of the play-off that promoted it
+  timing bytea, -- Timing of the play-off that promoted it
+  changed timestamptz NOT NULL DEFAULT clock_timestamp() -- when it was last put in, taken out or unpinned
 );
+CREATE INDEX incumbents_by_change ON incumbents (changed);
 CREATE UNIQUE INDEX incumbents_served ON incumbents (problem_id, class_id, policy) WHERE served;
 CREATE INDEX incumbents_by_problem ON incumbents (problem_id, id);
 CREATE INDEX incumbents_by_trial ON incumbents (trial_id);
@@ -235,6 +237,10 @@ CREATE INDEX blobs_by_sha256 ON blobs (sha256);
 CREATE TABLE blob_space (one boolean PRIMARY KEY DEFAULT true CHECK (one), space bigint NOT NULL);
 INSERT INTO blob_space (space) VALUES (0);
 
+-- Of the host that was asked for it, whose devices its request names; empty: of any. Hosts join no job of another's.
+ALTER TABLE jobs ADD COLUMN home text NOT NULL DEFAULT '';
+DROP INDEX jobs_identity;
+CREATE UNIQUE INDEX jobs_identity ON jobs (identity, home) WHERE NOT done;
 ALTER TABLE jobs ADD COLUMN end_ns bigint; -- null until it is done; of those before this step, when that was taken
 UPDATE jobs SET end_ns = extract(epoch FROM now())::bigint * 1000000000 WHERE done;
 CREATE INDEX jobs_ended ON jobs (end_ns) WHERE done;

@@ -7,6 +7,7 @@
 #include "server/store/postgresql/results/known_trials.h"
 #include "server/store/postgresql/results/recorded.h"
 #include "server/store/postgresql/results/trials.h"
+#include "server/store/postgresql/upkeep/check_database.h"
 #include "server/store/postgresql/upkeep/retention_rows.h"
 
 namespace attune::store::postgresql {
@@ -14,6 +15,7 @@ namespace attune::store::postgresql {
 absl::StatusOr<PostgresqlStore::Parts> PostgresqlStore::PartsOf(const StoreOptions& options) {
   Parts parts = {.pool = std::make_shared<Pool>(options.database), .code = nullptr};
   if (absl::Status status = Migrate(*parts.pool, Migrations()); !status.ok()) return status;
+  if (absl::Status status = parts.pool->Do(CheckRights); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<KeptCode>> code = KeptCode::Open(options.cache_directory, parts.pool.get());
   if (!code.ok()) return code.status();
   parts.code = *std::move(code);
@@ -109,6 +111,10 @@ absl::StatusOr<Page<v1::Incumbent>> PostgresqlStore::ListIncumbents(const Incumb
                                                                     absl::string_view page_token) {
   return pool_->DoAndReturn<Page<v1::Incumbent>>(
       [&](Connection& c) { return postgresql::ListIncumbents(c, filter, page_size, page_token); });
+}
+
+absl::StatusOr<std::vector<ServedChange>> PostgresqlStore::ChangesOfServed() {
+  return pool_->DoAndReturn<std::vector<ServedChange>>(postgresql::ChangesOfServed);
 }
 
 absl::StatusOr<std::string> PostgresqlStore::AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) {

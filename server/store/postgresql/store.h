@@ -24,6 +24,7 @@ namespace attune::store::postgresql {
 
 struct StoreOptions {
   PoolSettings database;
+  std::string home = {};                   // of the host whose store this is (queue.h); empty: jobs are any host's
   std::string cache_directory;             // of compiled code, which no other process uses; created when missing
   metrics::Store* metrics = nullptr;       // counts what it does; lives longer
   int64_t blob_limit = kDefaultBlobLimit;  // of all blobs of the database together, by BlobSpace; 0: none is kept here
@@ -63,6 +64,8 @@ class PostgresqlStore : public Store {
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;
 
+  absl::StatusOr<std::vector<ServedChange>> ChangesOfServed() override;
+
   absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override;
   absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,
                                                    absl::string_view page_token) override;
@@ -99,7 +102,7 @@ class PostgresqlStore : public Store {
   PostgresqlStore(Parts parts, const StoreOptions& options)
       : metrics_(options.metrics),
         pool_(std::move(parts.pool)),
-        queue_(pool_),
+        queue_(pool_, options.home),
         code_(std::move(parts.code)),
         blobs_(pool_.get(), options.blob_limit) {}
 

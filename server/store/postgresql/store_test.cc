@@ -102,6 +102,54 @@ TEST_F(PostgresqlStoreTest, WhatOneHostWritesAnotherReads) {
   EXPECT_EQ(other->Promote(Of(trial), "", {}).status().code(), absl::StatusCode::kAborted);
 }
 
+TEST_F(PostgresqlStoreTest, ChangesOfWhatIsServedAreToldOfWhoeverMadeThem) {
+  const std::unique_ptr<Store> other = OpenOn("there");
+  const auto changes = [&other] {
+    std::vector<std::string> problems;
+    const absl::StatusOr<std::vector<ServedChange>> changed = other->ChangesOfServed();
+    EXPECT_TRUE(changed.ok()) << changed.status();
+    for (const ServedChange& change : *changed) problems.push_back(change.problem_text);
+    return problems;
+  };
+  EXPECT_THAT(changes(), IsEmpty());
+  const std::string first = MustPromote(Append(SampleTrial()), "");
+  EXPECT_THAT(changes(), ElementsAre(kProblem));
+  for (const auto& change :
+       {+[](Store& store) { return store.Unpin(kProblem, kClass, v1::POLICY_HOT).status(); },
+        +[](Store& store) { return store.RollBack(kProblem, kClass, v1::POLICY_HOT, "", "").status(); }}) {
+    MustPromote(Append(SampleTrial(128)), store_->GetIncumbent(kProblem, kClass, v1::POLICY_HOT)->name());
+    Script("UPDATE incumbents SET changed = now() - interval '1 hour'");
+    EXPECT_THAT(changes(), IsEmpty());
+    ASSERT_TRUE(change(*store_).ok());
+    EXPECT_THAT(changes(), ElementsAre(kProblem));
+  }
+}
+
+// Until requests can name a device of another host.
+TEST_F(PostgresqlStoreTest, AHostWorksOnItsOwnJobsAndSeesAll) {
+  StoreOptions options = OptionsOf("a");
+  options.home = "a";
+  const auto a = PostgresqlStore::Open(options).value();
+  options = OptionsOf("b");
+  options.home = "b";
+  const auto b = PostgresqlStore::Open(options).value();
+  Job job;
+  job.name = "operations/of_a";
+  job.identity = "tune on cuda:0";
+  job.operation.set_name(job.name);
+  const JoinTerms one_at_most = {.others = {}, .most_unfinished = 1};
+  ASSERT_TRUE(a->queue().Create(job, one_at_most).ok());
+  job.name = "operations/of_b";
+  job.operation.set_name(job.name);
+  EXPECT_EQ(b->queue().Create(job, one_at_most)->name, "operations/of_b") << "another card";
+  job.name = "operations/again";
+  EXPECT_EQ(b->queue().Create(job, one_at_most)->name, "operations/of_b");
+  EXPECT_THAT(*a->queue().Leasable("a"), ElementsAre("operations/of_a"));
+  EXPECT_THAT(*b->queue().Leasable("b"), ElementsAre("operations/of_b"));
+  EXPECT_EQ(a->queue().List({}, 10, "")->items.size(), 2);
+  EXPECT_TRUE(a->queue().Cancel("operations/of_b")->cancelled);
+}
+
 TEST_F(PostgresqlStoreTest, AHostThatLostItsLeaseToAnotherWritesNothingMore) {
   const std::unique_ptr<Store> other = OpenOn("there");
   Job job;

@@ -66,7 +66,8 @@ absl::StatusOr<std::string> ReadableName(Connection& connection, std::optional<i
 }
 
 absl::Status SetServed(Connection& connection, int64_t id, bool served) {
-  return Sql("UPDATE incumbents SET served = ? WHERE id = ?", served, id).Execute(connection);
+  return Sql("UPDATE incumbents SET served = ?, changed = clock_timestamp() WHERE id = ?", served, id)
+      .Execute(connection);
 }
 
 absl::StatusOr<int64_t> Insert(Connection& connection, const v1::Incumbent& incumbent, const v1::Trial& trial,
@@ -148,10 +149,10 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
   if (!target.ok()) return target.status();
   std::vector<int64_t> passed(before->begin(), std::find(before->begin(), before->end(), *target));
   passed.push_back(**served);
-  absl::Status status =
-      Sql("UPDATE incumbents SET served = false, rolled_back_why = ? WHERE id = ANY (?::text::bigint[])", Blob{why},
-          ArrayOf(passed))
-          .Execute(connection);
+  absl::Status status = Sql("UPDATE incumbents SET served = false, rolled_back_why = ?, changed = clock_timestamp() "
+                            "WHERE id = ANY (?::text::bigint[])",
+                            Blob{why}, ArrayOf(passed))
+                            .Execute(connection);
   if (!status.ok()) return status;
   if (status = SetServed(connection, *target, true); !status.ok()) return status;
   made = {**served, *target};
@@ -161,9 +162,11 @@ absl::StatusOr<v1::Incumbent> RollBack(Connection& connection, absl::string_view
 absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view problem_text,
                                     absl::string_view device_class, v1::Policy policy) {
   if (absl::Status status = LockProblem(connection, problem_text); !status.ok()) return status;
-  absl::Status status = Sql(absl::StrCat("UPDATE incumbents SET pinned = false WHERE served AND ", kOfProblem),
-                            problem_text, device_class, policy)
-                            .Execute(connection);
+  absl::Status status =
+      Sql(absl::StrCat("UPDATE incumbents SET pinned = false, changed = clock_timestamp() WHERE served AND ",
+                       kOfProblem),
+          problem_text, device_class, policy)
+          .Execute(connection);
   if (!status.ok()) return status;
   return GetIncumbent(connection, problem_text, device_class, policy);
 }
@@ -181,6 +184,20 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
     return NoReadableIncumbent(whose);
   }
   return incumbent;
+}
+
+absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection) {
+  absl::StatusOr<Rows> rows = connection.Query(
+      "SELECT text, fingerprint, policy, (extract(epoch FROM max(changed)) * 1000000)::bigint FROM incumbents"
+      " JOIN problems ON problems.id = problem_id JOIN device_classes ON device_classes.id = class_id"
+      " WHERE changed > now() - interval '2 minutes' GROUP BY text, fingerprint, policy");
+  if (!rows.ok()) return rows.status();
+  std::vector<ServedChange> changes;
+  while (*rows->Step()) {
+    changes.push_back({std::string(rows->Text(0)), std::string(rows->Text(1)), static_cast<v1::Policy>(rows->Int(2)),
+                       absl::FromUnixMicros(rows->Int(3))});
+  }
+  return changes;
 }
 
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
