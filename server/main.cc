@@ -31,8 +31,10 @@
 #include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
+#include "server/daemon/opened_store.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/query_frontend.h"
+#include "server/daemon/served_watch.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/settings.h"
 #include "server/daemon/shutdown_signals.h"
@@ -194,10 +196,10 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<ExposedMetrics> metrics = ExposedMetrics::Start(settings, kVersion);
   if (!metrics.ok()) return metrics.status();
 
-  auto store = store::OpenSqliteStore(
-      {.directory = settings.data_dir, .metrics = metrics->store(), .blob_limit = settings.blob_limit});
-  if (!store.ok()) return store.status();
-  store::Backups backups(store->get(), settings.backup_dir);
+  const absl::StatusOr<OpenedStore> opened = OpenStore(settings, metrics->store());
+  if (!opened.ok()) return opened.status();
+  const std::unique_ptr<store::Store>& store = opened->store;
+  store::Backups backups(store.get(), settings.backup_dir);
   std::optional<StoreFilesWatch> files;
   if (metrics->store() != nullptr) files.emplace(settings.data_dir, backups, *metrics->store());
 
@@ -206,7 +208,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
   if (!guard.ok()) return guard.status();
-  const FrontendMeans means{settings, *families, **store, backups, *guard, *metrics, kVersion};
+  const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion};
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
   if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
@@ -252,11 +254,12 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
       profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =
       Tuning::Create({.host = (*front)->host,
-                      .store = **store,
+                      .store = *store,
                       .results = *(*front)->results,
                       .compiler = *(*front)->compiler,
                       .devices = std::move(workers),
                       .idle_release = settings.idle_release,
+                      .holder = opened->holder,
                       .library = LibraryOf(settings),
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
                       .tools = tools.get(),
@@ -266,10 +269,12 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   jobs::Tuner& tuner = (*tuning)->tuner();
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(&tuner);
+  std::optional<ServedWatch> served;
+  if (opened->shared) served.emplace(*store, *(*front)->results);
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;
-    on_miss.emplace(jobs::OnMiss::Means{tuner, *here.misses, *here.supply, **store, here.host},
+    on_miss.emplace(jobs::OnMiss::Means{tuner, *here.misses, *here.supply, *store, here.host},
                     jobs::OnMiss::Options{
                         .what = settings.on_miss == "check" ? jobs::OnMiss::What::kCheck : jobs::OnMiss::What::kTune,
                         .per_hour = settings.on_miss_per_hour,
@@ -279,7 +284,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   // Without a probe nobody knows which bad verdicts are of today.
   std::optional<store::RetentionKeeper> keeper;
   if (probed.ok()) {
-    keeper.emplace(store->get(), RetentionOf(settings, (*front)->host), absl::Minutes(10), metrics->store());
+    keeper.emplace(store.get(), RetentionOf(settings, (*front)->host), absl::Minutes(10), metrics->store());
   }
   (*front)->server->SetCanTune(!host.devices.empty());
   signals.Serving();
@@ -288,6 +293,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       {"version", kVersion},
                       {"families", (*families).size()},
                       {"data_dir", settings.data_dir},
+                      {"store", opened->shared ? absl::StrCat("postgresql, as ", opened->holder) : "sqlite"},
                       {"lock_dir", settings.lock_dir}});
 
   const std::string signal = signals.Wait();
@@ -296,6 +302,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   (*front)->server->SetCanTune(false);
   keeper.reset();
   on_miss.reset();
+  served.reset();
   tuner.Drain(settings.drain_timeout);
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
@@ -384,6 +391,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (const std::string backup = absl::GetFlag(FLAGS_restore); !backup.empty()) {
+    if (!settings.store.empty()) {
+      std::cerr << "attuned: --restore makes a store in --data_dir; one on PostgreSQL (--store) is restored there\n";
+      return 2;
+    }
     return attune::RestoreStore(backup, settings.data_dir);
   }
   const std::vector<std::string> mistakes = attune::MistakesIn(settings);

@@ -125,6 +125,7 @@ class StoredResults : public Results {
   }
 
   void TrialsAdded(const ResultKey& key) override { Refresh(key); }
+  void Reread(const ResultKey& key) override { Refresh(key); }
 
  private:
   // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.

@@ -1,9 +1,9 @@
 // What is known of problems: incumbents and baselines, in the store and, ready to serve, in memory.
 //
-// The one owner of both. Nobody else writes incumbents or baselines into the store, so that what is served is what the
-// store has. An incumbent is served on every card of its class. When the store cannot be read after a change, the
-// former answer stays: the log says so, the answer itself says that it may be outdated, and every look-up of it tries
-// again.
+// The one owner of both in a process, so that what is served is what the store has; what other processes on the same
+// store have changed is read again when somebody says so. An incumbent is served on every card of its class. When the
+// store cannot be read after a change, the former answer stays: the log says so, the answer itself says that it may be
+// outdated, and every look-up of it tries again.
 #ifndef ATTUNE_SERVER_CATALOG_RESULTS_H_
 #define ATTUNE_SERVER_CATALOG_RESULTS_H_
 
@@ -63,6 +63,8 @@ class Results {
   virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
   // Trials of the problem were added: others than before may be tied with the incumbent.
   virtual void TrialsAdded(const ResultKey& key) = 0;
+  // Another process has changed what is served.
+  virtual void Reread(const ResultKey& key) = 0;
 };
 
 }  // namespace attune::catalog

@@ -17,6 +17,7 @@
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/writable_directory.h"
 #include "server/space/family.h"
+#include "server/store/postgresql/upkeep/check_database.h"
 #include "server/store/sqlite/maintenance/check_store.h"
 
 namespace attune {
@@ -66,7 +67,27 @@ bool CheckManifests(const Settings& settings, std::ostream& report) {
                 mistakes);
 }
 
+bool CheckTheDatabase(const Settings& settings, std::ostream& report) {
+  const auto found = store::postgresql::CheckDatabase({.target = settings.store});
+  if (!found.ok()) return Report(report, "store", "", {std::string(found.status().message())});
+  std::string summary = absl::StrCat(found->where, ", ");
+  if (found->version == 0) {
+    absl::StrAppend(&summary, "tables to be made");
+  } else {
+    absl::StrAppend(&summary, "schema version ", found->version);
+    if (found->version < found->newest) {
+      absl::StrAppend(&summary, ", to be brought to ", found->newest);
+    } else {
+      absl::StrAppend(&summary, ", ", found->trials, found->trials == 1 ? " trial" : " trials");
+    }
+  }
+  const std::string impediment = WhyNotMade(settings.data_dir);
+  if (!impediment.empty()) return Report(report, "store", summary, {absl::StrCat("--data_dir: ", impediment)});
+  return Report(report, "store", summary, {});
+}
+
 bool CheckTheStore(const Settings& settings, std::ostream& report) {
+  if (!settings.store.empty()) return CheckTheDatabase(settings, report);
   const absl::StatusOr<store::StoreReport> found = store::CheckStore(settings.data_dir);
   if (!found.ok()) return Report(report, "store", settings.data_dir, {std::string(found.status().message())});
   std::string summary = absl::StrCat(settings.data_dir, ", ");

@@ -152,6 +152,12 @@ TEST_F(CheckTest, SaysWhatIsInTheStore) {
   EXPECT_THAT(report_, HasSubstr("undamaged, 0 trials, schema version "));
 }
 
+TEST_F(CheckTest, LooksAtTheDatabaseWhereTheStoreIsOne) {
+  settings_.store = "postgresql:///attune?host=/tmp/attune_no_such_folder";
+  EXPECT_FALSE(Passes("store"));
+  EXPECT_THAT(report_, HasSubstr("store      WRONG\n  PostgreSQL at /tmp/attune_no_such_folder"));
+}
+
 TEST_F(CheckTest, CountsTokensAndNamesADamagedFileOfThem) {
   const std::string file = settings_.data_dir + "/tokens.binpb";
   std::filesystem::create_directories(settings_.data_dir);

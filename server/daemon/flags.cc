@@ -44,6 +44,11 @@ ABSL_FLAG(int64_t, quota_requests, 2000, "requests a second of a principal, twic
 ABSL_FLAG(attune::ByteSize, quota_request_size, attune::ByteSize{0},
           "the largest request of a principal, such as 64KiB; 0: 4MiB, as for everybody");
 ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
+ABSL_FLAG(std::string, store, "",
+          "keep results, operations, artifacts and blobs in this PostgreSQL database, together with other daemons: "
+          "postgresql://user@host/database; the password is taken from ~/.pgpass or PGPASSFILE (docs/fleet.md). "
+          "--data_dir is then this daemon's own: tokens, audit log, and a cache of artifacts. Default: SQLite in "
+          "--data_dir");
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
 ABSL_FLAG(std::string, worker, "", "the attune-worker executable; default: beside the daemon");
@@ -138,6 +143,7 @@ Settings SettingsOfFlags() {
   settings.quota_requests = absl::GetFlag(FLAGS_quota_requests);
   settings.quota_request_size = absl::GetFlag(FLAGS_quota_request_size).bytes;
   settings.data_dir = absl::GetFlag(FLAGS_data_dir);
+  settings.store = absl::GetFlag(FLAGS_store);
   settings.kernels_dir = absl::GetFlag(FLAGS_kernels_dir);
   settings.worker = absl::GetFlag(FLAGS_worker);
   settings.lock_dir = absl::GetFlag(FLAGS_lock_dir);

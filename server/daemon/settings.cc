@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,7 @@
 #include "server/daemon/metrics_address.h"
 #include "server/daemon/writable_directory.h"
 #include "server/service/listen_address.h"
+#include "server/store/postgresql/connection.h"
 
 namespace attune {
 namespace {
@@ -73,6 +75,19 @@ void MistakesInTls(const Settings& settings, Mistakes& mistakes) {
   }
 }
 
+void MistakesInStore(const Settings& settings, Mistakes& mistakes) {
+  if (settings.store.empty()) return;
+  if (!absl::StartsWith(settings.store, "postgresql://") && !absl::StartsWith(settings.store, "postgres://")) {
+    // Not quoted: it may have a password in it.
+    mistakes.Add("store", " begins with neither postgresql:// nor postgres://; leave it out for SQLite in --data_dir");
+  } else if (absl::Status target = store::postgresql::CheckTarget(settings.store); !target.ok()) {
+    mistakes.Add("store", ": ", target.message());
+  }
+  if (!settings.backup_dir.empty()) {
+    mistakes.Add("backup_dir", " is set, and --store: PostgreSQL's own tools (pg_dump) back that up");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> MistakesIn(const Settings& settings) {
@@ -107,6 +122,7 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
     mistakes.Duration("quota_device_time", settings.quota_device_time, absl::Seconds(1), absl::Hours(24 * 1000));
   }
   if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
+  MistakesInStore(settings, mistakes);
   if (!settings.backup_dir.empty()) {
     if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
       mistakes.Add("backup_dir", " is ", Quoted(settings.backup_dir),

@@ -29,6 +29,7 @@ struct Settings {
   int64_t quota_requests = 2000;
   int64_t quota_request_size = 0;  // bytes
   std::string data_dir;
+  std::string store;  // empty: in data_dir
   std::vector<std::string> kernels_dir;
   std::string worker;
   std::string lock_dir;

@@ -178,6 +178,24 @@ TEST(Settings, RefuseToKeepBackupsInTheDataDirectoryItself) {
   EXPECT_THAT(MistakesIn(settings), IsEmpty());
 }
 
+TEST(Settings, TakeAStoreOnPostgresqlAndNothingElse) {
+  Settings settings = Good();
+  for (const char* good :
+       {"postgresql://attune@db/attune", "postgres:///attune?host=/run/postgresql&sslmode=require"}) {
+    settings.store = good;
+    EXPECT_THAT(MistakesIn(settings), IsEmpty()) << good;
+  }
+  settings.store = "mysql://attune:secret@db/attune";
+  EXPECT_THAT(MistakesIn(settings), ElementsAre("--store begins with neither postgresql:// nor postgres://; leave it "
+                                                "out for SQLite in --data_dir"));
+  settings.store = "postgresql://attune:secret@db/attune?no_such_option=1";
+  settings.backup_dir = "data-backup";
+  EXPECT_THAT(MistakesIn(settings),
+              ElementsAre(::testing::AllOf(::testing::StartsWith("--store: the connection string is not valid"),
+                                           ::testing::Not(::testing::HasSubstr("secret"))),
+                          "--backup_dir is set, and --store: PostgreSQL's own tools (pg_dump) back that up"));
+}
+
 TEST(Settings, RefuseWhatIsEmptyOrWithoutEnd) {
   Settings settings = Good();
   settings.listen = {};
