@@ -61,6 +61,8 @@ std::string VerdictsOfTheClass() {
   return InParentheses(verdicts);
 }
 
+std::string VerdictsThatMayGo() { return InParentheses({v1::VERDICT_OK, v1::VERDICT_SLOW, v1::VERDICT_LOST}); }
+
 std::string VerdictsOf(const v1::TrialFilter& filter) {
   std::vector<int> verdicts(filter.verdicts().begin(), filter.verdicts().end());
   std::sort(verdicts.begin(), verdicts.end());

@@ -30,6 +30,8 @@ std::optional<int64_t> EndOf(const v1::Operation& operation);
 
 // "(2, 3, ...)", for SQL: the verdicts that hold for a class (HoldsForClass). Numbers of an enum: nothing to quote.
 std::string VerdictsOfTheClass();
+// The same of those that are no bad verdicts on the code: what they say is found out again when it is forgotten.
+std::string VerdictsThatMayGo();
 // The same of those in a filter, each once.
 std::string VerdictsOf(const v1::TrialFilter& filter);
 

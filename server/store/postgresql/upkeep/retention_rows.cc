@@ -93,8 +93,8 @@ Sql MayGo(const RetentionUnit& unit, bool is_current) {
   // Bad verdicts of today stay, unless a newer one counts in their place: one of the same card, or of any card of the
   // class if it holds for the class.
   sql.Add(
-      absl::StrCat(" AND (trials.retry OR trials.verdict IN (", v1::VERDICT_OK, ", ", v1::VERDICT_LOST,
-                   ") OR EXISTS (SELECT 1 FROM trials AS newer WHERE newer.problem_id = trials.problem_id"
+      absl::StrCat(" AND (trials.retry OR trials.verdict IN ", VerdictsThatMayGo(),
+                   " OR EXISTS (SELECT 1 FROM trials AS newer WHERE newer.problem_id = trials.problem_id"
                    " AND newer.policy = trials.policy AND newer.variant_id = trials.variant_id"
                    " AND newer.dependencies_id = trials.dependencies_id AND newer.verdict <> ",
                    v1::VERDICT_LOST, " AND newer.id > trials.id AND (newer.verdict IN ", VerdictsOfTheClass(),

@@ -42,9 +42,8 @@ constexpr absl::string_view kMayGo =
 // The end of kMayGo: bad verdicts of today stay, unless a newer one counts in their place: one of the same card, or of
 // any card of the class if it holds for the class.
 std::string ButTodaysBadVerdicts() {
-  return absl::StrCat(" AND (?3 = 0 OR retry = 1 OR verdict IN (", v1::VERDICT_OK, ", ", v1::VERDICT_SLOW, ", ",
-                      v1::VERDICT_LOST,
-                      ") OR EXISTS (SELECT 1 FROM trials AS newer WHERE newer.problem_id = ?1"
+  return absl::StrCat(" AND (?3 = 0 OR retry = 1 OR verdict IN ", VerdictsThatMayGo(),
+                      " OR EXISTS (SELECT 1 FROM trials AS newer WHERE newer.problem_id = ?1"
                       " AND newer.policy = t.policy AND newer.variant_id = t.variant_id AND newer.dependencies_id = ?2"
                       " AND newer.verdict <> ",
                       v1::VERDICT_LOST, " AND newer.id > t.id AND (newer.verdict IN ", VerdictsOfTheClass(),
