@@ -1,4 +1,4 @@
-"""Daemons with one store on PostgreSQL: what one finds out, the others answer with; each works on what it was asked."""
+"""Daemons with one store on PostgreSQL: what one finds out, the others answer with; each does what it was asked."""
 
 import subprocess
 import unittest

@@ -1,5 +1,5 @@
-"""A PostgreSQL server of the test's own: in a directory under /tmp, reached by its Unix socket alone. PostgreSQL refuses
-to run as root; for root it runs as postgres, or as nobody."""
+"""A PostgreSQL server of the test's own: in a directory under /tmp, reached by its Unix socket alone. PostgreSQL does
+not run as root; for root it runs as postgres, or as nobody."""
 
 import os
 import pathlib
@@ -37,7 +37,9 @@ class PostgresqlServer:
         self._as = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         self._process = None
         data = self.directory / "data"
-        made = self._run("initdb", "-D", str(data), "-U", "attune", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        made = self._run(
+            *("initdb", "-D", str(data), "-U", "attune", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        )
         if made.returncode != 0:
             raise AssertionError(made.stderr)
         self.start()
