@@ -170,15 +170,18 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
 
 std::shared_ptr<LiveOperation> Operations::InsertLocked(const v1::Operation& operation, store::JobKind kind,
                                                         const std::string& trace) {
-  auto live = std::make_shared<LiveOperation>(
+  return in_flight_[operation.name()] = MakeLive(operation, kind, trace);
+}
+
+std::shared_ptr<LiveOperation> Operations::MakeLive(const v1::Operation& operation, store::JobKind kind,
+                                                    const std::string& trace) {
+  return std::make_shared<LiveOperation>(
       operation,
       [this, part = !operation.parent().empty()] {
         watchers_.Changed();
         if (part) part_changes_.Tell();
       },
       clock_, kind, trace);
-  in_flight_[operation.name()] = live;
-  return live;
 }
 
 bool Operations::Lease(const std::shared_ptr<LiveOperation>& live) {
@@ -300,11 +303,20 @@ absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string
 absl::StatusOr<std::function<void()>> Operations::Watch(absl::string_view name, Watchers::Watcher watcher) {
   std::shared_ptr<LiveOperation> live = Find(name);
   if (live == nullptr) {
-    absl::StatusOr<store::Job> job = queue_.Get(name);
+    const absl::StatusOr<store::Job> job = queue_.Get(name);
     if (!job.ok()) return job.status();
-    live = std::make_shared<LiveOperation>(std::move(job->operation), [] {});
+    live = Elsewhere(*job);
   }
   return watchers_.Add(live, std::move(watcher));
+}
+
+std::shared_ptr<LiveOperation> Operations::Elsewhere(const store::Job& job) {
+  if (job.operation.done()) return std::make_shared<LiveOperation>(job.operation, [] {});
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto it = in_flight_.find(job.name); it != in_flight_.end()) return it->second;
+  std::shared_ptr<LiveOperation>& live = dropped_[job.name];
+  if (live == nullptr) live = MakeLive(job.operation, job.kind, "");
+  return live;
 }
 
 absl::Status Operations::Save(LiveOperation& live) {

@@ -86,7 +86,8 @@ class Operations {
   void Renew();
   // No longer this process's: another holder has it, or will. Watchers are told of its progress there by Follow.
   void Drop(const std::shared_ptr<LiveOperation>& live);
-  // Looks how those get on that were dropped, or that wait here for their turn and were leased elsewhere meanwhile.
+  // Looks how those get on that were dropped or are watched, or that wait here for their turn and were leased elsewhere
+  // meanwhile.
   void Follow();
   // Gives an unfinished job back to the queue.
   void GiveBack(const std::shared_ptr<LiveOperation>& live);
@@ -126,6 +127,10 @@ class Operations {
   void CountDeviceTime(const v1::Operation& operation);  // once it has ended
   std::shared_ptr<LiveOperation> InsertLocked(const v1::Operation& operation, store::JobKind kind,
                                               const std::string& trace = "");
+  std::shared_ptr<LiveOperation> MakeLive(const v1::Operation& operation, store::JobKind kind,
+                                          const std::string& trace);
+  // One that is not in flight here, for who watches it: Follow tells of its progress until it has ended.
+  std::shared_ptr<LiveOperation> Elsewhere(const store::Job& job);
   // Those that wait here and are another holder's by now.
   void DropTaken();
   absl::Status Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last);

@@ -264,6 +264,18 @@ TEST_F(LeasesTest, WatchersOfALostJobHearOfItsEndElsewhere) {
   (*stop)();
 }
 
+TEST_F(LeasesTest, WatchersOfAnotherHoldersJobHearOfItsEnd) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  Listener listener;
+  const auto stop = other_.Watch(live->name(), listener.watcher());
+  ASSERT_TRUE(stop.ok()) << stop.status();
+  other_.Follow();
+  Succeed(one_, live);
+  other_.Follow();
+  EXPECT_EQ(listener.AwaitDone().back().tune().decision(), "so");
+  (*stop)();
+}
+
 TEST_F(LeasesTest, AJobThatComesBackGoesOnWithItsWatchers) {
   const std::shared_ptr<LiveOperation> stale = Begun();
   Listener listener;

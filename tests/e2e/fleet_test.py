@@ -46,8 +46,12 @@ class FleetTest(DaemonTest):
         self.assertGreater(code.stat().st_size, 0)
         self.assertFalse((two.data / "attune.db").exists())
 
+        # Work that the other does can be watched.
+        job = one.json("tune", "b1.h1.q64.d32.f16", "--detach", *BUDGET)[0]["operation"]
+        self.assertEqual(two.json("watch", job)[-1]["type"], "tuning", two.log)
+
         # Every operation is listed by both, and a new start goes on where the last one was.
-        self.assertEqual(len(two.json("jobs")), 1)
+        self.assertEqual(len(two.json("jobs")), 2)
         two.stop()
         two = self.member("two")
         self.assertIn(self.provenance(two), ("EXACT", "TIE"))
