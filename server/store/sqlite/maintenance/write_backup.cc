@@ -3,9 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
-#include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/files.h"
 #include "server/store/sqlite/maintenance/backup.h"
@@ -41,15 +39,9 @@ absl::Status CopyArtifacts(const ArtifactFiles& from, const std::string& directo
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<BackupContents> WriteBackup(const std::string& file, Readers& readers, const ArtifactFiles& artifacts,
-                                           const std::string& directory) {
-  if (absl::Status status = MakeNewDirectory(directory); !status.ok()) return status;
-  absl::Cleanup remove = [&directory] {
-    std::error_code ignored;
-    fs::remove_all(directory, ignored);
-  };
+// Into `directory`, which is empty.
+absl::StatusOr<BackupContents> Fill(const std::string& file, Readers& readers, const ArtifactFiles& artifacts,
+                                    const std::string& directory) {
   const int64_t size = SizeOf(file) + SizeOf(absl::StrCat(file, "-wal"));
   if (absl::Status status = CheckSpace(directory, size); !status.ok()) return status;
   const std::string copy = absl::StrCat(directory, "/attune.db");
@@ -67,7 +59,19 @@ absl::StatusOr<BackupContents> WriteBackup(const std::string& file, Readers& rea
   absl::Status status = CopyArtifacts(artifacts, absl::StrCat(directory, "/artifacts"), database->artifacts, contents);
   if (!status.ok()) return status;
   if (status = Sync(directory); !status.ok()) return status;
-  std::move(remove).Cancel();
+  return contents;
+}
+
+}  // namespace
+
+absl::StatusOr<BackupContents> WriteBackup(const std::string& file, Readers& readers, const ArtifactFiles& artifacts,
+                                           const std::string& directory) {
+  if (absl::Status status = MakeNewDirectory(directory); !status.ok()) return status;
+  absl::StatusOr<BackupContents> contents = Fill(file, readers, artifacts, directory);
+  if (!contents.ok()) {
+    std::error_code ignored;
+    fs::remove_all(directory, ignored);
+  }
   return contents;
 }
 
