@@ -302,7 +302,8 @@ TEST_F(PostgresqlStoreTest, WhatWasAnsweredOutlivesTheServersDeath) {
   std::atomic<bool> stop = false;
   std::atomic<bool> stopped = false;
   {
-    const std::jthread worker([&] {
+    std::vector<std::jthread> worker;
+    worker.emplace_back([&] {
       const absl::Cleanup say = [&] { stopped = true; };
       for (int i = 0; !stop; ++i) {
         const v1::Trial trial = SampleTrial(i);
