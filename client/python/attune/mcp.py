@@ -54,14 +54,16 @@ timed.
 
 LOOP = """\
 Make attention on {problem} faster. Rules of the loop:
-1. Begin with `preflight`, `best` and `explain`: what is served now, how fast it is, and what bounds it.
+1. Begin with `preflight` and `best`: what is served now, and how fast it is; `explain`, once something was tuned, says
+   what bounds it.
 2. State one hypothesis before each step, and change one thing: one change, one verdict.
 3. Test it with `evaluate` (one variant), `tune` with `where` (a part of the space) or `submit` (a kernel of your own,
    always with the same `loop`). Keep what is faster; take back what is not: a REVERT is a result, too, say why.
-4. Look at the figures before the next step: CTAs against the SMs of the device (fewer than 4 per SM: try more splits),
-   spills (none), registers and shared memory against occupancy. Where they do not say why, `profile` it: what bounds it
-   decides what to try. Every fifth iteration of a loop that would be kept runs under compute-sanitizer, and findings
-   revert it; `sanitize` the iterations before it then, they may have them too.
+4. Look at the figures before the next step: `ctas` over `sms` (fewer than 4: try more splits; `ctas_per_sm` is how many
+   are resident at once), spills (none), registers and shared memory against occupancy. Where they do not say why,
+   `profile` it: what bounds it decides what to try (CUDA devices alone, as `sanitize`). Every fifth iteration of a loop
+   that would be kept runs under compute-sanitizer, and findings revert it; `sanitize` the iterations before it then,
+   they may have them too.
 5. Do not try again what `trials` and `iterations` already answer. Stop when three hypotheses in a row changed nothing.
 Finish with a table: step, hypothesis, change, time, speed-up, verdict.
 """
@@ -422,13 +424,13 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         listed = await client.submissions(loop=loop)
         return {
             "iterations": [
-                {
+                (submitted_dict(one.result) if one.result is not None else {})
+                | {  # a stored result does not name its submission
                     "submission": one.name,
                     "iteration": one.iteration,
                     "hypothesis": one.hypothesis,
                     "state": one.state.name,
                 }
-                | (submitted_dict(one.result) if one.result is not None else {})
                 for one in reversed(listed)
             ]
         }

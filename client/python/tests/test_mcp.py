@@ -102,12 +102,15 @@ def test_a_kernel_of_ones_own_is_submitted_and_its_verdict_comes_with_the_compil
     assert found["problems"][0]["compiler"] == ["mine.cl:12: undeclared"]
     (request,) = server.asked("Submit")
     assert (request.hypothesis, request.loop, request.base) == ("larger tiles", "tiles", "incumbent")
+    stored = {**result, "submission": ""}  # a stored result does not say whose it is
     listed = [
-        message("Submission", name=f"submissions/{number}", iteration=number, state=1, result=result)
+        message("Submission", name=f"submissions/{number}", iteration=number, state=1, result=stored)
         for number in (2, 1)
     ]
     server.responses["ListSubmissions"] = message("ListSubmissionsResponse", submissions=listed)
-    assert [one["iteration"] for one in call(server, "iterations", loop="tiles")["iterations"]] == [1, 2]
+    iterations = call(server, "iterations", loop="tiles")["iterations"]
+    assert [one["iteration"] for one in iterations] == [1, 2]
+    assert [one["submission"] for one in iterations] == ["submissions/1", "submissions/2"]
 
 
 def test_counters_and_findings_are_short(server):
