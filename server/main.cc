@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "proto/attune/quote.h"
 #include "server/base/cage_kernel.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/log_journal.h"
 #include "server/catalog/host.h"
@@ -209,6 +210,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
   if (!guard.ok()) return guard.status();
   const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion};
+  const absl::Duration read = SteadyNow();
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
   if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
@@ -270,7 +272,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(&tuner);
   std::optional<ServedWatch> served;
-  if (opened->shared) served.emplace(*store, *(*front)->results);
+  if (opened->shared) served.emplace(*store, *(*front)->results, read);
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;
@@ -302,8 +304,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   (*front)->server->SetCanTune(false);
   keeper.reset();
   on_miss.reset();
-  served.reset();
   tuner.Drain(settings.drain_timeout);
+  served.reset();
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
   (*front)->compiler->Shutdown();

@@ -112,6 +112,11 @@ void AddRow(const v1::Operation& operation, Table* table) {
 absl::StatusOr<ExitCode> WriteTimeline(Session& session, Client& client, const JobsArguments& arguments) {
   const auto operation = client.GetOperation(ResourceName("operations", arguments.operation));
   if (!operation.ok()) return operation.status();
+  if (operation->has_sweep() || operation->progress().problems_total() > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(operation->name(),
+                                                      " is a sweep, whose problems are operations of ",
+                                                      "their own: `attune jobs --sweep ", operation->name(), "`"));
+  }
   v1::ListTrialsRequest request;
   request.mutable_filter()->set_job(operation->name());
   std::vector<v1::Trial> trials;

@@ -125,6 +125,7 @@ absl::StatusOr<ExitCode> TuneMissing(Session& session, Client& client, const std
   // What is required comes first, so that as many trials are those alone.
   request.mutable_strategy()->set_kind(v1::Strategy::KIND_RANDOM);
   request.mutable_strategy()->set_max_trials(request.required_size());
+  request.set_check_all(true);  // what is slow here is what the portfolio weighs
   const auto operation = client.Tune(std::move(request));
   if (!operation.ok()) return operation.status();
   return Follow(session, *operation);

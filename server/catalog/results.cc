@@ -306,7 +306,9 @@ class StoredResults : public Results {
   // Why the answer for `key` may be outdated, after another try; empty when it is not.
   std::string Doubt(const ResultKey& key) {
     if (!some_are_outdated_) return "";
-    const std::lock_guard<std::mutex> one(changing_);
+    // A store that is away may answer late: one look-up waits for it, the others do not.
+    const std::unique_lock<std::mutex> one(changing_, std::try_to_lock);
+    if (!one.owns_lock()) return "it may be outdated: the store cannot be read";
     if (!outdated_.contains(ToText(key))) return "";
     RefreshLocked(key);
     const auto it = outdated_.find(ToText(key));

@@ -4,21 +4,40 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/base/pause.h"
 
 namespace attune {
 
-ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, absl::Duration period)
-    : store_(store), results_(results), thread_([this, period](const std::stop_token& stop) {
+namespace {
+
+// A change is told again for so long: it may be committed later than it says.
+constexpr absl::Duration kLate = absl::Minutes(2);
+
+}  // namespace
+
+ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, absl::Duration read, absl::Duration period)
+    : store_(store), results_(results), seen_at_(read), thread_([this, period](const std::stop_token& stop) {
         do {
           Look();
         } while (Pause(stop, period));
       }) {}
 
-// The same change is told for a while: each is passed on once. While the store is away, what is in memory stays.
+// The same change is told for a while: each is passed on once. While the store is away, what is in memory stays, and
+// the first look after that reaches back to the last before.
 void ServedWatch::Look() {
-  const absl::StatusOr<std::vector<store::ServedChange>> changes = store_.ChangesOfServed();
-  if (!changes.ok()) return;
+  const absl::Duration now = SteadyNow();
+  const absl::StatusOr<std::vector<store::ServedChange>> changes = store_.ChangesOfServed(now - seen_at_ + kLate);
+  if (!changes.ok()) {
+    if (!std::exchange(away_, true)) {
+      LogWarning("what other daemons serve cannot be read", {{"error", changes.status().message()}});
+    }
+    return;
+  }
+  away_ = false;
+  seen_at_ = now;
   std::map<Key, absl::Time> seen;
   for (const store::ServedChange& change : *changes) {
     Key key = {change.problem_text, change.device_class, change.policy};

@@ -15,8 +15,10 @@ namespace attune {
 
 class ServedWatch {
  public:
-  // Looks every `period`, until the end of its life. Store and results live longer.
-  ServedWatch(store::Store& store, catalog::Results& results, absl::Duration period = absl::Seconds(5));
+  // Looks every `period`, until the end of its life, at what has changed since `read`, when the results were
+  // (SteadyNow). Store and results live longer.
+  ServedWatch(store::Store& store, catalog::Results& results, absl::Duration read,
+              absl::Duration period = absl::Seconds(5));
 
  private:
   using Key = std::tuple<std::string, std::string, int>;  // problem, class, policy
@@ -26,7 +28,9 @@ class ServedWatch {
   store::Store& store_;
   catalog::Results& results_;
   std::map<Key, absl::Time> seen_;
-  std::jthread thread_;  // last: started when all else is there
+  absl::Duration seen_at_;  // of the last look that succeeded
+  bool away_ = false;       // the last look failed
+  std::jthread thread_;     // last: started when all else is there
 };
 
 }  // namespace attune

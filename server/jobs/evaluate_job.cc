@@ -86,7 +86,10 @@ absl::StatusOr<search::CandidateSet> CandidatesOf(const Question& question, cons
         search::TodaysVariant((*incumbent)->trial(), question.tuning_key, options.host.families);
     if (today.ok()) variants.push_back(*std::move(today));
   }
-  return search::GatherCandidates(options.means.code.store(), {}, variants, question.tuning_key);
+  absl::StatusOr<search::CandidateSet> set =
+      search::GatherCandidates(options.means.code.store(), {}, variants, question.tuning_key);
+  if (set.ok()) search::DoubtSlow(*set);
+  return set;
 }
 
 promotion::ContestRules RulesOf(const v1::EvaluateVariantRequest& request, const std::string& variant) {
@@ -141,6 +144,8 @@ absl::StatusOr<v1::EvaluateResult> Evaluate(const v1::EvaluateVariantRequest& re
   const absl::StatusOr<promotion::ContestResult> contest =
       options.contests.Hold(question.tuning_key, RulesOf(request, text), job, **use);
   if (!contest.ok()) return contest.status();
+  job.progress.Change(
+      [&](v1::OperationProgress& progress) { trials::SetCost({}, (*use)->cost(), phase.compile_ms(), progress); });
   Conclude(text, tried, *contest, request.pin(), result);
   return result;
 }

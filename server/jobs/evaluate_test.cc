@@ -195,6 +195,67 @@ TEST_F(EvaluateTest, AllOfTheVariantIsCheckedHoweverSlowItIs) {
   EXPECT_TRUE(checks_all);
 }
 
+// Slow until all of it is asked for.
+class SlowTest : public EvaluateTest {
+ protected:
+  void MakeSlow(const std::string& seen) {
+    device_.ScriptTrial(
+        [this, seen](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+          worker::v1::TrialResponse response = device_.Good(request.candidate());
+          if (Seen(request.candidate()) == seen && !request.check_all()) response.set_verdict(v1::VERDICT_SLOW);
+          return response;
+        });
+  }
+};
+
+TEST_F(SlowTest, AVariantThatATuningFoundSlowIsTriedAgainWhenItIsAskedFor) {
+  SetTimes({{"32/8", 150}});
+  MakeSlow("32/8");
+  Start();
+  Tune();
+  EXPECT_EQ(Verdicts()[v1::VERDICT_SLOW], 1);
+  const v1::EvaluateResult result = Evaluate("tiles:BLOCK=32,SPLITS=2");
+  EXPECT_EQ(result.trial().verdict(), v1::VERDICT_OK) << result.reason();
+}
+
+TEST_F(SlowTest, ATuningThatChecksAllTriesAgainWhatWasSlow) {
+  SetTimes({{"32/8", 150}});
+  MakeSlow("32/8");
+  Start();
+  Tune();
+  v1::TuneRequest request = TuneRequest();
+  request.set_check_all(true);
+  Tune(request);
+  EXPECT_THAT(Tries(), testing::Contains(testing::Pair("tiles:BLOCK=32,SPLITS=2", 2)));
+  EXPECT_EQ(Verdicts()[v1::VERDICT_OK], 6);
+}
+
+TEST_F(SlowTest, APinnedVariantThatIsSlowTodayStaysServed) {
+  SetTimes({{"32/8", 150}});
+  Start();
+  Tune();
+  Pin("tiles:BLOCK=32,SPLITS=2");
+  MakeSlow("32/8");
+  v1::TuneRequest request = TuneRequest();
+  request.set_retry_known(true);
+  EXPECT_FALSE(Tune(request).tune().promoted());
+  EXPECT_EQ(Served().trial().variant().text(), "tiles:BLOCK=32,SPLITS=2");
+  EXPECT_TRUE(Served().pinned());
+}
+
+TEST_F(SlowTest, AnIncumbentThatIsSlowUnderANewDriverIsCheckedAltogetherAndPlaysOff) {
+  SetTimes({{"32/8", 50}});
+  Start();
+  Tune();
+  SetTimes({{"32/8", 150}});
+  MakeSlow("32/8");
+  device_.set_driver("999.9");
+  Start();
+  const v1::Operation done = Tune();
+  EXPECT_THAT(done.tune().decision(), testing::Not(HasSubstr("failed with today's")));
+  EXPECT_EQ(done.tune().play_off_size(), 6);
+}
+
 TEST_F(EvaluateTest, AnInfeasibleVariantIsRefusedWithThatReason) {
   Start();
   v1::EvaluateVariantRequest request = Request("tiles:BLOCK=16,SPLITS=1");

@@ -29,6 +29,7 @@ void BeginTrials(const search::CandidateSet& candidates, const search::Strategy&
     fresh.set_waits_for(now.waits_for());
     fresh.set_waits_for_title(now.waits_for_title());
     fresh.set_queue_position(now.queue_position());
+    *fresh.mutable_phases() = now.phases();
     now = std::move(fresh);
     now.set_phase(v1::OperationProgress::PHASE_REFERENCE);
     now.set_trials_total(total);
@@ -144,11 +145,8 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   with_claim.claim = strategy->Claim();
   absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, with_claim, job, **use);
   if (!contest.ok()) return contest.status();
-  job.progress.Change([&](v1::OperationProgress& progress) {
-    *progress.mutable_cost() = (*use)->cost();
-    progress.mutable_cost()->set_compile_ms(phase.compile_ms());
-    progress.set_device_busy(trials::BusyShare(progress.cost()));
-  });
+  job.progress.Change(
+      [&](v1::OperationProgress& progress) { trials::SetCost({}, (*use)->cost(), phase.compile_ms(), progress); });
   TuneOutcome outcome;
   outcome.trials = phase.run();
   outcome.compiles = phase.compiles();

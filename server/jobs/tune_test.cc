@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/time/clock.h"
 #include "server/jobs/testing/tuner_fixture.h"
 #include "server/space/space.h"
 
@@ -414,6 +415,43 @@ TEST_F(TuneTest, ATrialKnowsTheAnchorsClockAndWhetherAllOfItIsToBeChecked) {
   request.set_check_all(true);
   Tune(request);
   EXPECT_TRUE(requests.back().check_all());
+}
+
+TEST_F(TuneTest, ItsPhasesAndWhereItsTimeWentAreKept) {
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    worker::v1::TrialResponse response = device_.Good(request.candidate());
+    response.set_check_ms(2);
+    response.set_device_ms(0.25);
+    return response;
+  });
+  Start();
+  const v1::OperationProgress progress = Tune().progress();
+  std::vector<v1::OperationProgress::Phase> phases;
+  for (const v1::PhaseBegin& begin : progress.phases()) phases.push_back(begin.phase());
+  EXPECT_THAT(phases, testing::ElementsAre(v1::OperationProgress::PHASE_ENUMERATE,
+                                           v1::OperationProgress::PHASE_REFERENCE, v1::OperationProgress::PHASE_TRIALS,
+                                           v1::OperationProgress::PHASE_PLAY_OFF, v1::OperationProgress::PHASE_VERIFY));
+  EXPECT_GE(progress.cost().device_ms(), 6 * 0.25);
+  EXPECT_GT(progress.cost().check_ms(), 0);
+  EXPECT_GT(progress.cost().play_off_ms(), 0);
+  EXPECT_GT(progress.device_busy(), 0);
+  for (const v1::Trial& trial : store_.trials()) {
+    EXPECT_EQ(trial.cost().check_ms(), 2);
+    EXPECT_EQ(trial.cost().device_ms(), 0.25);
+  }
+}
+
+TEST_F(TuneTest, ATrialThatToldNothingTookAsLongAsItsCall) {
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    absl::SleepFor(absl::Milliseconds(2));
+    worker::v1::TrialResponse response;
+    response.set_verdict(v1::VERDICT_TIMEOUT);
+    return response;
+  });
+  Start();
+  const v1::OperationProgress progress = Tune().progress();
+  EXPECT_GE(progress.cost().check_ms(), 6 * 2);
+  for (const v1::Trial& trial : store_.trials()) EXPECT_GE(trial.cost().check_ms(), 2);
 }
 
 class KnownTimeTest : public TuneTest {

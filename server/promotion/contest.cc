@@ -193,10 +193,11 @@ class Contest {
       return store().FindTrial(
           {tuning_key_.problem_text, catalog::InstanceOf(tuning_key_.device), text, tuning_key_.policy, today});
     });
-    if (absl::IsNotFound(trial.status())) trial = TryNow(*variant);
+    const bool slow = trial.ok() && trial->verdict() == v1::VERDICT_SLOW;
+    if (absl::IsNotFound(trial.status()) || (slow && standing.stale)) trial = TryNow(*variant);
     if (!trial.ok()) return trial.status();
-    // Times that would not settle say nothing against the trial that it was promoted with.
-    if (trial->verdict() == v1::VERDICT_UNSTABLE && !standing.stale) return incumbent->trial();
+    // Times that would not settle say nothing against the trial that it was promoted with, nor does a quick look.
+    if ((slow || trial->verdict() == v1::VERDICT_UNSTABLE) && !standing.stale) return incumbent->trial();
     if (!trials::Timed(*trial)) {
       standing.absence = absl::StrCat("(", text, ") failed with today's sources and driver: ", Word(trial->verdict()),
                                       " ", trial->detail());
@@ -206,18 +207,20 @@ class Contest {
   }
 
   // The incumbent has changed, by a roll-back or another job, to a variant that has no trial under today's
-  // dependencies.
+  // dependencies, or none but a quick look.
   absl::StatusOr<v1::Trial> TryNow(const space::Variant& variant) {
     job_.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS,
                            "the incumbent, never measured with today's sources and driver");
     absl::StatusOr<search::CandidateSet> alone =
         trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, {variant}, tuning_key_); });
     if (!alone.ok()) return alone.status();
+    search::DoubtSlow(*alone);
     search::ExhaustiveStrategy strategy(alone->all.size());
     trials::TrialPhase::Plan plan;
     plan.tuning_key = &tuning_key_;
     plan.candidates = &*alone;
     plan.strategy = &strategy;
+    plan.check_all = true;
     trials::TrialPhase phase(options_.means, job_, plan);
     if (absl::Status status = phase.Run(use_); !status.ok()) return status;
     const v1::Trial& trial = phase.trials().at(0);

@@ -182,6 +182,7 @@ absl::StatusOr<Calls> CallsFor(const catalog::TuningKey& tuning_key, const std::
     absl::StatusOr<worker::v1::Candidate> ready = Ready(contestant.candidate, tuning_key, code, job);
     if (!ready.ok()) return ready.status();
     v1::Trial& trial = trials.emplace_back(contestant.trial);
+    trial.clear_cost();  // of the run that it is known by
     // Another card of the class may have run what the contestant is known by.
     trial.set_device_id(tuning_key.device.id());
     trial.set_device_uuid(tuning_key.device.uuid());

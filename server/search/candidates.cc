@@ -130,6 +130,14 @@ Field CandidateSet::ToField() const {
   return field;
 }
 
+void DoubtSlow(CandidateSet& set) {
+  for (Candidate& candidate : set.all) {
+    if (!candidate.known.has_value() || candidate.known->verdict() != v1::VERDICT_SLOW) continue;
+    candidate.doubted = candidate.known->name();
+    candidate.known.reset();
+  }
+}
+
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra,

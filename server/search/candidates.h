@@ -61,6 +61,9 @@ struct Listing {
 // selects. Families that do not apply to the problem, or do not understand what is selected, are left out;
 // FailedPrecondition names each reason when nothing is left to try. ResourceExhausted, with what can be done about it,
 // when there are more than space::kMostVariants and the choice is not random. Cancelled when `stopped`.
+// For who checks all of each: what is SLOW is not known, but tried again.
+void DoubtSlow(CandidateSet& set);
+
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,
                                               const std::vector<std::shared_ptr<const space::Family>>& families,
                                               const std::vector<space::Variant>& extra,

@@ -36,6 +36,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   }
   extra.insert(extra.end(), seeds.begin(), seeds.end());
   absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, listing, stopped);
+  if (set.ok() && spec.check_all) DoubtSlow(*set);
   if (!set.ok()) return set.status();
   if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());
   std::vector<size_t> first;

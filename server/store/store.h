@@ -187,9 +187,11 @@ class Store {
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
 
-  // What has changed lately, in this process or another: all of the last minute at least. Empty where no other process
-  // can change anything.
-  virtual absl::StatusOr<std::vector<ServedChange>> ChangesOfServed() { return std::vector<ServedChange>(); }
+  // What has changed in the time until now, `back` of it, in this process or another. Empty where no other process can
+  // change anything.
+  virtual absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(absl::Duration /*back*/) {
+    return std::vector<ServedChange>();
+  }
 
   // Assigns and returns "retimings/<n>"; finish_time is now unless given. InvalidArgument names what it lacks:
   // problem_text, device_id, policy, variant and a median above 0 must be set. Refused when `write` is stale (queue.h).

@@ -108,16 +108,20 @@ class Attempt {
     row_.set_variants_tried(static_cast<int32_t>(chosen->variants.size()));
     if (!chosen->nothing.empty()) return Tried{Infeasible(chosen->nothing), std::nullopt};
     if (base_.has_value()) chosen->variants.insert(chosen->variants.begin(), base_->variant);
-    const absl::StatusOr<search::CandidateSet> candidates =
+    absl::StatusOr<search::CandidateSet> candidates =
         trials::ReadFor(job_, [&] { return search::GatherCandidates(store(), {}, chosen->variants, tuning_key_); });
     if (!candidates.ok()) return candidates.status();
+    search::DoubtSlow(*candidates);
     const auto use = trials::TakeDevice(slot, tuning_key_, means_.families, means_.trials.code, job_,
                                         trials::InputSeed(tuning_key_));
     if (!use.ok()) return use.status();
     if (absl::Status tried = TryAll(*candidates, **use); !tried.ok()) return tried;
     if (const absl::Status lost = CheckNotLost(); !lost.ok()) return lost;
     if (!trials::Timed(own_)) return Tried{Explained(), std::nullopt};
-    if (absl::Status played = Play(*candidates, **use); !played.ok()) return played;
+    const absl::Status played = Play(*candidates, **use);
+    job_.progress.Change(
+        [&](v1::OperationProgress& progress) { trials::SetCost(cost_before_, (*use)->cost(), compile_ms_, progress); });
+    if (!played.ok()) return played;
     return Tried{std::move(row_), gain_};
   }
 
@@ -143,6 +147,7 @@ class Attempt {
     plan.compile_seconds = absl::ToDoubleSeconds(means_.times.compile);
     plan.trial_seconds = absl::ToDoubleSeconds(means_.times.trial);
     job_.progress.Change([&](v1::OperationProgress& progress) {
+      plan.cost_before = progress.cost();
       progress.set_trials_total(static_cast<int64_t>(candidates.all.size()));
       progress.set_compiles_total(candidates.compile_keys);
     });
@@ -151,6 +156,8 @@ class Attempt {
     trials::TrialPhase phase(means_.trials, job_, plan);
     if (absl::Status status = phase.Run(use); !status.ok()) return status;
     for (const auto& [index, trial] : phase.trials()) Take(candidates.all[index], trial);
+    cost_before_ = plan.cost_before;
+    compile_ms_ = phase.compile_ms();
     return absl::OkStatus();
   }
 
@@ -272,6 +279,8 @@ class Attempt {
   v1::Trial own_;
   v1::Trial base_trial_;
   std::optional<measure::Gain> gain_;
+  v1::OperationCost cost_before_;  // of the job, on problems before this one
+  double compile_ms_ = 0;
 };
 
 }  // namespace

@@ -81,13 +81,19 @@ absl::Status DeviceUse::Prepare() {
 
 absl::StatusOr<worker::v1::TrialResponse> DeviceUse::Trial(const worker::v1::TrialRequest& request,
                                                            absl::FunctionRef<bool()> wanted) {
-  absl::StatusOr<worker::v1::TrialResponse> response =
-      InTurn(true, wanted, [&] { return slot_.worker_->Trial(request); });
-  if (!response.ok()) return response;
-  cost_.set_check_ms(cost_.check_ms() + response->check_ms());
-  cost_.set_time_ms(cost_.time_ms() + response->time_ms());
-  cost_.set_device_ms(cost_.device_ms() + response->device_ms());
-  return response;
+  return InTurn(true, wanted, [&] {
+    const absl::Duration start = slot_.clock_();
+    absl::StatusOr<worker::v1::TrialResponse> response = slot_.worker_->Trial(request);
+    const double call_ms = absl::ToDoubleMilliseconds(slot_.clock_() - start);
+    const double time_ms = response.ok() ? std::min(response->time_ms(), call_ms) : 0;
+    cost_.set_time_ms(cost_.time_ms() + time_ms);
+    // What a worker that hung or died did not tell, too.
+    cost_.set_check_ms(cost_.check_ms() + call_ms - time_ms);
+    if (!response.ok()) return response;
+    cost_.set_device_ms(cost_.device_ms() + response->device_ms());
+    if (response->check_ms() <= 0 && response->time_ms() <= 0) response->set_check_ms(call_ms);
+    return response;
+  });
 }
 
 absl::StatusOr<worker::v1::PlayOffResponse> DeviceUse::PlayOff(const worker::v1::PlayOffRequest& request) {
@@ -100,9 +106,18 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceUse::PlayOff(const worker::v1:
   });
 }
 
-double BusyShare(const v1::OperationCost& cost) {
+void SetCost(const v1::OperationCost& before, const v1::OperationCost& use, double compile_ms,
+             v1::OperationProgress& progress) {
+  v1::OperationCost& cost = *progress.mutable_cost();
+  cost.set_prepare_ms(before.prepare_ms() + use.prepare_ms());
+  cost.set_check_ms(before.check_ms() + use.check_ms());
+  cost.set_time_ms(before.time_ms() + use.time_ms());
+  cost.set_play_off_ms(before.play_off_ms() + use.play_off_ms());
+  cost.set_wait_ms(before.wait_ms() + use.wait_ms());
+  cost.set_device_ms(before.device_ms() + use.device_ms());
+  cost.set_compile_ms(before.compile_ms() + compile_ms);
   const double all = cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.play_off_ms() + cost.wait_ms();
-  return all > 0 ? std::min(cost.device_ms() / all, 1.0) : 0;
+  progress.set_device_busy(all > 0 ? std::min(cost.device_ms() / all, 1.0) : 0);
 }
 
 v1::OperationCost DeviceUse::cost() const {
@@ -115,7 +130,12 @@ v1::OperationCost DeviceUse::cost() const {
 }
 
 absl::StatusOr<worker::v1::FloorResponse> DeviceUse::Floor(const worker::v1::FloorRequest& request) {
-  return InTurn(false, Always, [&] { return slot_.worker_->Floor(request); });
+  return InTurn(false, Always, [&] {
+    const absl::Duration start = slot_.clock_();
+    absl::StatusOr<worker::v1::FloorResponse> response = slot_.worker_->Floor(request);
+    cost_.set_prepare_ms(cost_.prepare_ms() + absl::ToDoubleMilliseconds(slot_.clock_() - start));
+    return response;
+  });
 }
 
 absl::Status DeviceUse::Lend(absl::FunctionRef<absl::Status()> work) {

@@ -35,8 +35,9 @@ class DeviceSlot {
   std::jthread idle_;     // gives the device's memory back
 };
 
-// Share of its time on the device in which that had work; 0 where the device has no clock of its own.
-double BusyShare(const v1::OperationCost& cost);
+// What a job says of its cost: that of a use of the device, of the compiles for it, and what it had cost before that.
+void SetCost(const v1::OperationCost& before, const v1::OperationCost& use, double compile_ms,
+             v1::OperationProgress& progress);
 
 // One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
 // it for something else since. Cancelled when `stop` was requested before it was this job's turn, or `abort` before the

@@ -164,6 +164,7 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   absl::StatusOr<v1::Trial> trial =
       ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.tuning_key)); });
   if (!trial.ok() || trial->name() == candidate.doubted) return std::nullopt;
+  if (plan_.check_all && trial->verdict() == v1::VERDICT_SLOW) return std::nullopt;
   return *std::move(trial);
 }
 
@@ -434,9 +435,7 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
       *progress.mutable_best() = *trial;
       progress.mutable_best()->clear_recipe();
     }
-    *progress.mutable_cost() = cost_;
-    progress.mutable_cost()->set_compile_ms(compile_ms());
-    progress.set_device_busy(BusyShare(cost_));
+    SetCost(plan_.cost_before, cost_, compile_ms(), progress);
     UpdateEtaLocked(progress);
   });
 }

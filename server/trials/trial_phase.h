@@ -38,8 +38,9 @@ class TrialPhase {
     const catalog::TuningKey* tuning_key = nullptr;
     const search::CandidateSet* candidates = nullptr;
     search::Strategy* strategy = nullptr;
-    bool retry_known = false;  // tries again what another job has tried
-    bool check_all = false;    // checks all of what is slow, too
+    bool retry_known = false;            // tries again what another job has tried
+    bool check_all = false;              // checks all of what is slow, too
+    v1::OperationCost cost_before = {};  // of the job, on problems before this one
     // How long one compile and one trial may take, when that is less than what the daemon allows all; 0: no less.
     double compile_seconds = 0;
     double trial_seconds = 0;

@@ -233,6 +233,9 @@ class ModulesTest(unittest.TestCase):
             trials,
         )
         self.assertEqual([(cell["tried"], cell["ok"]) for cell in cells[0]], [(1, 1), (1, 0)])
+        slow = [{**trials[0], "verdict": "VERDICT_SLOW"}]
+        points = self.module("space.js", "m.pointsOf(a[0], 'f').map((point) => point.us)", slow)
+        self.assertEqual(points, [trials[0]["timing"]["medianUs"]])
         passes = self.module(
             "space.js", "m.pointsOf(a[0], 'f').map((point) => m.passes(point, {A: [2, 4], us: [0, 9]}))", trials
         )

@@ -63,7 +63,7 @@ class FleetTest(DaemonTest):
         one, two = self.member("one"), self.member("two")
         jobs = [daemon.json("tune", PROBLEM, "--detach", *BUDGET)[0]["operation"] for daemon in (one, two)]
         self.assertNotEqual(*jobs)
-        for daemon, job in zip((one, two), jobs):
+        for daemon, job in zip((one, two), jobs, strict=True):
             self.assertEqual(daemon.json("watch", job)[-1]["type"], "tuning", daemon.log)
         self.assertEqual({job["operation"] for job in one.json("jobs")}, set(jobs))
 

@@ -56,8 +56,10 @@ class PostgresqlServer:
     def start(self):
         with open(self.directory / "server.log", "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [str(programs() / "postgres"), "-D", str(self.directory / "data"), "-k", str(self.directory)]
-                + ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=32MB"],
+                [
+                    *(str(programs() / "postgres"), "-D", str(self.directory / "data"), "-k", str(self.directory)),
+                    *("-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=32MB"),
+                ],
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,

@@ -8,6 +8,7 @@ import { bestCurve, progressBar, progressFacts, verdictMix } from "./job_parts.j
 import { mergeTrials, verdictCounts } from "./jobs.js";
 import { badge, empty, facts, failure, interval, jobLink, loading, problemLink, section, variantCode, when } from "./parts.js";
 import { addressOf } from "./router.js";
+import { isRight } from "./space.js";
 import { table } from "./table.js";
 import { variantText } from "./variants.js";
 
@@ -138,7 +139,7 @@ function children(operations) {
 }
 
 function failures(trials) {
-  const bad = trials.filter((trial) => trial.verdict !== "VERDICT_OK");
+  const bad = trials.filter((trial) => !isRight(trial));
   if (bad.length === 0) return null;
   return fold("bad", `${counted(bad.length, "trial")} that did not end OK`, () => trialTable("Trials that did not end OK", bad.slice(0, 200)));
 }

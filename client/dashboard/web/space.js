@@ -1,7 +1,9 @@
 // The space of a problem's variants, as its trials show it. Pure functions.
 import { parametersOf } from "./variants.js";
 
-export const isOk = (trial) => trial.verdict === "VERDICT_OK" && trial.timing?.medianUs > 0;
+// Right as far as it was checked: SLOW was given up, but after a run that was right.
+export const isRight = (trial) => trial.verdict === "VERDICT_OK" || trial.verdict === "VERDICT_SLOW";
+const isTimed = (trial) => isRight(trial) && trial.timing?.medianUs > 0;
 
 // The families, most tried first.
 export function familiesOf(trials) {
@@ -14,7 +16,7 @@ export function familiesOf(trials) {
 export function pointsOf(trials, family) {
   const points = trials
     .filter((trial) => (trial.variant?.family ?? "") === family)
-    .map((trial) => ({ trial, values: parametersOf(trial.variant), us: isOk(trial) ? trial.timing.medianUs : NaN }));
+    .map((trial) => ({ trial, values: parametersOf(trial.variant), us: isTimed(trial) ? trial.timing.medianUs : NaN }));
   const ok = points.filter((point) => point.us > 0).sort((a, b) => a.us - b.us);
   return [...ok, ...points.filter((point) => !(point.us > 0))];
 }
@@ -62,9 +64,9 @@ export function verdictMap(points, a, b) {
     a.values.map((x) => {
       const of = points.filter((point) => point.values[a.name] === x && point.values[b.name] === y);
       const bad = new Map();
-      for (const { trial } of of) if (trial.verdict !== "VERDICT_OK") bad.set(trial.verdict, (bad.get(trial.verdict) ?? 0) + 1);
+      for (const { trial } of of) if (!isRight(trial)) bad.set(trial.verdict, (bad.get(trial.verdict) ?? 0) + 1);
       const worst = [...bad].sort((m, n) => n[1] - m[1])[0] ?? null;
-      return { tried: of.length, ok: of.filter(({ trial }) => trial.verdict === "VERDICT_OK").length, worst };
+      return { tried: of.length, ok: of.filter(({ trial }) => isRight(trial)).length, worst };
     }),
   );
 }

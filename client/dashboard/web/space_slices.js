@@ -79,13 +79,13 @@ export function slices(axes, points) {
   ];
 }
 
-// A table: the share of OK of each pair of values, and what else came of them most.
+// A table: the share that is right of each pair of values, and what else came of them most.
 export function verdictTable(points, a, b) {
   const cells = verdictMap(points, a, b);
   const cell = (each) => {
     if (each.tried === 0) return h("td", { class: "muted" }, "–");
     const share = each.ok / each.tried;
-    const td = h("td", {}, h("strong", {}, percent(share)), h("div", { class: "small" }, `OK, ${count(each.tried)} tried`), each.worst ? h("div", { class: "small" }, `${enumName(each.worst[0], "VERDICT_")} ${count(each.worst[1])}`) : null);
+    const td = h("td", {}, h("strong", {}, percent(share)), h("div", { class: "small" }, `right, ${count(each.tried)} tried`), each.worst ? h("div", { class: "small" }, `${enumName(each.worst[0], "VERDICT_")} ${count(each.worst[1])}`) : null);
     td.style.background = `color-mix(in srgb, var(--good-surface) ${100 * share}%, var(--bad-surface))`;
     return td;
   };

@@ -113,8 +113,9 @@ absl::StatusOr<Page<v1::Incumbent>> PostgresqlStore::ListIncumbents(const Incumb
       [&](Connection& c) { return postgresql::ListIncumbents(c, filter, page_size, page_token); });
 }
 
-absl::StatusOr<std::vector<ServedChange>> PostgresqlStore::ChangesOfServed() {
-  return pool_->DoAndReturn<std::vector<ServedChange>>(postgresql::ChangesOfServed);
+absl::StatusOr<std::vector<ServedChange>> PostgresqlStore::ChangesOfServed(absl::Duration back) {
+  return pool_->DoAndReturn<std::vector<ServedChange>>(
+      [back](Connection& connection) { return postgresql::ChangesOfServed(connection, back); });
 }
 
 absl::StatusOr<std::string> PostgresqlStore::AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) {

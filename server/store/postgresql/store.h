@@ -64,7 +64,7 @@ class PostgresqlStore : public Store {
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;
 
-  absl::StatusOr<std::vector<ServedChange>> ChangesOfServed() override;
+  absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(absl::Duration back) override;
 
   absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override;
   absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,

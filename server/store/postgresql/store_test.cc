@@ -107,7 +107,7 @@ TEST_F(PostgresqlStoreTest, ChangesOfWhatIsServedAreToldOfWhoeverMadeThem) {
   const std::unique_ptr<Store> other = OpenOn("there");
   const auto changes = [&other] {
     std::vector<std::string> problems;
-    const absl::StatusOr<std::vector<ServedChange>> changed = other->ChangesOfServed();
+    const absl::StatusOr<std::vector<ServedChange>> changed = other->ChangesOfServed(absl::Minutes(2));
     EXPECT_TRUE(changed.ok()) << changed.status();
     for (const ServedChange& change : *changed) problems.push_back(change.problem_text);
     return problems;

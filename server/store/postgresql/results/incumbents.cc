@@ -186,11 +186,13 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
   return incumbent;
 }
 
-absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection) {
-  absl::StatusOr<Rows> rows = connection.Query(
-      "SELECT text, fingerprint, policy, (extract(epoch FROM max(changed)) * 1000000)::bigint FROM incumbents"
-      " JOIN problems ON problems.id = problem_id JOIN device_classes ON device_classes.id = class_id"
-      " WHERE changed > now() - interval '2 minutes' GROUP BY text, fingerprint, policy");
+absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection, absl::Duration back) {
+  absl::StatusOr<Rows> rows =
+      Sql("SELECT text, fingerprint, policy, (extract(epoch FROM max(changed)) * 1000000)::bigint FROM incumbents"
+          " JOIN problems ON problems.id = problem_id JOIN device_classes ON device_classes.id = class_id"
+          " WHERE changed > now() - ?::bigint * interval '1 millisecond' GROUP BY text, fingerprint, policy",
+          absl::ToInt64Milliseconds(back))
+          .Query(connection);
   if (!rows.ok()) return rows.status();
   std::vector<ServedChange> changes;
   while (*rows->Step()) {

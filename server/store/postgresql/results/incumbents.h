@@ -31,7 +31,7 @@ absl::StatusOr<v1::Incumbent> Unpin(Connection& connection, absl::string_view pr
 absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_view problem_text,
                                            absl::string_view device_class, v1::Policy policy);
 // Of the last two minutes, which no transaction lasts: what is committed late is seen all the same.
-absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection);
+absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection, absl::Duration back);
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
                                                    absl::string_view page_token);
 
