@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/replay/advice.h"
 #include "client/replay/calibration.h"
 #include "client/replay/fetch.h"
 #include "client/replay/league.h"
@@ -19,6 +20,7 @@
 #include "client/replay/replay.h"
 #include "client/replay/synthetic_space.h"
 #include "client/replay/warm.h"
+#include "server/base/device_profile.h"
 
 namespace attune::replay {
 namespace {
@@ -91,6 +93,31 @@ absl::Status RunCalibration(const CalibrationArguments& arguments) {
   const absl::StatusOr<std::vector<Calibration>> calibrations = Calibrate(*spaces, arguments.seeds, arguments.limit);
   if (!calibrations.ok()) return calibrations.status();
   std::cout << Markdown(*calibrations);
+  return absl::OkStatus();
+}
+
+struct AdviceArguments {
+  std::vector<std::string> files;
+  std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
+  std::string device = "h100";
+  size_t trials = 200;
+  uint64_t seed = 1;
+};
+
+absl::Status RunAdvice(const AdviceArguments& arguments) {
+  const auto families = space::LoadFamilies(arguments.kernels);
+  if (!families.ok()) return families.status();
+  const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
+  if (!device.ok()) return device.status();
+  std::vector<v1::Recording> recordings;
+  for (const std::string& file : arguments.files) {
+    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
+    if (!recording.ok()) return recording.status();
+    recordings.push_back(*std::move(recording));
+  }
+  const absl::StatusOr<AdviceTally> tally = TryAdvice(recordings, *families, *device, arguments.trials, arguments.seed);
+  if (!tally.ok()) return tally.status();
+  std::cout << Markdown(*tally);
   return absl::OkStatus();
 }
 
@@ -200,6 +227,20 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
   calibration_command.callback([&] { status = RunCalibration(calibration); });
+
+  AdviceArguments advice;
+  CLI::App& advice_command =
+      *app.add_subcommand("advice", "How often the parameter that `attune explain` names for a trial makes it faster");
+  advice_command.add_option("RECORDING", advice.files, "Recordings")->required();
+  advice_command.add_option("--kernels", advice.kernels, "The kernel families that were recorded")
+      ->capture_default_str();
+  advice_command.add_option("--device", advice.device, "The profile of the device that they were recorded on")
+      ->capture_default_str();
+  advice_command.add_option("--trials", advice.trials, "Explain this many, drawn from all")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  advice_command.add_option("--seed", advice.seed, "Of the draw")->capture_default_str();
+  advice_command.callback([&] { status = RunAdvice(advice); });
 
   RunArguments run;
   CLI::App& run_command = *app.add_subcommand("run", "One run, trial by trial, as CSV");

@@ -99,14 +99,13 @@ class Explainer {
       const double rounds = std::ceil(geometry.waves());
       const double idle = 1 - geometry.waves() / rounds;
       if (idle < 0.2) return;
-      AddWith(
-          idle, Response::BOUND_GRID,
+      // What fills the last wave mostly costs more than it gains: only what was faster is advised.
+      Add(idle, Response::BOUND_GRID,
           absl::StrFormat("%d CTAs make %.2f waves: in the last one part of the chip idles, %.0f %% of the whole time",
                           geometry.ctas(), geometry.waves(), idle * 100),
-          {{.parameter = "PERSISTENT", .direction = Direction::kRaise},
-           {.parameter = "KV_SPLITS", .direction = Direction::kRaise},
-           {.parameter = "BLOCK_M", .direction = Direction::kLower}},
-          "");
+          moves_.Proven({{.parameter = "PERSISTENT", .direction = Direction::kRaise},
+                         {.parameter = "KV_SPLITS", .direction = Direction::kRaise},
+                         {.parameter = "BLOCK_M", .direction = Direction::kLower}}));
     }
   }
 

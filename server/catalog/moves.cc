@@ -92,7 +92,7 @@ bool Moves::IsFeasibleWith(absl::string_view parameter, int64_t value) const {
   for (const v1::ParameterValue& own : trial_.variant().parameters()) {
     variant.values.push_back(own.name() == parameter ? value : own.value());
   }
-  return space::Feasible(variant, *problem, device_).ok();
+  return space::Feasible(variant, *problem, device_, space::Advice::kHeeded).ok();
 }
 
 std::optional<int64_t> Moves::Untried(const Idea& idea) const {

@@ -36,7 +36,8 @@ class Moves {
   // The change to the fastest neighbour among those that were tried and are faster; empty: none is. "raise KV_SPLITS
   // from 1 to 8, which took 7.2 us (trials/12)".
   std::string Proven(const std::vector<Idea>& ideas) const;
-  // Or else the first idea that nobody has tried and that is feasible: "..., which has not been tried".
+  // Or else the first idea that nobody has tried and that its family neither forbids nor advises against: "..., which
+  // has not been tried".
   std::string Advice(const std::vector<Idea>& ideas) const;
   // What was tried in vain, for the finding's text; empty: nothing. "KV_SPLITS 2 and 4 instead of
   // 1: tried, and no faster".
@@ -51,7 +52,8 @@ class Moves {
   bool IsFaster(const v1::Trial& other) const;
   // Tried in the idea's direction.
   std::vector<Neighbour> Tried(const Idea& idea) const;
-  // The feasible value that comes nearest to what the idea asks for.
+  // The value that comes nearest to what the idea asks for, of those that the family neither forbids nor advises
+  // against.
   std::optional<int64_t> Untried(const Idea& idea) const;
   bool IsFeasibleWith(absl::string_view parameter, int64_t value) const;
 

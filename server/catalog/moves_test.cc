@@ -14,13 +14,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Splits up to 8, but never more than there are tiles of 16 keys.
+// Splits up to 8, but never more than there are tiles of 16 keys, and no more than two once many queries keep all SMs
+// busy.
 std::shared_ptr<const space::Family> SplitFamily() {
   return MakeFamily(R"(
     name: "tiles" operation: OPERATION_KIND_ATTENTION_FORWARD backend: BACKEND_CUDA sources: "kernel.cu"
     parameters { name: "BLOCK_M" values: [16, 64] binding: BINDING_COMPILE_TIME }
     parameters { name: "KV_SPLITS" values: [1, 2, 4, 8] binding: BINDING_LAUNCH_TIME }
     constraints { expr: "KV_SPLITS * 16 <= seq_kv" reason: "a split without keys" }
+    constraints { expr: "KV_SPLITS <= 2 || seq_q < 4096" reason: "enough CTAs without" advice: true }
     launches { entry: "attention" grid_x: "ceil_div(seq_q, BLOCK_M) * KV_SPLITS" block_x: "128" main: true })",
                     "source one");
 }
@@ -65,6 +67,28 @@ TEST_F(MovesTest, WhatNobodyTriedIsAdvisedOnlyWhereItIsFeasible) {
   EXPECT_EQ(towards(4), "raise KV_SPLITS from 1 to 4, which has not been tried");
   EXPECT_EQ(towards(58), "raise KV_SPLITS from 1 to 4, which has not been tried") << "8 splits have no keys";
   EXPECT_EQ(moves.Proven({more_splits_}), "");
+}
+
+TEST_F(MovesTest, NothingIsAdvisedThatTheFamilyAdvisesAgainst) {
+  const v1::Trial trial = TrialOf(64, 1, 10, "b1.h1.q4096.d64.f16");
+  Idea many = more_splits_;
+  many.towards = 8;
+  EXPECT_EQ(Moves(trial, family_, device_, {}).Advice({many}), "raise KV_SPLITS from 1 to 2, which has not been tried");
+}
+
+TEST_F(MovesTest, APartlyFilledLastWaveIsAReasonForNothingThatWasNotFaster) {
+  v1::Trial trial = TrialOf(64, 1, 10);
+  trial.mutable_geometry()->set_ctas(60);
+  trial.mutable_geometry()->set_waves(1.03);
+  const auto of_grid = [&](const std::vector<v1::Trial>& others) {
+    const v1::ExplainResponse response = Explain(trial, device_, 0, Moves(trial, family_, device_, others));
+    for (const auto& finding : response.findings()) {
+      if (finding.bound() == v1::ExplainResponse::BOUND_GRID) return finding.advice();
+    }
+    return std::string("no such finding");
+  };
+  EXPECT_EQ(of_grid({}), "");
+  EXPECT_THAT(of_grid({TrialOf(64, 2, 8)}), HasSubstr("raise KV_SPLITS from 1 to 2, which took 8 us"));
 }
 
 TEST_F(MovesTest, WhereNothingIsFeasibleTheNextIdeaIsTaken) {

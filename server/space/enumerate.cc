@@ -115,10 +115,10 @@ absl::StatusOr<bool> IsTrueOf(const Variant& variant, const std::vector<std::str
   return (*evaluator)->HasRequired();
 }
 
-absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device) {
+absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device, Advice advice) {
   absl::StatusOr<EvaluatorPool::Lease> evaluator = variant.family->evaluators.Borrow(variant.family->manifest);
   if (!evaluator.ok()) return evaluator.status();
-  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, Advice::kIgnored);
+  const Rule* rule = (*evaluator)->Assign(problem, device, variant.values, advice);
   return rule == nullptr ? absl::OkStatus() : Broken(*rule);
 }
 

@@ -85,8 +85,10 @@ absl::StatusOr<std::vector<Variant>> Sample(const std::shared_ptr<const Family>&
                                             const v1::Device& device, int64_t count, uint64_t seed,
                                             const Stopped& stopped = nullptr, const Selection& selection = {});
 
-// Whether one variant satisfies limits and the constraints that forbid; FailedPrecondition carries the reason.
-absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device);
+// Whether one variant satisfies limits and the constraints that forbid, and those that advise where they are heeded;
+// FailedPrecondition carries the reason.
+absl::Status Feasible(const Variant& variant, const Problem& problem, const v1::Device& device,
+                      Advice advice = Advice::kIgnored);
 
 // Whether all of `where` is true of a variant, whose family understands it.
 absl::StatusOr<bool> IsTrueOf(const Variant& variant, const std::vector<std::string>& where, const Problem& problem,
