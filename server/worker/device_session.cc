@@ -159,9 +159,10 @@ absl::StatusOr<TrialResponse> DeviceSession::Glance(const worker::v1::TrialReque
         const absl::Duration start = SteadyNow();
         DeviceTimer timer(*device_, ran.runnables(), request.policy());
         absl::StatusOr<measure::QuickTime> looked = measure::QuickLook(timer, request.policy(), options, leader);
-        if (looked.ok()) quick = *std::move(looked);
         time_ms += MillisecondsSince(start);
-        return looked.status();
+        if (!looked.ok()) return looked.status();
+        quick = *std::move(looked);
+        return absl::OkStatus();
       });
   if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK) return response;
   response->set_check_ms(response->check_ms() - time_ms);
