@@ -26,6 +26,7 @@ import remains
 from attacks_list import ATTACKS, REFUSED, SUBMITTED, Attack
 from daemon import ROOT, Daemon, environment
 from mutants import answer
+from profiling import Checks
 from submit import Author
 from suite import ADVERSARIAL
 
@@ -40,16 +41,6 @@ BACK_S = 5
 TRIAL_S = 3
 COMPILE_S = 20
 MOST_LOG = 1 << 20  # bytes that one attack may add to the daemon's log
-
-
-class Checks:
-    def __init__(self):
-        self.failed = []
-
-    def __call__(self, holds, what):
-        print("ok    " if holds else "FAILED", what, flush=True)
-        if not holds:
-            self.failed.append(what)
 
 
 def write_families(directory, secret):
