@@ -48,8 +48,11 @@ void AddCommonOptions(CLI::App& app, CommonOptions& common) {
   app.add_option("--device", common.device,
                  "Its id, UUID or class (l4), as `attune devices` lists them; default the server's first")
       ->group(kGroup);
-  app.add_option("--policy", common.policy, "Measured back to back, or with L2 flushed before each run; default hot")
-      ->check(OneOf({"hot", "cold"}))
+  app.add_option(
+         "--policy", common.policy,
+         "Measured back to back, over rotating inputs (hot, the default) or on one copy of them, of which L2 has what "
+         "fits (l2-warm), or with L2 flushed before each run (cold)")
+      ->check(OneOf({"hot", "l2-warm", "cold"}))
       ->group(kGroup);
   app.add_option("--timeout", common.timeout, "Of each call to the server: 500ms, 10s, 1m; default 10s")->group(kGroup);
   app.add_flag("-q,--quiet", common.quiet, "No progress of operations; results, remarks and errors alone")

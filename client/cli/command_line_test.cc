@@ -106,7 +106,7 @@ TEST_F(CliTest, AWrongOptionsValueIsNamedOnceWithWhatIsAllowed) {
 
 TEST_F(CliTest, AWrongCommandLineNamesTheHelpOfItsCommand) {
   EXPECT_EQ(Run({"--policy", "warm", "best", problem}), 2);
-  EXPECT_EQ(err, "attune: --policy is 'warm'; allowed: hot, cold (see attune best --help)\n");
+  EXPECT_EQ(err, "attune: --policy is 'warm'; allowed: hot, l2-warm, cold (see attune best --help)\n");
   EXPECT_EQ(Run({"frobnicate"}), 2);
   EXPECT_EQ(err, "attune: 'frobnicate' is not a command (see attune --help)\n");
   EXPECT_EQ(Run({"--format=json", "frobnicate"}), 2);

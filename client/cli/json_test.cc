@@ -28,7 +28,7 @@ TEST(TrialJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(TrialJson(attune::testing::CannedTrial(1))),
               ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
                           "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
-                          "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended",
+                          "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
                           "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                           "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes",
                           "stack_bytes", "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256",
@@ -72,18 +72,19 @@ TEST(TrialJson, ACompilerThatReportsNoRegistersReportsNoSpills) {
 }
 
 TEST(RetimingJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(RetimingJson(v1::Retiming())),
-              ElementsAre("type", "retiming", "problem", "device", "device_uuid", "policy", "variant", "latency_ms",
-                          "latency_low_ms", "latency_high_ms", "latency_min_ms", "latency_quantiles_ms", "samples",
-                          "cycles", "given_up", "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c",
-                          "source_hash", "toolchain", "driver", "device_class", "job", "finish_time", "count"));
+  EXPECT_THAT(
+      Keys(RetimingJson(v1::Retiming())),
+      ElementsAre("type", "retiming", "problem", "device", "device_uuid", "policy", "variant", "latency_ms",
+                  "latency_low_ms", "latency_high_ms", "latency_min_ms", "latency_quantiles_ms", "samples", "cycles",
+                  "input_sets", "given_up", "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c",
+                  "source_hash", "toolchain", "driver", "device_class", "job", "finish_time", "count"));
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
               ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
                           "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
-                          "latency_quantiles_ms", "samples", "cycles", "given_up", "settled", "contended",
+                          "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
                           "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
                           "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error",
                           "artifact_sha256", "trial", "promote_time", "ties", "speedups", "recipe", "measure_time",

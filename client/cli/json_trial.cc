@@ -24,6 +24,7 @@ void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["latency_quantiles_ms"] = present ? QuantilesJson(timing) : Json();
   (*json)["samples"] = present ? Json(timing.samples()) : Json();
   (*json)["cycles"] = present ? PositiveOrNull(timing.cycles()) : Json();
+  (*json)["input_sets"] = present ? PositiveOrNull(timing.input_sets()) : Json();
   (*json)["given_up"] = present ? Json(timing.given_up()) : Json();
   (*json)["settled"] = present ? Json(timing.settled()) : Json();
   (*json)["contended"] = present ? Json(timing.contended()) : Json();

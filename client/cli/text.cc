@@ -151,7 +151,10 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::str
       absl::StrCat(option, " is ", Quoted(text), "; allowed: durations above 0 with their unit, as 30s, 2m or 1h30m"));
 }
 
-v1::Policy ParsePolicy(absl::string_view text) { return text == "cold" ? v1::POLICY_COLD : v1::POLICY_HOT; }
+v1::Policy ParsePolicy(absl::string_view text) {
+  const v1::Policy policy = attune::PolicyOf(text);
+  return policy == v1::POLICY_UNSPECIFIED ? v1::POLICY_HOT : policy;
+}
 
 absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text) {
   std::vector<absl::string_view> allowed;

@@ -52,7 +52,7 @@ std::string VariantText(const v1::Variant& variant);
 
 // "30s", "2m", "1h30m"; a unit is needed. InvalidArgument names `option`.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view option, absl::string_view text);
-// "hot" or "cold".
+// "hot", "cold" or "l2-warm".
 v1::Policy ParsePolicy(absl::string_view text);
 // "OK", "wrong_result", ... InvalidArgument lists what is allowed.
 absl::StatusOr<v1::Verdict> ParseVerdict(absl::string_view text);

@@ -95,7 +95,7 @@ TEST(SetFields, AValueThatTheFieldCannotHoldIsNamedWithWhatIsAllowed) {
   };
   for (const Wrong& wrong :
        {Wrong{"page_size", "x", "integers"}, Wrong{"page_size", "", "integers"},
-        Wrong{"page_size", "2147483648", "32 bits"}, Wrong{"policy", "hot", "POLICY_HOT, POLICY_COLD"},
+        Wrong{"page_size", "2147483648", "32 bits"}, Wrong{"policy", "hot", "POLICY_HOT, POLICY_COLD, POLICY_L2_WARM"},
         Wrong{"policy", "1", "POLICY_HOT"}, Wrong{"start_time", "yesterday", "2026-11-01T00:00:00Z"},
         Wrong{"regression", "nan", "finite"}, Wrong{"regression", "inf", "finite"},
         Wrong{"states", "SLOWER", "STATE_SLOWER"}}) {

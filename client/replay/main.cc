@@ -167,8 +167,7 @@ absl::Status RunRecord(const RecordArguments& arguments) {
     const absl::StatusOr<Problem> problem = ParseProblem(text);
     if (!problem.ok()) return problem.status();
     const absl::StatusOr<StoredTrials> stored =
-        FetchTrials(arguments.server, arguments.device,
-                    arguments.policy == "cold" ? attune::v1::POLICY_COLD : attune::v1::POLICY_HOT, *problem);
+        FetchTrials(arguments.server, arguments.device, PolicyOf(arguments.policy), *problem);
     if (!stored.ok()) return stored.status();
     const absl::StatusOr<v1::Recording> recording = MakeRecording(*problem, stored->device, stored->trials, *families);
     if (!recording.ok()) return recording.status();
@@ -258,8 +257,8 @@ int Main(int argc, char** argv) {
   record_command.add_option("PROBLEM", record.problems, "Problems")->required();
   record_command.add_option("--server", record.server, "host:port or unix:/path")->envname("ATTUNE_SERVER")->required();
   record_command.add_option("--device", record.device, "A card by id or UUID; default the server's first");
-  record_command.add_option("--policy", record.policy, "hot or cold")
-      ->check(CLI::IsMember({"hot", "cold"}))
+  record_command.add_option("--policy", record.policy, "hot, l2-warm or cold")
+      ->check(CLI::IsMember({"hot", "l2-warm", "cold"}))
       ->capture_default_str();
   record_command.add_option("--kernels", record.kernels, "The kernel families that the server has")
       ->capture_default_str();

@@ -450,9 +450,18 @@ absl::string_view Word(v1::Policy policy) {
       return "hot";
     case v1::POLICY_COLD:
       return "cold";
+    case v1::POLICY_L2_WARM:
+      return "l2-warm";
     default:
       return "unknown";
   }
+}
+
+v1::Policy PolicyOf(absl::string_view word) {
+  for (const v1::Policy policy : {v1::POLICY_HOT, v1::POLICY_COLD, v1::POLICY_L2_WARM}) {
+    if (word == Word(policy)) return policy;
+  }
+  return v1::POLICY_UNSPECIFIED;
 }
 
 absl::string_view Word(v1::DType dtype) {

@@ -86,6 +86,8 @@ double Bytes(const Problem& problem);
 // The enum values' words as DESIGN and the command line use them: "OK", "hot", "f16", "causal-br".
 absl::string_view Word(v1::Verdict verdict);
 absl::string_view Word(v1::Policy policy);
+// Whose word it is; UNSPECIFIED where it is none's.
+v1::Policy PolicyOf(absl::string_view word);
 absl::string_view Word(v1::DType dtype);
 absl::string_view Word(v1::Mask mask);
 

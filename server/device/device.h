@@ -88,6 +88,8 @@ class Device {
   virtual absl::StatusOr<double> TimeHot(absl::Span<Runnable* const> runnables, int runs) = 0;
   // Seconds of one run with L2 flushed before it and the launch queued behind a blocked stream.
   virtual absl::StatusOr<double> TimeCold(Runnable& runnable) = 0;
+  // The steps in which TimeCold, which has been called before, counts; zero where they do not matter.
+  virtual absl::Duration ColdResolution() const { return absl::ZeroDuration(); }
 
   virtual Telemetry ReadTelemetry() = 0;
 

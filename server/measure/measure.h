@@ -18,7 +18,8 @@ namespace attune::measure {
 class Timer {
  public:
   struct Sample {
-    double us = 0;  // of one run
+    double us = 0;       // of one run
+    double step_us = 0;  // in which the clock counts; 0: too small to matter
     int sm_clock_mhz = 0;
     double power_w = 0;
     int temperature_c = 0;
@@ -26,7 +27,7 @@ class Timer {
     bool contended = false;
   };
   virtual ~Timer() = default;
-  // HOT takes one graph of `runs` runs, COLD ignores it.
+  // One graph of `runs` runs; COLD ignores it.
   virtual absl::StatusOr<Sample> Take(int runs) = 0;
   // Lets the device cool down and its clock come back.
   virtual void Pause() = 0;
@@ -49,10 +50,10 @@ struct Options {
   int min_samples = 7;
   int max_samples = 60;
   double relative_width = 0.01;                          // settled when (high - low) / median is below (SampleSet)
-  absl::Duration sample_time = absl::Microseconds(400);  // HOT: a graph is made this long, 1..1000 runs
+  absl::Duration sample_time = absl::Microseconds(400);  // a graph is made this long, 1..1000 runs
   absl::Duration max_time = absl::Milliseconds(250);     // of sampling, per variant
   double clock_floor = 0.75;                             // of the round's highest clock; below it a sample is discarded
-  double likely_us = 0;                                  // HOT: of a run, to begin with a graph of about its length
+  double likely_us = 0;                                  // of a run, to begin with a graph of about its length
   std::function<absl::Time()> now = absl::Now;           // tests bring their own clock
 };
 
@@ -60,7 +61,7 @@ struct Options {
 // variant differs from another.
 inline constexpr double kGiveUpMargin = 0.035;
 
-// Warms up, sizes HOT's graph, samples until settled, out of time, or given up: at 5, 9 or 17 samples its interval lies
+// Warms up, sizes the graph, samples until settled, out of time, or given up: at 5, 9 or 17 samples its interval lies
 // wholly more than kGiveUpMargin above `leader_us` (0: no leader).
 absl::StatusOr<v1::Timing> Measure(Timer& timer, v1::Policy policy, const Options& options, double leader_us);
 

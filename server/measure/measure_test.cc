@@ -88,6 +88,20 @@ TEST_F(MeasureTest, TakesOneRunASampleWhenCold) {
   EXPECT_THAT(timer.runs(), Each(1));
 }
 
+TEST_F(MeasureTest, AnIntervalIsAsWideAsTheClocksStepAtLeast) {
+  FakeTimer timer(world_, [](int, int) {
+    Timer::Sample sample = At(2);
+    sample.step_us = 0.5;
+    return sample;
+  });
+  const absl::StatusOr<v1::Timing> timing = Measure(timer, v1::POLICY_COLD, options_, kNoLeader);
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_DOUBLE_EQ(timing->median_us(), 2);
+  EXPECT_DOUBLE_EQ(timing->low_us(), 1.75);
+  EXPECT_DOUBLE_EQ(timing->high_us(), 2.25);
+  EXPECT_FALSE(timing->settled()) << "a step is a quarter of it";
+}
+
 TEST_F(MeasureTest, KeepsTheSameGraphWhileItSamples) {
   FakeTimer timer(world_, [](int i, int) { return At(Quiet(i)); });
   const int samples = Hot(timer).samples();

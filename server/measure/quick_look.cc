@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -26,8 +27,9 @@ absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Optio
   QuickTime quick;
   if (leader.us <= 0) return quick;
   SampleSet samples(options);
+  double least_us = std::numeric_limits<double>::infinity();
   int runs = 1;
-  while (samples.taken() < kQuickSamples) {
+  while (samples.taken() < kLongSamples) {
     const absl::StatusOr<Timer::Sample> sample = timer.Take(runs);
     if (!sample.ok()) return sample.status();
     if (!(std::isfinite(sample->us) && sample->us > 0)) {
@@ -35,7 +37,8 @@ absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Optio
     }
     quick.us = sample->us;
     const double us = AtLeadersClock(*sample, leader);
-    if (sample->contended || us <= (1 + kQuickMargin) * leader.us) return quick;
+    const bool is_long = runs * sample->us >= absl::ToDoubleMicroseconds(options.sample_time);
+    if (sample->contended || us <= (1 + (is_long ? kGiveUpMargin : kQuickMargin)) * leader.us) return quick;
     const double wanted = policy == v1::POLICY_COLD ? 1 : absl::ToDoubleMicroseconds(kSampleTime) / sample->us;
     // The time of a single short run is mostly that of its launch.
     if (runs == 1 && wanted > 2) {
@@ -43,7 +46,9 @@ absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Optio
       continue;
     }
     samples.Add(*sample);
+    least_us = std::min(least_us, us);
     if (us > (1 + kHopelessMargin) * leader.us) break;
+    if (samples.taken() >= kQuickSamples && least_us > (1 + kQuickMargin) * leader.us) break;
   }
   quick.given_up = samples.ToTiming();
   quick.given_up->set_given_up(true);

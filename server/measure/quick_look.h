@@ -17,10 +17,12 @@ struct Leader {
 };
 
 // A variant is given up when one sample lies this far above the leader's time, or each of kQuickSamples above
-// kQuickMargin.
+// kQuickMargin. Samples as long as those of Measure (long runs are) are as good as its: of them, kLongSamples above
+// kGiveUpMargin are enough, as at its first look.
 inline constexpr double kHopelessMargin = 0.5;
 inline constexpr double kQuickMargin = 0.1;
 inline constexpr int kQuickSamples = 3;
+inline constexpr int kLongSamples = 5;
 
 struct QuickTime {
   double us = 0;  // of a run, by the last sample; 0: none was taken

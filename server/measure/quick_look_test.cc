@@ -53,12 +53,30 @@ TEST_F(QuickLookTest, TakesThreeOfWhatIsClearlySlower) {
 }
 
 TEST_F(QuickLookTest, OneSampleNearTheLeaderIsEnoughToGoOn) {
-  EXPECT_FALSE(Look([](int i, int) { return i < 2 ? 1400 : 1090; }).given_up.has_value());
+  EXPECT_FALSE(Look([](int i, int) { return i < 2 ? 1400 : 1030; }).given_up.has_value());
   EXPECT_EQ(runs_.size(), 3);
   const QuickTime quick = Look([](int, int) { return 900; });
   EXPECT_FALSE(quick.given_up.has_value());
   EXPECT_EQ(runs_.size(), 1);
   EXPECT_DOUBLE_EQ(quick.us, 900);
+}
+
+TEST_F(QuickLookTest, FiveLongSamplesAreAsGoodAsThoseOfAWholeTiming) {
+  const QuickTime quick = Look([](int i, int) { return 1040 + 10 * i; });
+  ASSERT_TRUE(quick.given_up.has_value());
+  EXPECT_EQ(quick.given_up->samples(), 5);
+  EXPECT_DOUBLE_EQ(quick.given_up->median_us(), 1060);
+  EXPECT_FALSE(Look([](int i, int) { return i < 4 ? 1090 : 1030; }).given_up.has_value());
+  EXPECT_EQ(runs_.size(), 5);
+}
+
+TEST_F(QuickLookTest, ShortSamplesGiveUpOnlyWhatIsATenthSlower) {
+  const Leader leader = {100, kClock};
+  EXPECT_FALSE(Look([](int, int) { return 109; }, kClock, false, leader).given_up.has_value());
+  EXPECT_EQ(runs_.size(), 1);
+  const QuickTime quick = Look([](int, int) { return 112; }, kClock, false, leader);
+  ASSERT_TRUE(quick.given_up.has_value());
+  EXPECT_EQ(quick.given_up->samples(), 3);
 }
 
 TEST_F(QuickLookTest, TheTimeOfOneShortRunIsMostlyItsLaunch) {
@@ -70,10 +88,10 @@ TEST_F(QuickLookTest, TheTimeOfOneShortRunIsMostlyItsLaunch) {
 }
 
 TEST_F(QuickLookTest, ADeviceThatSlowsDownGivesNobodyUp) {
-  EXPECT_FALSE(Look([](int, int) { return 1400; }, /*clock_mhz=*/kClock * 3 / 4).given_up.has_value());
+  EXPECT_FALSE(Look([](int, int) { return 1370; }, /*clock_mhz=*/kClock * 3 / 4).given_up.has_value());
   EXPECT_TRUE(Look([](int, int) { return 1500; }, /*clock_mhz=*/kClock * 3 / 4).given_up.has_value());
   // A higher clock is no reason to be given up.
-  EXPECT_FALSE(Look([](int, int) { return 1090; }, /*clock_mhz=*/kClock * 5 / 4).given_up.has_value());
+  EXPECT_FALSE(Look([](int, int) { return 1030; }, /*clock_mhz=*/kClock * 5 / 4).given_up.has_value());
 }
 
 TEST_F(QuickLookTest, AnotherProcessOrNoLeaderGivesNobodyUp) {

@@ -67,8 +67,16 @@ void SampleSet::Judge() {
   std::vector<double> us;
   us.reserve(accepted_.size());
   for (const Timer::Sample& sample : accepted_) us.push_back(sample.us);
-  interval_ = SequenceInterval(us);
+  interval_ = IntervalOf(us);
   narrow_ = IsNarrow(us);
+}
+
+Interval SampleSet::IntervalOf(const std::vector<double>& us) const {
+  Interval interval = SequenceInterval(us);
+  const double step_us = accepted_.empty() ? 0 : accepted_.front().step_us;
+  interval.low = std::max(interval.low - step_us / 2, 0.0);
+  interval.high += step_us / 2;
+  return interval;
 }
 
 std::vector<double> SampleSet::ByOrder() const {
@@ -84,9 +92,8 @@ bool SampleSet::IsNarrow(const std::vector<double>& us) const {
   const auto* const end = std::upper_bound(std::begin(kLooks), std::end(kLooks), static_cast<int>(us.size()));
   if (end == std::begin(kLooks) || static_cast<int>(us.size()) < options_.min_samples) return false;
   const int look = *(end - 1);
-  const Interval then = look == static_cast<int>(us.size())
-                            ? interval_
-                            : SequenceInterval(std::vector<double>(us.begin(), us.begin() + look));
+  const Interval then =
+      look == static_cast<int>(us.size()) ? interval_ : IntervalOf(std::vector<double>(us.begin(), us.begin() + look));
   const double strictness = std::min(1.0, kStrictness * std::sqrt(look / kStrictUntil));
   return then.high - then.low < strictness * options_.relative_width * then.median;
 }

@@ -39,6 +39,8 @@ class SampleSet {
  private:
   bool BelowFloor(const Timer::Sample& sample) const;
   void Judge();
+  // Of samples in the order they were taken, wider by the clock's step: they may all have been rounded the same way.
+  Interval IntervalOf(const std::vector<double>& us) const;
   // At the last look that there was.
   bool IsNarrow(const std::vector<double>& us) const;
 

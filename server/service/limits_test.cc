@@ -85,7 +85,7 @@ TEST(Limits, NumbersAreFinite) {
 
 TEST(Limits, EnumsAreThoseThatThereAre) {
   EXPECT_EQ(Error<v1::TuneRequest>([](auto& r) { r.set_policy(static_cast<v1::Policy>(7)); }),
-            "policy is 7; allowed: HOT, COLD");
+            "policy is 7; allowed: HOT, COLD, L2_WARM");
   EXPECT_EQ(Error<v1::ListTrialsRequest>([](auto& r) { r.set_order(static_cast<v1::ListTrialsRequest::Order>(-1)); }),
             "order is -1; allowed: NEWEST, FASTEST");
   EXPECT_EQ(Error<v1::GetBestRequest>([](auto& r) { r.add_acceptable(v1::PROVENANCE_UNSPECIFIED); }),

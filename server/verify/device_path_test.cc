@@ -33,7 +33,7 @@ TEST_P(DevicePathTest, TheHostLooksWhereItIsAskedTo) {
   device_.kernels["right"] = RightKernel(problem_);
   device_.fake_inspector.compared = 0;
   EXPECT_EQ(prepared_->Check(CandidateOf("right"), Look::kOnHost)->verdict(), v1::VERDICT_OK);
-  EXPECT_TRUE(prepared_->CheckManyRuns(CandidateOf("right"))->ok());
+  EXPECT_TRUE(prepared_->CheckManyRuns(CandidateOf("right"), absl::Milliseconds(250))->ok());
   EXPECT_EQ(device_.fake_inspector.compared, 0);
 }
 

@@ -19,7 +19,7 @@ class ManyRunsTest : public PreparedProblemTest {
     device_.kernels["many"] = std::move(kernel);
     const worker::v1::Candidate candidate = CandidateOf("many", deterministic);
     EXPECT_EQ(Check(candidate).verdict(), v1::VERDICT_OK);
-    absl::StatusOr<Finding> finding = prepared_->CheckManyRuns(candidate);
+    absl::StatusOr<Finding> finding = prepared_->CheckManyRuns(candidate, absl::Milliseconds(250));
     EXPECT_TRUE(finding.ok()) << finding.status();
     return finding.ok() ? *finding : Finding();
   }

@@ -25,7 +25,6 @@ constexpr size_t kLoadedModules = 64;
 // CheckManyRuns', over all cases.
 constexpr int kLeastRuns = 64;
 constexpr int kMostRuns = 1000;
-constexpr absl::Duration kManyRunsTime = absl::Milliseconds(250);
 constexpr int kMaxTimingSets = 8;
 // Of large inputs those of one trial in so many are replaced for the last run.
 constexpr int kLargeReplacements = 4;
@@ -97,7 +96,7 @@ class PreparedProblemImpl : public PreparedProblem {
     return Answered([&](v1::Accuracy& accuracy) { return CheckUntilSure(candidate, accuracy); });
   }
 
-  absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) override {
+  absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate, absl::Duration most) override {
     look_ = Look::kOnHost;
     absl::StatusOr<LoadedCandidate> loaded =
         LoadedCandidate::Create(device_, checked_modules_, candidate.artifact(), candidate.recipe());
@@ -106,7 +105,7 @@ class PreparedProblemImpl : public PreparedProblem {
       Finding finding;
       const int cases = static_cast<int>(cases_.size());
       for (int i = 0; i < cases && finding.ok(); ++i) {
-        absl::StatusOr<Finding> result = RunManyTimes(*loaded, cases_[i], candidate.deterministic(), cases);
+        absl::StatusOr<Finding> result = RunManyTimes(*loaded, cases_[i], candidate.deterministic(), cases, most);
         if (!result.ok()) return result.status();
         finding = *std::move(result);
         if (!finding.ok()) finding.detail = InCase(cases_[i], finding.detail);
@@ -277,10 +276,11 @@ class PreparedProblemImpl : public PreparedProblem {
   }
 
   // One case's share of CheckManyRuns.
-  absl::StatusOr<Finding> RunManyTimes(LoadedCandidate& candidate, const Case& checked, bool deterministic, int cases) {
+  absl::StatusOr<Finding> RunManyTimes(LoadedCandidate& candidate, const Case& checked, bool deterministic, int cases,
+                                       absl::Duration most) {
     absl::StatusOr<std::unique_ptr<device::Runnable>> runnable = candidate.Bind(outputs_.BoundTo(checked.buffers));
     if (!runnable.ok()) return runnable.status();
-    const absl::Duration until = SteadyNow() + kManyRunsTime / cases;
+    const absl::Duration until = SteadyNow() + most / cases;
     for (int run = 0; run * cases < kMostRuns; ++run) {
       if (run * cases >= kLeastRuns && SteadyNow() >= until) break;
       OutputSnapshot& result = results_[run == 0 ? 0 : 1];

@@ -131,9 +131,9 @@ class PreparedProblem {
   virtual absl::StatusOr<worker::v1::TrialResponse> Check(const worker::v1::Candidate& candidate, Look look) = 0;
 
   // Runs a candidate that Check found right at least 64 times more over the distributions, and up to 1,000 times while
-  // less than a quarter of a second has passed: what is wrong once in a hundred runs. WRONG_RESULT, OUT_OF_BOUNDS or
-  // UNSTABLE, with the run's number; an error status as Check's.
-  virtual absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate) = 0;
+  // less than `most` has passed: what is wrong once in a hundred runs. WRONG_RESULT, OUT_OF_BOUNDS or UNSTABLE, with
+  // the run's number; an error status as Check's.
+  virtual absl::StatusOr<Finding> CheckManyRuns(const worker::v1::Candidate& candidate, absl::Duration most) = 0;
 
   // The candidate bound to distribution kNormal, for timing: as many runnables as input sets it takes to exceed twice
   // the L2, at most 8 and at most a quarter of the device's memory. FailedPrecondition or ResourceExhausted when the

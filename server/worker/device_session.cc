@@ -26,6 +26,9 @@ constexpr double kUnstableWidth = 0.25;
 // A cycle of a play-off makes inputs anew when that takes less.
 constexpr absl::Duration kQuickPrepare = absl::Milliseconds(150);
 
+// How long many runs take of who would be served, and of all together that are tied with it.
+constexpr absl::Duration kManyRunsTime = absl::Milliseconds(250);
+
 double MillisecondsSince(absl::Duration start) { return absl::ToDoubleMilliseconds(SteadyNow() - start); }
 
 bool CannotRunHere(const absl::Status& status) {
@@ -162,6 +165,7 @@ absl::StatusOr<TrialResponse> DeviceSession::Glance(const worker::v1::TrialReque
         time_ms += MillisecondsSince(start);
         if (!looked.ok()) return looked.status();
         quick = *std::move(looked);
+        if (quick.given_up.has_value()) quick.given_up->set_input_sets(static_cast<int>(timer.sets()));
         return absl::OkStatus();
       });
   if (!response.ok() || response->verdict() != attune::v1::VERDICT_OK) return response;
@@ -188,6 +192,7 @@ absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, Devic
     return absl::OkStatus();
   }
   *response.mutable_timing() = timing;
+  response.mutable_timing()->set_input_sets(static_cast<int>(timer.sets()));
   std::string why = BelowFloor(timing.median_us(), problem_, info_, timer.policy(), timer.sets());
   if (why.empty()) why = Unsettled(info_, timing);
   if (!why.empty()) SetVerdict(response, attune::v1::VERDICT_UNSTABLE, why);
@@ -255,7 +260,10 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::ManyRuns(const worker
   worker::v1::PlayOffResponse response;
   for (const worker::v1::Candidate& candidate : request.candidates()) {
     TrialResponse& result = *response.add_results();
-    const absl::StatusOr<verify::Finding> finding = prepared_->CheckManyRuns(candidate);
+    // The first is who would be served; the others are tied with it.
+    const bool is_first = response.results_size() == 1;
+    const absl::Duration most = is_first ? kManyRunsTime : kManyRunsTime / (request.candidates_size() - 1);
+    const absl::StatusOr<verify::Finding> finding = prepared_->CheckManyRuns(candidate, most);
     if (finding.ok()) {
       SetVerdict(result, finding->verdict, finding->detail);
     } else if (CannotRunHere(finding.status())) {

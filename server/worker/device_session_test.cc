@@ -8,7 +8,10 @@
 namespace attune::worker {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ContainsRegex;
+using ::testing::Each;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using verify::CandidateOf;
 using worker::v1::PlayOffResponse;
@@ -157,6 +160,43 @@ TEST_F(DeviceSessionTest, AWrongCandidateIsNot) {
   EXPECT_EQ(trial.verdict(), attune::v1::VERDICT_WRONG_RESULT);
   EXPECT_FALSE(trial.has_timing());
   EXPECT_TRUE(device_->hot_sets.empty());
+}
+
+TEST_F(DeviceSessionTest, OnlyHotTakesTheCopiesOfTheInputsInTurn) {
+  l2_bytes_ = 1 << 20;
+  ASSERT_EQ(Prepare().error_message(), "");
+  Request request;
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("right");
+  request.mutable_trial()->set_policy(attune::v1::POLICY_HOT);
+  const TrialResponse hot = session_.Handle(request).trial();
+  ASSERT_EQ(hot.verdict(), attune::v1::VERDICT_OK) << hot.detail();
+  EXPECT_GT(hot.timing().input_sets(), 1);
+  EXPECT_THAT(device_->hot_sets, Contains(Gt(1)));
+  device_->hot_sets.clear();
+
+  request.mutable_trial()->set_policy(attune::v1::POLICY_L2_WARM);
+  const TrialResponse warm = session_.Handle(request).trial();
+  ASSERT_EQ(warm.verdict(), attune::v1::VERDICT_OK) << warm.detail();
+  EXPECT_EQ(warm.timing().input_sets(), 1);
+  // Timed on one; what ran last, to be looked at, on three.
+  ASSERT_FALSE(device_->hot_sets.empty());
+  device_->hot_sets.pop_back();
+  EXPECT_THAT(device_->hot_sets, Each(1));
+}
+
+TEST_F(DeviceSessionTest, AColdSampleLiesAnywhereWithinTheClocksStep) {
+  ASSERT_EQ(Prepare().error_message(), "");
+  device_->cold_resolution = absl::Microseconds(4);
+  Request request;
+  *request.mutable_trial()->mutable_candidate() = CandidateOf("right");
+  request.mutable_trial()->set_policy(attune::v1::POLICY_COLD);
+  const TrialResponse trial = session_.Handle(request).trial();
+  ASSERT_TRUE(trial.has_timing()) << trial.detail();
+  // The fake device takes 10 us.
+  EXPECT_NE(trial.timing().min_us(), 10);
+  EXPECT_GE(trial.timing().min_us(), 8);
+  EXPECT_LE(trial.timing().quantiles_us(32), 12);
+  EXPECT_GE(trial.timing().high_us() - trial.timing().low_us(), 4);
 }
 
 TEST_F(DeviceSessionTest, WhatMisbehavesWhenTimedHasItsVerdictAndNoTiming) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/random/distributions.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace attune::worker {
 namespace {
@@ -14,12 +16,18 @@ constexpr absl::Duration kPause = absl::Milliseconds(20);
 
 absl::StatusOr<measure::Timer::Sample> DeviceTimer::Take(int runs) {
   runs_ = runs;
+  const bool is_cold = policy_ == attune::v1::POLICY_COLD;
   const absl::StatusOr<double> seconds =
-      policy_ == attune::v1::POLICY_COLD ? device_.TimeCold(*runnables_.front()) : device_.TimeHot(runnables_, runs);
+      is_cold ? device_.TimeCold(*runnables_.front()) : device_.TimeHot(runnables_.first(most_sets()), runs);
   if (!seconds.ok()) return seconds.status();
   const device::Telemetry now = device_.ReadTelemetry();
   Sample sample;
   sample.us = *seconds * 1e6;
+  if (is_cold) {
+    // Anywhere within the clock's step: short runs would seem to take the very same time, or whole steps more.
+    sample.step_us = absl::ToDoubleMicroseconds(device_.ColdResolution());
+    sample.us += absl::Uniform(absl::IntervalClosed, random_, -0.5, 0.5) * std::min(sample.step_us, sample.us);
+  }
   sample.sm_clock_mhz = now.sm_clock_mhz;
   sample.power_w = now.power_w;
   sample.temperature_c = now.temperature_c;
@@ -37,9 +45,9 @@ absl::Status DeviceTimer::RunAgain() {
   return absl::OkStatus();
 }
 
-size_t DeviceTimer::sets() const {
-  return policy_ == attune::v1::POLICY_COLD ? 1 : std::min(static_cast<size_t>(runs_), runnables_.size());
-}
+size_t DeviceTimer::sets() const { return std::min(static_cast<size_t>(runs_), most_sets()); }
+
+size_t DeviceTimer::most_sets() const { return policy_ == attune::v1::POLICY_HOT ? runnables_.size() : 1; }
 
 size_t DeviceTimer::sets_to_check() const { return std::min(std::max(sets(), size_t{3}), runnables_.size()); }
 

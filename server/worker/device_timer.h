@@ -2,6 +2,9 @@
 #ifndef ATTUNE_SERVER_WORKER_DEVICE_TIMER_H_
 #define ATTUNE_SERVER_WORKER_DEVICE_TIMER_H_
 
+#include <cstddef>
+
+#include "absl/random/random.h"
 #include "absl/types/span.h"
 #include "server/device/device.h"
 #include "server/measure/measure.h"
@@ -17,8 +20,8 @@ class DeviceTimer : public measure::Timer {
   absl::StatusOr<Sample> Take(int runs) override;
   void Pause() override;
 
-  // Runs the first sets_to_check() runnables as the last sample did (HOT: one behind the other), but each once: what a
-  // run leaves undone would hide behind a later one on the same set.
+  // Runs the first sets_to_check() runnables as the last sample did (but for COLD one behind the other), but each once:
+  // what a run leaves undone would hide behind a later one on the same set.
   absl::Status RunAgain();
   // Those of the last sample.
   size_t sets() const;
@@ -28,10 +31,14 @@ class DeviceTimer : public measure::Timer {
   attune::v1::Policy policy() const { return policy_; }
 
  private:
+  // That a sample may take in turn.
+  size_t most_sets() const;
+
   device::Device& device_;
   absl::Span<device::Runnable* const> runnables_;
   attune::v1::Policy policy_;
   int runs_ = 1;  // of the last sample
+  absl::BitGen random_;
 };
 
 }  // namespace attune::worker

@@ -18,7 +18,7 @@ struct TimeFloor {
   double bytes_us = 0;
   double flops_us = 0;
 };
-// `sets`: input sets that a HOT timing rotates through.
+// `sets`: input sets that the runs took in turn, one behind the other.
 TimeFloor TimeFloorOf(const Problem& problem, const attune::v1::Device& device, attune::v1::Policy policy, size_t sets);
 
 // Empty, or why a run cannot have taken `us`: more than a tenth below the floor.

@@ -1,6 +1,6 @@
 // Command lines that do again what a page shows, and a button that copies one.
 import { h } from "./dom.js";
-import { policyWord } from "./format.js";
+import { policyName, policyWord } from "./format.js";
 
 // As a POSIX shell takes it as one word.
 export function quote(word) {
@@ -25,7 +25,7 @@ export const rollBackCommand = (problem, to, device, policy) =>
 export function compareCommand(from, to, policy) {
   const keys = { end_time: "date", device_id: "device", toolchain: "toolchain", driver: "driver", family: "family" };
   const side = (values) => Object.entries(keys).filter(([field]) => values[field]).map(([field, key]) => `${key}=${values[field]}`).join(",") || "now";
-  return line(["compare", side(from), side(to)], "", policy === "cold" ? "POLICY_COLD" : "");
+  return line(["compare", side(from), side(to)], "", policy ? policyName(policy) : "");
 }
 export const watchCommand = (operation) => line(["watch", operation]);
 export const cancelCommand = (operation) => line(["cancel", operation]);

@@ -115,7 +115,14 @@ export function enumName(value, prefix) {
 }
 
 export function policyWord(policy) {
-  return policy === "POLICY_COLD" ? "cold" : "hot";
+  return { POLICY_COLD: "cold", POLICY_L2_WARM: "l2-warm" }[policy] ?? "hot";
+}
+
+export const policyWords = ["hot", "l2-warm", "cold"];
+
+// "l2-warm" -> "POLICY_L2_WARM"
+export function policyName(word) {
+  return `POLICY_${word.toUpperCase().replaceAll("-", "_")}`;
 }
 
 // A hash as people tell it from others: its first 8 digits.

@@ -2,7 +2,7 @@
 import { get, list } from "./api.js";
 import { commandLine, compareCommand, evaluateCommand, historyCommand } from "./commands.js";
 import { fold, h, update } from "./dom.js";
-import { count, counted, date, enumName, NONE, short, speedup, us } from "./format.js";
+import { count, counted, date, enumName, NONE, policyName, policyWords, short, speedup, us } from "./format.js";
 import { badge, empty, failure, interval, loading, problemLink, section, when } from "./parts.js";
 import { keepQuery } from "./router.js";
 import { table } from "./table.js";
@@ -144,23 +144,23 @@ export async function show({ root, query, signal }) {
     values.to.end_time = date(last);
     values.from.device_id = values.to.device_id = options.first;
   }
-  const shown = { all: false, order: {}, policy: query.policy === "cold" ? "cold" : "hot" };
+  const shown = { all: false, order: {}, policy: policyWords.includes(query.policy) ? query.policy : "hot" };
   let answer = null;
   const redraw = () => update(out, results(answer, shown, values, redraw));
 
   const compare = async () => {
-    const kept = { policy: shown.policy === "cold" ? "cold" : "" };
+    const kept = { policy: shown.policy === "hot" ? "" : shown.policy };
     for (const [name] of SIDES) for (const field of FIELDS) kept[`${name}.${field}`] = values[name][field];
     keepQuery(kept);
     update(out, loading());
     try {
-      answer = await get("compare", { from: selectionOf(values.from), to: selectionOf(values.to), policy: shown.policy === "cold" ? "POLICY_COLD" : "POLICY_HOT" }, signal);
+      answer = await get("compare", { from: selectionOf(values.from), to: selectionOf(values.to), policy: policyName(shown.policy) }, signal);
       redraw();
     } catch (error) {
       if (error.name !== "AbortError") update(out, failure(error));
     }
   };
-  const policies = h("select", { onchange: (event) => { shown.policy = event.target.value; compare(); } }, ["hot", "cold"].map((policy) => h("option", { selected: policy === shown.policy }, policy)));
+  const policies = h("select", { onchange: (event) => { shown.policy = event.target.value; compare(); } }, policyWords.map((policy) => h("option", { selected: policy === shown.policy }, policy)));
   update(form, h("div", { class: "controls" }, SIDES.map((each) => side(each, values[each[0]], options, compare)), h("fieldset", {}, h("legend", {}, "Both"), h("label", {}, "Policy", policies))));
   compare();
 }

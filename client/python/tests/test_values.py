@@ -81,13 +81,15 @@ def test_a_value_that_only_a_later_version_knows_reads_as_unspecified():
     assert values.Verdict(99) is values.Verdict.UNSPECIFIED
 
 
-@pytest.mark.parametrize("text", ["cold", "COLD"])
-def test_a_word_names_a_member(text):
-    assert values.Policy.of(text) is values.Policy.COLD
+@pytest.mark.parametrize(
+    ("text", "member"), [("cold", "COLD"), ("COLD", "COLD"), ("l2-warm", "L2_WARM"), ("L2_WARM", "L2_WARM")]
+)
+def test_a_word_names_a_member(text, member):
+    assert values.Policy.of(text) is values.Policy[member]
 
 
 def test_a_word_that_is_none_lists_what_is_allowed():
-    with pytest.raises(InvalidArgument, match="policy is 'warm'; it must be one of HOT, COLD"):
+    with pytest.raises(InvalidArgument, match="policy is 'warm'; it must be one of HOT, COLD, L2_WARM"):
         values.Policy.of("warm")
 
 

@@ -10,9 +10,6 @@
 namespace attune::device::cuda {
 namespace {
 
-// Writing this many times L2 leaves nothing else in it.
-constexpr size_t kFlushFactor = 2;
-
 absl::Status CheckRange(const Buffer& buffer, size_t offset, size_t bytes) {
   if (offset <= buffer.size() && bytes <= buffer.size() - offset) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat(bytes, " bytes at offset ", offset, "; the buffer has ", buffer.size()));
@@ -125,39 +122,19 @@ absl::StatusOr<double> CudaDevice::TimeHot(absl::Span<Runnable* const> runnables
   return hot_graphs_->Time(own, runs);
 }
 
-absl::Status CudaDevice::PrepareCold() {
-  if (flush_) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<StreamGate>> gate = StreamGate::Create(*api_);
-  if (!gate.ok()) return gate.status();
-  gate_ = *std::move(gate);
-  for (Event* event : {&start_, &stop_}) {
-    EventHandle handle = nullptr;
-    ATTUNE_CUDA_CALL(*api_, EventCreate, &handle, kEventDefault);
-    *event = Event(*api_, handle);
-  }
-  DevicePointer flush = 0;
-  ATTUNE_CUDA_CALL(*api_, MemAlloc, &flush, kFlushFactor * static_cast<size_t>(info_.l2_bytes()));
-  flush_ = Memory(*api_, flush);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<double> CudaDevice::TimeCold(Runnable& runnable) {
   auto& own = static_cast<CudaRunnable&>(runnable);
   if (absl::Status status = own.RunOnceBefore(); !status.ok()) return status;
-  if (absl::Status status = PrepareCold(); !status.ok()) return status;
-  absl::StatusOr<StreamGate::Closed> closed = gate_->Close(stream_.get());
-  if (!closed.ok()) return closed.status();
-  ATTUNE_CUDA_CALL(*api_, MemsetD8Async, flush_.get(), 0, kFlushFactor * static_cast<size_t>(info_.l2_bytes()),
-                   stream_.get());
-  ATTUNE_CUDA_CALL(*api_, EventRecord, start_.get(), stream_.get());
-  if (absl::Status status = own.Enqueue(); !status.ok()) return status;
-  ATTUNE_CUDA_CALL(*api_, EventRecord, stop_.get(), stream_.get());
-  closed->Open();
-  ATTUNE_CUDA_CALL(*api_, StreamSynchronize, stream_.get());
-  float milliseconds = 0;
-  ATTUNE_CUDA_CALL(*api_, EventElapsedTime, &milliseconds, start_.get(), stop_.get());
-  work_clock_->Add(absl::Milliseconds(milliseconds));
-  return static_cast<double>(milliseconds) / 1e3;
+  if (cold_timer_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<ColdTimer>> timer = ColdTimer::Create(*api_, stream_.get(), info_, *work_clock_);
+    if (!timer.ok()) return timer.status();
+    cold_timer_ = *std::move(timer);
+  }
+  return cold_timer_->Time(own);
+}
+
+absl::Duration CudaDevice::ColdResolution() const {
+  return cold_timer_ == nullptr ? absl::ZeroDuration() : cold_timer_->resolution();
 }
 
 Telemetry CudaDevice::ReadTelemetry() {

@@ -9,13 +9,13 @@
 #include "server/device/cuda/check/cuda_inspector.h"
 #include "server/device/cuda/clock_probe.h"
 #include "server/device/cuda/driver_api.h"
-#include "server/device/cuda/hot_graph.h"
 #include "server/device/cuda/nvml_api.h"
 #include "server/device/cuda/owned.h"
 #include "server/device/cuda/runnable.h"
 #include "server/device/cuda/staging.h"
-#include "server/device/cuda/stream_gate.h"
 #include "server/device/cuda/telemetry.h"
+#include "server/device/cuda/timing/cold_timer.h"
+#include "server/device/cuda/timing/hot_graph.h"
 #include "server/device/cuda/work_clock.h"
 #include "server/device/device.h"
 
@@ -39,13 +39,13 @@ class CudaDevice : public Device {
                                                  const Bindings& bindings) override;
   absl::StatusOr<double> TimeHot(absl::Span<Runnable* const> runnables, int runs) override;
   absl::StatusOr<double> TimeCold(Runnable& runnable) override;
+  absl::Duration ColdResolution() const override;
   Telemetry ReadTelemetry() override;
   absl::Duration Worked() const override { return work_clock_->total(); }
   Inspector* inspector() override { return inspector_.get(); }
 
  private:
   CudaDevice(std::shared_ptr<const DriverApi> api, std::shared_ptr<const NvmlApi> nvml, v1::Device info);
-  absl::Status PrepareCold();
 
   const std::shared_ptr<const DriverApi> api_;
   const v1::Device info_;
@@ -58,10 +58,7 @@ class CudaDevice : public Device {
   std::unique_ptr<CudaInspector> inspector_;  // null without check kernels
   std::unique_ptr<HotGraphs> hot_graphs_;
   std::unique_ptr<ClockProbe> clock_probe_;  // null where the device cannot count its clock
-  // For COLD, made when first needed.
-  std::unique_ptr<StreamGate> gate_;
-  Event start_, stop_;
-  Memory flush_;
+  std::unique_ptr<ColdTimer> cold_timer_;    // made when first needed
 };
 
 }  // namespace attune::device::cuda

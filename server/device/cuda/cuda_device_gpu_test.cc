@@ -197,6 +197,8 @@ TEST_F(CudaDeviceGpuTest, TimesColdWithoutTheFlush) {
   HotUs(*spin, 1000);
   const double hot_us = HotUs(*spin, 100);
   EXPECT_NEAR(device_->TimeCold(*spin).value() * 1e6, hot_us, 6);
+  EXPECT_GT(device_->ColdResolution(), absl::ZeroDuration());
+  EXPECT_LE(device_->ColdResolution(), absl::Microseconds(1));
 }
 
 TEST_F(CudaDeviceGpuTest, FindsNothingInL2WhenCold) {

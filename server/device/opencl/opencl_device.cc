@@ -11,11 +11,14 @@
 namespace attune::device::opencl {
 namespace {
 
-// Touches every line of a buffer that is larger than the last cache, from all compute units, because one of them alone
-// would leave what the others hold in their own caches.
+// Reads every line of a buffer that is larger than the last cache, from all compute units, because one of them alone
+// would leave what the others hold in their own caches. It holds zeros, so that nothing is written: that would have to
+// be written back while the run that follows is timed.
 constexpr char kFlushSource[] =
     "kernel void flush(global uint4* lines, ulong count) {\n"
-    "  for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) lines[i] += (uint4)(1);\n"
+    "  uint4 any = (uint4)(0);\n"
+    "  for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) any |= lines[i];\n"
+    "  if (any.x | any.y | any.z | any.w) lines[0] = any;\n"
     "}\n";
 constexpr size_t kFlushWorkItems = 64;  // of a work-group
 constexpr size_t kFlushWorkGroupsPerUnit = 16;
@@ -167,6 +170,7 @@ class OpenClDevice : public Device {
     const int64_t lines = std::max<int64_t>(bytes / 16, 1);
     absl::StatusOr<std::unique_ptr<Buffer>> buffer = Allocate(static_cast<size_t>(lines) * 16);
     if (!buffer.ok()) return buffer.status();
+    if (absl::Status zero = Fill(**buffer, 0, (*buffer)->size(), std::byte{0}); !zero.ok()) return zero;
 
     const char* text = kFlushSource;
     const size_t size = sizeof(kFlushSource) - 1;

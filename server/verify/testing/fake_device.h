@@ -61,7 +61,8 @@ class FakeDevice : public device::Device {
   size_t memory_limit = size_t{1} << 30;
 
   int loads = 0;
-  size_t allocated = 0;          // bytes now
+  size_t allocated = 0;  // bytes now
+  absl::Duration cold_resolution;
   std::vector<size_t> hot_sets;  // runnables in each call of TimeHot
 
   const v1::Device& info() const override { return properties; }
@@ -74,6 +75,7 @@ class FakeDevice : public device::Device {
                                                          const device::Bindings& bindings) override;
   absl::StatusOr<double> TimeHot(absl::Span<device::Runnable* const> runnables, int runs) override;
   absl::StatusOr<double> TimeCold(device::Runnable& runnable) override;
+  absl::Duration ColdResolution() const override { return cold_resolution; }
   device::Telemetry ReadTelemetry() override { return telemetry; }
   device::Inspector* inspector() override { return inspects ? &fake_inspector : nullptr; }
 

@@ -19,13 +19,15 @@ class ApiEnum(enum.Enum):
 
     @classmethod
     def of(cls: type[E], value: E | str) -> E:
-        """The member itself, or the one named so in upper or lower case; InvalidArgument lists what is allowed."""
+        """The member itself, or the one named so in upper or lower case, with _ or -; InvalidArgument lists what is
+        allowed."""
         if isinstance(value, cls):
             return value
         allowed = [member.name for member in cls if member.value != 0]
-        if not isinstance(value, str) or value.upper() not in allowed:
+        name = value.upper().replace("-", "_") if isinstance(value, str) else ""
+        if name not in allowed:
             raise InvalidArgument(f"{cls.__name__.lower()} is {value!r}; it must be one of {', '.join(allowed)}")
-        return cls[value.upper()]
+        return cls[name]
 
     def __str__(self) -> str:
         return self.name
@@ -78,8 +80,9 @@ class Policy(ApiEnum):
     """How trials are timed."""
 
     UNSPECIFIED = 0
-    HOT = 1  # runs back to back
+    HOT = 1  # runs back to back over rotating copies of the inputs, as deployed
     COLD = 2  # L2 flushed before each run
+    L2_WARM = 3  # runs back to back on one copy of the inputs: L2 has what fits
 
 
 class Verdict(ApiEnum):

@@ -1,6 +1,6 @@
 // Holds a stream back until everything that is to follow without a gap has been queued.
-#ifndef ATTUNE_SERVER_DEVICE_CUDA_STREAM_GATE_H_
-#define ATTUNE_SERVER_DEVICE_CUDA_STREAM_GATE_H_
+#ifndef ATTUNE_SERVER_DEVICE_CUDA_TIMING_STREAM_GATE_H_
+#define ATTUNE_SERVER_DEVICE_CUDA_TIMING_STREAM_GATE_H_
 
 #include <cstdint>
 #include <memory>
@@ -45,4 +45,4 @@ class StreamGate {
 
 }  // namespace attune::device::cuda
 
-#endif  // ATTUNE_SERVER_DEVICE_CUDA_STREAM_GATE_H_
+#endif  // ATTUNE_SERVER_DEVICE_CUDA_TIMING_STREAM_GATE_H_

@@ -1,4 +1,4 @@
-#include "server/device/cuda/stream_gate.h"
+#include "server/device/cuda/timing/stream_gate.h"
 
 #include <atomic>
 

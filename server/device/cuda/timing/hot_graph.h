@@ -1,7 +1,7 @@
 // Back-to-back runs as one CUDA graph, timed by events that are its first and last node: nothing that the host does
 // lies between them.
-#ifndef ATTUNE_SERVER_DEVICE_CUDA_HOT_GRAPH_H_
-#define ATTUNE_SERVER_DEVICE_CUDA_HOT_GRAPH_H_
+#ifndef ATTUNE_SERVER_DEVICE_CUDA_TIMING_HOT_GRAPH_H_
+#define ATTUNE_SERVER_DEVICE_CUDA_TIMING_HOT_GRAPH_H_
 
 #include <cstdint>
 #include <list>
@@ -62,4 +62,4 @@ class HotGraphs {
 
 }  // namespace attune::device::cuda
 
-#endif  // ATTUNE_SERVER_DEVICE_CUDA_HOT_GRAPH_H_
+#endif  // ATTUNE_SERVER_DEVICE_CUDA_TIMING_HOT_GRAPH_H_

@@ -1,4 +1,4 @@
-#include "server/device/cuda/hot_graph.h"
+#include "server/device/cuda/timing/hot_graph.h"
 
 #include <algorithm>
 #include <cstddef>
