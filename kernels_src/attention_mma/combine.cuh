@@ -91,8 +91,31 @@ __device__ inline void StoreCombined(const CombinedRow& combined, Element* o, fl
   if (lse != nullptr && lane == 0) *lse = LogSumExp(combined.maximum, combined.sum);
 }
 
-// Adds up the parts of a row, for its first warp. All threads of a CTA call it, once.
-__device__ inline void AddParts(CombinedRow& combined, unsigned shared, int warp, int part, int parts, unsigned lane) {
+constexpr long long kNoRow = -1;
+
+// Rows 0 .. `rows` of a CTA of kCtaWarps warps, all of which call it. `index_of(row)` gives the row's index, with
+// VARLEN kNoRow where a sequence has no such row; `store(row, combined)` writes it. `shared` is room for kCombineBytes
+// of every warp.
+template <int kCtaWarps, class Index, class Store>
+__device__ inline void CombineRows(const float* partial_o, const float2* partial_ml, int splits, long long all_rows,
+                                   int rows, unsigned shared, Index index_of, Store store) {
+  const int warp = threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
+  int parts = 1;
+  while (parts * 2 * rows <= kCtaWarps && parts * kGroups < splits) parts *= 2;
+  if (parts == 1) {
+    for (int row = warp; row < rows; row += kCtaWarps) {
+      const long long number = index_of(row);
+      if (VARLEN && number == kNoRow) continue;
+      store(row, CombinePart(partial_o, partial_ml, splits, number, all_rows, 0, 1, lane));
+    }
+    return;
+  }
+  const int row = warp / parts;
+  const long long number = row < rows ? index_of(row) : kNoRow;
+  const bool used = VARLEN ? number != kNoRow : row < rows;
+  CombinedRow combined = {};
+  if (used) combined = CombinePart(partial_o, partial_ml, splits, number, all_rows, warp % parts, parts, lane);
   const unsigned own = shared + warp * kCombineBytes + lane * 16;
 #pragma unroll
   for (int j = 0; j < kLaneVectors; ++j) {
@@ -101,39 +124,12 @@ __device__ inline void AddParts(CombinedRow& combined, unsigned shared, int warp
     StoreShared16(own + j * 512, values);
   }
   __syncthreads();
-  if (part != 0) return;
-  for (int other = 1; other < parts; ++other) {
+  if (!used || warp % parts != 0) return;
+  for (int part = 1; part < parts; ++part) {
 #pragma unroll
     for (int j = 0; j < kLaneVectors; ++j) {
-      Add(combined.values[j], 1.0f, LoadShared16(own + other * kCombineBytes + j * 512));
+      Add(combined.values[j], 1.0f, LoadShared16(own + part * kCombineBytes + j * 512));
     }
   }
-}
-
-constexpr long long kNoRow = -1;
-
-// Rows 0 .. `rows` of a CTA of kCtaWarps warps, all of which call it. `index_of(row)` gives the row's index, with
-// VARLEN kNoRow where a sequence has no such row; `store(row, combined)` writes it. `shared` is room for kCombineBytes
-// of every warp.
-//
-// CombinePart is called in one place: it is inlined, and a second copy in each kernel was a fifth of a code's compile
-// time. `warp` is not Uniform's: ptxas would then have one load at a time in flight in the kernel that only combines.
-template <int kCtaWarps, class Index, class Store>
-__device__ inline void CombineRows(const float* partial_o, const float2* partial_ml, int splits, long long all_rows,
-                                   int rows, unsigned shared, Index index_of, Store store) {
-  const int warp = threadIdx.x / 32;
-  const unsigned lane = threadIdx.x % 32;
-  int parts = 1;
-  while (parts * 2 * rows <= kCtaWarps && parts * kGroups < splits) parts *= 2;
-  const int part = warp % parts;
-  int row = warp / parts;
-  do {  // once where a row has several warps
-    const long long number = row < rows ? index_of(row) : kNoRow;
-    const bool used = VARLEN ? number != kNoRow : row < rows;
-    CombinedRow combined = {};
-    if (used) combined = CombinePart(partial_o, partial_ml, splits, number, all_rows, part, parts, lane);
-    if (parts > 1) AddParts(combined, shared, warp, part, parts, lane);
-    if (used && part == 0) store(row, combined);
-    row += kCtaWarps;
-  } while (row < rows);
+  store(row, combined);
 }

@@ -53,6 +53,8 @@ COVERED = [
     "server/device/cuda/check/*.cc",
     "server/device/cuda/check/*.cu",
     "server/device/cuda/check/*.h",
+    "server/device/cuda/timing/*.cc",
+    "server/device/cuda/timing/*.h",
     "server/verify/*.cc",
     "server/verify/*.h",
     "server/measure/*.cc",

@@ -141,10 +141,25 @@ ADVERSARIAL = {
 FAITHFUL = {"tensor_map_cuda": 90}
 
 
+def is_unsettled(trial):
+    """UNSTABLE for its times alone; one whose results differ is UNSTABLE, too."""
+    return trial["verdict"] == "UNSTABLE" and trial["detail"].startswith("its times do not settle")
+
+
+def newest(trials):
+    """Of each variant, from a list that is newest first."""
+    return list({trial["variant"]: trial for trial in reversed(trials)}.values())
+
+
 def tune(daemon, problem, *arguments):
+    """The trials, newest first. What did not settle is tried once more, as the next job does: parts side by side
+    disturb each other."""
     start = time.monotonic()
-    daemon.attune("tune", problem, "--check-all", *arguments, check=False)
-    trials = daemon.attune("trials", problem, "--limit", "0")
+    for _ in range(2):
+        daemon.attune("tune", problem, "--check-all", *arguments, check=False)
+        trials = newest(daemon.attune("trials", problem, "--limit", "0"))
+        if not any(is_unsettled(trial) for trial in trials):
+            break
     verdicts = collections.Counter(trial["verdict"] for trial in trials)
     print(f"{problem:48} {len(trials):6} trials in {time.monotonic() - start:6.1f} s  {dict(verdicts)}", flush=True)
     return trials
