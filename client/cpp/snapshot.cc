@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/answer_at.h"
 #include "client/cpp/files.h"
+#include "proto/attune/domain.h"
 
 namespace attune {
 namespace {
@@ -22,6 +24,13 @@ constexpr absl::string_view kMagic = "ATTNSNAP";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeaderBytes = 24;  // before the digest
 constexpr size_t kBodyOffset = kHeaderBytes + SHA256_DIGEST_LENGTH;
+
+// In the order in which a problem's range is looked for.
+constexpr v1::Domain::Axis kAxes[] = {v1::Domain::AXIS_KV, v1::Domain::AXIS_Q_AND_KV, v1::Domain::AXIS_Q,
+                                      v1::Domain::AXIS_BATCH};
+
+// Of problems that differ along `axis` alone the same one.
+Problem WithoutLength(v1::Domain::Axis axis, const Problem& problem) { return WithLength(axis, 0, problem); }
 
 template <typename T>
 void AppendLittleEndian(std::string* out, T value) {
@@ -59,11 +68,17 @@ AnswerPtr Marked(const v1::GetBestResponse& answer, absl::Time exported) {
 
 Snapshot::Snapshot(absl::Time exported, v1::ListDevicesResponse devices, std::vector<SnapshotAnswer> answers)
     : exported_(exported), devices_(std::move(devices)), answers_(std::move(answers)) {
-  for (const SnapshotAnswer& entry : answers_) {
+  for (size_t number = 0; number < answers_.size(); ++number) {
+    const SnapshotAnswer& entry = answers_[number];
     const absl::StatusOr<Problem> problem = FromProto(entry.request.problem());
     if (!problem.ok()) continue;  // a shape that only a later version knows: nobody can ask for it here
     const AnswerKey key({*problem, entry.request.device_id(), entry.request.policy()});
     index_.insert_or_assign(key, Marked(*entry.answer, exported_));
+    for (const v1::Domain& domain : entry.answer->domains()) {
+      const Problem common = WithoutLength(domain.axis(), *problem);
+      ranges_[AnswerKey({common, entry.request.device_id(), entry.request.policy()})].push_back(
+          {domain.axis(), domain.low(), domain.high(), number});
+    }
   }
 }
 
@@ -123,12 +138,38 @@ absl::StatusOr<std::shared_ptr<const Snapshot>> Snapshot::Load(const std::string
 AnswerPtr Snapshot::Find(const AnswerKeyView& key) const {
   AnswerKeyView wanted = {key.problem, key.device_id, key.policy};
   if (wanted.device_id.empty() && devices_.devices_size() > 0) wanted.device_id = devices_.devices(0).id();
-  if (const auto it = index_.find(wanted); it != index_.end()) return it->second;
+  if (AnswerPtr found = FindOn(wanted); found != nullptr) return found;
   // The name may be a UUID, or the alias of a class, whose devices all have the same answers.
   for (const v1::Device& device : devices_.devices()) {
     if (wanted.device_id != device.uuid() && wanted.device_id != device.class_alias()) continue;
-    const auto it = index_.find(AnswerKeyView{wanted.problem, device.id(), wanted.policy});
-    return it == index_.end() ? nullptr : it->second;
+    return FindOn({wanted.problem, device.id(), wanted.policy});
+  }
+  return nullptr;
+}
+
+AnswerPtr Snapshot::FindOn(const AnswerKeyView& key) const {
+  if (const auto it = index_.find(key); it != index_.end()) return it->second;
+  return FindInARange(key);
+}
+
+AnswerPtr Snapshot::FindInARange(const AnswerKeyView& key) const {
+  for (const v1::Domain::Axis axis : kAxes) {
+    if (axis == v1::Domain::AXIS_Q_AND_KV && key.problem.seq_q != key.problem.seq_kv) continue;
+    const Problem common = WithoutLength(axis, key.problem);
+    const auto ranges = ranges_.find(AnswerKeyView{common, key.device_id, key.policy});
+    if (ranges == ranges_.end()) continue;
+    const int64_t length = LengthAlong(axis, key.problem);
+    for (const Range& range : ranges->second) {
+      if (range.axis != axis || length < range.low || length > range.high) continue;
+      const SnapshotAnswer& entry = answers_[range.answer];
+      const absl::StatusOr<Problem> answered = FromProto(entry.request.problem());
+      if (!answered.ok()) return nullptr;
+      const absl::StatusOr<AnswerPtr> at = AnswerAt(*entry.answer, *answered, key.problem);
+      if (!at.ok()) return nullptr;  // a range that does not fit its recipe
+      v1::GetBestResponse with_code = **at;
+      with_code.set_artifact(entry.answer->artifact());
+      return Marked(with_code, exported_);
+    }
   }
   return nullptr;
 }

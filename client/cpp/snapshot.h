@@ -12,6 +12,8 @@
 #ifndef ATTUNE_CLIENT_CPP_SNAPSHOT_H_
 #define ATTUNE_CLIENT_CPP_SNAPSHOT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,9 +43,10 @@ class Snapshot {
   // Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole.
   absl::Status Write(const std::string& path) const;
 
-  // Null when there is no such answer. An empty device means the first of `devices()`; a UUID or a
-  // class's alias will do as well. Provenance is as the server
-  // gave it; its detail says that the answer comes from a snapshot, and of when.
+  // Null when there is no such answer. An empty device means the first of `devices()`; a UUID or a class's alias will
+  // do as well. A problem without an answer of its own has that of the first range it lies in, NEAREST where the
+  // range's own problem was tuned: by axis (KV, Q_AND_KV, Q, BATCH), then as the file has them. Otherwise provenance is
+  // as the server gave it. The detail says that the answer comes from a snapshot, and of when.
   AnswerPtr Find(const AnswerKeyView& key) const;
 
   absl::Time exported() const { return exported_; }
@@ -51,10 +54,21 @@ class Snapshot {
   const std::vector<SnapshotAnswer>& answers() const { return answers_; }
 
  private:
+  struct Range {
+    v1::Domain::Axis axis;
+    int64_t low;
+    int64_t high;
+    size_t answer;  // of answers_
+  };
+  AnswerPtr FindOn(const AnswerKeyView& key) const;
+  AnswerPtr FindInARange(const AnswerKeyView& key) const;
+
   absl::Time exported_;
   v1::ListDevicesResponse devices_;
   std::vector<SnapshotAnswer> answers_;
   absl::flat_hash_map<AnswerKey, AnswerPtr, AnswerKeyHash, AnswerKeyEqual> index_;
+  // By what the problems of a range have in common.
+  absl::flat_hash_map<AnswerKey, std::vector<Range>, AnswerKeyHash, AnswerKeyEqual> ranges_;
 };
 
 }  // namespace attune

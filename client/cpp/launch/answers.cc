@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cpp/launch/ranges.h"
 
 namespace attune::launch {
 namespace {
@@ -60,30 +59,14 @@ class ServerAndSnapshot : public Answers {
     if (AnswerPtr answer = snapshot_->Find({problem, device, options_.policy}); answer != nullptr && Accepts(*answer)) {
       return answer;
     }
-    return KeptInARange(problem, device);
+    return absl::NotFoundError(
+        absl::StrCat("the snapshot '", options_.snapshot, "' has no answer for ", ToText(problem), " on ", device));
   }
 
  private:
   bool Accepts(const v1::GetBestResponse& answer) const {
     return std::find(options_.acceptable.begin(), options_.acceptable.end(), answer.provenance()) !=
            options_.acceptable.end();
-  }
-
-  absl::StatusOr<AnswerPtr> KeptInARange(const Problem& problem, const std::string& device) const {
-    for (const SnapshotAnswer& entry : snapshot_->answers()) {
-      if (entry.request.device_id() != device || entry.request.policy() != options_.policy || !Accepts(*entry.answer)) {
-        continue;
-      }
-      const absl::StatusOr<Problem> answered = FromProto(entry.request.problem());
-      if (!answered.ok()) continue;
-      absl::StatusOr<AnswerPtr> answer = AnswerAt(*entry.answer, *answered, problem);
-      if (!answer.ok()) continue;
-      auto with_code = std::make_shared<v1::GetBestResponse>(**answer);
-      with_code->set_artifact(entry.answer->artifact());
-      return with_code;
-    }
-    return absl::NotFoundError(
-        absl::StrCat("the snapshot '", options_.snapshot, "' has no answer for ", ToText(problem), " on ", device));
   }
 
   absl::StatusOr<std::string> FindDevice() {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/answer_at.h"
 #include "client/cpp/status.h"
 
 namespace attune::launch {

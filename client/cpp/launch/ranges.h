@@ -1,4 +1,4 @@
-// Answers that hold for more than their own problem: for lengths or batches in a range (attune.v1.Domain). Private to
+// Which answers hold for more than their own problem: for lengths or batches in a range (attune.v1.Domain). Private to
 // client/cpp/launch.
 #ifndef ATTUNE_CLIENT_CPP_LAUNCH_RANGES_H_
 #define ATTUNE_CLIENT_CPP_LAUNCH_RANGES_H_
@@ -7,21 +7,15 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
-#include "client/cpp/answer_cache.h"
+#include "attune/v1/service.pb.h"
 #include "proto/attune/domain.h"
 #include "proto/attune/problem.h"
 
 namespace attune::launch {
-
-// The answer to `wanted` that `answer`, to `answered`, comes to: without code and ranges. NotFound when `wanted` is in
-// none of its domains, InvalidArgument when that domain does not fit its recipe.
-absl::StatusOr<AnswerPtr> AnswerAt(const v1::GetBestResponse& answer, const Problem& answered, const Problem& wanted);
 
 // Which answer holds for a problem. Not thread-safe. `Source` is a shared_ptr.
 template <typename Source>

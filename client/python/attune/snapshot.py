@@ -61,7 +61,7 @@ class Snapshot:
         """The answer as the server gave it, its provenance_detail saying that it comes from a snapshot, and of when.
 
         An empty device_id means the first of `devices`; a UUID or a class's alias will do as well. A problem without an
-        answer of its own has that of the range it lies in (Answer.at).
+        answer of its own has that of the first range it lies in (Answer.at): by AXES, then as the file has them.
         """
         if not key.device_id and self.devices.devices:
             key = key._replace(device_id=self.devices.devices[0].id)
@@ -77,7 +77,10 @@ class Snapshot:
         if message is not None:
             return Answer.from_message(message)
         near = find_range(self._ranges, key.problem, _where(key))
-        return None if near is None else Answer.from_message(near).at(key.problem)
+        try:
+            return None if near is None else Answer.from_message(near).at(key.problem)
+        except InvalidArgument:
+            return None  # a range that does not fit its recipe
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a temporary file beside `path`, then renames it: readers see the old file or the new one, whole."""

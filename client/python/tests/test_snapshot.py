@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fake import PROBLEM, answer, message, problem
+from golden import golden
+from google.protobuf.json_format import ParseDict
 
 from attune import DataLoss, FailedPrecondition, NotFound, Policy, Problem, snapshot
 from attune.cache import AnswerKey
@@ -66,6 +68,45 @@ def test_a_problem_in_a_range_has_the_answer_that_is_worked_out():
     for text in ("b2.h8.q1024.d64.f16", "b2.h8.q700.kv701.d64.f16", "b3.h8.q700.d64.f16"):
         assert served.find(AnswerKey(Problem.parse(text), "cuda:0", Policy.HOT)) is None
     assert served.find(AnswerKey(other, "cuda:0", Policy.COLD)) is None
+
+
+GOLDEN = golden("snapshot_ranges")
+
+
+@pytest.fixture(scope="module")
+def golden_snapshot(tmp_path_factory):
+    devices = message("ListDevicesResponse")
+    ParseDict({"devices": GOLDEN["devices"]}, devices)
+    answers = []
+    for known in GOLDEN["answers"]:
+        asked = Problem.parse(known["problem"]).to_message()
+        request = message(
+            "GetBestRequest", problem=asked, device_id=known["device"], policy=Policy.of(known["policy"]).value
+        )
+        response = ParseDict(known["response"], message("GetBestResponse", problem=asked, artifact=b"code"))
+        answers.append((request, response))
+    path = tmp_path_factory.mktemp("golden") / "snapshot"
+    snapshot.Snapshot(GOLDEN["exported"], devices, answers).write(path)
+    return snapshot.load(path)
+
+
+@pytest.mark.parametrize("vector", GOLDEN["vectors"], ids=lambda vector: vector["name"])
+def test_problems_in_ranges_have_the_answers_that_cpp_gives(golden_snapshot, vector):
+    asked = Problem.parse(vector["problem"])
+    found = golden_snapshot.find(AnswerKey(asked, vector["device"], Policy.of(vector["policy"])))
+    assert (found is not None) == ("provenance" in vector)
+    if found is None:
+        return
+    source = GOLDEN["source"]
+    assert found.provenance.name == vector["provenance"]
+    assert found.provenance_detail == (f"{vector['detail']}; {source}" if vector["detail"] else source)
+    assert found.variant.text == vector["variant"]
+    assert found.recipe.launches[0].args[0].value == vector["argument"]
+    assert (found.problem, found.artifact) == (asked, b"code")
+    own = vector["provenance"] not in ("NEAREST", "HEURISTIC")
+    assert (found.domains != ()) == own
+    if not own:
+        assert (found.geometry, found.pinned, found.ties) == (None, False, ())
 
 
 def test_a_device_goes_by_its_uuid_and_its_class_too():
