@@ -1,6 +1,8 @@
 """Kernels that hang, crash, write where they must not or are wrong: each gets its verdict, its good counterpart is OK,
 and queries are answered meanwhile."""
 
+import datetime
+import re
 import threading
 import unittest
 
@@ -13,6 +15,7 @@ EXPECTED = {
     "crash_opencl": "CRASHED",
     "out_of_bounds_opencl": "OUT_OF_BOUNDS",
     "wrong_rows_opencl": "WRONG_RESULT",
+    "nan_rows_opencl": "WRONG_RESULT",
     "compile_error_opencl": "COMPILE_ERROR",
     "stale_output_opencl": "WRONG_RESULT",  # the two runs start from different poisons
     "late_write_opencl": "WRONG_RESULT",
@@ -32,6 +35,10 @@ EXPECTED_WHEN_TIMED = {
     "recognizes_pointers_opencl": "WRONG_RESULT",
     "skips_runs_opencl": "WRONG_RESULT",
 }
+
+
+BACK_WITHIN = 5.0  # seconds, from the end of a worker that hung to what the next one answers
+EVENTS = re.compile(r"^(\S+)Z \w+ (worker lost|promoted) (?!worker=compile)", re.MULTILINE)
 
 
 class AdversarialTest(DaemonTest):
@@ -75,6 +82,17 @@ class AdversarialTest(DaemonTest):
             number = {bad: int(t["trial"].removeprefix("trials/")) for bad, t in trials.items()}
             self.assertLess(number[1], number[0])
         self.assertEqual(daemon.json("best", SMALL_PROBLEM)[0]["parameters"]["BAD"], 0)
+        daemon.stop()
+
+    def test_after_a_hang_the_next_worker_soon_answers(self):
+        daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--trial_timeout=8s"])
+        daemon.attune("tune", SMALL_PROBLEM, "--family", "hang_opencl")
+        trials = {t["parameters"]["BAD"]: t["verdict"] for t in daemon.trials(SMALL_PROBLEM)}
+        self.assertEqual(trials, {0: "OK", 1: "TIMEOUT"}, daemon.log)
+        # The play-off is what the worker after the second try is asked for.
+        events = [(datetime.datetime.fromisoformat(when), what) for when, what in EVENTS.findall(daemon.log)]
+        self.assertEqual([what for _, what in events], ["worker lost", "worker lost", "promoted"], daemon.log)
+        self.assertLess((events[2][0] - events[1][0]).total_seconds(), BACK_WITHIN, daemon.log)
         daemon.stop()
 
     def test_a_variant_that_is_seldom_wrong_is_not_served_though_it_is_the_fastest(self):

@@ -9,14 +9,15 @@ import re
 import shutil
 import unittest
 
-from harness import KERNELS, TEST_FAMILIES, DaemonTest
+from harness import ATTUNED, KERNELS, TEST_FAMILIES, DaemonTest
 
 PROBLEM = "b1.h1.q16.d16.f16"
 FAMILY = "reaches_out_opencl"
+WORKER = ATTUNED.with_name("attune-worker")
 
 # Everything else is refused: such a kernel is as right as the honest one.
 VERDICTS = {11: "CRASHED", 12: "CRASHED"}
-ATTACKS = range(15)
+ATTACKS = range(18)
 FOOTPRINTS = [pathlib.Path(folder) / "attune-a-kernel-was-here" for folder in ("/tmp", "/dev/shm", "/var/tmp", ".")]
 
 BACK_WITHIN = 5.0
@@ -52,7 +53,14 @@ class CageTest(DaemonTest):
             shutil.copytree(TEST_FAMILIES / name, directory / name)
         if FAMILY in names:
             source = directory / FAMILY / "attention.cl"
-            source.write_text(f'#define LOCKS "{self.directory}/locks"\n' + source.read_text())
+            places = {
+                "LOCKS": self.directory / "locks",
+                "DATA": self.directory / "data",
+                "SOURCE": source,
+                "WORKER": WORKER,
+            }
+            defines = "".join(f'#define {name} "{path}"\n' for name, path in places.items())
+            source.write_text(defines + source.read_text())
         return directory
 
     def start(self, *names):
@@ -60,7 +68,13 @@ class CageTest(DaemonTest):
             path.unlink(missing_ok=True)
         # One compile worker hands the variants on in the order of the manifests.
         flags = ["--compile_workers=1", "--trial_timeout=60s"]
-        return self.daemon(kernels=[KERNELS, self.families(*names)], flags=flags)
+        return self.limited(self.daemon(kernels=[KERNELS, self.families(*names)], flags=flags, start=False)).start()
+
+    def limited(self, daemon):
+        """With less memory than ATTACK 15 takes, which its workers inherit."""
+        command = daemon.command()
+        daemon.command = lambda: ["prlimit", f"--data={3 << 30}", *command]
+        return daemon
 
     def test_what_a_kernel_reaches_for_is_refused_and_harms_nobody(self):
         daemon = self.start(FAMILY)
@@ -76,6 +90,7 @@ class CageTest(DaemonTest):
         self.assertEqual(daemon.process.pid, pid)
         self.assertEqual([path for path in FOOTPRINTS if path.exists()], [])
         self.assertEqual([path for path in (self.directory / "locks").iterdir() if path.is_dir()], [])
+        self.assertEqual(list((daemon.data / "artifacts").rglob("planted")), [])
         # Workers have no children of their own, and one of a device is all there is.
         commands = [pathlib.Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0") for p in processes_of(pid)]
         roles = sorted(word for command in commands for word in command if word.startswith(b"--role="))
@@ -124,7 +139,7 @@ class CageTest(DaemonTest):
         os.chmod(self.directory, 0o777)
         daemon = self.daemon(kernels=[KERNELS, self.families(FAMILY)], flags=["--compile_workers=1"], start=False)
         daemon.user = 65534
-        daemon.start()
+        self.limited(daemon).start()
         daemon.attune("tune", PROBLEM, "--family", FAMILY, check=False)
         verdicts = {t["parameters"]["ATTACK"]: t["verdict"] for t in daemon.trials(PROBLEM)}
         self.assertEqual(verdicts, {attack: VERDICTS.get(attack, "OK") for attack in ATTACKS}, daemon.log)

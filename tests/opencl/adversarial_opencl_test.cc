@@ -57,7 +57,8 @@ TEST_F(Adversarial, GoodVariantsAreRight) {
        {"hang_opencl", "crash_opencl", "out_of_bounds_opencl", "wrong_rows_opencl", "compile_error_opencl",
         "stale_output_opencl", "changes_inputs_opencl", "nondeterministic_opencl", "changes_inputs_timed_opencl",
         "recognizes_poison_opencl", "counts_runs_opencl", "late_write_opencl", "leaves_scratch_opencl",
-        "keeps_output_opencl", "caches_results_opencl", "recognizes_pointers_opencl", "rarely_wrong_opencl"}) {
+        "keeps_output_opencl", "caches_results_opencl", "recognizes_pointers_opencl", "rarely_wrong_opencl",
+        "nan_rows_opencl"}) {
     const Outputs outputs = RunFamily(family, "BAD=0");
     EXPECT_EQ(Difference(outputs.o, problem_, expected_), "") << family;
     EXPECT_EQ(Difference(outputs.lse, expected_.lse, 1e-4), "") << family;
@@ -73,6 +74,10 @@ TEST_F(Adversarial, OutOfBoundsIsRightInsideAndWritesOutside) {
 
 TEST_F(Adversarial, WrongRowsIsWrong) {
   EXPECT_THAT(Difference(RunFamily("wrong_rows_opencl", "BAD=1").o, problem_, expected_), HasSubstr("element"));
+}
+
+TEST_F(Adversarial, NanRowsIsWrong) {
+  EXPECT_THAT(Difference(RunFamily("nan_rows_opencl", "BAD=1").o, problem_, expected_), HasSubstr("element"));
 }
 
 TEST_F(Adversarial, CompileErrorIsAResponseWithTheCompilersWords) {
