@@ -14,8 +14,26 @@
 namespace attune::cli {
 namespace {
 
-absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const std::string& subject) {
+struct ExplainArguments {
+  std::string subject;
+  std::string problem;
+};
+
+absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const ExplainArguments& arguments) {
   v1::ExplainRequest request;
+  const std::string& subject = arguments.subject;
+  if (absl::StartsWith(subject, "submissions/")) {
+    request.set_submission(subject);
+    if (arguments.problem.empty()) return request;
+    const auto problem = ParseProblem(arguments.problem);
+    if (!problem.ok()) return problem.status();
+    *request.mutable_submission_problem() = attune::ToProto(*problem);
+    return request;
+  }
+  if (!arguments.problem.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--problem is given with ", subject, "; it is allowed with a submission alone"));
+  }
   const bool number = !subject.empty() && std::all_of(subject.begin(), subject.end(), absl::ascii_isdigit);
   if (number || absl::StartsWith(subject, "trials/")) {
     request.set_trial(ResourceName("trials", subject));
@@ -65,8 +83,8 @@ void PrintExplanation(Session& session, const v1::ExplainResponse& explanation,
   }
 }
 
-absl::StatusOr<ExitCode> RunExplain(Session& session, const std::string& subject) {
-  const auto request = ToRequest(session, subject);
+absl::StatusOr<ExitCode> RunExplain(Session& session, const ExplainArguments& arguments) {
+  const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
@@ -83,9 +101,12 @@ absl::StatusOr<ExitCode> RunExplain(Session& session, const std::string& subject
 }  // namespace
 
 Action AddExplain(CLI::App& app) {
-  auto subject = std::make_shared<std::string>();
-  app.add_option("subject", *subject, "A trial, as trials/123, or a problem, for its best variant")->required();
-  return [subject](Session& session) { return RunExplain(session, *subject); };
+  auto arguments = std::make_shared<ExplainArguments>();
+  app.add_option("subject", arguments->subject,
+                 "A trial, as trials/123; a problem, for its best variant; or a submission, as submissions/7")
+      ->required();
+  app.add_option("--problem", arguments->problem, "Of a submission of several problems, which");
+  return [arguments](Session& session) { return RunExplain(session, *arguments); };
 }
 
 }  // namespace attune::cli

@@ -38,8 +38,8 @@ const std::vector<Command>& Commands() {
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
        "attune trials trials/123",
        AddTrials},
-      {"explain", "Explain what bounds a trial, or the best variant of a problem",
-       "attune explain trials/123\nattune explain b1.h1.q128.d64.f16", AddExplain},
+      {"explain", "Explain what bounds a trial, the best variant of a problem, or a submission",
+       "attune explain trials/123\nattune explain b1.h1.q128.d64.f16\nattune explain submissions/7", AddExplain},
       {"profile", "Run a variant or a submission under Nsight Compute; its counters are kept with the trial",
        "attune profile b2.h8.q512.d64.f16\n"
        "attune profile b2.h8.q512.d64.f16 --variant attention_mma:BLOCK_M=64,...\n"

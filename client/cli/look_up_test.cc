@@ -58,6 +58,18 @@ TEST_F(LookUpTest, ExplainSaysWhatBoundsInWords) {
   EXPECT_EQ(JsonLines()[0]["findings"][0]["bound"], "GRID");
 }
 
+TEST_F(LookUpTest, ExplainTakesASubmissionAndWhichOfItsProblems) {
+  EXPECT_EQ(Run({"explain", "submissions/7"}), 0) << err;
+  EXPECT_EQ(fake.last_explain().submission(), "submissions/7");
+  EXPECT_FALSE(fake.last_explain().has_submission_problem());
+  EXPECT_THAT(out, HasSubstr("1. GRID: "));
+  EXPECT_EQ(Run({"explain", "submissions/7", "--problem", problem}), 0) << err;
+  EXPECT_EQ(fake.last_explain().submission_problem().head_dim(), 64);
+  EXPECT_EQ(Run({"explain", "trials/1", "--problem", problem}), 2);
+  EXPECT_THAT(err, HasSubstr("--problem is given with trials/1; it is allowed with a submission alone"));
+  EXPECT_EQ(fake.calls("Explain"), 2);
+}
+
 TEST_F(LookUpTest, MissesAreListedWithWhatTheyGot) {
   EXPECT_EQ(Run({"misses"}), 0);
   EXPECT_THAT(out, ContainsRegex("b4.h32.kvh8.q1000.d128.bf16.causal.bshd .*1234 .*NEAREST +COMPILING"));

@@ -297,8 +297,13 @@ grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncu
   return grpc::Status::OK;
 }
 
-grpc::Status FakeAttune::Explain(grpc::ServerContext*, const v1::ExplainRequest*, v1::ExplainResponse* response) {
+grpc::Status FakeAttune::Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+                                 v1::ExplainResponse* response) {
   if (grpc::Status status = Enter("Explain"); !status.ok()) return status;
+  {
+    const std::lock_guard lock(mutex_);
+    last_explain_ = *request;
+  }
   *response->mutable_trial() = CannedTrial(1);
   auto* finding = response->add_findings();
   finding->set_bound(v1::ExplainResponse::BOUND_GRID);
@@ -307,6 +312,11 @@ grpc::Status FakeAttune::Explain(grpc::ServerContext*, const v1::ExplainRequest*
   response->set_flops(1e9);
   response->set_bytes(4e6);
   return grpc::Status::OK;
+}
+
+v1::ExplainRequest FakeAttune::last_explain() const {
+  const std::lock_guard lock(mutex_);
+  return last_explain_;
 }
 
 grpc::Status FakeAttune::RollBack(grpc::ServerContext*, const v1::RollBackRequest* request, v1::Incumbent* incumbent) {

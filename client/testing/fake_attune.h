@@ -37,6 +37,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::ListTrialsRequest last_list_trials() const;
   v1::EvaluateVariantRequest last_evaluate() const;
   v1::SubmitRequest last_submit() const;
+  v1::ExplainRequest last_explain() const;
   v1::ProfileRequest last_profile() const;
   v1::SanitizeRequest last_sanitize() const;
   v1::ListOperationsRequest last_list_operations() const;
@@ -125,6 +126,7 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::EvaluateVariantRequest last_evaluate_;
   v1::SubmitRequest last_submit_;
   bool has_profiles_ = false;
+  v1::ExplainRequest last_explain_;
   v1::ProfileRequest last_profile_;
   v1::SanitizeRequest last_sanitize_;
   v1::ListOperationsRequest last_list_operations_;

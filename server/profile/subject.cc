@@ -19,27 +19,6 @@ absl::StatusOr<const v1::Device*> Device(const std::string& name, const catalog:
                    : absl::StrCat("device_id is ", Quoted(name), ", which this host does not have"));
 }
 
-absl::StatusOr<std::string> TrialOf(const v1::Submission& submission, const v1::ProfiledCode& code) {
-  std::string wanted;
-  if (code.has_problem()) {
-    const absl::StatusOr<Problem> problem = FromProto(code.problem());
-    if (!problem.ok()) return problem.status();
-    wanted = ToText(*problem);
-  }
-  const auto& rows = submission.result().rows();
-  if (wanted.empty() && rows.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("code.problem is empty, and ", submission.name(), " is of ", rows.size(), " problems; name one"));
-  }
-  for (const v1::SubmitResult::Row& row : rows) {
-    if (!wanted.empty() && row.problem() != wanted) continue;
-    if (!row.trial().name().empty()) return row.trial().name();
-    return absl::NotFoundError(
-        absl::StrCat(submission.name(), " was not tried for ", row.problem(), ": ", row.reason()));
-  }
-  return absl::NotFoundError(absl::StrCat(submission.name(), " was not submitted for ", wanted));
-}
-
 absl::StatusOr<v1::Trial> TrialOfVariant(const v1::ProfiledCode& code, const catalog::TuningKey& key,
                                          store::Store& store, const catalog::Host& host) {
   for (const auto& family : host.families.Now()) {
@@ -75,7 +54,8 @@ absl::StatusOr<v1::Trial> Find(const v1::ProfiledCode& code, const std::string& 
                                const v1::Submission* submission, store::Store& store, const catalog::Host& host) {
   if (!code.trial().empty()) return store.GetTrial(code.trial());
   if (submission != nullptr) {
-    const absl::StatusOr<std::string> name = TrialOf(*submission, code);
+    const absl::StatusOr<std::string> name =
+        TrialOf(*submission, code.has_problem() ? &code.problem() : nullptr, "code.problem");
     if (!name.ok()) return name.status();
     return store.GetTrial(*name);
   }
@@ -85,6 +65,28 @@ absl::StatusOr<v1::Trial> Find(const v1::ProfiledCode& code, const std::string& 
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> TrialOf(const v1::Submission& submission, const v1::Problem* problem,
+                                    absl::string_view field) {
+  std::string wanted;
+  if (problem != nullptr) {
+    const absl::StatusOr<Problem> valid = FromProto(*problem);
+    if (!valid.ok()) return valid.status();
+    wanted = ToText(*valid);
+  }
+  const auto& rows = submission.result().rows();
+  if (wanted.empty() && rows.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " is empty, and ", submission.name(), " is of ", rows.size(), " problems; name one"));
+  }
+  for (const v1::SubmitResult::Row& row : rows) {
+    if (!wanted.empty() && row.problem() != wanted) continue;
+    if (!row.trial().name().empty()) return row.trial().name();
+    return absl::NotFoundError(
+        absl::StrCat(submission.name(), " was not tried for ", row.problem(), ": ", row.reason()));
+  }
+  return absl::NotFoundError(absl::StrCat(submission.name(), " was not submitted for ", wanted));
+}
 
 absl::StatusOr<v1::Trial> FindSubject(const v1::ProfiledCode& code, const std::string& device,
                                       const v1::Submission* submission, store::Store& store,

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "attune/v1/problem.pb.h"
 #include "attune/v1/profiling.pb.h"
 #include "attune/v1/submission.pb.h"
 #include "attune/v1/trial.pb.h"
@@ -12,6 +14,12 @@
 #include "server/store/store.h"
 
 namespace attune::profile {
+
+// The name of a submission's trial: of its best variant, or of what went wrong. `problem`: which of its problems,
+// normalised, from the request's `field`; null where the request names none. InvalidArgument when there are several
+// then, NotFound when it has no trial of that one.
+absl::StatusOr<std::string> TrialOf(const v1::Submission& submission, const v1::Problem* problem,
+                                    absl::string_view field);
 
 // The trial that `code` means on the device of this name (empty: the trial's own, or the first), with its recipe.
 // `code.problem` and `code.variant` are valid and normalised. `submission`: that which it names, which the caller may

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/catalog/explain.h"
 #include "server/catalog/preflight.h"
 #include "server/service/calls.h"
 #include "server/service/views.h"
@@ -304,31 +303,6 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerCon
         return status;
       },
       &heavy_);
-}
-
-grpc::ServerUnaryReactor* AttuneServiceImpl::Explain(grpc::CallbackServerContext* context,
-                                                     const v1::ExplainRequest* request, v1::ExplainResponse* response) {
-  return Later(context, "Explain", *request, [this, request, response]() -> absl::Status {
-    std::string name = request->trial();
-    if (request->has_best()) {
-      v1::GetBestRequest best = request->best();
-      if (absl::Status status = Validate(best, *options_.host); !status.ok()) return status;
-      // Of this very problem: the trial of a near one explains that one, and a guess was never timed.
-      best.clear_acceptable();
-      for (const v1::Provenance own : {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE, v1::PROVENANCE_STALE}) {
-        best.add_acceptable(own);
-      }
-      const auto answer = options_.results->GetBest(best);
-      if (absl::IsNotFound(answer.status())) {
-        return absl::NotFoundError(absl::StrCat(answer.status().message(), "; `attune tune` tunes it"));
-      }
-      if (!answer.ok()) return answer.status();
-      name = answer->trial();
-    } else if (name.empty()) {
-      return absl::InvalidArgumentError("trial is empty; name one (\"trials/123\") or set best");
-    }
-    return Fill(catalog::ExplainStored(name, *options_.store, *options_.host), response);
-  });
 }
 
 grpc::ServerUnaryReactor* AttuneServiceImpl::RollBack(grpc::CallbackServerContext* context,

@@ -228,6 +228,47 @@ TEST_F(ServerTest, AProfileIsOfTheTrialThatTheRequestMeansOnACardOfItsClass) {
   EXPECT_EQ(profile().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(ServerTest, ExplainsASubmissionsTrial) {
+  v1::Trial trial;
+  trial.set_problem_text("b1.h1.q8.d64.f16");
+  trial.set_device_id("cuda:0");
+  trial.set_policy(v1::POLICY_HOT);
+  trial.set_verdict(v1::VERDICT_COMPILE_ERROR);
+  trial.mutable_variant()->set_family("submitted_1");
+  trial.mutable_variant()->set_text("submitted_1:");
+  const std::string name = store_.AppendTrial(trial, {}).value();
+  v1::Submission submission;
+  submission.set_content_hash("4f0c");
+  submission.set_family("submitted_1");
+  submission.set_principal("token:ada");
+  submission.set_operation("operations/1");
+  submission.set_state(v1::Submission::STATE_PRIVATE);
+  submission.add_files()->set_path("attention.cl");
+  for (const char* problem : {"b1.h1.q8.d64.f16", "b1.h1.q16.d64.f16"}) {
+    submission.mutable_result()->add_rows()->set_problem(problem);
+  }
+  submission.mutable_result()->mutable_rows(0)->mutable_trial()->set_name(name);
+  v1::ExplainRequest request;
+  request.set_submission(store_.RecordSubmission(submission, {})->name());
+  v1::ExplainResponse response;
+  const auto explain = [&] {
+    grpc::ClientContext context;
+    return stub_->Explain(&context, request, &response);
+  };
+  EXPECT_THAT(explain().error_message(), HasSubstr("submission_problem is empty, and submissions/1 is of 2 problems"));
+  *request.mutable_submission_problem() = ToProto(*ParseProblem("b1.h1.q8.d64.f16"));
+  const grpc::Status explained = explain();
+  ASSERT_TRUE(explained.ok()) << explained.error_message();
+  EXPECT_EQ(response.trial().name(), name);
+  EXPECT_EQ(response.findings(0).bound(), v1::ExplainResponse::BOUND_NOT_OK);
+  *request.mutable_submission_problem() = ToProto(*ParseProblem("b1.h1.q16.d64.f16"));
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::NOT_FOUND);
+  request.set_submission("submissions/9");
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::NOT_FOUND);
+  request.set_trial(name);
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "a trial has its own problem";
+}
+
 TEST_F(ServerTest, PlansSweepsAndRetriesTrialsAsTheyAreNormalised) {
   v1::SweepRequest sweep;
   sweep.mutable_plan()->add_shapes()->add_problem("b1.h1.q8.d64.f16");

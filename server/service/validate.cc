@@ -222,6 +222,18 @@ absl::Status Validate(v1::GetBestRequest& request, const catalog::Host& host) {
   return ProblemAndPolicy(request);
 }
 
+absl::Status Validate(v1::ExplainRequest& request) {
+  if (!request.has_best() && request.trial().empty() && request.submission().empty()) {
+    return absl::InvalidArgumentError(
+        "the request names nothing; allowed: trial (\"trials/123\"), submission (\"submissions/7\") or best");
+  }
+  if (!request.has_submission_problem()) return absl::OkStatus();
+  if (request.submission().empty()) {
+    return absl::InvalidArgumentError("submission_problem is set without submission; allowed: with it alone");
+  }
+  return NormaliseProblem(request.mutable_submission_problem());
+}
+
 absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
   v1::Strategy& strategy = *request.mutable_strategy();
   if (strategy.kind() == v1::Strategy::KIND_UNSPECIFIED) strategy.set_kind(v1::Strategy::KIND_EXHAUSTIVE);

@@ -23,6 +23,8 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host);
 // What the files say, and the device where none is named, is for submit::Submissions to check.
 absl::Status Validate(v1::SubmitRequest& request, const catalog::Host& host);
+// `best` is validated by itself.
+absl::Status Validate(v1::ExplainRequest& request);
 // Which trial is meant, and which device may run it, is for server/profile to say.
 absl::Status Validate(v1::ProfileRequest& request, const catalog::Host& host);
 absl::Status Validate(v1::SanitizeRequest& request, const catalog::Host& host);

@@ -277,9 +277,10 @@ def make_server(client: attune.aio.Client) -> MCPServer:
     @server.tool(annotations=READS)
     @told
     async def explain(
-        problem: Annotated[str, Field(description="A problem, or a trial: trials/123")],
+        problem: Annotated[str, Field(description="A problem; a trial: trials/123; a submission: submissions/7")],
     ) -> dict[str, Any]:
-        """What bounds a trial, or the best variant of a problem, with figures; what to change next, if trials agree."""
+        """What bounds a trial, the best variant of a problem, or a submission, with figures; what to change next, if
+        trials agree."""
         return explanation_dict(await client.explain(problem))
 
     @server.tool(annotations=READS)

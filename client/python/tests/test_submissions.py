@@ -84,3 +84,17 @@ def test_submissions_are_listed_fetched_adopted_and_withdrawn(connect, server):
     client.adopt(7)
     client.withdraw("submissions/7")
     assert server.asked("AdoptSubmission")[0].name == server.asked("WithdrawSubmission")[0].name == "submissions/7"
+
+
+def test_a_submission_is_explained(connect, server):
+    server.responses["Explain"] = message(
+        "ExplainResponse", trial=trial(), findings=[{"bound": 7, "text": "it is wrong"}]
+    )
+    client = connect(server)
+    assert client.explain("submissions/7").trial.name == "trials/1"
+    client.explain(values.Submission.from_message(submission()), problem=PROBLEM)
+    named, with_problem = server.asked("Explain")
+    assert (named.submission, named.HasField("submission_problem")) == ("submissions/7", False)
+    assert (with_problem.submission, with_problem.submission_problem.seq_kv) == ("submissions/7", 512)
+    with pytest.raises(attune.InvalidArgument, match="problem is given with trials/1; it is allowed with a submission"):
+        client.explain("trials/1", problem=PROBLEM)

@@ -19,6 +19,7 @@ from attune.values import (
     Policy,
     Retiming,
     RetriedTrials,
+    Submission,
     Trend,
     TrendState,
     Trial,
@@ -67,13 +68,24 @@ def trial(name: str | int) -> Plan[Trial]:
 
 
 def explain(
-    subject: Trial | Problem | str | int, *, device: str = "", policy: Policy | str = Policy.HOT
+    subject: Trial | Submission | Problem | str | int,
+    *,
+    problem: Problem | str | None = None,
+    device: str = "",
+    policy: Policy | str = Policy.HOT,
 ) -> Plan[Explanation]:
-    """What bounds a trial (itself, its name or number), or the best variant of a problem on `device` under `policy`."""
-    if isinstance(subject, Trial):
+    """What bounds a trial (itself, its name or number), the best variant of a problem on `device` under `policy`, or a
+    submission (itself or its name), of which `problem` says which of its problems where it has several."""
+    if isinstance(subject, (Trial, Submission)):
         subject = subject.name
+    submission = isinstance(subject, str) and subject.startswith("submissions/")
+    if problem is not None and not submission:
+        raise InvalidArgument(f"problem is given with {subject}; it is allowed with a submission alone")
     if isinstance(subject, int) or (isinstance(subject, str) and (subject.isdigit() or subject.startswith("trials/"))):
         response = yield from call("Explain", trial=resource("trials", subject))
+    elif submission:
+        which = None if problem is None else Problem.of(problem).to_message()
+        response = yield from call("Explain", submission=subject, submission_problem=which)
     else:
         best = {
             "problem": Problem.of(subject).to_message(),
