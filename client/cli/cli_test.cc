@@ -447,6 +447,26 @@ TEST_F(CliTest, ProblemsOfASweepSayWhichCardHasThem) {
   EXPECT_EQ(Run({"jobs", "--sweep", "99", "--format=json"}), 3) << "there is no such sweep";
 }
 
+TEST_F(CliTest, ASweepSaysHowManyOfItsProblemsFailed) {
+  v1::Operation sweep;
+  sweep.set_name("operations/70");
+  sweep.set_title("nightly");
+  sweep.set_state(v1::Operation::STATE_SUCCEEDED);
+  sweep.set_done(true);
+  sweep.mutable_progress()->set_problems_done(2);
+  sweep.mutable_progress()->set_problems_total(2);
+  sweep.mutable_progress()->set_message("1 of 2 problems FAILED");
+  fake.HasOperation(sweep);
+  EXPECT_EQ(Run({"jobs"}), 0);
+  EXPECT_THAT(out, HasSubstr("nightly: 1 of 2 problems FAILED"));
+  EXPECT_EQ(Run({"jobs", "--format=json"}), 0);
+  EXPECT_THAT(out, HasSubstr("\"message\":\"1 of 2 problems FAILED\""));
+  sweep.mutable_progress()->set_message("done");
+  fake.HasOperation(sweep);
+  EXPECT_EQ(Run({"jobs"}), 0);
+  EXPECT_THAT(out, ::testing::ContainsRegex("nightly *\n"));
+}
+
 TEST_F(CliTest, ColoursAreOnATerminalOnlyAndCanBeSwitchedOff) {
   EXPECT_EQ(Run({"trials"}), 0);
   EXPECT_THAT(out, Not(HasSubstr("\033")));

@@ -62,8 +62,19 @@ std::string ProgressText(const v1::Operation& operation) {
   return done.empty() ? Word(progress.phase()) : done;
 }
 
+// "1 of 20 problems FAILED" of a sweep that succeeded all the same; empty where nothing is amiss.
+std::string MissedText(const v1::Operation& operation) {
+  const v1::OperationProgress& progress = operation.progress();
+  const bool said = operation.state() == v1::Operation::STATE_SUCCEEDED && progress.problems_total() > 0 &&
+                    progress.message() != "done";
+  return said ? OneLine(progress.message()) : "";
+}
+
 std::string What(const v1::Operation& operation) {
   if (operation.has_error()) return absl::StrCat(operation.title(), ": ", OneLine(operation.error().message()));
+  if (const std::string missed = MissedText(operation); !missed.empty()) {
+    return absl::StrCat(operation.title(), ": ", missed);
+  }
   const std::string waits = WaitText(operation.progress());
   const std::string& card = operation.progress().device_id();
   // A title says where, but for a problem of a sweep, which any card may take.

@@ -264,6 +264,27 @@ TEST_F(FollowTest, ARowThatFailedFailsTheSweep) {
   EXPECT_EQ(Run({"watch", "7"}), 9) << "neither hides the other";
 }
 
+TEST_F(FollowTest, ASweepOfWhichEveryRowFailedHasItsReportAllTheSame) {
+  const std::string plan = ::testing::TempDir() + "/e.textproto", report = ::testing::TempDir() + "/e.md";
+  ASSERT_TRUE(ReplaceFile(plan, "shapes { problem: \"b1.h1.q1.d64.f16\" }").ok());
+  v1::Operation sweep = attune::testing::EndedSweep(false);
+  for (auto& row : *sweep.mutable_sweep()->mutable_rows()) row.set_outcome(v1::SweepReport::OUTCOME_FAILED);
+  sweep.set_state(v1::Operation::STATE_FAILED);
+  sweep.mutable_error()->set_message("all problems FAILED");
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"sweep", plan, "--report-md", report}), 6);
+  EXPECT_THAT(out, HasSubstr(" FAILED; no regression"));
+  EXPECT_THAT(err, HasSubstr("failed: all problems FAILED"));
+  EXPECT_TRUE(std::filesystem::remove(report));
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"sweep", plan, "--format=json"}), 6);
+  EXPECT_EQ(JsonLines().back()["type"], "sweep");
+  EXPECT_EQ((JsonLines().end() - 2)->at("error"), "all problems FAILED");
+  sweep.mutable_sweep()->set_regression(true);
+  fake.EndsWith(sweep);
+  EXPECT_EQ(Run({"watch", "7"}), 9) << "neither hides the other";
+}
+
 TEST_F(FollowTest, ASweepThatSkippedMostIsNoSuccess) {
   ASSERT_TRUE(ReplaceFile(::testing::TempDir() + "/s.textproto", "shapes { problem: \"b1.h1.q1.d64.f16\" }").ok());
   v1::Operation sweep = attune::testing::EndedSweep(false);

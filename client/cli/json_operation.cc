@@ -53,7 +53,8 @@ Json OperationJson(const v1::Operation& operation) {
           {"parent", TextOrNull(operation.parent())},
           {"device", TextOrNull(operation.progress().device_id())},
           {"cost", CostJson(operation.progress())},
-          {"principal", TextOrNull(operation.principal())}};
+          {"principal", TextOrNull(operation.principal())},
+          {"message", TextOrNull(operation.progress().message())}};
 }
 
 Json ProgressJson(const v1::Operation& operation) {

@@ -194,7 +194,7 @@ TEST(OperationJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(OperationJson(v1::Operation())),
               ElementsAre("type", "operation", "title", "state", "done", "phase", "trials_done", "trials_total",
                           "request_id", "create_time", "end_time", "error", "problem", "waits_for", "queue_position",
-                          "parent", "device", "cost", "principal"));
+                          "parent", "device", "cost", "principal", "message"));
 }
 
 TEST(OperationJson, WhatHasEndedWaitsForNone) {

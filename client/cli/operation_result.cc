@@ -198,10 +198,13 @@ std::string Name(const v1::Operation& operation) {
 absl::StatusOr<ExitCode> PrintResult(Session& session, const v1::Operation& operation) {
   if (operation.has_error() || operation.state() == v1::Operation::STATE_CANCELLED) {
     if (session.json()) session.Emit(OperationJson(operation));
+    // A sweep that failed may have come to a part of its report, or to one in which nothing has a result.
+    const bool reports = operation.has_error() && operation.sweep().rows_size() > 0;
+    if (reports) PrintSweep(session, operation.sweep());
     session.Note(operation.has_error()
                      ? absl::StrCat("attune: ", Name(operation), " failed: ", OneLine(operation.error().message()))
                      : absl::StrCat("attune: ", Name(operation), " was cancelled"));
-    return ExitCode::kOperationFailed;
+    return reports && operation.sweep().regression() ? ExitCode::kRegressionAndFailures : ExitCode::kOperationFailed;
   }
   switch (operation.response_case()) {
     case v1::Operation::kTune:

@@ -328,7 +328,7 @@ absl::StatusOr<jobs::JobKind::Fill> SweepJob::RunRequest(const v1::SweepRequest&
     *operation.mutable_sweep() = report;
     const std::string missed = WordsOfMissed(report);
     if (!missed.empty()) operation.mutable_progress()->set_message(missed);
-    return absl::OkStatus();
+    return ErrorOf(report);
   };
 }
 

@@ -46,6 +46,18 @@ std::string WordsOfMissed(const v1::SweepReport& report) {
   return absl::StrJoin(words, "; ");
 }
 
+absl::Status ErrorOf(const v1::SweepReport& report) {
+  const v1::SweepReport::Row* failed = nullptr;
+  for (const v1::SweepReport::Row& row : report.rows()) {
+    if (row.outcome() == v1::SweepReport::OUTCOME_SKIPPED) continue;
+    if (row.outcome() != v1::SweepReport::OUTCOME_FAILED) return absl::OkStatus();
+    if (failed == nullptr) failed = &row;
+  }
+  if (failed == nullptr) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(WordsOfMissed(report), "; the first, ", failed->problem(), ": ", failed->detail()));
+}
+
 absl::string_view Word(v1::SweepReport::Outcome outcome) {
   switch (outcome) {
     case v1::SweepReport::OUTCOME_NEW:

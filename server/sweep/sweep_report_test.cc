@@ -102,5 +102,24 @@ TEST(SweepReportPage, HasNoControlCharacterOfOthersAndCountsOneAsOne) {
   EXPECT_THAT(report.markdown(), HasSubstr("| one two\\x07 |\n"));
 }
 
+TEST(ErrorOf, IsThatNoProblemHasAResultAndOneFailed) {
+  v1::SweepReport report;
+  const auto add = [&](v1::SweepReport::Outcome outcome) {
+    v1::SweepReport::Row& row = *report.add_rows();
+    row.set_problem(absl::StrCat("b", report.rows_size(), ".h1.q1.d64.f16"));
+    row.set_outcome(outcome);
+    row.set_detail("no family applies");
+  };
+  EXPECT_TRUE(ErrorOf(report).ok());
+  add(v1::SweepReport::OUTCOME_SKIPPED);
+  EXPECT_TRUE(ErrorOf(report).ok()) << "it was not reached";
+  add(v1::SweepReport::OUTCOME_FAILED);
+  add(v1::SweepReport::OUTCOME_FAILED);
+  EXPECT_THAT(std::string(ErrorOf(report).message()), HasSubstr("2 of 3 problems FAILED; 1 of 3 problems SKIPPED"));
+  EXPECT_THAT(std::string(ErrorOf(report).message()), HasSubstr("the first, b2.h1.q1.d64.f16: no family applies"));
+  add(v1::SweepReport::OUTCOME_SLOWER);
+  EXPECT_TRUE(ErrorOf(report).ok()) << "its report says it all";
+}
+
 }  // namespace
 }  // namespace attune::sweep

@@ -260,6 +260,9 @@ TEST_F(SweepTest, AProblemWithoutARightVariantFails) {
   Start();
   const v1::Operation sweep = AwaitStarted(tuner_->Sweep(Request()));
   EXPECT_EQ(sweep.sweep().trials(), 12);
+  EXPECT_EQ(sweep.state(), v1::Operation::STATE_FAILED) << "as every problem of it";
+  EXPECT_THAT(sweep.error().message(), HasSubstr("2 of 2 problems FAILED; the first, b1.h1.q128.d64.f16: no variant"));
+  EXPECT_EQ(sweep.progress().message(), sweep.error().message());
   const std::vector<v1::Operation> parts = store_.queue().List({.parent = sweep.name()}, 10, "")->items;
   ASSERT_THAT(parts, SizeIs(2));
   for (const v1::Operation& part : parts) {
