@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -34,6 +35,7 @@
 #include "server/service/attune_service.h"
 #include "server/service/blobs/blob_service.h"
 #include "server/service/calls.h"
+#include "server/service/limits.h"
 #include "server/service/server.h"
 #include "server/store/testing/fake_store.h"
 
@@ -41,6 +43,7 @@ namespace attune::service {
 namespace {
 
 using access::Role;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
@@ -100,16 +103,17 @@ class AccessTest : public ::testing::Test {
     channel_ = grpc::CreateInsecureChannelFromFd("stranger", fd);
   }
 
-  // An empty request, which each method either answers or finds something wrong with.
-  grpc::Status Call(const std::string& method, const std::string& service = "AttuneService") {
+  // An empty request each method either answers or finds something wrong with.
+  grpc::Status Call(const std::string& method, const std::string& service = "AttuneService",
+                    const std::string& request = "") {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
     if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     grpc::CompletionQueue queue;
-    const grpc::Slice empty;
+    const grpc::Slice bytes(request);
     auto call = stub.PrepareUnaryCall(&context, absl::StrCat("/attune.v1.", service, "/", method),
-                                      grpc::ByteBuffer(&empty, 1), &queue);
+                                      grpc::ByteBuffer(&bytes, 1), &queue);
     call->StartCall();
     grpc::ByteBuffer response;
     grpc::Status status;
@@ -118,6 +122,25 @@ class AccessTest : public ::testing::Test {
     bool ok = false;
     EXPECT_TRUE(queue.Next(&tag, &ok));
     return status;
+  }
+
+  // What the audit log says of the calls of `make`, line by line, in any order of its own.
+  std::vector<std::string> AuditedOf(ServerOptions options, const std::function<void()>& make) {
+    const std::string directory = path_ + ".audit";
+    std::filesystem::create_directories(directory);
+    auto audit = access::AuditLog::Open(directory);
+    EXPECT_TRUE(audit.ok()) << audit.status();
+    options.audit = audit->get();
+    Serve(std::move(options));
+    make();
+    server_->Shutdown(absl::Seconds(5));
+    server_.reset();
+    audit->reset();
+    std::ifstream lines(directory + "/audit.jsonl");
+    std::vector<std::string> told;
+    for (std::string line; std::getline(lines, line);) told.push_back(line);
+    std::filesystem::remove_all(directory);
+    return told;
   }
 
   const std::string path_;
@@ -282,35 +305,89 @@ TEST_F(AccessTest, ACallOverItsQuotaNamesItAndWhenToTryAgain) {
 }
 
 TEST_F(AccessTest, WhatIsRefusedAndWhatChangesIsAuditedAndNothingElse) {
-  const std::string directory = path_ + ".audit";
-  std::filesystem::create_directories(directory);
-  auto audit = access::AuditLog::Open(directory);
-  ASSERT_TRUE(audit.ok()) << audit.status();
-  Serve({.anonymous = Role::kTuner, .audit = audit->get()});
-  const auto stub = v1::AttuneService::NewStub(channel_);
-  v1::CancelOperationRequest cancel;
-  cancel.set_name("operations/7");
-  grpc::ClientContext cancelling;
-  v1::Operation operation;
-  stub->CancelOperation(&cancelling, cancel, &operation);
-  EXPECT_TRUE(Call("Ping").ok());
-  Call("ListOperations");
-  v1::CreateBackupRequest backup;
-  backup.set_id("mine");
-  grpc::ClientContext copying;
-  v1::Backup made;
-  EXPECT_EQ(stub->CreateBackup(&copying, backup, &made).error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  server_->Shutdown(absl::Seconds(5));
-  server_.reset();
-  audit->reset();
-  std::ifstream lines(directory + "/audit.jsonl");
-  std::vector<std::string> told;
-  for (std::string line; std::getline(lines, line);) told.push_back(line);
+  const std::vector<std::string> told = AuditedOf({.anonymous = Role::kTuner}, [&] {
+    const auto stub = v1::AttuneService::NewStub(channel_);
+    v1::CancelOperationRequest cancel;
+    cancel.set_name("operations/7");
+    grpc::ClientContext cancelling;
+    v1::Operation operation;
+    stub->CancelOperation(&cancelling, cancel, &operation);
+    EXPECT_TRUE(Call("Ping").ok());
+    Call("ListOperations");
+    v1::CreateBackupRequest backup;
+    backup.set_id("mine");
+    grpc::ClientContext copying;
+    v1::Backup made;
+    EXPECT_EQ(stub->CreateBackup(&copying, backup, &made).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  });
   EXPECT_THAT(told,
               ElementsAre(HasSubstr(R"("principal":"loopback","role":"tuner","method":"CancelOperation",)"
                                     R"("resource":"operations/7","outcome":"UNAVAILABLE")"),
                           HasSubstr(R"("method":"CreateBackup","resource":"mine","outcome":"PERMISSION_DENIED")")));
-  std::filesystem::remove_all(directory);
+}
+
+TEST_F(AccessTest, WhatIsTooLargeOrNoRequestIsRefusedAndAudited) {
+  v1::CreateTokenRequest token;
+  token.set_id("ci");
+  token.set_role("tuner");
+  authorization_ = absl::StrCat("Bearer ", tokens_->Create(token, "uid:0", absl::Now())->secret());
+  const std::vector<std::string> told = AuditedOf({.tokens = tokens_.get()}, [&] {
+    v1::GetTrialRequest large;  // as a request of any of these
+    large.set_name(std::string(kMostRequestBytes, 'x'));
+    for (const char* method : {"CancelOperation", "GetTrial", "WatchOperation", "GetBest"}) {
+      const grpc::Status status = Call(method, "AttuneService", large.SerializeAsString());
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method << ": " << status.error_message();
+    }
+    EXPECT_EQ(Call("Submit", "AttuneService", "no request").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_TRUE(Call("Ping").ok());
+  });
+  const auto refused = [](const std::string& method, const std::string& outcome) {
+    return AllOf(HasSubstr(absl::StrCat(R"("principal":"token:ci","role":"tuner","method":")", method, "\"")),
+                 HasSubstr(absl::StrCat(R"("outcome":")", outcome, "\"")));
+  };
+  EXPECT_THAT(told,
+              ElementsAre(refused("CancelOperation", "RESOURCE_EXHAUSTED"), refused("GetTrial", "RESOURCE_EXHAUSTED"),
+                          refused("WatchOperation", "RESOURCE_EXHAUSTED"), refused("GetBest", "RESOURCE_EXHAUSTED"),
+                          refused("Submit", "INVALID_ARGUMENT")));
+}
+
+TEST_F(AccessTest, PathsThatLeadElsewhereAreRefusedAndAudited) {
+  v1::Device& device = host_.devices.emplace_back();
+  device.set_id("cuda:0");
+  device.set_backend(v1::BACKEND_CUDA);
+  v1::SubmitRequest submit;
+  *submit.add_problems() = ToProto(*ParseProblem("b1.h2.q3.d64.f16"));
+  submit.set_loop("tiles");
+  submit.add_files()->set_text("kernel void f() {}");
+  v1::PutBlobRequest put;
+  put.set_namespace_("triton");
+  put.set_key("0f");
+  put.set_file("kernel.cubin");
+  put.set_data("code");
+  std::vector<testing::Matcher<std::string>> expected;
+  const std::vector<std::string> told = AuditedOf({.anonymous = Role::kAdmin}, [&] {
+    for (const char* path : {"../attention.cl", "/etc/passwd", "common/../../x.h", "..", ""}) {
+      submit.mutable_files(0)->set_path(path);
+      const grpc::Status status = Call("Submit", "AttuneService", submit.SerializeAsString());
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << path << ": " << status.error_message();
+      EXPECT_THAT(status.error_message(), HasSubstr(path));
+      expected.push_back(
+          HasSubstr(R"("method":"Submit","resource":"tiles","outcome":"INVALID_ARGUMENT","error":"files)"));
+    }
+    const auto put_at = [&](const char* space, const char* key, const char* file) {
+      put.set_namespace_(space);
+      put.set_key(key);
+      put.set_file(file);
+      const grpc::Status status = Call("PutBlob", "BlobService", put.SerializeAsString());
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << space << key << file;
+      expected.push_back(HasSubstr(absl::StrCat(R"("method":"PutBlob","resource":")", space, "/", key, "/", file,
+                                                R"(","outcome":"INVALID_ARGUMENT")")));
+    };
+    put_at("..", "0f", "kernel.cubin");
+    put_at("triton", "0f", "../attune.db");
+    put_at("triton", "0f", "/etc/passwd");
+  });
+  EXPECT_THAT(told, testing::ElementsAreArray(expected));
 }
 
 TEST(ResourceOf, IsWhatARequestNames) {

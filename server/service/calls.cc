@@ -1,5 +1,7 @@
 #include "server/service/calls.h"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string>
@@ -97,8 +99,13 @@ absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow metho
   }
   absl::Status status = Identify(*call);
   if (status.ok()) status = access::CheckRole(call->principal(), *method);
+  if (request != nullptr) bytes = request->ByteSizeLong();
+  if (status.ok() && bytes > static_cast<size_t>(kMostRequestBytes)) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("the request has ", bytes, " bytes; allowed: at most ", kMostRequestBytes));
+  }
   if (access::Quotas* const quotas = call->quotas(); status.ok() && quotas != nullptr) {
-    status = quotas->Take(call->principal(), request == nullptr ? bytes : request->ByteSizeLong(), SteadyNow());
+    status = quotas->Take(call->principal(), bytes, SteadyNow());
   }
   if (!status.ok() && call->caller().audit != nullptr) {
     const std::string resource = request == nullptr ? "" : ResourceOf(*request);
@@ -135,6 +142,18 @@ void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
   if (!method->changes || call == nullptr || call->caller().audit == nullptr) return;
   call->caller().audit->Changed(
       access::AuditLine(absl::Now(), call->principal(), *method, ResourceOf(request), outcome));
+}
+
+void AuditUnread(grpc::ServerContextBase* context, const std::string& method, const absl::Status& why) {
+  auto* const call = dynamic_cast<CallContext*>(context);
+  const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
+                                [&](const access::Method& known) { return known.name == method; });
+  if (call == nullptr || call->caller().audit == nullptr || row == std::end(access::kMethods)) return;
+  // A token that is not known leaves the call its connection's.
+  if (const absl::Status known = Identify(*call); !known.ok()) {
+    return call->caller().audit->Refused(access::AuditLine(absl::Now(), call->principal(), *row, "", known));
+  }
+  call->caller().audit->Refused(access::AuditLine(absl::Now(), call->principal(), *row, "", why));
 }
 
 std::string ResourceOf(const google::protobuf::Message& request) {

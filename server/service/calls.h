@@ -24,7 +24,8 @@
 
 namespace attune::service {
 
-// OK when the caller may make the call; else what CheckRole says, or its quotas, which the audit log is told. The
+// OK when the caller may make the call; else what CheckRole says, the most bytes of a request or its quotas, which the
+// audit log is told. The
 // context is one of a PrincipalServer. `request`: null where it is not known yet, but for its `bytes`. A call that
 // brings a token is the token's, whoever has connected: Unauthenticated when that is not one.
 absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow method,
@@ -33,6 +34,9 @@ absl::Status Admit(grpc::CallbackServerContext& context, access::MethodRow metho
 // Tells the audit log of a call that was admitted, if it is one that changes something.
 void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
            const google::protobuf::Message& request, const absl::Status& outcome);
+
+// Tells the audit log of a call that no method saw, as its request could not be read.
+void AuditUnread(grpc::ServerContextBase* context, const std::string& method, const absl::Status& why);
 
 // Whom a call that was admitted is from.
 const access::Principal& PrincipalOf(const grpc::CallbackServerContext& context);

@@ -8,8 +8,10 @@
 
 namespace attune::service {
 
-// The largest request that is read at all: a sweep of 100,000 problems fits.
+// The largest request: a sweep of 100,000 problems fits.
 inline constexpr int kMostRequestBytes = 4 << 20;
+// What is read of one, so that the audit log has whose it was. A larger one gRPC ends before there is a call.
+inline constexpr int kMostReadBytes = 2 * kMostRequestBytes;
 // Of one blob, so that its request and its answer have so many.
 inline constexpr int kMostBlobBytes = kMostRequestBytes - (64 << 10);
 

@@ -9,6 +9,7 @@
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "server/service/call_methods.h"
+#include "server/service/calls.h"
 #include "server/service/limits.h"
 #include "server/service/unreadable_requests.h"
 
@@ -38,11 +39,12 @@ void Configure(grpc::ServerBuilder& builder, metrics::Calls* calls) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.SetMaxReceiveMessageSize(kMostRequestBytes);
+  builder.SetMaxReceiveMessageSize(kMostReadBytes);
   builder.SetMaxSendMessageSize(kMostResponseBytes);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
-  const auto seen = [calls](const std::string& method) {
+  const auto seen = [calls](grpc::ServerContextBase* context, const std::string& method, const absl::Status& why) {
     if (calls != nullptr) CountUnreadable(*calls, method);
+    AuditUnread(context, method, why);
   };
   interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}, seen));
   interceptors.push_back(MakeUnreadableRequests(v1::AccessService::service_full_name(), {}, seen));

@@ -18,8 +18,8 @@ using grpc::experimental::InterceptionHookPoints;
 
 class UnreadableRequest : public grpc::experimental::Interceptor {
  public:
-  UnreadableRequest(const MethodDescriptor* method, const UnreadableSeen& seen)
-      : method_(method), unreadable_seen_(seen) {}
+  UnreadableRequest(const MethodDescriptor* method, grpc::ServerContextBase* context, const UnreadableSeen& seen)
+      : method_(method), context_(context), unreadable_seen_(seen) {}
 
   void Intercept(grpc::experimental::InterceptorBatchMethods* call) override {
     if (call->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
@@ -29,13 +29,14 @@ class UnreadableRequest : public grpc::experimental::Interceptor {
       const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
           "the request is not an ", method_->input_type()->full_name(), ", or has text that is not UTF-8"));
       call->ModifySendStatus(ToGrpc(status, method_->name()));
-      if (unreadable_seen_) unreadable_seen_(method_->name());
+      if (unreadable_seen_) unreadable_seen_(context_, method_->name(), status);
     }
     call->Proceed();
   }
 
  private:
   const MethodDescriptor* const method_;
+  grpc::ServerContextBase* const context_;
   const UnreadableSeen& unreadable_seen_;  // the factory's
   bool unreadable_ = false;
 };
@@ -53,7 +54,7 @@ class Factory : public grpc::experimental::ServerInterceptorFactoryInterface {
   // Null: the call goes on without.
   grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* call) override {
     const auto method = methods_.find(std::string_view(call->method()));
-    return method == methods_.end() ? nullptr : new UnreadableRequest(method->second, seen_);
+    return method == methods_.end() ? nullptr : new UnreadableRequest(method->second, call->server_context(), seen_);
   }
 
  private:

@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 
+#include "absl/status/status.h"
 #include "grpcpp/support/server_interceptor.h"
 
 namespace attune::service {
 
-// Told of each such request's method; may be null. On any thread.
-using UnreadableSeen = std::function<void(const std::string& method)>;
+// Told of each such request's call and method, and of what was wrong with it; may be null. On any thread.
+using UnreadableSeen =
+    std::function<void(grpc::ServerContextBase* context, const std::string& method, const absl::Status& why)>;
 
 // For ServerBuilder. Of the methods of `service` (full name) all but those that parse their requests themselves, `raw`;
 // other calls are left alone.

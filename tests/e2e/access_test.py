@@ -63,6 +63,23 @@ class AccessTest(DaemonTest):
         )
 
 
+class BackupNameTest(DaemonTest):
+    def test_a_backup_that_would_lie_elsewhere_is_refused_and_audited(self):
+        daemon = self.daemon(flags=[f"--backup_dir={self.directory}/backups"])
+        names = ("../elsewhere", "/tmp/elsewhere", "..")
+        for name in names:
+            refused = daemon.attune("backup", name, check=False)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn(f"'{name}'", refused.stderr)
+        daemon.stop()
+        self.assertEqual(list(self.directory.rglob("*elsewhere*")), [])
+        lines = [json.loads(line) for line in (daemon.data / "audit.jsonl").read_text().splitlines()]
+        self.assertEqual(
+            [(line["method"], line["resource"], line["outcome"]) for line in lines],
+            [("CreateBackup", name, "INVALID_ARGUMENT") for name in names],
+        )
+
+
 class QuotaTest(DaemonTest):
     def test_a_token_has_no_more_operations_than_its_quota_and_an_admin_as_many_as_it_wants(self):
         daemon = self.daemon(flags=(f"--listen=unix:{self.directory}/attuned.sock,127.0.0.1:0", "--quota_operations=1"))
