@@ -300,6 +300,31 @@ std::vector<Way> Ways() {
 INSTANTIATE_TEST_SUITE_P(Disk, IoFaults, testing::ValuesIn(Ways()),
                          [](const testing::TestParamInfo<Way>& info) { return info.param.name; });
 
+TEST(FailingUnlinks, LeaveNoBackupThatCannotBeRestored) {
+  SetLogLevel(LogLevel::kError);
+  const TestDirectory directory;
+  const auto store = OpenSqliteStore({.directory = directory.path() + "/data"});
+  ASSERT_TRUE((*store)->AppendTrial(SampleTrial(1), {}).ok());
+  Backups backups(store->get(), directory.path() + "/backups");
+  FaultyDisk disk(directory.path());
+  int made = 0;
+  for (int64_t nth = 0, failed = 1; failed > 0; ++nth) {
+    disk.Fail({.operations = Fault::kRename, .error = EIO}, nth);
+    const absl::StatusOr<Backup> backup = backups.Create(absl::StrCat("after-", nth));
+    failed = disk.failed();
+    SCOPED_TRACE(absl::StrCat(nth, ": ", disk.victim()));
+    disk.Heal();
+    if (!backup.ok()) {
+      EXPECT_TRUE(absl::IsUnavailable(backup.status())) << backup.status();
+      continue;
+    }
+    ++made;
+    const absl::Status restored = Restore(backup->path, absl::StrCat(directory.path(), "/restored-", nth)).status();
+    EXPECT_TRUE(restored.ok()) << restored;
+  }
+  EXPECT_GT(made, 1) << "one without a fault, and one whose log could not be removed at first";
+}
+
 // SQLite takes a page that cannot be read for damage, and what has a damaged row is served no longer.
 TEST(FailingReads, AnIncumbentThatCouldNotBeReadKeepsItsPlace) {
   SetLogLevel(LogLevel::kError);

@@ -1,5 +1,8 @@
 #include "server/store/sqlite/maintenance/backup.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +31,26 @@ absl::Status IntegrityCheck(Connection& connection) {
   if (!row.ok()) return row.status();
   if (*row && check.Text(0) == "ok") return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(connection.file(), " is damaged: ", *row ? check.Text(0) : "unknown"));
+}
+
+// Out of WAL mode the copy is one file, and a look at it makes no other.
+absl::Status EndLog(Connection& copy) {
+  Statement mode(copy, "PRAGMA journal_mode = DELETE");
+  absl::StatusOr<bool> row = mode.Step();
+  if (!row.ok()) return row.status();
+  if (*row && mode.Text(0) == "delete") return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot end the log of ", copy.file()));
+}
+
+// SQLite says nothing of a log that it could not remove, and a directory with one is not taken for a backup. What was
+// in it is in the database.
+absl::Status RemoveEndedLog(const std::string& file) {
+  for (const char* part : {"-wal", "-shm"}) {
+    const std::string left = absl::StrCat(file, part);
+    if (access(left.c_str(), F_OK) != 0) continue;
+    if (unlink(left.c_str()) != 0) return FileError(errno, "remove", left);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> Count(Connection& connection, absl::string_view of) {
@@ -87,12 +110,13 @@ absl::StatusOr<CopyContents> CheckCopy(const std::string& file) {
     const absl::StatusOr<int64_t> version = VersionOf(**copy, Migrations());
     if (!version.ok()) return version.status();
     if (*version == 0) return absl::DataLossError(absl::StrCat(file, " is empty"));
-    // The copy is in WAL mode, as its source is. Out of it, it is one file, and a look at it makes no other.
-    if (absl::Status status = (*copy)->Execute("PRAGMA journal_mode = DELETE"); !status.ok()) return status;
+    // The copy is in WAL mode, as its source is.
+    if (absl::Status status = EndLog(**copy); !status.ok()) return status;
     if (absl::Status status = IntegrityCheck(**copy); !status.ok()) return status;
     if (absl::Status status = CheckForeignKeys(**copy); !status.ok()) return status;
     contents = ContentsOf(**copy);
   }
+  if (absl::Status status = RemoveEndedLog(file); !status.ok()) return status;
   if (absl::Status status = Sync(file); !status.ok()) return status;
   return contents;
 }
