@@ -452,7 +452,6 @@ TEST_F(CliTest, ASweepSaysHowManyOfItsProblemsFailed) {
   sweep.set_name("operations/70");
   sweep.set_title("nightly");
   sweep.set_state(v1::Operation::STATE_SUCCEEDED);
-  sweep.set_done(true);
   sweep.mutable_progress()->set_problems_done(2);
   sweep.mutable_progress()->set_problems_total(2);
   sweep.mutable_progress()->set_message("1 of 2 problems FAILED");
