@@ -38,6 +38,16 @@ double ShareOfQuick(const std::vector<std::optional<size_t>>& trials, size_t can
   return static_cast<double>(quick) / static_cast<double>(std::max<size_t>(trials.size(), 1));
 }
 
+std::vector<Improvement> ImprovementsOf(const std::vector<size_t>& tried, const RecordedSpace& space) {
+  std::vector<Improvement> improvements;
+  for (size_t i = 0; i < tried.size(); ++i) {
+    const search::Outcome& outcome = space.outcomes[tried[i]];
+    if (!outcome.ok || (!improvements.empty() && outcome.us >= improvements.back().us)) continue;
+    improvements.push_back({i + 1, outcome.us});
+  }
+  return improvements;
+}
+
 }  // namespace
 
 std::vector<std::string> StrategyNames() {
@@ -67,12 +77,14 @@ absl::StatusOr<std::vector<Standing>> PlayLeague(const std::vector<RecordedSpace
   for (const RecordedSpace& space : spaces) {
     const auto most = static_cast<size_t>(std::ceil(options.limit * static_cast<double>(space.outcomes.size())));
     for (const std::string& name : options.strategies) {
-      Standing standing{space.name, name, space.outcomes.size(), {}};
+      Standing standing{space.name, name, space.outcomes.size(), {}, {}};
       standing.trials.resize(options.shares.size());
       for (int seed = 1; seed <= options.seeds; ++seed) {
         const auto strategy = StrategyNamed(name, space.field, static_cast<uint64_t>(seed));
         if (!strategy.ok()) return strategy.status();
-        const std::vector<size_t> tried = Replay(**strategy, space, most, space.best_us * (1 + closest));
+        const double enough_us = options.whole ? 0 : space.best_us * (1 + closest);
+        const std::vector<size_t> tried = Replay(**strategy, space, most, enough_us);
+        standing.improvements.push_back(ImprovementsOf(tried, space));
         for (size_t i = 0; i < options.shares.size(); ++i) {
           standing.trials[i].push_back(TrialsToWithin(options.shares[i], tried, space));
         }
@@ -114,6 +126,18 @@ std::string Csv(const std::vector<Standing>& standings, const LeagueOptions& opt
         const std::optional<size_t>& trials = standing.trials[share][i];
         absl::StrAppend(&text, standing.space, ",", standing.candidates, ",", standing.strategy, ",",
                         options.shares[share], ",", i + 1, ",", trials.has_value() ? absl::StrCat(*trials) : "", "\n");
+      }
+    }
+  }
+  return text;
+}
+
+std::string CurvesCsv(const std::vector<Standing>& standings) {
+  std::string text = "space,strategy,seed,trial,best_us\n";
+  for (const Standing& standing : standings) {
+    for (size_t i = 0; i < standing.improvements.size(); ++i) {
+      for (const Improvement& one : standing.improvements[i]) {
+        absl::StrAppendFormat(&text, "%s,%s,%d,%d,%.9g\n", standing.space, standing.strategy, i + 1, one.trial, one.us);
       }
     }
   }

@@ -27,6 +27,13 @@ struct LeagueOptions {
   int seeds = 20;
   double limit = 0.5;                               // share of a space that is tried at most
   std::vector<double> shares = {0.01, 0.02, 0.05};  // within which of the best
+  bool whole = false;                               // a run goes on when it is as near as the closest share
+};
+
+// A trial that was faster than all before it.
+struct Improvement {
+  size_t trial = 0;  // from 1
+  double us = 0;
 };
 
 // Of one strategy on one space.
@@ -36,6 +43,7 @@ struct Standing {
   size_t candidates = 0;
   // Of each share, trials of each seed, that of seed 1 first; nullopt where the limit was not enough.
   std::vector<std::vector<std::optional<size_t>>> trials;
+  std::vector<std::vector<Improvement>> improvements;  // of each seed
 };
 
 // `spaces[i]` with what is in its field: likely ones and neighbours are the caller's to give or take away.
@@ -49,6 +57,8 @@ std::optional<size_t> Quantile(std::vector<std::optional<size_t>> trials, double
 std::string Markdown(const std::vector<Standing>& standings, const LeagueOptions& options);
 // A line for each space, strategy, share and seed.
 std::string Csv(const std::vector<Standing>& standings, const LeagueOptions& options);
+// A line for each space, strategy, seed and improvement: how the best so far fell.
+std::string CurvesCsv(const std::vector<Standing>& standings);
 
 }  // namespace attune::replay
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "client/replay/advice.h"
 #include "client/replay/calibration.h"
+#include "client/replay/export.h"
 #include "client/replay/fetch.h"
 #include "client/replay/league.h"
 #include "client/replay/record.h"
@@ -27,15 +28,23 @@ namespace {
 
 struct SpaceArguments {
   std::vector<std::string> files;
+  std::string family;
   int synthetic = 0;
   bool warm = false;
 };
+
+// Of all families when `family` is empty.
+absl::StatusOr<v1::Recording> ReadFamily(const std::string& file, const std::string& family) {
+  absl::StatusOr<v1::Recording> recording = ReadRecording(file);
+  if (!recording.ok() || family.empty()) return recording;
+  return OnlyFamily(*recording, family);
+}
 
 absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments) {
   std::vector<v1::Recording> recordings;
   std::vector<RecordedSpace> spaces;
   for (const std::string& file : arguments.files) {
-    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
+    absl::StatusOr<v1::Recording> recording = ReadFamily(file, arguments.family);
     if (!recording.ok()) return recording.status();
     absl::StatusOr<RecordedSpace> space = SpaceOf(*recording);
     if (!space.ok()) return space.status();
@@ -70,14 +79,19 @@ struct LeagueArguments {
   SpaceArguments spaces;
   LeagueOptions options;
   std::string csv;
+  std::string curves;
 };
 
-absl::Status RunLeague(const LeagueArguments& arguments) {
+absl::Status RunLeague(LeagueArguments arguments) {
+  arguments.options.whole = !arguments.curves.empty();
   const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
   if (!spaces.ok()) return spaces.status();
   const absl::StatusOr<std::vector<Standing>> standings = PlayLeague(*spaces, arguments.options);
   if (!standings.ok()) return standings.status();
   std::cout << Markdown(*standings, arguments.options);
+  if (!arguments.curves.empty()) {
+    if (absl::Status status = WriteFile(arguments.curves, CurvesCsv(*standings)); !status.ok()) return status;
+  }
   return arguments.csv.empty() ? absl::OkStatus() : WriteFile(arguments.csv, Csv(*standings, arguments.options));
 }
 
@@ -151,6 +165,36 @@ absl::Status RunOne(const RunArguments& arguments) {
   return absl::OkStatus();
 }
 
+struct ExportArguments {
+  std::vector<std::string> files;
+  std::string family;
+  std::string kernel_tuner;
+  std::string t4;
+};
+
+absl::Status RunExport(const ExportArguments& arguments) {
+  if (arguments.kernel_tuner.empty() && arguments.t4.empty()) {
+    return absl::InvalidArgumentError("nothing to write; name a directory with --kernel-tuner, --t4 or both");
+  }
+  const auto write = [](const std::string& directory, const v1::Recording& recording, const std::string& text) {
+    const auto path = std::filesystem::path(directory) / absl::StrCat(recording.problem(), ".json");
+    return directory.empty() ? absl::OkStatus() : WriteFile(path.string(), text);
+  };
+  for (const std::string& file : arguments.files) {
+    const absl::StatusOr<v1::Recording> all = ReadRecording(file);
+    if (!all.ok()) return all.status();
+    if (const auto space = SpaceOf(*all); !space.ok()) return space.status();
+    const absl::StatusOr<v1::Recording> recording = OnlyFamily(*all, arguments.family);
+    if (!recording.ok()) return recording.status();
+    absl::Status status = write(arguments.kernel_tuner, *recording, KernelTunerCache(*recording));
+    status.Update(write(arguments.t4, *recording, T4Results(*recording)));
+    if (!status.ok()) return status;
+    std::cout << absl::StrFormat("%s: %d variants of %s\n", recording->problem(), recording->rows_size(),
+                                 recording->families(0).name());
+  }
+  return absl::OkStatus();
+}
+
 struct RecordArguments {
   std::vector<std::string> problems;
   std::string server;
@@ -181,6 +225,7 @@ absl::Status RunRecord(const RecordArguments& arguments) {
 
 void AddSpaces(CLI::App& command, SpaceArguments& spaces) {
   command.add_option("RECORDING", spaces.files, "Recordings");
+  command.add_option("--family", spaces.family, "Only this family's variants; default all");
   command.add_option("--synthetic", spaces.synthetic, "Add this many spaces drawn at random")
       ->check(CLI::NonNegativeNumber);
   command.add_flag("--warm", spaces.warm,
@@ -213,6 +258,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
   league_command.add_option("--csv", league.csv, "Write every run here");
+  league_command.add_option("--curves", league.curves,
+                            "Write here how the best of every run fell; runs then go on to --limit");
   league_command.callback([&] { status = RunLeague(league); });
 
   CalibrationArguments calibration;
@@ -240,6 +287,17 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   advice_command.add_option("--seed", advice.seed, "Of the draw")->capture_default_str();
   advice_command.callback([&] { status = RunAdvice(advice); });
+
+  ExportArguments exported;
+  CLI::App& export_command =
+      *app.add_subcommand("export", "Writes recordings as PROBLEM.json for other tuners, one family of each");
+  export_command.add_option("RECORDING", exported.files, "Recordings")->required();
+  export_command.add_option("--family", exported.family, "The family; needed where a recording has several");
+  export_command.add_option("--kernel-tuner", exported.kernel_tuner, "Directory for Kernel Tuner's cache files")
+      ->check(CLI::ExistingDirectory);
+  export_command.add_option("--t4", exported.t4, "Directory for results of the T4 schema")
+      ->check(CLI::ExistingDirectory);
+  export_command.callback([&] { status = RunExport(exported); });
 
   RunArguments run;
   CLI::App& run_command = *app.add_subcommand("run", "One run, trial by trial, as CSV");

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/attune/problem.h"
 
 namespace attune::replay {
@@ -60,6 +61,29 @@ absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording) {
     return absl::InvalidArgumentError(absl::StrCat(recording.problem(), ": no row is OK and timed"));
   }
   return space;
+}
+
+absl::StatusOr<v1::Recording> OnlyFamily(const v1::Recording& recording, const std::string& family) {
+  std::vector<std::string> names;
+  for (const v1::Family& one : recording.families()) names.push_back(one.name());
+  const auto found =
+      family.empty() && names.size() == 1 ? names.begin() : std::find(names.begin(), names.end(), family);
+  if (found == names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("--family is ",
+                                                   family.empty() ? "not given" : absl::StrCat("'", family, "'"), "; ",
+                                                   recording.problem(), " has ", absl::StrJoin(names, ", ")));
+  }
+  const auto kept = static_cast<int>(found - names.begin());
+  v1::Recording only = recording;
+  only.clear_families();
+  only.clear_rows();
+  *only.add_families() = recording.families(kept);
+  for (const v1::Row& row : recording.rows()) {
+    if (row.family() != kept) continue;
+    *only.add_rows() = row;
+    only.mutable_rows()->rbegin()->set_family(0);
+  }
+  return only;
 }
 
 search::Neighbour NeighbourOf(const RecordedSpace& space, double distance) {

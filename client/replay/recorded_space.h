@@ -29,6 +29,10 @@ inline bool IsTimed(attune::v1::Verdict verdict) {
 // values or features than there are names, an unknown family.
 absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording);
 
+// Its rows of one family alone, which then is families[0]. `family` may be empty where there is only one.
+// InvalidArgument says which it has.
+absl::StatusOr<v1::Recording> OnlyFamily(const v1::Recording& recording, const std::string& family);
+
 // As the neighbour of another problem whose features are the same: its rows, this far away.
 search::Neighbour NeighbourOf(const RecordedSpace& space, double distance);
 

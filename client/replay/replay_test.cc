@@ -132,12 +132,38 @@ TEST(League, AQuantileBeyondTheLimitIsNone) {
 }
 
 TEST(League, TheCsvHasEachSeedsRun) {
-  Standing standing{"here", "random", 9, {{5, std::nullopt, 3}}};
+  Standing standing{"here", "random", 9, {{5, std::nullopt, 3}}, {}};
   LeagueOptions options;
   options.shares = {0.02};
   EXPECT_EQ(Csv({standing}, options),
             "space,variants,strategy,within,seed,trials\nhere,9,random,0.02,1,5\nhere,9,random,0.02,2,\n"
             "here,9,random,0.02,3,3\n");
+}
+
+TEST(League, TheCurvesHaveEachSeedsImprovements) {
+  const Standing standing{"here", "random", 9, {}, {{{1, 12.5}, {4, 10}}, {}, {{2, 11}}}};
+  EXPECT_EQ(CurvesCsv({standing}),
+            "space,strategy,seed,trial,best_us\nhere,random,1,1,12.5\nhere,random,1,4,10\nhere,random,3,2,11\n");
+}
+
+TEST(League, AWholeRunGoesOnToTheBest) {
+  LeagueOptions options;
+  options.strategies = {"random"};
+  options.seeds = 1;
+  options.limit = 1;
+  options.shares = {0.5};
+  const RecordedSpace space = Small();
+  for (bool whole : {false, true}) {
+    options.whole = whole;
+    const auto standings = PlayLeague({space}, options);
+    ASSERT_TRUE(standings.ok()) << standings.status();
+    const std::vector<Improvement>& improvements = standings->front().improvements.front();
+    EXPECT_EQ(improvements.back().us == space.best_us, whole);
+    for (size_t i = 1; i < improvements.size(); ++i) {
+      EXPECT_LT(improvements[i].us, improvements[i - 1].us);
+      EXPECT_GT(improvements[i].trial, improvements[i - 1].trial);
+    }
+  }
 }
 
 TEST(League, AnUnknownStrategyIsAMistake) {
