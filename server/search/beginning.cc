@@ -7,7 +7,11 @@ namespace attune::search {
 namespace {
 
 constexpr size_t kMostTimedElsewhere = 3;  // timed on other cards
-constexpr size_t kMostRanked = 3;          // by near problems' times
+constexpr size_t kMostRanked = 3;          // by near problems' times,
+constexpr double kNear = 3;                // octaves,
+constexpr size_t kMostRankedByFar = 1;     // and by those of others
+constexpr size_t kCold = 8;                // trials to begin with where nothing is likely
+constexpr size_t kWarm = 5;                // and where something is
 constexpr size_t kDrawn = 24;              // of which the one that differs most is taken
 
 // Candidates chosen so far.
@@ -38,6 +42,15 @@ size_t LeastDistance(const Exchange& exchange, size_t candidate, const std::vect
 
 }  // namespace
 
+size_t TrialsToBeginWith(const Field& field, const SpaceModel& model) {
+  const size_t likely = (field.likely.incumbent.has_value() ? 1 : 0) +
+                        std::min(field.likely.priors.size(), kMostTimedElsewhere) + field.likely.guesses.size();
+  if (likely == 0 && !model.has_prior()) return kCold;
+  size_t families = 0;
+  for (const Point& point : field.points) families = std::max(families, point.family + 1);
+  return std::clamp(likely + families, kWarm, kCold);
+}
+
 std::vector<size_t> BeginWith(const Field& field, const Exchange& exchange, const SpaceModel& model,
                               const std::vector<bool>& open, size_t most, RandomNumbers& random) {
   Beginning beginning(open, most);
@@ -56,7 +69,8 @@ std::vector<size_t> BeginWith(const Field& field, const Exchange& exchange, cons
     std::vector<size_t> ranked;
     for (const std::vector<size_t>& family : families) ranked.insert(ranked.end(), family.begin(), family.end());
     std::stable_sort(ranked.begin(), ranked.end(), [&](size_t a, size_t b) { return model.Prior(a) < model.Prior(b); });
-    for (size_t i = 0; i < std::min(ranked.size(), kMostRanked); ++i) beginning.Take(ranked[i]);
+    const size_t ranked_at_most = field.neighbours.front().distance <= kNear ? kMostRanked : kMostRankedByFar;
+    for (size_t i = 0; i < std::min(ranked.size(), ranked_at_most); ++i) beginning.Take(ranked[i]);
   }
   for (bool more = true; more && !beginning.IsFull();) {
     more = false;

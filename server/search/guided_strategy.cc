@@ -13,7 +13,6 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kBeginning = 8;       // trials before the model has a say
 constexpr size_t kBatch = 4;           // trials between two fits
 constexpr size_t kAhead = 24;          // codes that the next batches may need
 constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
@@ -136,7 +135,8 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   const bool any_good =
       std::any_of(situation.told.begin(), situation.told.end(), [](const Told& one) { return one.second.ok; });
   if (situation.round == 0 || !any_good) {
-    plan.batch = BeginWith(field_, exchange_, model_, situation.open, kBeginning, random);
+    const size_t most = TrialsToBeginWith(field_, model_);
+    plan.batch = BeginWith(field_, exchange_, model_, situation.open, most, random);
     if (!plan.batch.empty() || !any_good) return plan;
   }
   const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);

@@ -253,6 +253,55 @@ TEST(Beginning, TakesNothingThatIsNotOpen) {
               ::testing::AllOf(Contains(4), IsSubsetOf({4, 9})));
 }
 
+// How many of a neighbour's three fastest, this far away, are tried first.
+size_t FastestOfANeighbour(double distance) {
+  Field field = TwoFamilies();
+  Neighbour neighbour{distance, {}};
+  for (const Point& point : field.points) {
+    const bool fast = point.family == 0 && point.values[0] == 0 && point.values[1] == 0 && point.values[2] < 3;
+    neighbour.rows.push_back({point.family, point.features, Outcome::Timed(fast ? 1 : 10)});
+  }
+  field.neighbours = {neighbour};
+  RandomNumbers random(1);
+  const std::vector<size_t> begun =
+      BeginWith(field, Exchange(field), SpaceModel(field, 1), std::vector<bool>(field.candidates, true), 3, random);
+  return static_cast<size_t>(std::count_if(begun.begin(), begun.end(), [](size_t i) { return i < 3; }));
+}
+
+TEST(Beginning, TakesThreeThatANearProblemRanksFirstAndOneOfAFarOnes) {
+  EXPECT_EQ(FastestOfANeighbour(2), 3);
+  EXPECT_EQ(FastestOfANeighbour(3), 3);
+  EXPECT_EQ(FastestOfANeighbour(5), 1);
+}
+
+TEST(Beginning, IsShorterWhereSomethingIsLikely) {
+  Field field = TwoFamilies();
+  EXPECT_EQ(TrialsToBeginWith(field, SpaceModel(field, 1)), 8);
+  field.likely.guesses = {3};
+  EXPECT_EQ(TrialsToBeginWith(field, SpaceModel(field, 1)), 5);
+  field.likely.guesses = {3, 50, 100, 150, 220};
+  EXPECT_EQ(TrialsToBeginWith(field, SpaceModel(field, 1)), 7);  // and one of each family
+  field.likely.guesses.clear();
+  Neighbour neighbour{5, {}};
+  for (size_t i = 0; i < 20; ++i) neighbour.rows.push_back({0, field.points[i].features, Outcome::Timed(5)});
+  field.neighbours = {neighbour};
+  EXPECT_EQ(TrialsToBeginWith(field, SpaceModel(field, 1)), 5);
+}
+
+TEST(SpaceModel, DoesNotLearnHowSlowTheSlowAre) {
+  const Field field = TwoFamilies();
+  const SpaceModel model(field, 1);
+  const auto expected = [&](double slowest) {
+    std::vector<Told> told;
+    for (size_t i = 0; i < 30; ++i) told.emplace_back(i, Outcome::Timed(i % 3 == 0 ? slowest : 10 + 0.1 * i));
+    return model.Expect(told, 1);
+  };
+  const std::vector<Expectation> slow = expected(100);
+  const std::vector<Expectation> slower = expected(1000);
+  for (size_t i = 0; i < field.candidates; ++i) EXPECT_EQ(slow[i].mean, slower[i].mean) << i;
+  EXPECT_GT(slow[0].mean, std::log(13));
+}
+
 TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
   Field field = TwoFamilies();
   Neighbour neighbour{1, {}};
@@ -287,8 +336,10 @@ TEST(SpaceModel, ExpectsWhatItWasToldAndIsUnsureElsewhere) {
   std::vector<Told> told;
   for (size_t i = 0; i < 108; i += 3) told.emplace_back(i, Bowl(field.points[i]));
   const std::vector<Expectation> expected = model.Expect(told, 1);
-  EXPECT_NEAR(expected[0].mean, std::log(Bowl(field.points[0]).us), 0.01);
-  EXPECT_GT(expected[1].deviation, 2 * expected[0].deviation);
+  const auto fastest = std::min_element(told.begin(), told.end(),
+                                        [](const Told& a, const Told& b) { return a.second.us < b.second.us; });
+  EXPECT_NEAR(expected[fastest->first].mean, std::log(fastest->second.us), 0.01);
+  EXPECT_GT(expected[fastest->first - 1].deviation, 2 * expected[fastest->first].deviation);
   for (const Expectation& one : expected) EXPECT_EQ(one.ok, 1);
 }
 

@@ -12,6 +12,7 @@ constexpr size_t kLeastRows = 20;     // good ones of a near problem
 constexpr size_t kMostRows = 2500;    // of all near problems: a fit of some tens of milliseconds
 constexpr size_t kLeastForALine = 8;  // good trials
 constexpr double kNoise = 0.01;       // of ln(time), between two timings of one variant
+constexpr double kSlow = 0.3;         // of ln(time), above the best: how slow what is slower is learned to be
 
 double Logarithm(double value) { return std::copysign(std::log2(1 + std::abs(value)), value); }
 
@@ -133,6 +134,11 @@ std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, 
     if (!outcome.ok) continue;
     prior.push_back(Prior(candidate));
     own.push_back(std::log(outcome.us));
+  }
+  // Trees split where the variance is: left as they are, a few very slow ones would have all of it.
+  if (!own.empty()) {
+    const double slowest = *std::min_element(own.begin(), own.end()) + kSlow;
+    for (double& one : own) one = std::min(one, slowest);
   }
   const double slope = SlopeOf(prior, own);
   TrainingRows residuals;

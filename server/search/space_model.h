@@ -2,7 +2,8 @@
 //
 // Of near problems a first ensemble learns ln(time / that problem's best), rows weighted by exp(-octaves): the prior.
 // Of this problem a second one learns what the prior leaves of ln(time), after a line through it, so that a prior that
-// tells nothing has no say. A third learns from failures how likely a candidate is to be right and to run.
+// tells nothing has no say; times far above the best are all one, since how slow what is slow is says nothing of the
+// best. A third learns from failures how likely a candidate is to be right and to run.
 #ifndef ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
 #define ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
 
@@ -47,7 +48,8 @@ class SpaceModel {
   // `field` outlives it.
   explicit SpaceModel(const Field& field, uint64_t seed);
 
-  // Of every candidate, once `told` has a good one. The same for the same arguments.
+  // Of every candidate, once `told` has a good one: of slow ones that they are slow, not how slow. The same for the
+  // same arguments.
   std::vector<Expectation> Expect(const std::vector<std::pair<size_t, Outcome>>& told, uint64_t seed) const;
   bool has_prior() const { return prior_.has_value(); }
   // Relative to the best; 0 without a prior.
