@@ -8,7 +8,6 @@ namespace {
 
 constexpr size_t kMostTimedElsewhere = 3;  // timed on other cards
 constexpr size_t kMostRanked = 3;          // by near problems' times,
-constexpr double kNear = 3;                // octaves,
 constexpr size_t kMostRankedByFar = 1;     // and by those of others
 constexpr size_t kCold = 8;                // trials to begin with where nothing is likely
 constexpr size_t kWarm = 5;                // and where something is

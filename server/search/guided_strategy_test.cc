@@ -302,6 +302,23 @@ TEST(SpaceModel, DoesNotLearnHowSlowTheSlowAre) {
   EXPECT_GT(slow[0].mean, std::log(13));
 }
 
+// One trial here, of what is fast there.
+TEST(SpaceModel, AFarProblemSaysLess) {
+  const auto slower = [](double distance) {
+    Field field = TwoFamilies();
+    Neighbour neighbour{distance, {}};
+    for (const Point& point : field.points) {
+      neighbour.rows.push_back({point.family, point.features, Outcome::Timed(point.values[0] == 0 ? 10 : 20)});
+    }
+    field.neighbours = {neighbour};
+    const std::vector<Expectation> expected = SpaceModel(field, 1).Expect({{0, Outcome::Timed(10)}}, 1);
+    return expected[200].mean - expected[0].mean;
+  };
+  EXPECT_NEAR(slower(1), std::log(2), 0.05);
+  EXPECT_NEAR(slower(3), slower(1), 1e-9);
+  EXPECT_NEAR(slower(6), slower(1) / 2, 1e-9);
+}
+
 TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {
   Field field = TwoFamilies();
   Neighbour neighbour{1, {}};

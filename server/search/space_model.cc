@@ -54,6 +54,11 @@ double SlopeOf(const std::vector<double>& prior, const std::vector<double>& own)
   return squares > 0 ? std::clamp(together / squares, 0.0, 1.0) : 1;
 }
 
+// How much of what near problems say is taken to hold here.
+double TrustIn(const std::vector<Neighbour>& neighbours) {
+  return neighbours.empty() ? 1 : kNear / std::max(neighbours.front().distance, kNear);
+}
+
 }  // namespace
 
 FeatureScale::FeatureScale(const Field& field) : missing_(field.features.size(), 0) {
@@ -140,7 +145,7 @@ std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, 
     const double slowest = *std::min_element(own.begin(), own.end()) + kSlow;
     for (double& one : own) one = std::min(one, slowest);
   }
-  const double slope = SlopeOf(prior, own);
+  const double slope = TrustIn(field_.neighbours) * SlopeOf(prior, own);
   TrainingRows residuals;
   size_t row = 0;
   for (const auto& [candidate, outcome] : told) {

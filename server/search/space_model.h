@@ -2,8 +2,9 @@
 //
 // Of near problems a first ensemble learns ln(time / that problem's best), rows weighted by exp(-octaves): the prior.
 // Of this problem a second one learns what the prior leaves of ln(time), after a line through it, so that a prior that
-// tells nothing has no say; times far above the best are all one, since how slow what is slow is says nothing of the
-// best. A third learns from failures how likely a candidate is to be right and to run.
+// tells nothing has no say, and one of far problems less than it would; times far above the best are all one, since how
+// slow what is slow is says nothing of the best. A third learns from failures how likely a candidate is to be right and
+// to run.
 #ifndef ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
 #define ATTUNE_SERVER_SEARCH_SPACE_MODEL_H_
 
@@ -27,6 +28,9 @@ class FeatureScale {
  private:
   std::vector<double> missing_;
 };
+
+// Octaves: of problems that are farther than this, less is taken to hold here.
+inline constexpr double kNear = 3;
 
 // ln(time / best) of each candidate as near problems have it; nothing where they say nothing. Rows of a problem with
 // few good trials are left out: their best may be far from what is to be had.
