@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""attune's strategies and Kernel Tuner's on the same recordings: python3 tests/replay/kernel_tuner_league.py --out OUT RECORDING ...
+"""attune's strategies and Kernel Tuner's on the same recordings:
+python3 tests/replay/kernel_tuner_league.py --out OUT RECORDING ...
 
 Without a GPU; needs attune-replay, kernel_tuner 1.5 (1.5.0 is what the strategies' names are of) and, for the picture,
 matplotlib. Every strategy starts cold, is told the same feasible variants, and pays a trial for each variant that it
 asks for the first time, be it one that fails. Each has its defaults, a run for each seed and budget.
 
-Writes OUT/report.md, OUT/curves.svg, and what they are made of: OUT/caches and OUT/t4 (validated against Kernel Tuner's
-copy of the T4 schema), OUT/ours.csv, OUT/kernel_tuner.jsonl, OUT/unable.json. Runs that are in kernel_tuner.jsonl already
-are not run again: a second call after a change of attune's strategies is quick.
+Writes OUT/report.md, OUT/curves.svg, and what they are made of: OUT/caches and OUT/t4 (validated against Kernel
+Tuner's copy of the T4 schema), OUT/ours.csv, OUT/kernel_tuner.jsonl, OUT/unable.json. Runs that are in
+kernel_tuner.jsonl already are not run again: a second call after a change of attune's strategies is quick.
 """
 
 import argparse
@@ -55,8 +56,9 @@ def our_runs(lines, spaces, budgets, seeds):
                 most = space.trials(budget)
                 for seed in range(1, seeds + 1):
                     found = improvements.get((space.problem, strategy, seed), [])
+                    within = [each for each in found if each[0] <= most]
                     runs.append({"problem": space.problem, "strategy": strategy, "budget": budget, "seed": seed,
-                                 "trials": most, "improvements": [each for each in found if each[0] <= most]})  # fmt: skip
+                                 "trials": most, "improvements": within})  # fmt: skip
     return runs
 
 
@@ -86,7 +88,7 @@ def wanted(runs, problems, strategies, budgets, seeds):
 
 
 def run_kernel_tuner(caches, strategies, options, out):
-    """Appends to kernel_tuner.jsonl; what does not run, as [{"problem", "strategy", "budget", "why"}], is in unable.json."""
+    """Appends to kernel_tuner.jsonl. What does not run: [{"problem", "strategy", "budget", "why"}]; as unable.json."""
     kernel_tuner_runs.one_core()
     path = out / "kernel_tuner.jsonl"
     unable_path = out / "unable.json"
