@@ -67,6 +67,7 @@ std::string NearestTimeText(const v1::GetBestResponse& answer) {
                                    ? absl::StrCat("predicted ", Micros(predicted.us()), " us (four of five in ",
                                                   Micros(predicted.low_us()), "..", Micros(predicted.high_us()), ")")
                                    : "not measured here";
+  if (!answer.has_timing()) return expected;
   return absl::StrCat(expected, "; measured at ", problem.empty() ? "the nearest problem" : problem, ": ",
                       Micros(answer.timing().median_us()), " us");
 }
@@ -106,7 +107,7 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
     fields.Row({"pinned", "served even when others are faster; to unpin: attune serve PROBLEM --unpin"});
   const bool own = !IsOfNearest(answer);
   if (own && answer.has_timing()) AddTiming(answer.timing(), answer.measure_time(), &fields);
-  if (!own && answer.has_timing()) fields.Row({"time", NearestTimeText(answer)});
+  if (!own && (answer.has_timing() || answer.has_predicted())) fields.Row({"time", NearestTimeText(answer)});
   if (answer.has_geometry()) AddGeometry(answer.geometry(), answer.device_id(), &fields);
   if (own && answer.has_accuracy()) AddAccuracy(answer.accuracy(), &fields);
   for (const v1::Baseline& baseline : answer.baselines()) {

@@ -16,6 +16,9 @@
 #include "client/replay/export.h"
 #include "client/replay/fetch.h"
 #include "client/replay/league.h"
+#include "client/replay/nearest.h"
+#include "client/replay/portfolio_loss.h"
+#include "client/replay/prior.h"
 #include "client/replay/record.h"
 #include "client/replay/recorded_space.h"
 #include "client/replay/replay.h"
@@ -132,6 +135,70 @@ absl::Status RunAdvice(const AdviceArguments& arguments) {
   const absl::StatusOr<AdviceTally> tally = TryAdvice(recordings, *families, *device, arguments.trials, arguments.seed);
   if (!tally.ok()) return tally.status();
   std::cout << Markdown(*tally);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<v1::Recording>> ReadRecordings(const std::vector<std::string>& files) {
+  std::vector<v1::Recording> recordings;
+  for (const std::string& file : files) {
+    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
+    if (!recording.ok()) return recording.status();
+    recordings.push_back(*std::move(recording));
+  }
+  return recordings;
+}
+
+struct NearestArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> prior;
+  std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
+  std::string device = "h100";
+};
+
+absl::Status RunNearest(const NearestArguments& arguments) {
+  const auto families = space::LoadFamilies(arguments.kernels);
+  if (!families.ok()) return families.status();
+  const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
+  if (!device.ok()) return device.status();
+  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
+  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<std::vector<v1::Recording>> prior = ReadRecordings(arguments.prior);
+  if (!prior.ok()) return prior.status();
+  const absl::StatusOr<std::string> tables = CompareAnswers(*recordings, *prior, *families, *device);
+  if (!tables.ok()) return tables.status();
+  std::cout << *tables;
+  return absl::OkStatus();
+}
+
+struct PriorArguments {
+  std::vector<std::string> files;
+  std::string device = "h100";
+  std::string family = "attention_mma";
+  std::string out;
+};
+
+absl::Status RunPrior(const PriorArguments& arguments) {
+  const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
+  if (!device.ok()) return device.status();
+  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
+  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<catalog::PriorTable> table =
+      LearnPrior(*recordings, arguments.family, device->compute_capability());
+  if (!table.ok()) return table.status();
+  return WriteFile(arguments.out, ToText(*table));
+}
+
+struct PortfolioArguments {
+  std::vector<std::string> files;
+  size_t variants = 4;
+};
+
+absl::Status RunPortfolio(const PortfolioArguments& arguments) {
+  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
+  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<std::string> tables = TryPortfolio(*recordings, arguments.variants);
+  if (!tables.ok()) return tables.status();
+  std::cout << *tables;
   return absl::OkStatus();
 }
 
@@ -298,6 +365,41 @@ int Main(int argc, char** argv) {
   export_command.add_option("--t4", exported.t4, "Directory for results of the T4 schema")
       ->check(CLI::ExistingDirectory);
   export_command.callback([&] { status = RunExport(exported); });
+
+  NearestArguments nearest;
+  CLI::App& nearest_command = *app.add_subcommand(
+      "nearest",
+      "How much slower than the best the answers are for problems that were never tuned: each of these "
+      "answered from the others");
+  nearest_command.add_option("RECORDING", nearest.files, "Two recordings or more of one class of device")->required();
+  nearest_command
+      .add_option("--prior", nearest.prior,
+                  "Also answer from this recording alone, of another class of device; as often as there are some")
+      ->allow_extra_args(false);
+  nearest_command.add_option("--kernels", nearest.kernels, "The kernel families that were recorded")
+      ->capture_default_str();
+  nearest_command.add_option("--device", nearest.device, "The profile of the device that they were recorded on")
+      ->capture_default_str();
+  nearest_command.callback([&] { status = RunNearest(nearest); });
+
+  PriorArguments prior;
+  CLI::App& prior_command =
+      *app.add_subcommand("prior", "Makes the table of fastest variants that a fresh install answers from");
+  prior_command.add_option("RECORDING", prior.files, "Recordings of one class of device")->required();
+  prior_command.add_option("--out", prior.out, "Write it here: server/catalog/prior/FAMILY.DEVICE.txt")->required();
+  prior_command.add_option("--family", prior.family, "Whose variants")->capture_default_str();
+  prior_command.add_option("--device", prior.device, "The profile of the device that they were recorded on")
+      ->capture_default_str();
+  prior_command.callback([&] { status = RunPrior(prior); });
+
+  PortfolioArguments portfolio;
+  CLI::App& portfolio_command = *app.add_subcommand(
+      "portfolio", "How much slower than its best each problem is with the few variants that `attune portfolio` keeps");
+  portfolio_command.add_option("RECORDING", portfolio.files, "Recordings of one class of device")->required();
+  portfolio_command.add_option("--variants", portfolio.variants, "Keep this many at most")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  portfolio_command.callback([&] { status = RunPortfolio(portfolio); });
 
   RunArguments run;
   CLI::App& run_command = *app.add_subcommand("run", "One run, trial by trial, as CSV");

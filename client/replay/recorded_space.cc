@@ -86,6 +86,15 @@ absl::StatusOr<v1::Recording> OnlyFamily(const v1::Recording& recording, const s
   return only;
 }
 
+std::string VariantText(const v1::Recording& recording, const v1::Row& row) {
+  const v1::Family& family = recording.families(row.family());
+  std::vector<std::string> values;
+  for (int i = 0; i < row.values_size(); ++i) {
+    values.push_back(absl::StrCat(family.parameters(i), "=", row.values(i)));
+  }
+  return absl::StrCat(family.name(), ":", absl::StrJoin(values, ","));
+}
+
 search::Neighbour NeighbourOf(const RecordedSpace& space, double distance) {
   search::Neighbour neighbour;
   neighbour.distance = distance;

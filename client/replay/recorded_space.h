@@ -33,6 +33,9 @@ absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording);
 // InvalidArgument says which it has.
 absl::StatusOr<v1::Recording> OnlyFamily(const v1::Recording& recording, const std::string& family);
 
+// A row's variant, as space::Variant::ToText writes it; the recording is as SpaceOf takes it.
+std::string VariantText(const v1::Recording& recording, const v1::Row& row);
+
 // As the neighbour of another problem whose features are the same: its rows, this far away.
 search::Neighbour NeighbourOf(const RecordedSpace& space, double distance);
 

@@ -23,6 +23,7 @@
 #include "server/catalog/answers/given_answer.h"
 #include "server/catalog/answers/problem_distance.h"
 #include "server/catalog/answers/stored_answer.h"
+#include "server/catalog/prior/shipped_prior.h"
 #include "server/catalog/result_log.h"
 #include "server/store/page_token.h"
 
@@ -40,6 +41,12 @@ class StoredResults : public Results {
       : store_(store), host_(host), supply_(supply) {}
 
   absl::Status Load() {
+    for (const v1::Device& device : host_.devices) {
+      for (const auto policy : {v1::POLICY_HOT, v1::POLICY_COLD}) {
+        const ResultKey key{"", device.fingerprint(), policy};
+        shipped_[ToText(key)] = PriorAnswers(ShippedPriors(), device, policy, host_.families);
+      }
+    }
     std::string token;
     do {
       absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
@@ -91,7 +98,7 @@ class StoredResults : public Results {
 
   std::vector<space::Variant> Nearby(const Problem& problem, const v1::Device& device, v1::Policy policy,
                                      size_t most) const override {
-    return VariantsNearby(answers_.Of(device.fingerprint(), policy), problem, device, most);
+    return VariantsNearby(Known({"", device.fingerprint(), policy}), problem, device, most);
   }
 
   uint64_t version() const override { return answers_.version() + (supply_ == nullptr ? 0 : supply_->version()); }
@@ -128,6 +135,15 @@ class StoredResults : public Results {
   void Reread(const ResultKey& key) override { Refresh(key); }
 
  private:
+  // What answers for the class and the policy of the key may be derived from: what was tuned here, and what was
+  // shipped.
+  std::vector<AnswerPtr> Known(const ResultKey& key) const {
+    std::vector<AnswerPtr> known = answers_.Of(key.device_class, key.policy);
+    const auto shipped = shipped_.find(ToText(ResultKey{"", key.device_class, key.policy}));
+    if (shipped != shipped_.end()) known.insert(known.end(), shipped->second.begin(), shipped->second.end());
+    return known;
+  }
+
   // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.
   AnswerPtr Choose(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
                    const std::vector<const v1::Device*>& cards, std::vector<std::string>& tried) {
@@ -148,7 +164,7 @@ class StoredResults : public Results {
     const v1::Device* const device = cards.front();
     if (Acceptable(request, v1::PROVENANCE_NEAREST)) {
       AnswerPtr answer = answers_.Derived(key, NameOf("nearest"), [&] {
-        return MakeNearest(answers_.Of(key.device_class, key.policy), problem, *device, key.policy, host_, supply_);
+        return MakeNearest(Known(key), problem, *device, key.policy, host_, supply_);
       });
       if (answer != nullptr) return answer;
       tried.push_back("no variant tuned for a near problem is feasible");
@@ -173,9 +189,9 @@ class StoredResults : public Results {
     return answers_.Derived(key, NameOf(name), [&] {
       DomainQuestion question{problem, answer, &device, {}, nullptr};
       std::vector<AnswerPtr> near;
-      for (AnswerPtr& one : answers_.Of(key.device_class, key.policy)) {
+      for (AnswerPtr& one : Known(key)) {
         if (!Distance(one->problem, problem).has_value()) continue;
-        question.tuned.push_back(one->problem);
+        if (!IsShipped(*one)) question.tuned.push_back(one->problem);
         near.push_back(std::move(one));
       }
       question.answer_for = [&](const Problem& other) -> AnswerPtr {
@@ -319,6 +335,7 @@ class StoredResults : public Results {
   const Host& host_;
   CodeSupply* const supply_;  // may be null
   Answers answers_;
+  std::map<std::string, std::vector<AnswerPtr>> shipped_;  // by the key's text, without a problem; as of Load
   std::mutex changing_;
   std::map<std::string, std::string> outdated_;  // text of the key to why; guarded by changing_
   std::atomic<bool> some_are_outdated_ = false;

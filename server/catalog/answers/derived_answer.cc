@@ -13,6 +13,7 @@
 #include "server/catalog/answers/problem_distance.h"
 #include "server/catalog/code_rejection.h"
 #include "server/catalog/families.h"
+#include "server/catalog/prior/shipped_prior.h"
 
 namespace attune::catalog {
 
@@ -24,6 +25,13 @@ namespace {
 // (docs/benchmarks/2026-11-24-h200-first-answers.md).
 constexpr double kFarthest = 6;
 constexpr double kFarForAnotherFamily = 3;
+
+// What was shipped counts as that much farther away than what was tuned here: what comes from four octaves away was
+// slower than the guess in half of the cases (docs/benchmarks/2026-11-26-h100-nearest.md). Another model's more.
+constexpr double kShippedFarther = 2;
+constexpr double kOtherModelFarther = 3;
+// Within this factor were all times that were predicted from another model's.
+constexpr double kOtherModelSpread = 2;
 
 // How much farther away, in octaves (Distance), what is launched as advised may be than what is not.
 constexpr double kWorthOfAdvice = 1;
@@ -69,9 +77,12 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
   response.set_provenance(v1::PROVENANCE_NEAREST);
   const std::string changes = Changes(*source.variant, variant);
   response.set_provenance_detail(
-      absl::StrCat("from ", ToText(source.problem), changes.empty() ? "" : "; for this shape ", changes));
+      absl::StrCat("from ", ToText(source.problem), changes.empty() ? "" : "; for this shape ", changes,
+                   IsShipped(source) ? absl::StrCat("; tuned on an ", source.response.provenance_detail(),
+                                                    " before this server was shipped, and not here")
+                                     : ""));
   *response.mutable_geometry() = space::GeometryOf(response.recipe(), source.resources, device);
-  *response.mutable_timing() = source.response.timing();
+  if (!IsShipped(source)) *response.mutable_timing() = source.response.timing();
   *response.mutable_measure_time() = source.response.measure_time();
   *response.mutable_accuracy() = source.response.accuracy();
   response.set_trial(source.response.trial());
@@ -79,6 +90,11 @@ AnswerPtr DeriveFrom(const Answer& source, const space::Variant& variant, const 
     *response.mutable_predicted() =
         PredictTime({problem, response.geometry().ctas()}, source.response.timing().median_us(),
                     {source.problem, source.response.geometry().ctas()}, device);
+    if (IsShipped(source) && source.response.provenance_detail() != device.model()) {
+      v1::PredictedTime& predicted = *response.mutable_predicted();
+      predicted.set_low_us(predicted.us() / kOtherModelSpread);
+      predicted.set_high_us(predicted.us() * kOtherModelSpread);
+    }
   }
   answer->timed_by = source.timed_by;
   if (source.compile_key == answer->compile_key) response.set_artifact_sha256(source.response.artifact_sha256());
@@ -91,12 +107,18 @@ bool DifferInLayoutAlone(const Problem& a, Problem b) {
 }
 
 // Those that say something of the problem, and their distance from it, nearest first.
-std::vector<std::pair<double, AnswerPtr>> NearestFirst(std::vector<AnswerPtr> known, const Problem& problem) {
+std::vector<std::pair<double, AnswerPtr>> NearestFirst(std::vector<AnswerPtr> known, const Problem& problem,
+                                                       const v1::Device& device) {
   std::vector<std::pair<double, AnswerPtr>> near;
   for (AnswerPtr& answer : known) {
-    if (!answer->variant.has_value() || answer->problem == problem) continue;
-    const std::optional<double> distance = Distance(problem, answer->problem);
-    if (distance.has_value()) near.emplace_back(*distance, std::move(answer));
+    const bool shipped = IsShipped(*answer);
+    if (!answer->variant.has_value() || (answer->problem == problem && !shipped)) continue;
+    std::optional<double> distance = Distance(problem, answer->problem);
+    if (!distance.has_value()) continue;
+    if (shipped) {
+      *distance += answer->response.provenance_detail() == device.model() ? kShippedFarther : kOtherModelFarther;
+    }
+    near.emplace_back(*distance, std::move(answer));
   }
   // Of equally near ones the same shape in another layout first, then in the order of their texts, so that the answer
   // is the same every time.
@@ -115,8 +137,9 @@ std::vector<space::Variant> VariantsNearby(std::vector<AnswerPtr> known, const P
                                            const v1::Device& device, size_t most) {
   std::vector<space::Variant> variants;
   std::set<std::string> texts;
-  for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
+  for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
     if (variants.size() >= most) break;
+    if (IsShipped(*source) && distance > kFarthest) continue;
     absl::StatusOr<space::Variant> variant = space::Refit(*source->variant, problem, device);
     if (!variant.ok() && space::Feasible(*source->variant, problem, device).ok()) variant = *source->variant;
     if (variant.ok() && texts.insert(variant->ToText()).second) variants.push_back(*std::move(variant));
@@ -143,9 +166,10 @@ AnswerPtr MakeNearest(std::vector<AnswerPtr> known, const Problem& problem, cons
   // The nearest that can be launched at all, until one not much farther away is launched as advised.
   AnswerPtr unadvised;
   double farthest = kFarthest;
-  for (const auto& [distance, source] : NearestFirst(std::move(known), problem)) {
+  for (const auto& [distance, source] : NearestFirst(std::move(known), problem, device)) {
     if (distance > farthest) break;
-    if (distance >= kFarForAnotherFamily && guessed_otherwise(*source->variant)) continue;
+    const bool far = distance >= kFarForAnotherFamily || IsShipped(*source);
+    if (far && guessed_otherwise(*source->variant)) continue;
     if (const auto fitting = space::Refit(*source->variant, problem, device); fitting.ok()) {
       if (AnswerPtr answer = derive(*source, *fitting); answer != nullptr) return answer;
     } else if (unadvised == nullptr && space::Feasible(*source->variant, problem, device).ok()) {

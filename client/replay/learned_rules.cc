@@ -1,0 +1,173 @@
+// Candidates for what the daemon could answer by.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "client/replay/answer_rule.h"
+#include "client/replay/likeness.h"
+#include "server/catalog/answers/derived_answer.h"
+#include "server/catalog/answers/predicted_time.h"
+
+namespace attune::replay {
+namespace {
+
+using Families = std::vector<std::shared_ptr<const space::Family>>;
+
+constexpr size_t kMostNeighbours = 5;
+constexpr size_t kWinners = 10;        // of each tuned problem
+constexpr double kWorthOfStep = 0.02;  // each parameter that differs from the guess has to gain so much
+constexpr double kFarthestLike = 9;    // octaves (likeness.h)
+
+class NeighboursMean : public AnswerRule {
+ public:
+  std::string name() const override { return "mean of 5 neighbours"; }
+  void Learn(const std::vector<const TunedProblem*>& tuned) override { tuned_ = tuned; }
+
+  std::optional<RuleAnswer> Answer(const Choices& choices) const override {
+    std::vector<const TunedProblem*> near = MostAlikeFirst(tuned_, choices.problem);
+    if (near.size() > kMostNeighbours) near.resize(kMostNeighbours);
+    std::optional<size_t> best;
+    size_t most = 1;
+    double least = 0;
+    for (size_t i = 0; i < choices.variants.size(); ++i) {
+      if (choices.useless[i]) continue;
+      const auto [timed, mean] = MeanLoss(choices, i, near);
+      if (timed < most || (best.has_value() && timed == most && mean >= least)) continue;
+      best = i;
+      most = timed;
+      least = mean;
+    }
+    if (!best.has_value()) return std::nullopt;
+    return RuleAnswer{choices.variants[*best], 0};
+  }
+
+ private:
+  // By how many of the neighbours it was timed, and how much slower than their best it was (ln), near ones above all.
+  static std::pair<size_t, double> MeanLoss(const Choices& choices, size_t variant,
+                                            const std::vector<const TunedProblem*>& near) {
+    const std::string text = choices.variants[variant].ToText();
+    size_t timed = 0;
+    double sum = 0;
+    double weights = 0;
+    for (const TunedProblem* one : near) {
+      const auto it = one->choices.by_text.find(text);
+      if (it == one->choices.by_text.end() || one->us[it->second] <= 0) continue;
+      const double weight = std::exp(-Unlikeness(one->choices.problem, choices.problem) / 4);
+      ++timed;
+      sum += weight * std::log(one->us[it->second] / one->best_us());
+      weights += weight;
+    }
+    return {timed, timed > 0 ? sum / weights : 0};
+  }
+
+  std::vector<const TunedProblem*> tuned_;
+};
+
+class Model : public AnswerRule {
+ public:
+  Model(Among among, std::shared_ptr<ShapeModel> model, Families families, const attune::v1::Device& device)
+      : among_(among), model_(std::move(model)), families_(std::move(families)), device_(device) {}
+
+  std::string name() const override {
+    switch (among_) {
+      case Among::kAll:
+        return "model";
+      case Among::kAllOfLike:
+        return "model of like problems, else HEURISTIC";
+      case Among::kNearWinners:
+        return "model of near winners";
+    }
+    return "";
+  }
+  void Learn(const std::vector<const TunedProblem*>& tuned) override {
+    tuned_ = tuned;
+    model_->Learn(tuned);
+  }
+
+  std::optional<RuleAnswer> Answer(const Choices& choices) const override {
+    const auto guess = catalog::HeuristicVariant(families_, choices.problem, device_);
+    std::optional<size_t> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t variant : Candidates(choices, guess)) {
+      if (choices.useless[variant]) continue;
+      double expected = model_->Expect(choices, variant);
+      if (guess.ok()) expected += kWorthOfStep * Steps(*guess, choices.variants[variant]);
+      if (best.has_value() && expected >= least) continue;
+      best = variant;
+      least = expected;
+    }
+    if (!best.has_value()) return std::nullopt;
+    return RuleAnswer{choices.variants[*best], Predicted(choices, choices.variants[*best])};
+  }
+
+ private:
+  std::vector<size_t> Candidates(const Choices& choices, const absl::StatusOr<space::Variant>& guess) const {
+    if (among_ == Among::kNearWinners) return NearWinners(choices, guess);
+    const TunedProblem* const like = MostAlikeFirst(tuned_, choices.problem).front();
+    const bool far = Unlikeness(like->choices.problem, choices.problem) > kFarthestLike;
+    if (among_ == Among::kAll || !far || !guess.ok()) return All(choices);
+    const auto it = choices.by_text.find(guess->ToText());
+    return it == choices.by_text.end() ? All(choices) : std::vector<size_t>{it->second};
+  }
+  static std::vector<size_t> All(const Choices& choices) {
+    std::vector<size_t> all(choices.variants.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+  }
+  std::vector<size_t> NearWinners(const Choices& choices, const absl::StatusOr<space::Variant>& guess) const {
+    std::set<size_t> found;
+    const auto add = [&](const space::Variant& variant) {
+      const auto it = choices.by_text.find(variant.ToText());
+      if (it != choices.by_text.end()) found.insert(it->second);
+    };
+    for (const TunedProblem* one : tuned_) {
+      for (size_t i = 0; i < std::min(kWinners, one->fastest_first.size()); ++i) {
+        const space::Variant& winner = one->choices.variants[one->fastest_first[i]];
+        add(winner);
+        const auto fitting = space::Refit(winner, choices.problem, device_);
+        if (fitting.ok()) add(*fitting);
+      }
+    }
+    if (guess.ok()) add(*guess);
+    return {found.begin(), found.end()};
+  }
+  static double Steps(const space::Variant& from, const space::Variant& to) {
+    if (from.family->name() != to.family->name()) return static_cast<double>(to.values.size());
+    double steps = 0;
+    for (size_t i = 0; i < to.values.size(); ++i) steps += from.values[i] != to.values[i] ? 1 : 0;
+    return steps;
+  }
+
+  int64_t CtasOf(const space::Variant& variant, const Problem& problem) const {
+    const auto recipe = space::RecipeFor(variant, problem, device_);
+    return recipe.ok() ? space::GeometryOf(*recipe, attune::v1::Resources(), device_).ctas() : 0;
+  }
+  // From the fastest of the problem most alike, as the daemon does from the nearest.
+  double Predicted(const Choices& choices, const space::Variant& variant) const {
+    const TunedProblem& source = *MostAlikeFirst(tuned_, choices.problem).front();
+    const Problem& timed = source.choices.problem;
+    const space::Variant& fastest = source.choices.variants[source.fastest_first.front()];
+    return catalog::PredictTime({choices.problem, CtasOf(variant, choices.problem)}, source.best_us(),
+                                {timed, CtasOf(fastest, timed)}, device_)
+        .us();
+  }
+
+  const Among among_;
+  const std::shared_ptr<ShapeModel> model_;
+  const Families families_;
+  const attune::v1::Device device_;
+  std::vector<const TunedProblem*> tuned_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerRule> NeighboursMeanRule() { return std::make_unique<NeighboursMean>(); }
+
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<ShapeModel> model, const Families& families,
+                                      const attune::v1::Device& device) {
+  return std::make_unique<Model>(among, std::move(model), families, device);
+}
+
+}  // namespace attune::replay

@@ -1,0 +1,39 @@
+#include "client/replay/likeness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace attune::replay {
+namespace {
+
+double OctavesApart(int64_t a, int64_t b) {
+  return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+}  // namespace
+
+double Unlikeness(const Problem& a, const Problem& b) {
+  double sum = OctavesApart(a.batch * a.heads_q, b.batch * b.heads_q) +
+               OctavesApart(a.heads_q * b.heads_kv, b.heads_q * a.heads_kv) + OctavesApart(a.seq_q, b.seq_q) +
+               OctavesApart(a.seq_kv, b.seq_kv) + 2 * OctavesApart(a.head_dim, b.head_dim);
+  if (a.mask != b.mask) sum += 1;
+  if (a.kv_dtype != b.kv_dtype) sum += 1;
+  if ((a.softcap > 0) != (b.softcap > 0)) sum += 1;
+  if (a.page_size != b.page_size) sum += 1;
+  if (a.dtype != b.dtype) sum += 0.5;
+  return sum;
+}
+
+std::vector<const TunedProblem*> MostAlikeFirst(std::vector<const TunedProblem*> tuned, const Problem& problem) {
+  std::vector<std::pair<std::pair<double, std::string>, const TunedProblem*>> ranked;
+  for (const TunedProblem* one : tuned) {
+    ranked.push_back({{Unlikeness(one->choices.problem, problem), ToText(one->choices.problem)}, one});
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < tuned.size(); ++i) tuned[i] = ranked[i].second;
+  return tuned;
+}
+
+}  // namespace attune::replay

@@ -1,0 +1,57 @@
+#include "client/replay/prior.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/replay/recorded_space.h"
+
+namespace attune::replay {
+namespace {
+
+const v1::Row* FastestOf(const v1::Recording& recording, const std::string& family) {
+  const v1::Row* fastest = nullptr;
+  for (const v1::Row& row : recording.rows()) {
+    if (recording.families(row.family()).name() != family) continue;
+    if (!IsTimed(row.verdict()) || row.median_us() <= 0) continue;
+    if (fastest == nullptr || row.median_us() < fastest->median_us()) fastest = &row;
+  }
+  return fastest;
+}
+
+}  // namespace
+
+absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,
+                                               int64_t compute_capability) {
+  catalog::PriorTable table;
+  table.compute_capability = compute_capability;
+  table.family = family;
+  for (const v1::Recording& recording : recordings) {
+    if (const auto space = SpaceOf(recording); !space.ok()) return space.status();
+    if (recording.device_class() != recordings.front().device_class() ||
+        recording.policy() != recordings.front().policy()) {
+      return absl::InvalidArgumentError(absl::StrCat(recording.problem(),
+                                                     " was recorded on another class of device, or under another "
+                                                     "policy, than ",
+                                                     recordings.front().problem()));
+    }
+    const v1::Row* const fastest = FastestOf(recording, family);
+    if (fastest == nullptr) continue;
+    const std::string& hash = recording.families(fastest->family()).source_hash();
+    if (!table.source_hash.empty() && hash != table.source_hash) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(recording.problem(), " was recorded with other sources of ", family));
+    }
+    table.source_hash = hash;
+    table.device_model = recording.device_model();
+    table.policy = recording.policy();
+    table.rows.push_back({*ParseProblem(recording.problem()), fastest->median_us(), VariantText(recording, *fastest)});
+  }
+  if (table.rows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("no recording has a time of a variant of ", family));
+  }
+  std::sort(table.rows.begin(), table.rows.end(),
+            [](const auto& a, const auto& b) { return ToText(a.problem) < ToText(b.problem); });
+  return table;
+}
+
+}  // namespace attune::replay

@@ -1,0 +1,22 @@
+// The prior that a fresh install answers from (server/catalog/prior), from recordings.
+#ifndef ATTUNE_CLIENT_REPLAY_PRIOR_H_
+#define ATTUNE_CLIENT_REPLAY_PRIOR_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/replay/v1/recording.pb.h"
+#include "server/catalog/prior/shipped_prior.h"
+
+namespace attune::replay {
+
+// Of each recording the fastest variant of the family, in the order of the problems' texts. InvalidArgument where the
+// recordings are of several classes of device, policies, or sources of the family, or none has a time of it.
+absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,
+                                               int64_t compute_capability);
+
+}  // namespace attune::replay
+
+#endif  // ATTUNE_CLIENT_REPLAY_PRIOR_H_

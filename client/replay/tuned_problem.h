@@ -1,0 +1,47 @@
+// A recorded problem as answers see it: the variants that there are for it, and how long each took.
+#ifndef ATTUNE_CLIENT_REPLAY_TUNED_PROBLEM_H_
+#define ATTUNE_CLIENT_REPLAY_TUNED_PROBLEM_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attune/replay/v1/recording.pb.h"
+#include "attune/v1/device.pb.h"
+#include "attune/v1/trial.pb.h"
+#include "proto/attune/problem.h"
+#include "server/search/feature_columns.h"
+#include "server/space/space.h"
+
+namespace attune::replay {
+
+// What is known before anything is timed: what may be answered.
+struct Choices {
+  Problem problem;
+  std::vector<space::Variant> variants;       // recorded ones
+  std::vector<std::vector<double>> features;  // of each, as the columns have them
+  std::vector<bool> useless;                  // whether the compiler's report rules it out
+  std::map<std::string, size_t> by_text;
+};
+
+struct TunedProblem {
+  Choices choices;
+  std::vector<double> us;                        // of each variant; 0: it failed
+  std::vector<attune::v1::Resources> resources;  // of each
+  std::vector<size_t> fastest_first;             // those with a time
+
+  double best_us() const { return us[fastest_first.front()]; }
+};
+
+// `families` are the server's, of the recording's sources: FailedPrecondition where they are others. InvalidArgument
+// says what is wrong with the recording, as SpaceOf does.
+absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording,
+                                            const std::vector<std::shared_ptr<const space::Family>>& families,
+                                            const search::FeatureColumns& columns, const attune::v1::Device& device);
+
+}  // namespace attune::replay
+
+#endif  // ATTUNE_CLIENT_REPLAY_TUNED_PROBLEM_H_
