@@ -215,8 +215,8 @@ class Operation(Value):
     device_time: timedelta | None  # that it ran on a card; not of a sweep, whose problems have their own
 
     def result(self) -> Result:
-        """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs. A sweep
-        of which no problem has a result has failed, and `response` has its report all the same."""
+        """What the operation ended with. Raises OperationFailed, Cancelled, or FailedPrecondition while it runs.
+        A sweep of which no problem has a result has failed, and `response` has its report all the same."""
         if self.error is not None:
             raise self.error
         what = self.title or self.name
