@@ -26,12 +26,14 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/log_journal.h"
+#include "server/catalog/fleet.h"
 #include "server/catalog/host.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
+#include "server/daemon/host_beat.h"
 #include "server/daemon/opened_store.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/query_frontend.h"
@@ -46,6 +48,7 @@
 #include "server/space/family.h"
 #include "server/store/backups.h"
 #include "server/store/files.h"
+#include "server/store/hosts.h"
 #include "server/store/retention_keeper.h"
 #include "server/store/sqlite/maintenance/restore.h"
 #include "server/store/store.h"
@@ -163,6 +166,26 @@ void TellOfHost(const catalog::Host& host, const ExposedMetrics& metrics) {
   metrics.workers()->SetDevices(host.devices);
 }
 
+// As other hosts are told of it.
+v1::Host DescribeHost(const std::string& holder, const catalog::Host& host) {
+  v1::Host described;
+  described.set_name(store::HostName(holder));
+  described.set_version(kVersion);
+  *described.mutable_devices() = {host.devices.begin(), host.devices.end()};
+  *described.mutable_backends() = {host.backends.begin(), host.backends.end()};
+  return described;
+}
+
+// Null with a store of this daemon's own.
+absl::StatusOr<std::shared_ptr<catalog::Fleet>> FleetOf(const OpenedStore& opened) {
+  if (!opened.shared) return nullptr;
+  const absl::StatusOr<std::vector<v1::Host>> hosts = opened.store->hosts().List();
+  if (!hosts.ok()) return hosts.status();
+  auto fleet = std::make_shared<catalog::Fleet>();
+  fleet->Set(*hosts);
+  return fleet;
+}
+
 // The store's limits, and what of it is knowledge on this host today.
 store::Retention RetentionOf(const Settings& settings, const catalog::Host& host) {
   store::Retention retention;
@@ -209,7 +232,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const std::string host_file = absl::StrCat(settings.data_dir, "/", supervisor::HostFileName(options));
   const absl::StatusOr<Guard> guard = OpenGuard(settings.data_dir);
   if (!guard.ok()) return guard.status();
-  const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion};
+  const absl::StatusOr<std::shared_ptr<catalog::Fleet>> fleet = FleetOf(*opened);
+  if (!fleet.ok()) return fleet.status();
+  const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion, *fleet};
   const absl::Duration read = SteadyNow();
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
@@ -252,6 +277,14 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     workers[device.id()] = device_workers.back().get();
   }
+  const absl::StatusOr<std::unique_ptr<HostBeat>> beat =
+      HostBeat::Start(store->hosts(), DescribeHost(opened->holder, (*front)->host),
+                      [fleet = *fleet, results = (*front)->results.get()](const std::vector<v1::Host>& hosts) {
+                        if (fleet == nullptr || !fleet->Set(hosts)) return;
+                        const absl::Status read = results->Reload();
+                        if (!read.ok()) LogWarning("answers are not made anew", {{"error", read.message()}});
+                      });
+  if (!beat.ok()) return beat.status();
   const std::unique_ptr<profile::Tools> tools =
       profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =
@@ -262,6 +295,9 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .devices = std::move(workers),
                       .idle_release = settings.idle_release,
                       .holder = opened->holder,
+                      .lease = opened->shared ? store::kHostTtl : store::kDefaultLease,
+                      .shared = opened->shared,
+                      .takes_work = [beat = beat->get()] { return !beat->draining(); },
                       .library = LibraryOf(settings),
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
                       .tools = tools.get(),
@@ -288,9 +324,11 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   if (probed.ok()) {
     keeper.emplace(store.get(), RetentionOf(settings, (*front)->host), absl::Minutes(10), metrics->store());
   }
-  (*front)->server->SetCanTune(!host.devices.empty());
+  // Without devices among others it takes requests for theirs.
+  (*front)->server->SetCanTune(!host.devices.empty() || opened->shared);
   signals.Serving();
-  manager.Ready(host.devices.empty() ? "serving; no device to tune on" : "serving");
+  const char* const without = opened->shared ? "serving; a gateway: other hosts tune" : "serving; no device to tune on";
+  manager.Ready(host.devices.empty() ? without : "serving");
   LogInfo("serving", {{"address", absl::StrJoin((*front)->server->addresses(), ",")},
                       {"version", kVersion},
                       {"families", (*families).size()},

@@ -64,6 +64,7 @@ Action AddExport(CLI::App& app);
 Action AddImport(CLI::App& app);
 Action AddBackup(CLI::App& app);
 Action AddBlobs(CLI::App& app);
+Action AddHosts(CLI::App& app);
 Action AddToken(CLI::App& app);
 Action AddWhoami(CLI::App& app);
 Action AddCompletion(CLI::App& app);

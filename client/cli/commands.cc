@@ -114,6 +114,10 @@ const std::vector<Command>& Commands() {
        "attune blobs --namespace triton --principal self\nattune blobs totals\n"
        "attune blobs delete --principal token:ci --namespace triton",
        AddBlobs},
+      {"hosts", "List the hosts that share the server's store, drain one, or forget one that is gone",
+       "attune hosts\nattune hosts drain gpu7-1a2b3c4d\nattune hosts undrain gpu7-1a2b3c4d\n"
+       "attune hosts forget gpu7-1a2b3c4d",
+       AddHosts},
       {"token", "Make, list or revoke the tokens that callers bring; for admins",
        "attune token create nightly --role tuner > ~/.attune-token\nattune token list\nattune token revoke nightly",
        AddToken},

@@ -8,6 +8,7 @@
 
 #include "attune/v1/access.pb.h"
 #include "attune/v1/blob.pb.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cli/session.h"
 #include "client/cpp/snapshot.h"
@@ -35,6 +36,7 @@ Json BaselineJson(const v1::Baseline& baseline);
 Json ExplanationJson(const v1::ExplainResponse& explanation);
 
 Json DeviceJson(const v1::Device& device);
+Json HostJson(const v1::Host& host);
 Json BackendJson(const v1::BackendStatus& status);
 Json FamilyJson(const v1::KernelFamily& family);
 Json PreflightJson(const v1::PreflightResponse& preflight);

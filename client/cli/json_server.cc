@@ -38,6 +38,31 @@ Json DeviceJson(const v1::Device& device) {
           {"memory_bandwidth_gbs", PositiveOrNull(device.memory_bandwidth_gbs())}};
 }
 
+Json HostJson(const v1::Host& host) {
+  Json json = {{"type", "host"},
+               {"host", host.name()},
+               {"state", Word(host.state())},
+               {"draining", host.draining()},
+               {"version", TextOrNull(host.version())},
+               {"start_time", Iso(host.start_time())},
+               {"heartbeat_time", Iso(host.heartbeat_time())},
+               {"heartbeat_age_s", absl::ToDoubleSeconds(FromProto(host.heartbeat_age()))},
+               {"devices", Json::array()},
+               {"operations", Json::array()}};
+  for (const v1::Device& device : host.devices()) {
+    json["devices"].push_back({{"device", device.id()},
+                               {"class", device.class_alias()},
+                               {"model", TextOrNull(device.model())},
+                               {"uuid", TextOrNull(device.uuid())},
+                               {"driver", TextOrNull(device.driver())},
+                               {"fingerprint", TextOrNull(device.fingerprint())}});
+  }
+  for (const v1::HostOperation& operation : host.operations()) {
+    json["operations"].push_back({{"operation", operation.name()}, {"title", TextOrNull(operation.title())}});
+  }
+  return json;
+}
+
 Json BackendJson(const v1::BackendStatus& status) {
   return {{"type", "backend"},
           {"backend", Word(status.backend())},

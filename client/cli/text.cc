@@ -118,6 +118,7 @@ std::string Word(v1::EvaluateResult::Decision decision) {
 }
 std::string Word(v1::ArtifactState state) { return WithoutPrefix(v1::ArtifactState_Name(state), "ARTIFACT_STATE_"); }
 std::string Word(v1::Trend::State state) { return WithoutPrefix(v1::Trend::State_Name(state), "STATE_"); }
+std::string Word(v1::Host::State state) { return WithoutPrefix(v1::Host::State_Name(state), "STATE_"); }
 std::string Word(v1::CompareTimesResponse::Comparison comparison) {
   return WithoutPrefix(v1::CompareTimesResponse::Comparison_Name(comparison), "COMPARISON_");
 }

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -42,6 +43,7 @@ std::string Word(v1::ExplainResponse::Bound bound);
 std::string Word(v1::EvaluateResult::Decision decision);
 std::string Word(v1::ArtifactState state);
 std::string Word(v1::Trend::State state);
+std::string Word(v1::Host::State state);
 std::string Word(v1::CompareTimesResponse::Comparison comparison);
 
 // Of an answer's code: "ready", "being compiled", "none: " and why; "unknown" when the server does not say.

@@ -17,6 +17,7 @@ namespace {
 using Stub = Connection::Stub;
 using AccessStub = Connection::AccessStub;
 using BlobStub = Connection::BlobStub;
+using FleetStub = Connection::FleetStub;
 
 absl::Status CheckAddress(absl::string_view server) {
   if (absl::StartsWith(server, "unix:") && server.size() > 5) return absl::OkStatus();
@@ -183,6 +184,25 @@ absl::StatusOr<v1::ListBlobsResponse> Client::ListBlobs(const v1::ListBlobsReque
 absl::StatusOr<v1::DeleteBlobsResponse> Client::DeleteBlobs(const v1::DeleteBlobsRequest& request) {
   return impl_->Call(&BlobStub::DeleteBlobs, request);
 }
+absl::StatusOr<v1::ListHostsResponse> Client::ListHosts() {
+  return impl_->Call(&FleetStub::ListHosts, v1::ListHostsRequest());
+}
+absl::StatusOr<v1::Host> Client::DrainHost(absl::string_view name) {
+  v1::DrainHostRequest request;
+  request.set_name(std::string(name));
+  return impl_->Call(&FleetStub::DrainHost, request);
+}
+absl::StatusOr<v1::Host> Client::UndrainHost(absl::string_view name) {
+  v1::UndrainHostRequest request;
+  request.set_name(std::string(name));
+  return impl_->Call(&FleetStub::UndrainHost, request);
+}
+absl::StatusOr<v1::Host> Client::ForgetHost(absl::string_view name) {
+  v1::ForgetHostRequest request;
+  request.set_name(std::string(name));
+  return impl_->Call(&FleetStub::ForgetHost, request);
+}
+
 absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::CreateTokenRequest& request) {
   return impl_->Call(&AccessStub::CreateToken, request, Retry::kNo);
 }

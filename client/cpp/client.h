@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "attune/v1/access.pb.h"
 #include "attune/v1/blob.pb.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "client/cpp/answer_cache.h"
 #include "client/cpp/clock.h"
@@ -144,6 +145,12 @@ class Client {
   // What other programs' caches keep on the server (docs/access.md).
   absl::StatusOr<v1::ListBlobsResponse> ListBlobs(const v1::ListBlobsRequest& request);
   absl::StatusOr<v1::DeleteBlobsResponse> DeleteBlobs(const v1::DeleteBlobsRequest& request);
+
+  // The hosts that share the server's store (docs/fleet.md), by their names, "hosts/...".
+  absl::StatusOr<v1::ListHostsResponse> ListHosts();
+  absl::StatusOr<v1::Host> DrainHost(absl::string_view name);
+  absl::StatusOr<v1::Host> UndrainHost(absl::string_view name);
+  absl::StatusOr<v1::Host> ForgetHost(absl::string_view name);
 
   // Whom the server takes this client to be, and its quotas (docs/access.md).
   absl::StatusOr<v1::Caller> GetCaller();

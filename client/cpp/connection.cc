@@ -52,7 +52,8 @@ Connection::Connection(std::string server, const RetryPolicy& retry, const Clock
       channel_(MakeChannel(server_, retry, tls)),
       stub_(v1::AttuneService::NewStub(channel_)),
       access_(v1::AccessService::NewStub(channel_)),
-      blobs_(v1::BlobService::NewStub(channel_)) {}
+      blobs_(v1::BlobService::NewStub(channel_)),
+      fleet_(v1::FleetService::NewStub(channel_)) {}
 
 absl::Status Connection::Identify(grpc::ClientContext* context) const {
   if (token_file_.empty()) return absl::OkStatus();

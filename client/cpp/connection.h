@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/blob.grpc.pb.h"
+#include "attune/v1/fleet.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "client/cpp/clock.h"
 #include "client/cpp/retry.h"
@@ -33,6 +34,8 @@ class Connection {
   using AccessStub = v1::AccessService::Stub;
 
   using BlobStub = v1::BlobService::Stub;
+
+  using FleetStub = v1::FleetService::Stub;
 
   Connection(std::string server, const RetryPolicy& retry, const Clock* clock, std::string token_file,
              const TlsOptions& tls);
@@ -72,6 +75,8 @@ class Connection {
       return *access_;
     } else if constexpr (std::is_same_v<OneStub, BlobStub>) {
       return *blobs_;
+    } else if constexpr (std::is_same_v<OneStub, FleetStub>) {
+      return *fleet_;
     } else {
       return *stub_;
     }
@@ -85,6 +90,7 @@ class Connection {
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<AccessStub> access_;
   const std::unique_ptr<BlobStub> blobs_;
+  const std::unique_ptr<FleetStub> fleet_;
 };
 
 }  // namespace attune

@@ -1,5 +1,5 @@
-// The table of the methods of AttuneService, BlobService and AccessService: the least role that may call each, and
-// whether it changes anything. A method that is not in it cannot be served: naming it does not compile.
+// The table of the methods of AttuneService, BlobService, AccessService and FleetService: the least role that may call
+// each, and whether it changes anything. A method that is not in it cannot be served: naming it does not compile.
 #ifndef ATTUNE_SERVER_ACCESS_METHOD_H_
 #define ATTUNE_SERVER_ACCESS_METHOD_H_
 
@@ -60,6 +60,11 @@ inline constexpr Method kMethods[] = {
     {"CreateToken", Role::kAdmin, true},
     {"ListTokens", Role::kAdmin},
     {"RevokeToken", Role::kAdmin, true},
+    // Of FleetService.
+    {"ListHosts", Role::kReader},
+    {"DrainHost", Role::kAdmin, true},
+    {"UndrainHost", Role::kAdmin, true},
+    {"ForgetHost", Role::kAdmin, true},
 };
 
 // The row of a method, found by the compiler.

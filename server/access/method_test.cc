@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "attune/v1/access.pb.h"
 #include "attune/v1/blob.pb.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gtest/gtest.h"
 #include "server/access/principal.h"
@@ -17,7 +18,8 @@ namespace {
 std::vector<const google::protobuf::ServiceDescriptor*> Apis() {
   return {v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService"),
           v1::Blob::descriptor()->file()->FindServiceByName("BlobService"),
-          v1::Token::descriptor()->file()->FindServiceByName("AccessService")};
+          v1::Token::descriptor()->file()->FindServiceByName("AccessService"),
+          v1::Host::descriptor()->file()->FindServiceByName("FleetService")};
 }
 
 TEST(Methods, AreThoseOfTheServicesEachOnce) {

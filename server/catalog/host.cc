@@ -10,7 +10,7 @@
 
 namespace attune::catalog {
 
-std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name) {
+std::vector<const v1::Device*> DevicesHere(const Host& host, absl::string_view name) {
   std::vector<const v1::Device*> named;
   if (name.empty()) return named;
   for (const v1::Device& device : host.devices) {
@@ -20,10 +20,17 @@ std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view 
   return named;
 }
 
+std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name) {
+  std::vector<const v1::Device*> named = DevicesHere(host, name);
+  if (!named.empty() || name.empty() || host.fleet == nullptr) return named;
+  if (const v1::Device* elsewhere = host.fleet->FindClass(name); elsewhere != nullptr) named.push_back(elsewhere);
+  return named;
+}
+
 std::vector<const v1::Device*> DevicesListed(const Host& host, absl::string_view names) {
   std::set<const v1::Device*> named;
   for (const absl::string_view name : absl::StrSplit(names, ',')) {
-    const std::vector<const v1::Device*> devices = DevicesNamed(host, absl::StripAsciiWhitespace(name));
+    const std::vector<const v1::Device*> devices = DevicesHere(host, absl::StripAsciiWhitespace(name));
     named.insert(devices.begin(), devices.end());
   }
   std::vector<const v1::Device*> listed;
@@ -58,7 +65,7 @@ const v1::Device* DeviceOfClass(const Host& host, absl::string_view device_class
   for (const v1::Device& device : host.devices) {
     if (device.fingerprint() == device_class) return &device;
   }
-  return nullptr;
+  return host.fleet == nullptr ? nullptr : host.fleet->FindClass(device_class);
 }
 
 const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host) {
@@ -83,7 +90,12 @@ store::IncumbentFilter IncumbentsNamed(absl::string_view problem_text, absl::str
   return filter;
 }
 
-const v1::Device* DefaultDevice(const Host& host) { return host.devices.empty() ? nullptr : &host.devices.front(); }
+const v1::Device* DefaultDevice(const Host& host) {
+  if (!host.devices.empty()) return &host.devices.front();
+  if (host.fleet == nullptr) return nullptr;
+  const std::vector<FleetClass> classes = host.fleet->Classes();
+  return classes.size() == 1 ? classes.front().device : nullptr;
+}
 
 std::string DeviceNames(const Host& host) {
   return absl::StrJoin(host.devices, ", ", [](std::string* out, const v1::Device& device) {

@@ -11,6 +11,7 @@
 #include "attune/v1/device.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "server/catalog/family_list.h"
+#include "server/catalog/fleet.h"
 #include "server/store/store.h"
 
 namespace attune::catalog {
@@ -19,10 +20,15 @@ struct Host {
   std::vector<v1::Device> devices;  // as the probe found them, their classes named (class_alias.h)
   std::vector<v1::BackendStatus> backends;
   FamilyList families;  // of every role
+  // What hosts on the same store have, this one among them; null where no other has the store open.
+  std::shared_ptr<Fleet> fleet = nullptr;
 };
 
-// What a request's name of a device stands for, in the host's order: one device by its id or UUID, every card of a
-// class by the class's alias. Empty when nothing here has that name.
+// What a request's name of a device stands for on this host, in the host's order: one device by its id or UUID, every
+// card of a class by the class's alias. Empty when nothing here has that name.
+std::vector<const v1::Device*> DevicesHere(const Host& host, absl::string_view name);
+
+// The same, and of a class that other hosts alone have cards of, or had, the device that stands for any of them.
 std::vector<const v1::Device*> DevicesNamed(const Host& host, absl::string_view name);
 
 // The devices that a sweep's plan names, each once, in the host's order: those of several names with commas between, or
@@ -42,7 +48,8 @@ const v1::Device* FindCard(const Host& host, const store::Instance& card);
 // UUID or id now, whose class is another. Null when none is here.
 const v1::Device* DeviceFor(const v1::Trial& trial, const Host& host);
 
-// The first device of a class, by its fingerprint; null when none is here.
+// The first device of a class, by its fingerprint, or that which stands for those of other hosts; null when none is
+// known.
 const v1::Device* DeviceOfClass(const Host& host, absl::string_view device_class);
 
 // Whether `card`, as a trial names it, is this device. A trial without a UUID is of the device that has its device_id.
@@ -55,7 +62,8 @@ inline store::Instance InstanceOf(const v1::Trial& trial) { return {trial.device
 // card; of a device that is not here those that it timed itself. Empty: of any device.
 store::IncumbentFilter IncumbentsNamed(absl::string_view problem_text, absl::string_view device, const Host& host);
 
-// The device of a request that names none. Null on a host without one.
+// The device of a request that names none: this host's first, or what stands for the one class that other hosts have.
+// Null when there is none, or more.
 const v1::Device* DefaultDevice(const Host& host);
 
 // "cuda:0 (l4), cuda:1 (l4), opencl:0 (pthread)": ids and their classes' aliases; empty without a device.

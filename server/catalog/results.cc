@@ -65,6 +65,11 @@ class StoredResults : public Results {
     return absl::OkStatus();
   }
 
+  absl::Status Reload() override {
+    const std::lock_guard<std::mutex> one(changing_);
+    return Load();
+  }
+
   using Results::GetBest;
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest& request, std::string* awaited) override {
     const absl::StatusOr<Problem> problem = FromProto(request.problem());

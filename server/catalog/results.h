@@ -63,6 +63,8 @@ class Results {
   virtual absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) = 0;
   // Trials of the problem were added: others than before may be tied with the incumbent.
   virtual void TrialsAdded(const ResultKey& key) = 0;
+  // Reads everything again: what is known of devices has changed, and with it whose answer an incumbent is.
+  virtual absl::Status Reload() = 0;
   // Another process has changed what is served.
   virtual void Reread(const ResultKey& key) = 0;
 };

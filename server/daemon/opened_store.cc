@@ -39,12 +39,13 @@ absl::StatusOr<OpenedStore> OpenShared(const Settings& settings, metrics::Store*
   absl::StatusOr<std::string> name = NameOfDaemon(settings.data_dir);
   if (!name.ok()) return name.status();
   opened.holder = *std::move(name);
-  auto store =
-      store::postgresql::PostgresqlStore::Open({.database = {.connection = {.target = settings.store}},
-                                                .home = opened.holder,
-                                                .cache_directory = absl::StrCat(settings.data_dir, "/artifact_cache"),
-                                                .metrics = metrics,
-                                                .blob_limit = settings.blob_limit});
+  store::postgresql::StoreOptions options;
+  options.database.connection.target = settings.store;
+  options.home = opened.holder;
+  options.cache_directory = absl::StrCat(settings.data_dir, "/artifact_cache");
+  options.metrics = metrics;
+  options.blob_limit = settings.blob_limit;
+  auto store = store::postgresql::PostgresqlStore::Open(options);
   if (!store.ok()) return store.status();
   opened.store = *std::move(store);
   return opened;

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
                                                      const supervisor::WorkerOptions& options) {
   auto front = std::make_unique<QueryFrontend>();
   front->described = std::move(host);
-  front->host = {front->described.devices, front->described.backends, means.families};
+  front->host = {front->described.devices, front->described.backends, means.families, means.fleet};
   front->submissions = std::make_unique<submit::Submissions>(means.store, front->host, LibraryOf(means.settings));
   if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) return added;
   front->compiler = supervisor::MakeCompilePool(options, front->described);
@@ -61,8 +61,10 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   options_of_server->calls = means.metrics.calls();
   front->blobs = std::make_unique<service::BlobServiceImpl>(&means.store.blobs());
   front->access = std::make_unique<service::AccessServiceImpl>(means.guard.tokens.get());
-  auto server = service::Server::Start(addresses, {front->service.get(), front->blobs.get(), front->access.get()},
-                                       *std::move(options_of_server));
+  front->fleet = std::make_unique<service::FleetServiceImpl>(&means.store);
+  auto server = service::Server::Start(
+      addresses, {front->service.get(), front->blobs.get(), front->access.get(), front->fleet.get()},
+      *std::move(options_of_server));
   if (!server.ok()) return server.status();
   front->server = *std::move(server);
   return front;

@@ -19,6 +19,7 @@
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
 #include "server/service/blobs/blob_service.h"
+#include "server/service/fleet/fleet_service.h"
 #include "server/service/server.h"
 #include "server/space/family.h"
 #include "server/store/backups.h"
@@ -44,6 +45,7 @@ struct QueryFrontend {
   std::unique_ptr<service::AttuneServiceImpl> service;
   std::unique_ptr<service::BlobServiceImpl> blobs;
   std::unique_ptr<service::AccessServiceImpl> access;
+  std::unique_ptr<service::FleetServiceImpl> fleet;
   std::unique_ptr<service::Server> server;
 
   // Calls in flight have `grace` to end; those that wait for code end at once.
@@ -70,6 +72,7 @@ struct FrontendMeans {
   const Guard& guard;
   const ExposedMetrics& metrics;
   std::string version;
+  std::shared_ptr<catalog::Fleet> fleet = nullptr;  // where other hosts have the store open, too
 };
 
 absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,

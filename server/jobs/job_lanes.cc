@@ -156,6 +156,12 @@ std::vector<JobLanes::LaneLoad> JobLanes::Loads() {
   return loads;
 }
 
+bool JobLanes::HasRoom(const std::string& device, std::optional<trials::Priority> priority) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Lane& lane = lanes_.at({device, priority});
+  return !stopped_ && lane.running.size() + lane.queue.size() < kJobsALane;
+}
+
 size_t JobLanes::Load(const std::string& device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   size_t jobs = 0;

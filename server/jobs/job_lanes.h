@@ -52,6 +52,9 @@ class JobLanes {
   // How many jobs of the device run or wait.
   size_t Load(const std::string& device);
 
+  // Whether one more of that priority, nullopt: one that takes no device, would have a thread at once.
+  bool HasRoom(const std::string& device, std::optional<trials::Priority> priority);
+
   struct LaneLoad {
     std::string device;
     std::optional<trials::Priority> priority;  // nullopt: of those that take no device

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -22,6 +23,8 @@
 namespace attune::jobs {
 
 namespace {
+
+constexpr size_t kMostAsked = 64;  // jobs, at each look whether another holder has leased them
 
 constexpr absl::Duration kLookAgain = absl::Seconds(10);  // jobs take seconds to minutes
 
@@ -69,6 +72,9 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   job.operation.set_principal(wanted.principal);
   job.operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
   SetTimestamp(absl::Now(), job.operation.mutable_create_time());
+  job.device_class = wanted.device_class;
+  job.home = wanted.home;
+  job.priority = wanted.priority;
   absl::StatusOr<store::Job> stored = queue_.Create(job, terms);
   if (!quotas.ok() && absl::IsResourceExhausted(stored.status())) return quotas;
   if (!stored.ok()) return stored.status();
@@ -76,6 +82,10 @@ absl::StatusOr<Operations::Started> Operations::Start(const Wanted& wanted) {
   const auto it = in_flight_.find(stored->name);
   if (it != in_flight_.end()) return Started{it->second, it->second->Snapshot(), std::move(stored->request), false};
   if (stored->name != job.name || stored->epoch > 0) {
+    return Started{nullptr, std::move(stored->operation), std::move(stored->request), false};
+  }
+  if (!wanted.here) {
+    LogJob("job queued for other hosts", stored->operation, wanted.trace);
     return Started{nullptr, std::move(stored->operation), std::move(stored->request), false};
   }
   std::shared_ptr<LiveOperation> live = InsertLocked(stored->operation, wanted.kind, wanted.trace);
@@ -138,7 +148,7 @@ size_t Operations::CountOf(absl::string_view principal) {
   }));
 }
 
-std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity) {
+std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const std::string& identity, bool claimed) {
   const std::lock_guard<std::mutex> one(starting_);  // nobody else puts it in flight meanwhile
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -156,15 +166,25 @@ std::shared_ptr<LiveOperation> Operations::Adopt(const store::Job& job, const st
   operation.set_state(v1::Operation::STATE_QUEUED);
   operation.mutable_progress()->Clear();
   operation.mutable_progress()->set_phase(v1::OperationProgress::PHASE_QUEUED);
-  operation.mutable_progress()->set_message("resumed after a restart");
-  LogJob("job resumed", operation);
+  if (!job.lost_by.empty()) {
+    operation.mutable_progress()->set_message(absl::StrCat("goes on after ", job.lost_by.back(), " was lost"));
+  } else if (!claimed) {
+    operation.mutable_progress()->set_message("resumed after a restart");
+  }
+  LogJob(claimed ? "job claimed" : "job resumed", operation);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto dropped = dropped_.find(job.name);
-  if (dropped == dropped_.end()) return InsertLocked(operation, job.kind);
-  const std::shared_ptr<LiveOperation> live = dropped->second;
-  dropped_.erase(dropped);
-  live->Reopen(operation);
-  in_flight_[job.name] = live;
+  std::shared_ptr<LiveOperation> live;
+  if (dropped == dropped_.end()) {
+    live = InsertLocked(operation, job.kind);
+  } else {
+    live = dropped->second;
+    dropped_.erase(dropped);
+    live->Reopen(operation);
+    in_flight_[job.name] = live;
+  }
+  if (claimed) live->SetEpoch(job.epoch);
+  if (claimed && now->cancelled) live->RequestStop(/*cancel=*/true);
   return live;
 }
 
@@ -185,6 +205,7 @@ std::shared_ptr<LiveOperation> Operations::MakeLive(const v1::Operation& operati
 }
 
 bool Operations::Lease(const std::shared_ptr<LiveOperation>& live) {
+  if (live->epoch() > 0) return true;
   const absl::StatusOr<std::optional<store::Job>> leased = trials::WaitForStore(
       live->name(), stop_.get_token(), *live, [&] { return queue_.Lease(live->name(), holder_.name, holder_.lease); });
   if (!leased.ok() || !leased->has_value()) {
@@ -197,14 +218,41 @@ bool Operations::Lease(const std::shared_ptr<LiveOperation>& live) {
   return true;
 }
 
-void Operations::Renew() {
+std::vector<std::string> Operations::Renew() {
+  // What is leased after this is none of this renewal's.
+  std::vector<std::pair<std::shared_ptr<LiveOperation>, int64_t>> leased;
   for (const std::shared_ptr<LiveOperation>& live : InFlight()) {
-    const store::Fence fence = live->fence();
-    if (fence.epoch == 0 || live->done()) continue;
-    const absl::StatusOr<store::Job> renewed = queue_.Renew(fence, holder_.lease);
-    if (store::IsStale(renewed.status())) live->Lose();
-    if (renewed.ok() && renewed->cancelled) live->RequestStop(/*cancel=*/true);
+    if (live->epoch() > 0 && !live->done()) leased.emplace_back(live, live->epoch());
   }
+  const absl::Duration asked = holder_.clock();
+  const absl::StatusOr<std::vector<store::LeasedJob>> held = queue_.RenewAll(holder_.name, holder_.lease);
+  if (!held.ok()) {
+    if (asked - renewed_ < holder_.fence) return {};
+    for (const auto& [live, epoch] : leased) {
+      if (live->lost()) continue;
+      LogWarning("the lease could not be renewed: the job stops here",
+                 {{"job", live->name()}, {"error", held.status().message()}});
+      live->Lose();
+    }
+    return {};
+  }
+  renewed_ = asked;
+  std::map<std::string, const store::LeasedJob*> by_name;
+  for (const store::LeasedJob& job : *held) by_name[job.name] = &job;
+  for (const auto& [live, epoch] : leased) {
+    const auto it = by_name.find(live->name());
+    if (live->epoch() != epoch) continue;
+    if (it == by_name.end() || it->second->epoch != epoch) {
+      live->Lose();
+    } else if (it->second->cancelled) {
+      live->RequestStop(/*cancel=*/true);
+    }
+  }
+  std::vector<std::string> nobodys;
+  for (const store::LeasedJob& job : *held) {
+    if (Find(job.name) == nullptr) nobodys.push_back(job.name);
+  }
+  return nobodys;
 }
 
 void Operations::Drop(const std::shared_ptr<LiveOperation>& live) {
@@ -218,8 +266,10 @@ void Operations::DropTaken() {
   const absl::StatusOr<std::vector<std::string>> leasable = queue_.Leasable(holder_.name);
   if (!leasable.ok()) return;
   const std::set<std::string> free(leasable->begin(), leasable->end());
+  size_t asked = 0;
   for (const std::shared_ptr<LiveOperation>& live : InFlight()) {
     if (live->epoch() > 0 || free.contains(live->name())) continue;
+    if (asked++ == kMostAsked) break;  // the oldest are leased first
     const absl::StatusOr<store::Job> job = queue_.Get(live->name());
     if (!job.ok() || job->holder.empty() || job->holder == holder_.name) continue;
     if (live->Withdraw()) Drop(live);
@@ -324,8 +374,26 @@ absl::Status Operations::Save(LiveOperation& live) {
   const auto stop = [&either] { either.request_stop(); };
   const std::stop_callback stopped(live.stop_token(), stop);
   const std::stop_callback ending(stop_.get_token(), stop);
-  return trials::WaitForStore(live.name(), either.get_token(), live,
-                              [&] { return queue_.Update(live.fence(), live.Snapshot()); });
+  return trials::WaitForStore(live.name(), either.get_token(), live, [&] {
+    const std::lock_guard<std::mutex> one(saving_);
+    return queue_.Update(live.fence(), live.Snapshot());
+  });
+}
+
+void Operations::KeepProgress() {
+  std::map<std::string, uint64_t> kept;
+  for (const std::shared_ptr<LiveOperation>& live : InFlight()) {
+    if (live->epoch() == 0 || !live->taken() || live->lost() || live->done()) continue;
+    const std::lock_guard<std::mutex> one(saving_);
+    uint64_t version = 0;
+    const v1::Operation now = live->Snapshot(&version);
+    if (now.done()) continue;
+    const auto before = kept_.find(live->name());
+    const bool same = before != kept_.end() && before->second == version;
+    // One that the store does not take is told again the next time, or is no longer this holder's.
+    if (same || queue_.Update(live->fence(), now).ok()) kept[live->name()] = version;
+  }
+  kept_ = std::move(kept);
 }
 
 absl::Status Operations::Store(const std::shared_ptr<LiveOperation>& live, const v1::Operation& last) {

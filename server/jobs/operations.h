@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/boot_clock.h"
 #include "server/base/clock.h"
 #include "server/jobs/changes.h"
 #include "server/jobs/device_times.h"
@@ -30,6 +31,9 @@ namespace attune::jobs {
 struct Holder {
   std::string name = "attuned";
   absl::Duration lease = store::kDefaultLease;
+  // Where others share the queue: who could renew nothing for so long stops what it has leased, before others take it.
+  absl::Duration fence = absl::InfiniteDuration();
+  Clock clock = BootNow;  // of that
 };
 
 // Thread-safe.
@@ -59,6 +63,11 @@ class Operations {
     size_t most_of_principal = kMostInFlight;
     absl::Duration most_device_time = absl::InfiniteDuration();  // of the principal's, today
     std::string trace = {};                                      // for the log
+    // As in store::Job. With `here` false it is left to other hosts.
+    std::string device_class = {};
+    std::string home = {};
+    int64_t priority = 0;
+    bool here = true;
   };
   struct Started {
     std::shared_ptr<LiveOperation> live;  // null when this process has no part in it
@@ -76,19 +85,22 @@ class Operations {
   absl::Status ReadDeviceTimes(absl::Time now);
 
   // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in
-  // flight already, or has ended meanwhile.
-  std::shared_ptr<LiveOperation> Adopt(const store::Job& job, const std::string& identity);
+  // flight already, or has ended meanwhile. `claimed`: it is leased already, under the epoch of `job`.
+  std::shared_ptr<LiveOperation> Adopt(const store::Job& job, const std::string& identity, bool claimed = false);
 
-  // Leases what is about to be worked on. False when it is not to be had, or `Stop` came first: then it is no longer in
-  // flight. A job that somebody has cancelled is asked to stop.
+  // Leases what is about to be worked on, unless it is leased already. False when it is not to be had, or `Stop` came
+  // first: then it is no longer in flight. A job that somebody has cancelled is asked to stop.
   bool Lease(const std::shared_ptr<LiveOperation>& live);
-  // Renews all leases. Who has lost one is told to stop, and so is who was cancelled.
-  void Renew();
+  // Renews all leases. Who has lost one is told to stop, and so is who was cancelled. Returns what this holder has
+  // leased and nobody here works on: an earlier process did, or one that could renew nothing for too long.
+  std::vector<std::string> Renew();
   // No longer this process's: another holder has it, or will. Watchers are told of its progress there by Follow.
   void Drop(const std::shared_ptr<LiveOperation>& live);
   // Looks how those get on that were dropped or are watched, or that wait here for their turn and were leased elsewhere
   // meanwhile.
   void Follow();
+  // Stores the progress of what runs here, for who asks another host.
+  void KeepProgress();
   // Gives an unfinished job back to the queue.
   void GiveBack(const std::shared_ptr<LiveOperation>& live);
   // Nothing waits for the store any longer.
@@ -144,8 +156,11 @@ class Operations {
   Watchers watchers_;
   Changes part_changes_;
   DeviceTimes device_times_;
-  std::mutex starting_;  // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
+  std::mutex saving_;                     // held while a state is read and stored: no older one replaces a newer
+  std::map<std::string, uint64_t> kept_;  // versions that KeepProgress has stored; of its thread
+  std::mutex starting_;                   // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
   uint64_t last_name_ = 0;
+  absl::Duration renewed_ = holder_.clock();  // when the last renewal that succeeded was asked for; of Renew's thread
   std::mutex
       mutex_;  // guards what follows; whoever asks for an operation waits for it, and so for no commit of a start
   Live in_flight_;

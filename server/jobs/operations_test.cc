@@ -1,5 +1,6 @@
 #include "server/jobs/operations.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -13,6 +14,9 @@
 
 namespace attune::jobs {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 Operations::Wanted Wanted(const std::string& identity, const std::string& request_id = "") {
   return {store::JobKind::kTune, "request", request_id, identity, "tune something"};
@@ -242,6 +246,37 @@ TEST_F(LeasesTest, ACancellationElsewhereStopsTheHolder) {
   one_.Renew();
   EXPECT_TRUE(live->cancelled());
   EXPECT_TRUE(live->stop_token().stop_requested());
+}
+
+TEST_F(LeasesTest, WhoCannotRenewForTooLongStopsBeforeOthersTakeOver) {
+  absl::Duration clock = absl::Seconds(1000);
+  Operations fenced{&store_.queue(), {"fenced", kLease, absl::Seconds(45), [&clock] { return clock; }}};
+  const std::shared_ptr<LiveOperation> live = fenced.Start(Wanted("b"))->live;
+  ASSERT_TRUE(live->Begin());
+  ASSERT_TRUE(fenced.Lease(live));
+  clock += absl::Seconds(30);
+  fenced.Renew();
+  store_.queue().FailWrites(absl::UnavailableError("the database is away"));
+  clock += absl::Seconds(44);
+  fenced.Renew();
+  EXPECT_FALSE(live->lost());
+  clock += absl::Seconds(1);
+  fenced.Renew();
+  EXPECT_TRUE(live->lost());
+  EXPECT_TRUE(live->stop_token().stop_requested());
+  EXPECT_FALSE(live->cancelled());
+  fenced.Drop(live);
+  store_.queue().FailWrites(absl::OkStatus());
+  EXPECT_THAT(fenced.Renew(), ElementsAre(live->name())) << "nobody has taken it: it goes on here";
+}
+
+TEST_F(LeasesTest, WhatAnEarlierProcessHeldIsRenewedAndNamed) {
+  const std::shared_ptr<LiveOperation> live = Begun();
+  now_ += kLease * 2;
+  Operations next{&store_.queue(), {"one", kLease}};
+  EXPECT_THAT(next.Renew(), ElementsAre(live->name()));
+  EXPECT_EQ(store_.queue().Get(live->name())->leased_until, now_ + kLease);
+  EXPECT_THAT(one_.Renew(), IsEmpty()) << "it is in flight there";
 }
 
 TEST_F(LeasesTest, AJobThatWasCancelledIsStoppedWhenItIsLeased) {

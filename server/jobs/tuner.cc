@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
@@ -26,6 +27,19 @@ namespace {
 
 using Fill = JobKind::Fill;
 
+// Of a lease: how often it is renewed, and how long its holder works on without a renewal. A fourth of it is left to
+// end the running trial in before others may take the job.
+constexpr int kRenewals = 4;
+constexpr double kFenced = 0.75;
+// How often a host looks for work of other hosts, and how others get on with what is watched here.
+constexpr absl::Duration kLook = absl::Seconds(2);
+// In the place of a priority: of what takes no card.
+constexpr int64_t kTakesNoCard = 3;
+
+Holder HolderOf(const TunerOptions& options) {
+  return {options.holder, options.lease, options.shared ? kFenced * options.lease : absl::InfiniteDuration()};
+}
+
 class JobTuner : public Tuner {
  public:
   JobTuner(TunerOptions options, const std::vector<std::string>& device_ids)
@@ -34,8 +48,10 @@ class JobTuner : public Tuner {
         kinds_(std::move(options.kinds)),
         holder_(options.holder),
         metrics_(options.metrics),
-        operations_(&options.store->queue(), {options.holder, options.lease}, options.clock, options.metrics),
+        operations_(&options.store->queue(), HolderOf(options), options.clock, options.metrics),
         lease_(options.lease),
+        shared_(options.shared && options.host->fleet != nullptr),
+        takes_work_(options.takes_work),
         lanes_(device_ids) {
     for (const auto& [id, worker] : options.devices) {
       slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
@@ -62,7 +78,11 @@ class JobTuner : public Tuner {
       if (job.ok()) TakeUp(*job);
       if (!job.ok()) LogError("job not resumed", {{"job", name}, {"error", job.status().message()}});
     }
-    keeper_ = std::jthread([this](const std::stop_token& stop) { KeepLeases(stop); });
+    if (shared_) {
+      for (const std::string& name : operations_.Renew()) TakeUpNamed(name);
+    }
+    renewer_ = std::jthread([this](const std::stop_token& stop) { KeepLeases(stop); });
+    keeper_ = std::jthread([this](const std::stop_token& stop) { LookForWork(stop); });
     return absl::OkStatus();
   }
 
@@ -93,6 +113,7 @@ class JobTuner : public Tuner {
     // Whoever holds it next is to know, should this process not come to end it.
     const absl::StatusOr<store::Job> kept = store_.queue().Cancel(name);
     if (kept.ok() && live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
+    if (kept.ok() && live == nullptr) EndUnheld(*kept);
     CancelParts(name, kept.ok());
     lanes_.Refresh();
     if (!kept.ok()) return kept.status();
@@ -111,6 +132,10 @@ class JobTuner : public Tuner {
     operations_.Stop();
     for (const std::shared_ptr<LiveOperation>& live : operations_.InFlight()) live->RequestStop(/*cancel=*/false);
     lanes_.AwaitQuiet(grace);
+    // What was claimed and has not begun.
+    for (const std::shared_ptr<LiveOperation>& live : operations_.InFlight()) {
+      if (live->epoch() > 0 && live->Withdraw()) operations_.GiveBack(live);
+    }
   }
 
  private:
@@ -168,10 +193,108 @@ class JobTuner : public Tuner {
     return cards;
   }
 
+  // Whose work any host may do.
+  static bool IsShared(store::JobKind id) {
+    return id == store::JobKind::kTune || id == store::JobKind::kEvaluate || id == store::JobKind::kSweep;
+  }
+
+  // The class that `name` stands for among all hosts; null where it names a card, or no class.
+  const v1::Device* ClassNamed(const std::string& name) const {
+    const std::vector<const v1::Device*> here = catalog::DevicesHere(host_, name);
+    if (here.empty()) return host_.fleet->FindClass(name);
+    return here.front()->class_alias() == name ? host_.fleet->FindClass(here.front()->fingerprint()) : nullptr;
+  }
+
+  // This host's cards of a class, as a list; empty without one.
+  std::string CardsOfClass(absl::string_view device_class) const {
+    std::vector<const v1::Device*> cards;
+    for (const v1::Device& device : host_.devices) {
+      if (device.fingerprint() == device_class && slots_.contains(device.id())) cards.push_back(&device);
+    }
+    return catalog::ListOf(cards);
+  }
+
+  // The request of a job as one for this host's cards, where it may be worked on by other hosts' too.
+  std::string RequestHere(const store::Job& job) const {
+    if (job.device_class.empty() || job.home == holder_) return job.request;
+    const std::string cards = CardsOfClass(job.device_class);
+    const JobKind& kind = *kinds_.at(job.kind);
+    return cards.empty() || !kind.Terms(job.request).ok() ? job.request : kind.On(job.request, cards);
+  }
+
+  bool TakesWork() const { return !draining_ && (takes_work_ == nullptr || takes_work_()); }
+
+  // How urgent a job of a class is for a claim. What takes no card has a number of its own.
+  static int64_t PriorityOf(const JobTerms& terms) {
+    return terms.cards == Cards::kNone ? kTakesNoCard : static_cast<int64_t>(terms.priority);
+  }
+
+  // For whichever host has such a card free first, this one among them.
+  absl::StatusOr<v1::Operation> StartForClass(store::JobKind id, const std::string& request, const v1::Device& of_class,
+                                              const Asker& asker) {
+    const JobKind& kind = *kinds_.at(id);
+    const std::string on = kind.On(request, of_class.id());
+    Operations::Wanted wanted;
+    wanted.device_class = of_class.fingerprint();
+    const std::string cards = CardsOfClass(wanted.device_class);
+    wanted.here = !cards.empty() && TakesWork();
+    absl::StatusOr<Operations::Started> started = StartAs(id, on, of_class, asker, std::move(wanted));
+    if (!started.ok()) return started.status();
+    if (started->fresh) {
+      const std::string here = kind.On(on, cards);
+      EnqueueFound(started->live, kind, here, kind.Terms(here));
+    }
+    return std::move(started->operation);
+  }
+
+  // For another host, whose card it names.
+  absl::StatusOr<v1::Operation> StartElsewhere(store::JobKind id, const std::string& request,
+                                               const catalog::FleetCard& card, const Asker& asker) {
+    Operations::Wanted wanted;
+    wanted.home = store::HolderOf(card.host);
+    wanted.here = false;
+    absl::StatusOr<Operations::Started> started =
+        StartAs(id, kinds_.at(id)->On(request, card.device.id()), card.device, asker, std::move(wanted));
+    if (!started.ok()) return started.status();
+    return std::move(started->operation);
+  }
+
+  absl::StatusOr<Operations::Started> StartAs(store::JobKind id, const std::string& request, const v1::Device& device,
+                                              const Asker& asker, Operations::Wanted wanted) {
+    const JobKind& kind = *kinds_.at(id);
+    absl::StatusOr<JobTerms> terms = kind.Terms(request);
+    if (!terms.ok()) return terms.status();
+    absl::StatusOr<JobTitle> title = kind.Admit(request, {&device});
+    if (!title.ok()) return title.status();
+    if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
+    wanted.kind = id;
+    wanted.request = request;
+    wanted.request_id = terms->request_id;
+    wanted.identity = std::move(terms->identity);
+    wanted.priority = PriorityOf(*terms);
+    wanted.title = std::move(title->title);
+    wanted.problem_text = std::move(title->problem_text);
+    wanted.principal = asker.principal;
+    wanted.most_of_principal = asker.most_unfinished;
+    wanted.most_device_time = asker.most_device_time;
+    wanted.trace = asker.trace;
+    return operations_.Start(wanted);
+  }
+
   absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request, const Asker& asker) {
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
+    if (shared_ && IsShared(id)) {
+      const v1::Device* const of_class = ClassNamed(terms->device);
+      if (of_class != nullptr) return StartForClass(id, request, *of_class, asker);
+      const bool here = !catalog::DevicesHere(host_, terms->device).empty();
+      const std::optional<catalog::FleetCard> card = here ? std::nullopt : host_.fleet->FindCard(terms->device);
+      if (card.has_value() && store::HolderOf(card->host) == holder_) {
+        return Start(id, kind.On(request, card->device.id()), asker);
+      }
+      if (card.has_value()) return StartElsewhere(id, request, *card, asker);
+    }
     absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
     if (!slots.ok()) return slots.status();
     const bool one = terms->cards == Cards::kOne;
@@ -203,13 +326,26 @@ class JobTuner : public Tuner {
     return std::move(started->operation);
   }
 
-  // A job that was there before this process, or is another holder's no longer.
-  void TakeUp(const store::Job& job) {
+  // A job that was there before this process, or is another holder's no longer. `claimed`: it is leased already.
+  void TakeUp(const store::Job& job, bool claimed = false) {
     const JobKind& kind = *kinds_.at(job.kind);
-    const absl::StatusOr<JobTerms> terms = kind.Terms(job.request);
+    const std::string request = RequestHere(job);
+    const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     const bool here = terms.ok() && SlotsFor(terms->device).ok();
-    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, here ? terms->identity : job.name);
-    if (live != nullptr) EnqueueFound(live, kind, job.request, terms);
+    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, here ? terms->identity : job.name, claimed);
+    if (live == nullptr) return;
+    if (job.lost_by.size() < store::kMostLosses) return EnqueueFound(live, kind, request, terms);
+    live->Withdraw();
+    End(live, v1::Operation::STATE_FAILED,
+        absl::AbortedError(absl::StrCat("lost with ", job.lost_by.size(), " hosts (", absl::StrJoin(job.lost_by, ", "),
+                                        "): what it runs may be what ends them")));
+  }
+
+  // A job that nobody works on and nobody but the queue knows is cancelled: it ends here.
+  void EndUnheld(const store::Job& job) {
+    if (!shared_ || job.operation.done() || !job.holder.empty()) return;
+    const std::shared_ptr<LiveOperation> live = operations_.Adopt(job, job.name);
+    if (live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
   }
 
   // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here.
@@ -224,7 +360,8 @@ class JobTuner : public Tuner {
 
   // Others are left to holders that have the device.
   bool IsForThisHost(const store::Job& job) {
-    const absl::StatusOr<JobTerms> terms = kinds_.at(job.kind)->Terms(job.request);
+    if (!job.device_class.empty() && CardsOfClass(job.device_class).empty()) return false;
+    const absl::StatusOr<JobTerms> terms = kinds_.at(job.kind)->Terms(RequestHere(job));
     return terms.ok() && SlotsFor(terms->device).ok();
   }
 
@@ -296,7 +433,9 @@ class JobTuner : public Tuner {
       return Wait([&] { return tuner_.MadeParts(live_->name()); });
     }
     absl::StatusOr<MadePart> Make(const Part& part) override {
-      const absl::StatusOr<Operations::Wanted> wanted = tuner_.WantedOf(live_->name(), part);
+      const absl::StatusOr<bool> any_hosts = Wait([&] { return tuner_.IsAnyHosts(live_->name()); });
+      if (!any_hosts.ok()) return any_hosts.status();
+      const absl::StatusOr<Operations::Wanted> wanted = tuner_.WantedOf(live_->name(), part, *any_hosts);
       if (!wanted.ok()) return wanted.status();
       return Wait([&] { return tuner_.StartPart(*wanted); });
     }
@@ -319,7 +458,16 @@ class JobTuner : public Tuner {
     uint64_t seen_ = 0;
   };
 
-  absl::StatusOr<Operations::Wanted> WantedOf(const std::string& parent, const Part& part) {
+  // Whether a job may be another host's, should this one be gone.
+  absl::StatusOr<bool> IsAnyHosts(const std::string& name) {
+    if (!shared_) return false;
+    const absl::StatusOr<store::Job> job = store_.queue().Get(name);
+    if (!job.ok()) return job.status();
+    return !job->device_class.empty();
+  }
+
+  // `any_hosts`: of the parent; its parts are this host's as long as it is there.
+  absl::StatusOr<Operations::Wanted> WantedOf(const std::string& parent, const Part& part, bool any_hosts) {
     const JobKind& kind = *kinds_.at(part.kind);
     const std::string cards = ListOfCards(part.cards);
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
@@ -332,6 +480,12 @@ class JobTuner : public Tuner {
     wanted.title = std::move(title->title);
     wanted.problem_text = std::move(title->problem_text);
     wanted.parent = parent;
+    if (shared_) wanted.home = holder_;
+    if (any_hosts) {
+      wanted.device_class = slots->front()->device().fingerprint();
+      const absl::StatusOr<JobTerms> terms = kind.Terms(wanted.request);
+      if (terms.ok()) wanted.priority = PriorityOf(*terms);
+    }
     if (const auto live = operations_.Find(parent); live != nullptr) {
       wanted.principal = live->principal();
       wanted.trace = live->trace();
@@ -361,7 +515,7 @@ class JobTuner : public Tuner {
       if (part.operation.done()) continue;
       const absl::StatusOr<store::Job> job = store_.queue().Get(part.operation.name());
       if (!job.ok()) return job.status();
-      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(job->request);
+      const absl::StatusOr<JobTerms> terms = kinds_.at(job->kind)->Terms(RequestHere(*job));
       if (!terms.ok()) return terms.status();
       part.cards = CardsIn(terms->device);
     }
@@ -399,18 +553,70 @@ class JobTuner : public Tuner {
     operations_.GiveBack(live);
   }
 
-  // Keeps what this process works on its own, and takes up what others have left.
+  // Keeps what this process works on its own. Nothing that waits for anything else holds this up.
   void KeepLeases(const std::stop_token& stop) {
-    while (Pause(stop, lease_ / 3)) {
-      operations_.Renew();
+    while (Pause(stop, lease_ / kRenewals)) {
+      for (const std::string& name : operations_.Renew()) TakeUpNamed(name);
+      if (shared_) {
+        EndCancelled();
+        operations_.KeepProgress();
+      }
+    }
+  }
+
+  void TakeUpNamed(const std::string& name) {
+    if (draining_ || operations_.Find(name) != nullptr) return;
+    const absl::StatusOr<store::Job> job = store_.queue().Get(name);
+    if (!job.ok()) return;
+    if (IsForThisHost(*job)) return TakeUp(*job);
+    // A card that this host has no longer; others have such a one.
+    if (job->holder == holder_ && !job->device_class.empty()) {
+      const absl::Status given = store_.queue().Requeue({name, job->epoch});
+      if (!given.ok()) LogWarning("job not given back", {{"job", name}, {"error", given.message()}});
+    }
+  }
+
+  // Those that wait here for their turn, and were cancelled by way of another host.
+  void EndCancelled() {
+    for (const std::shared_ptr<LiveOperation>& live : operations_.InFlight()) {
+      if (live->cancelled() && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
+    }
+  }
+
+  // Where a job of a class would begin at once.
+  std::vector<store::Room> Rooms() {
+    std::vector<store::Room> rooms;
+    for (const auto& [id, slot] : slots_) {
+      const std::string& device_class = slot->device().fingerprint();
+      for (const trials::Priority priority :
+           {trials::Priority::kInteractive, trials::Priority::kBackground, trials::Priority::kIdle}) {
+        if (lanes_.HasRoom(id, priority)) rooms.push_back({device_class, static_cast<int64_t>(priority)});
+      }
+      if (lanes_.HasRoom(id, std::nullopt)) rooms.push_back({device_class, kTakesNoCard});
+    }
+    return rooms;
+  }
+
+  // One at a time, so that what is queued spreads over the hosts.
+  void ClaimOne() {
+    if (!shared_ || !TakesWork()) return;
+    const absl::StatusOr<std::optional<store::Job>> job = store_.queue().Claim(holder_, Rooms(), lease_);
+    if (job.ok() && job->has_value()) {
+      if (!draining_) return TakeUp(**job, /*claimed=*/true);
+      const absl::Status given = store_.queue().Requeue({(*job)->name, (*job)->epoch});
+      if (!given.ok()) LogWarning("job not given back", {{"job", (*job)->name}, {"error", given.message()}});
+    }
+    if (absl::IsDataLoss(job.status())) LogError("job not claimed", {{"error", job.status().message()}});
+  }
+
+  // Takes up what others have left.
+  void LookForWork(const std::stop_token& stop) {
+    while (Pause(stop, shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals)) {
       operations_.Follow();
+      ClaimOne();
       const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
       if (!names.ok()) continue;
-      for (const std::string& name : *names) {
-        if (draining_ || operations_.Find(name) != nullptr) continue;
-        const absl::StatusOr<store::Job> job = store_.queue().Get(name);
-        if (job.ok() && IsForThisHost(*job)) TakeUp(*job);
-      }
+      for (const std::string& name : *names) TakeUpNamed(name);
     }
   }
 
@@ -437,9 +643,13 @@ class JobTuner : public Tuner {
   metrics::Jobs* const metrics_;
   Operations operations_;
   const absl::Duration lease_;
+  const bool shared_;  // with other hosts
+  const std::function<bool()> takes_work_;
   std::atomic<bool> draining_ = false;
-  JobLanes lanes_;       // its jobs use all of the above
-  std::jthread keeper_;  // last: it adds to the lanes
+  JobLanes lanes_;  // its jobs use all of the above
+  // Last: they add to the lanes.
+  std::jthread renewer_;
+  std::jthread keeper_;
 };
 
 }  // namespace

@@ -35,8 +35,10 @@ struct TunerOptions {
   // Who leases jobs of the queue; the next start on the same store must have the same name, and nobody else.
   std::string holder = "attuned";
   absl::Duration lease = store::kDefaultLease;
-  Clock clock = SteadyNow;           // of elapsed times
-  metrics::Jobs* metrics = nullptr;  // counts jobs
+  bool shared = false;                         // other daemons have the store open, too
+  std::function<bool()> takes_work = nullptr;  // of classes, from the queue; null: always
+  Clock clock = SteadyNow;                     // of elapsed times
+  metrics::Jobs* metrics = nullptr;            // counts jobs
 };
 
 // Whom a job is started for.
@@ -59,8 +61,9 @@ class Tuner {
 
   // Requests are valid and normalised (the service has seen to it). Joins an identical job in flight, or the one that
   // this principal gave the same request_id. One that names a class of device goes to the card of it with the fewest
-  // jobs, and from then on is one for that card. FailedPrecondition when the device is not here or the kind of job
-  // refuses the request; Unavailable after Drain.
+  // jobs, and from then on is one for that card; where others share the store a tuning, an evaluation or a sweep is for
+  // whichever host has such a card free first, and one that names another host's card for that host. FailedPrecondition
+  // when nobody has the device or the kind of job refuses the request; Unavailable after Drain.
   virtual absl::StatusOr<v1::Operation> Tune(const v1::TuneRequest& request, const Asker& asker) = 0;
   virtual absl::StatusOr<v1::Operation> Sweep(const v1::SweepRequest& request, const Asker& asker) = 0;
   virtual absl::StatusOr<v1::Operation> Evaluate(const v1::EvaluateVariantRequest& request, const Asker& asker) = 0;

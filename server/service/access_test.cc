@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/blob.pb.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "gmock/gmock.h"
 #include "google/rpc/rpc.pb.h"
@@ -35,6 +36,7 @@
 #include "server/service/attune_service.h"
 #include "server/service/blobs/blob_service.h"
 #include "server/service/calls.h"
+#include "server/service/fleet/fleet_service.h"
 #include "server/service/limits.h"
 #include "server/service/server.h"
 #include "server/store/testing/fake_store.h"
@@ -80,8 +82,8 @@ class AccessTest : public ::testing::Test {
   void Serve(ServerOptions options, size_t which = 0) {
     if (server_ != nullptr) server_->Shutdown(absl::Seconds(5));
     server_.reset();
-    auto server =
-        Server::Start({"localhost:0", "unix:" + path_}, {service_.get(), &blobs_, &access_}, std::move(options));
+    auto server = Server::Start({"localhost:0", "unix:" + path_}, {service_.get(), &blobs_, &access_, &fleet_},
+                                std::move(options));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->addresses()[which], grpc::InsecureChannelCredentials());
@@ -154,6 +156,7 @@ class AccessTest : public ::testing::Test {
   std::unique_ptr<access::Tokens> tokens_ = *access::Tokens::Open(path_ + ".tokens");
   BlobServiceImpl blobs_{&store_.blobs()};
   AccessServiceImpl access_{tokens_.get()};
+  FleetServiceImpl fleet_{&store_};
   std::string authorization_;  // of the calls
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -165,7 +168,8 @@ TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
     Serve({.anonymous = role});
     for (const auto* service : {v1::PingRequest::descriptor()->file()->FindServiceByName("AttuneService"),
                                 v1::Blob::descriptor()->file()->FindServiceByName("BlobService"),
-                                v1::Token::descriptor()->file()->FindServiceByName("AccessService")}) {
+                                v1::Token::descriptor()->file()->FindServiceByName("AccessService"),
+                                v1::Host::descriptor()->file()->FindServiceByName("FleetService")}) {
       for (int i = 0; i < service->method_count(); ++i) {
         const std::string& name = service->method(i)->name();
         const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),

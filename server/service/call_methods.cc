@@ -5,6 +5,7 @@
 
 #include "attune/v1/access.pb.h"
 #include "attune/v1/blob.pb.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/service.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "grpcpp/support/status.h"
@@ -17,7 +18,7 @@ using google::protobuf::MethodDescriptor;
 const MethodDescriptor* Find(const std::string& name) {
   // Whoever links these files has their descriptors.
   for (const auto* file : {v1::GetBestRequest::descriptor()->file(), v1::GetCallerRequest::descriptor()->file(),
-                           v1::Blob::descriptor()->file()}) {
+                           v1::Blob::descriptor()->file(), v1::Host::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       if (const MethodDescriptor* found = file->service(i)->FindMethodByName(name)) return found;
     }

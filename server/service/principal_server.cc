@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/blob.grpc.pb.h"
+#include "attune/v1/fleet.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "server/service/call_methods.h"
@@ -49,6 +50,7 @@ void Configure(grpc::ServerBuilder& builder, metrics::Calls* calls) {
   interceptors.push_back(MakeUnreadableRequests(v1::AttuneService::service_full_name(), {"GetBest"}, seen));
   interceptors.push_back(MakeUnreadableRequests(v1::AccessService::service_full_name(), {}, seen));
   interceptors.push_back(MakeUnreadableRequests(v1::BlobService::service_full_name(), {}, seen));
+  interceptors.push_back(MakeUnreadableRequests(v1::FleetService::service_full_name(), {}, seen));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
 }
 

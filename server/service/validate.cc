@@ -44,14 +44,46 @@ absl::Status PresentDevice(std::string* id, const catalog::Host& host) {
                       "NO_DEVICE");
   }
   DefaultDevice(id, host);
-  if (catalog::FindDevice(host, *id) != nullptr) return absl::OkStatus();
+  if (!catalog::DevicesHere(host, *id).empty()) return absl::OkStatus();
   return WithReason(absl::NotFoundError(absl::StrCat("device_id is ", Quoted(*id),
                                                      "; available devices: ", catalog::DeviceNames(host))),
                     "UNKNOWN_DEVICE");
 }
 
+absl::Status NoSuchDevice(absl::string_view id, const catalog::Host& host) {
+  const std::string here = catalog::DeviceNames(host);
+  const std::string fleet = host.fleet->Names();
+  if (here.empty() && fleet.empty()) {
+    return WithReason(absl::FailedPreconditionError("no host that is alive has a device to run kernels on; `attune "
+                                                    "hosts` lists the hosts"),
+                      "NO_DEVICE");
+  }
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("device_id is ", Quoted(id), "; available here: ", here.empty() ? "none" : here,
+                                       "; classes of all hosts: ", fleet.empty() ? "none" : fleet)),
+      "UNKNOWN_DEVICE");
+}
+
+// For work that any host may do: a device that is here, a class that some live host has, or another host's card.
+absl::Status DeviceForWork(std::string* id, const catalog::Host& host) {
+  if (host.fleet == nullptr) return PresentDevice(id, host);
+  const std::vector<catalog::FleetClass> classes = host.fleet->Classes();
+  if (id->empty()) {
+    if (classes.size() == 1) {
+      *id = classes.front().device->id();
+    } else if (!host.devices.empty()) {
+      *id = host.devices.front().id();
+    }
+  }
+  if (!catalog::DevicesHere(host, *id).empty()) return absl::OkStatus();
+  for (const catalog::FleetClass& one : classes) {
+    if (one.device->id() == *id) return absl::OkStatus();
+  }
+  return host.fleet->FindCard(*id).has_value() ? absl::OkStatus() : NoSuchDevice(*id, host);
+}
+
 // The same of a sweep's list of devices.
-absl::Status PresentDevices(std::string* list, const catalog::Host& host) {
+absl::Status DevicesForWork(std::string* list, const catalog::Host& host) {
   if (*list == "all" && !host.devices.empty()) return absl::OkStatus();
   std::vector<std::string> names = absl::StrSplit(*list, ',');
   for (std::string& name : names) {
@@ -60,7 +92,8 @@ absl::Status PresentDevices(std::string* list, const catalog::Host& host) {
       return absl::InvalidArgumentError(
           absl::StrCat("device_id is ", Quoted(*list), ", which has an empty name; names stand between commas"));
     }
-    if (absl::Status status = PresentDevice(&name, host); !status.ok()) return status;
+    const absl::Status status = names.size() == 1 ? DeviceForWork(&name, host) : PresentDevice(&name, host);
+    if (!status.ok()) return status;
   }
   *list = absl::StrJoin(names, ",");
   return absl::OkStatus();
@@ -68,7 +101,7 @@ absl::Status PresentDevices(std::string* list, const catalog::Host& host) {
 
 // For times: one card of a class. What nothing here is called stays as it is, as for look-ups.
 absl::Status OneCard(std::string* id, const catalog::Host& host) {
-  const std::vector<const v1::Device*> cards = catalog::DevicesNamed(host, *id);
+  const std::vector<const v1::Device*> cards = catalog::DevicesHere(host, *id);
   if (cards.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "device_id is ", Quoted(*id), ", which is a class of ", cards.size(),
@@ -253,7 +286,7 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
   }
   return FirstError(
       ProblemAndPolicy(request), KnownFamilies(request.families(), host),
-      PresentDevice(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),
+      DeviceForWork(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),
       NormaliseVariants(request.mutable_required(), host), NormaliseTexts("seed_from", request.mutable_seed_from()));
 }
 
@@ -268,12 +301,12 @@ absl::Status Validate(v1::SweepRequest& request, const catalog::Host& host) {
                                                    "; allowed: 0 (exhaustive) and more"));
   }
   plan.set_policy(catalog::OrDefault(plan.policy()));
-  return FirstError(KnownFamilies(plan.families(), host), PresentDevices(plan.mutable_device_id(), host),
+  return FirstError(KnownFamilies(plan.families(), host), DevicesForWork(plan.mutable_device_id(), host),
                     UnderstoodWhere(plan.families(), plan.where(), host));
 }
 
 absl::Status Validate(v1::EvaluateVariantRequest& request, const catalog::Host& host) {
-  if (absl::Status status = FirstError(ProblemAndPolicy(request), PresentDevice(request.mutable_device_id(), host));
+  if (absl::Status status = FirstError(ProblemAndPolicy(request), DeviceForWork(request.mutable_device_id(), host));
       !status.ok()) {
     return status;
   }
@@ -393,7 +426,8 @@ absl::Status Validate(v1::CompareTimesRequest& request) {
 
 absl::Status Validate(v1::TrialFilter& filter, const catalog::Host& host) {
   const v1::Device* device = catalog::FindDevice(host, filter.device_id());
-  if (device != nullptr && device->id() != filter.device_id()) {
+  const bool elsewhere = device != nullptr && catalog::DevicesHere(host, filter.device_id()).empty();
+  if (device != nullptr && (elsewhere || device->id() != filter.device_id())) {
     if (device->uuid() == filter.device_id()) {
       filter.set_device_uuid(device->uuid());
     } else {

@@ -336,5 +336,76 @@ TEST(ValidateSweep, TakesSeveralDevicesOrAll) {
   EXPECT_THAT(Message(Validate(request, TwoCards())), HasSubstr("which has an empty name"));
 }
 
+// A gateway, unless `devices` are its own, beside two hosts that have an l4 each.
+catalog::Host Fleet(std::vector<v1::Device> devices = {}, bool other_class = false) {
+  catalog::Host host = OneDeviceOneFamily();
+  std::vector<v1::Host> hosts(2);
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    hosts[i].set_name(i == 0 ? "hosts/a" : "hosts/b");
+    hosts[i].set_state(v1::Host::STATE_LIVE);
+    v1::Device& device = *hosts[i].add_devices();
+    device = host.devices.front();
+    device.set_uuid(i == 0 ? "GPU-a" : "GPU-b");
+    device.set_model("NVIDIA L4");
+    device.set_fingerprint("an L4");
+    if (i == 0 || !other_class) continue;
+    device.set_model("NVIDIA H200");
+    device.set_fingerprint("an H200");
+  }
+  host.fleet = std::make_shared<catalog::Fleet>();
+  host.fleet->Set(hosts);
+  host.devices = std::move(devices);
+  return host;
+}
+
+TEST(ValidateFleet, WorkMayBeForAClassOrACardThatALiveHostHas) {
+  const catalog::Host host = Fleet();
+  const std::string alias = host.fleet->Classes().at(0).device->id();
+  for (const std::string& name : {alias, std::string("GPU-b"), std::string("hosts/a/devices/cuda:0")}) {
+    v1::TuneRequest request = GoodTune();
+    request.set_device_id(name);
+    EXPECT_EQ(Validate(request, host), absl::OkStatus()) << name;
+    EXPECT_EQ(request.device_id(), name);
+  }
+  v1::TuneRequest request = GoodTune();
+  request.clear_device_id();
+  EXPECT_EQ(Validate(request, host), absl::OkStatus());
+  EXPECT_EQ(request.device_id(), alias) << "the one class that there is";
+}
+
+TEST(ValidateFleet, AClassThatNobodyHasIsRefusedWithThoseThereAre) {
+  v1::TuneRequest request = GoodTune();
+  request.set_device_id("a100");
+  const absl::Status status = Validate(request, Fleet());
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Message(status), HasSubstr("device_id is 'a100'; available here: none; classes of all hosts: "));
+  EXPECT_THAT(Message(status), HasSubstr("(hosts/a, hosts/b)"));
+}
+
+TEST(ValidateFleet, WithoutANameOfSeveralClassesItIsThisHostsDeviceOrNone) {
+  v1::TuneRequest request = GoodTune();
+  request.clear_device_id();
+  EXPECT_EQ(Validate(request, Fleet({}, /*other_class=*/true)).code(), absl::StatusCode::kNotFound);
+  request.clear_device_id();
+  EXPECT_EQ(Validate(request, Fleet(OneDeviceOneFamily().devices, /*other_class=*/true)), absl::OkStatus());
+  EXPECT_EQ(request.device_id(), OneDeviceOneFamily().devices.front().id());
+}
+
+TEST(ValidateFleet, WithNoDeviceAnywhereThereIsNoWork) {
+  catalog::Host host = Fleet();
+  host.fleet = std::make_shared<catalog::Fleet>();
+  v1::TuneRequest request = GoodTune();
+  EXPECT_EQ(Validate(request, host).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(ValidateFleet, AFilterOfTrialsMayNameAClassOfOtherHosts) {
+  const catalog::Host host = Fleet();
+  v1::TrialFilter filter;
+  filter.set_device_id(host.fleet->Classes().at(0).device->id());
+  ASSERT_TRUE(Validate(filter, host).ok());
+  EXPECT_EQ(filter.device_class(), "an L4");
+  EXPECT_EQ(filter.device_id(), "");
+}
+
 }  // namespace
 }  // namespace attune::service

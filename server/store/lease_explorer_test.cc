@@ -47,6 +47,10 @@ class ExploredFake : public ExploredQueue {
     absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) override {
       return queue_.Renew(fence, duration);
     }
+    absl::StatusOr<std::vector<LeasedJob>> RenewAll(absl::string_view holder, absl::Duration duration) override {
+      return queue_.RenewAll(holder, duration);
+    }
+    absl::StatusOr<std::vector<LeasedJob>> Held() override { return queue_.Held(); }
     absl::Status Update(const Fence& fence, const v1::Operation& operation) override {
       return queue_.Update(fence, operation);
     }

@@ -53,10 +53,33 @@ struct Job {
   int64_t epoch = 0;
   absl::Time leased_until = absl::InfinitePast();
   bool cancelled = false;  // somebody has asked to end it
+  // Who may work on it. Of a class (v1::Device.fingerprint), whoever has cards of that and claims it; `home`, where it
+  // is set, is the host whose cards the request names: it alone, unless there is a class, may lease it. Neither: the
+  // host that made it. Where one process alone has the store, all are its own.
+  std::string device_class = {};
+  std::string home = {};
+  int64_t priority = 0;                   // of a class's jobs those with less are claimed first
+  std::vector<std::string> lost_by = {};  // holders from whom a claim took it because their lease had run out
+};
+
+// A job that somebody has leased.
+struct LeasedJob {
+  std::string name;
+  std::string holder;
+  int64_t epoch = 0;
+  bool cancelled = false;
+};
+
+// Where a holder can begin a job: one of this class and priority.
+struct Room {
+  std::string device_class;
+  int64_t priority = 0;
 };
 
 // How long a holder leases a job for, unless it is told otherwise.
 inline constexpr absl::Duration kDefaultLease = absl::Seconds(60);
+// From so many holders a job may be lost; then it is taken to be what loses them.
+inline constexpr size_t kMostLosses = 3;
 
 // The right to write for a job.
 struct Fence {
@@ -114,6 +137,9 @@ class Queue {
                                                    absl::Duration duration) = 0;
   // The lease lasts for `duration` from now. Returns the job, which says whether it was cancelled.
   virtual absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) = 0;
+  // All leases of the holder, those that have run out and nobody has taken, too, last for `duration` from now. Returns
+  // what it holds.
+  virtual absl::StatusOr<std::vector<LeasedJob>> RenewAll(absl::string_view holder, absl::Duration duration) = 0;
   // Keeps `operation`, which is not done.
   virtual absl::Status Update(const Fence& fence, const v1::Operation& operation) = 0;
   // Ends the job: `operation` is done. Its unfinished parts are cancelled.
@@ -125,8 +151,17 @@ class Queue {
   virtual absl::StatusOr<Job> Cancel(absl::string_view name) = 0;
 
   virtual absl::StatusOr<Job> Get(absl::string_view name) = 0;
-  // The names of those that `holder` could lease now, oldest first; damaged ones too.
+  // The names of those of no class that `holder` could lease now, oldest first; damaged ones too.
   virtual absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) = 0;
+  // Leases a job of a class that `rooms` have: one whose lease has run out, or else of those that nobody holds the most
+  // urgent, the oldest first; nullopt without one. Any number of holders may claim at once: none waits for another, and
+  // none gets what another got. DataLoss when that job is damaged; it is leased, and the next claim is of another.
+  virtual absl::StatusOr<std::optional<Job>> Claim(absl::string_view /*holder*/, const std::vector<Room>& /*rooms*/,
+                                                   absl::Duration /*duration*/) {
+    return std::nullopt;
+  }
+  // Every job that is leased, in the order of their names.
+  virtual absl::StatusOr<std::vector<LeasedJob>> Held() = 0;
   // Newest first. Damaged ones are FAILED.
   virtual absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
                                                    absl::string_view page_token) = 0;

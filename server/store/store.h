@@ -28,6 +28,7 @@
 #include "attune/worker/v1/worker.pb.h"
 #include "server/metrics/store.h"
 #include "server/store/blobs.h"
+#include "server/store/hosts.h"
 #include "server/store/page.h"
 #include "server/store/queue.h"
 #include "server/store/retention.h"
@@ -226,6 +227,8 @@ class Store {
 
   // The jobs. It lives as long as the store.
   virtual Queue& queue() = 0;
+  // Those that have the store open. They live as long as the store.
+  virtual Hosts& hosts() = 0;
 
   // Files of other programs' caches. It lives as long as the store. One that has no place for files keeps none.
   virtual BlobStore& blobs() { return NoBlobs(); }

@@ -326,5 +326,29 @@ TEST_P(QueueContract, SaysWhatAHolderCouldLease) {
 
 INSTANTIATE_TEST_SUITE_P(Store, QueueContract, testing::ValuesIn(QueueImplementations()), QueueImplementationName);
 
+TEST_P(QueueContract, AllLeasesOfAHolderAreRenewedTogether) {
+  for (const char* name : {"operations/b", "operations/a", "operations/c"}) MustCreate(name);
+  const int64_t epoch = Lease("operations/b", "one");
+  Lease("operations/a", "one");
+  Lease("operations/c", "two");
+  ASSERT_TRUE(queue().Cancel("operations/a").ok());
+  now_ += kLease;
+  const absl::StatusOr<std::vector<LeasedJob>> held = queue().RenewAll("one", kLease);
+  ASSERT_TRUE(held.ok()) << held.status();
+  ASSERT_EQ(held->size(), 2);
+  EXPECT_EQ((*held)[0].name, "operations/a");
+  EXPECT_TRUE((*held)[0].cancelled);
+  EXPECT_EQ((*held)[1].name, "operations/b");
+  EXPECT_FALSE((*held)[1].cancelled);
+  EXPECT_EQ((*held)[1].epoch, epoch);
+  EXPECT_THAT(*queue().Leasable("three"), ElementsAre("operations/c")) << "the other holder's has run out";
+  ASSERT_TRUE(queue().Finish({"operations/b", epoch}, Ended("done")).ok());
+  const absl::StatusOr<std::vector<LeasedJob>> all = queue().Held();
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 2) << "what has ended is held by nobody";
+  EXPECT_EQ((*all)[1].holder, "two");
+  EXPECT_THAT(*queue().RenewAll("three", kLease), IsEmpty());
+}
+
 }  // namespace
 }  // namespace attune::store

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "attune/v1/fleet.pb.h"
 #include "attune/v1/profile.pb.h"
 #include "attune/v1/profiling.pb.h"
 #include "attune/v1/retiming.pb.h"
@@ -44,6 +45,7 @@ std::vector<const Descriptor*> Stored() {
           v1::SanitizeRequest::descriptor(),
           v1::Profile::descriptor(),
           v1::Sanitizing::descriptor(),
+          v1::Host::descriptor(),
           worker::v1::CompileResponse::Entry::descriptor()};
 }
 

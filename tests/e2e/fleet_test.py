@@ -1,5 +1,7 @@
-"""Daemons with one store on PostgreSQL: what one finds out, the others answer with; each does what it was asked."""
+"""Daemons with one store on PostgreSQL: what one finds out, the others answer with; work for a class goes to any."""
 
+import json
+import signal
 import subprocess
 import unittest
 
@@ -8,6 +10,9 @@ from harness import ATTUNED, Daemon, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=4", "--seed=3")
+SOME = ("--strategy=random", "--max-trials=16", "--seed=3")
+LONG = ("--strategy=random", "--max-trials=400", "--seed=3")  # is cancelled
+OWN = ("--device", "opencl:0")  # this host's card: no work for others
 
 
 @unittest.skipUnless(postgresql.programs(), "no PostgreSQL server is installed (Debian's package: postgresql-15)")
@@ -17,12 +22,42 @@ class FleetTest(DaemonTest):
         self.server = postgresql.PostgresqlServer()
         self.addCleanup(self.server.close)
 
-    def member(self, name, start=True):
+    def member(self, name, start=True, gateway=False):
         directory = self.directory / name
         directory.mkdir(exist_ok=True)
         daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
         self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
-        return daemon.start() if start else daemon
+        environment = {}
+        if gateway:  # OpenCL finds no device
+            empty = directory / "no_vendors"
+            empty.mkdir(exist_ok=True)
+            environment = {"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)}
+        return daemon.start(environment=environment) if start else daemon
+
+    def name(self, daemon):
+        return "hosts/" + (daemon.data / "name").read_text()
+
+    def holder(self, daemon, job):
+        """The host that works on the job; None as long as none does."""
+        for host in daemon.json("hosts"):
+            if job in [operation["operation"] for operation in host["operations"]]:
+                return host["host"]
+        return None
+
+    def await_taken(self, gateway, *arguments):
+        """What a command prints once the gateway has heard of a host that can do it."""
+
+        def taken():
+            result = gateway.attune(*arguments, check=False)
+            return result.stdout if result.returncode == 0 else None
+
+        return wait_until("work that is taken", taken)
+
+    def trials_stored(self):
+        return self.server.number("SELECT count(*) FROM trials")
+
+    def state(self, daemon, job):
+        return next(line["state"] for line in daemon.json("jobs") if line["operation"] == job)
 
     def tune(self, daemon, problem=PROBLEM):
         result = daemon.json("tune", problem, *BUDGET)[-1]
@@ -59,9 +94,9 @@ class FleetTest(DaemonTest):
         for daemon in (one, two):
             daemon.stop()
 
-    def test_equal_requests_are_each_daemons_own(self):
+    def test_equal_requests_for_own_cards_are_each_daemons_own(self):
         one, two = self.member("one"), self.member("two")
-        jobs = [daemon.json("tune", PROBLEM, "--detach", *BUDGET)[0]["operation"] for daemon in (one, two)]
+        jobs = [daemon.json(*OWN, "tune", PROBLEM, "--detach", *BUDGET)[0]["operation"] for daemon in (one, two)]
         self.assertNotEqual(*jobs)
         for daemon, job in zip((one, two), jobs, strict=True):
             self.assertEqual(daemon.json("watch", job)[-1]["type"], "tuning", daemon.log)
@@ -80,7 +115,7 @@ class FleetTest(DaemonTest):
 
     def test_an_interrupted_job_goes_on_at_the_next_start(self):
         daemon = self.member("one")
-        job = daemon.json("tune", PROBLEM, "--detach", *BUDGET)[0]["operation"]
+        job = daemon.json(*OWN, "tune", PROBLEM, "--detach", *BUDGET)[0]["operation"]
         wait_until("a trial", lambda: self.server.number("SELECT count(*) FROM trials") > 0)
         daemon.kill()
         other = self.member("two")
@@ -89,6 +124,89 @@ class FleetTest(DaemonTest):
         daemon = self.member("one")
         self.assertEqual(daemon.json("watch", job)[-1]["type"], "tuning", daemon.log)
         self.assertNoneAgain(daemon.json("trials", "--limit", "0"))
+
+    def test_a_gateway_has_other_hosts_tune(self):
+        gateway = self.member("gateway", gateway=True)
+        refused = gateway.attune("tune", PROBLEM, *BUDGET, check=False)
+        self.assertIn("no host that is alive has a device", refused.stderr)
+        one = self.member("one")
+        wait_until("its class", lambda: "pthread" in gateway.attune("hosts").stdout)
+        self.assertEqual(
+            {host["host"]: (host["state"], [d["class"] for d in host["devices"]]) for host in gateway.json("hosts")},
+            {self.name(gateway): ("LIVE", []), self.name(one): ("LIVE", ["pthread"])},
+        )
+
+        # Without a name it is the one class that there is.
+        self.await_taken(gateway, "tune", PROBLEM, *BUDGET)
+        for daemon in (gateway, one):
+            wait_until("the incumbent", lambda d=daemon: self.provenance(d) in ("EXACT", "TIE"))
+        code = self.directory / "code"
+        gateway.attune("best", PROBLEM, f"--artifact={code}")
+        self.assertGreater(code.stat().st_size, 0)
+
+        # One job, whoever is asked for it; a card by its host's name.
+        long = [
+            daemon.json("--device", "pthread", "tune", "b1.h1.q64.d32.f16", "--detach", *LONG)[0]["operation"]
+            for daemon in (gateway, one)
+        ]
+        self.assertEqual(*long)
+        card = f"{self.name(one)}/devices/opencl:0"
+        named = gateway.json("--device", card, "tune", "b1.h1.q96.d32.f16", "--detach", *BUDGET)[0]["operation"]
+        unknown = gateway.attune("--device", "h200", "tune", PROBLEM, check=False)
+        self.assertEqual(unknown.returncode, 3)
+        self.assertIn(f"classes of all hosts: pthread ({self.name(one)})", unknown.stderr)
+
+        # Progress and cancellation by way of any of them.
+        wait_until("progress", lambda: self.state(gateway, long[0]) == "RUNNING")
+        self.assertEqual(self.holder(gateway, long[0]), self.name(one))
+        gateway.attune("cancel", long[0])
+        wait_until("its end", lambda: self.state(gateway, long[0]) == "CANCELLED")
+        self.assertEqual(gateway.json("watch", named)[-1]["type"], "tuning", one.log)
+
+        # What nobody works on ends where it is cancelled.
+        one.attune("hosts", "drain", self.name(one))
+        wait_until("the drain", lambda: "draining" in one.log)
+        waiting = gateway.json("tune", "b1.h1.q128.d32.f16", "--detach", *BUDGET)[0]["operation"]
+        self.assertEqual(gateway.json("cancel", waiting)[0]["state"], "CANCELLED")
+        waiting = gateway.json("tune", "b1.h1.q160.d32.f16", "--detach", *BUDGET)[0]["operation"]
+        one.attune("hosts", "undrain", self.name(one))
+        self.assertEqual(gateway.json("watch", waiting)[-1]["type"], "tuning", one.log)
+        one.stop()
+        self.assertEqual([host["state"] for host in gateway.json("hosts") if host["devices"]], ["STOPPED"])
+        gateway.attune("hosts", "forget", self.name(one))
+        self.assertEqual([host["host"] for host in gateway.json("hosts")], [self.name(gateway)])
+        gateway.stop()
+
+    def test_a_lost_hosts_job_goes_on_elsewhere_and_its_writes_are_refused(self):
+        gateway = self.member("gateway", gateway=True)
+        hosts = {self.name(daemon): daemon for daemon in (self.member("one"), self.member("two"))}
+        wait_until("their class", lambda: "pthread" in gateway.attune("hosts").stdout)
+        lines = self.await_taken(gateway, "tune", PROBLEM, "--detach", *SOME, "--format=json")
+        job = json.loads(lines.splitlines()[0])["operation"]
+
+        # One stands still for longer than its lease.
+        wait_until("trials", lambda: self.trials_stored() > 1)
+        first = self.holder(gateway, job)
+        hosts[first].process.send_signal(signal.SIGSTOP)
+        second = wait_until("another host", lambda: {first, None, self.holder(gateway, job)} - {first, None})
+        self.assertEqual({first, *second}, set(hosts))
+        [second] = second
+
+        # The other is killed. When the first comes back the job is not its own any more, until that lease is over, too.
+        before = self.trials_stored()
+        wait_until("trials there", lambda: self.trials_stored() > before)
+        hosts[second].kill()
+        hosts[first].process.send_signal(signal.SIGCONT)
+        wait_until("the zombie's end of it", lambda: "job left to another holder" in hosts[first].log)
+        wait_until("the first again", lambda: self.holder(gateway, job) == first)
+        states = {self.name(gateway): "LIVE", first: "LIVE", second: "LOST"}
+        wait_until("states", lambda: {host["host"]: host["state"] for host in gateway.json("hosts")} == states)
+        self.assertEqual(gateway.json("watch", job)[-1]["type"], "tuning", hosts[first].log)
+        self.assertNoneAgain(gateway.json("trials", "--limit", "0"))
+        self.assertEqual(
+            self.server.number(f"SELECT array_length(string_to_array(lost_by, ','), 1) FROM jobs WHERE name = '{job}'"),
+            2,
+        )
 
     def test_check_says_what_is_wrong(self):
         def check(store):

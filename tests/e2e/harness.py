@@ -160,11 +160,13 @@ class Writes:
 
 
 def wait_until(what, condition, seconds=PATIENCE):
+    """What the condition gives once that is true."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s for {what}")
         time.sleep(0.02)
+    return found
 
 
 def holds(trial):

@@ -11,13 +11,16 @@
 #include "absl/strings/str_cat.h"
 #include "attune/v1/access.grpc.pb.h"
 #include "attune/v1/blob.grpc.pb.h"
+#include "attune/v1/fleet.grpc.pb.h"
 #include "attune/v1/service.grpc.pb.h"
 #include "server/base/log.h"
 #include "server/jobs/testing/tuner_fixture.h"
 #include "server/service/access_service.h"
 #include "server/service/attune_service.h"
 #include "server/service/blobs/blob_service.h"
+#include "server/service/fleet/fleet_service.h"
 #include "server/service/server.h"
+#include "server/submit/submissions.h"
 #include "tests/fuzz/message_input.h"
 #include "tests/fuzz/target.h"
 #include "tests/load/raw_caller.h"
@@ -41,14 +44,16 @@ class Daemon : public jobs::TunerTest {
     options.results = results_.get();
     options.misses = &misses_;
     options.host = &host_;
+    options.submissions = &submissions_;
     options.store = &store_;
     options.backups = &backups_;
     service_ = std::make_unique<service::AttuneServiceImpl>(std::move(options));
     access_ = std::make_unique<service::AccessServiceImpl>(tokens_.get());
     blobs_ = std::make_unique<service::BlobServiceImpl>(&store_.blobs());
+    fleet_ = std::make_unique<service::FleetServiceImpl>(&store_);
     const std::string address = absl::StrCat("unix:", directory_, "/socket");
-    auto server =
-        service::Server::Start({address}, {service_.get(), blobs_.get(), access_.get()}, {.tokens = tokens_.get()});
+    auto server = service::Server::Start({address}, {service_.get(), blobs_.get(), access_.get(), fleet_.get()},
+                                         {.tokens = tokens_.get()});
     Expect(server.ok(), server.status().ToString());
     server_ = *std::move(server);
     caller_ = std::make_unique<RawCaller>(address);
@@ -77,9 +82,11 @@ class Daemon : public jobs::TunerTest {
   catalog::Misses misses_{[this](const catalog::ResultKey& key) { return results_->IsTuned(key); }};
   store::Backups backups_{&store_, ""};
   std::unique_ptr<access::Tokens> tokens_;
+  submit::Submissions submissions_{store_, host_, ""};
   std::unique_ptr<service::AttuneServiceImpl> service_;
   std::unique_ptr<service::AccessServiceImpl> access_;
   std::unique_ptr<service::BlobServiceImpl> blobs_;
+  std::unique_ptr<service::FleetServiceImpl> fleet_;
   std::unique_ptr<service::Server> server_;
   std::unique_ptr<RawCaller> caller_;
 };
@@ -90,7 +97,8 @@ std::vector<const MethodDescriptor*> MethodsOf(const google::protobuf::Descripto
     auto* methods = new std::multimap<const google::protobuf::Descriptor*, const MethodDescriptor*>;
     for (const auto* service : {v1::TuneRequest::descriptor()->file()->FindServiceByName("AttuneService"),
                                 v1::Blob::descriptor()->file()->FindServiceByName("BlobService"),
-                                v1::Token::descriptor()->file()->FindServiceByName("AccessService")}) {
+                                v1::Token::descriptor()->file()->FindServiceByName("AccessService"),
+                                v1::Host::descriptor()->file()->FindServiceByName("FleetService")}) {
       for (int i = 0; i < service->method_count(); ++i) {
         methods->emplace(service->method(i)->input_type(), service->method(i));
       }

@@ -41,11 +41,11 @@ absl::StatusOr<std::optional<Job>> FindRequested(Connection& connection, const J
 }
 
 // Locked, so that it does not end before it is joined.
-absl::StatusOr<std::optional<JobRow>> FindIdentical(Connection& connection, const Job& wanted, const JoinTerms& terms,
-                                                    absl::string_view home) {
+absl::StatusOr<std::optional<JobRow>> FindIdentical(Connection& connection, const Job& wanted, const JoinTerms& terms) {
   for (const JoinTerms::Same& same : AllTheSame(wanted, terms)) {
     const absl::StatusOr<std::optional<int64_t>> id =
-        Sql("SELECT id FROM jobs WHERE NOT done AND identity = ? AND home = ? FOR SHARE", Blob{same.identity}, home)
+        Sql("SELECT id FROM jobs WHERE NOT done AND identity = ? AND home = ? FOR SHARE", Blob{same.identity},
+            wanted.home)
             .FindInt(connection);
     if (!id.ok()) return id.status();
     if (id->has_value()) return FindJob(connection, "jobs.id = $1", **id, RowLock::kShare);
@@ -70,14 +70,15 @@ absl::Status CheckRoom(Connection& connection, size_t most, absl::string_view ho
   return CheckUnfinished(*count->Step() ? static_cast<size_t>(count->Int(0)) : 0, most);
 }
 
-absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_t> parent, absl::string_view home) {
+absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_t> parent) {
   const std::string operation = job.operation.SerializeAsString();
   absl::StatusOr<Rows> made = connection.Query(
       "INSERT INTO jobs (name, parent_id, kind, request, request_id, identity, problem, done, cancelled, operation,"
-      " end_ns, home) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
+      " end_ns, home, device_class, priority)"
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::bigint) RETURNING id",
       job.name, parent, static_cast<int>(job.kind), Blob{job.request}, TextOrNull(job.request_id),
       BlobOrNull(job.identity), TextOrNull(job.operation.problem()), job.operation.done(), job.cancelled,
-      Blob{operation}, EndOf(job.operation), home);
+      Blob{operation}, EndOf(job.operation), job.home, TextOrNull(job.device_class), job.priority);
   if (!made.ok()) return made.status();
   if (!*made->Step()) return absl::InternalError("a new job has no row");
   return KeepRequestId(connection, job, made->Int(0));
@@ -87,10 +88,11 @@ absl::Status Insert(Connection& connection, const Job& job, std::optional<int64_
 
 absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& terms, absl::string_view home) {
   if (absl::Status status = CheckNewJob(job); !status.ok()) return status;
+  if (job.home.empty() && job.device_class.empty()) job.home = std::string(home);
   absl::StatusOr<std::optional<Job>> requested = FindRequested(connection, job, terms);
   if (!requested.ok()) return requested.status();
   if (requested->has_value()) return **std::move(requested);
-  absl::StatusOr<std::optional<JobRow>> identical = FindIdentical(connection, job, terms, home);
+  absl::StatusOr<std::optional<JobRow>> identical = FindIdentical(connection, job, terms);
   if (!identical.ok()) return identical.status();
   if (identical->has_value()) {
     if (absl::Status status = KeepRequestId(connection, job, (*identical)->id); !status.ok()) return status;
@@ -99,7 +101,7 @@ absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& 
   absl::StatusOr<std::optional<JobRow>> named = FindJob(connection, "name = $1", job.name, RowLock::kNone);
   if (!named.ok()) return named.status();
   if (named->has_value()) return SameJobOrTaken(job, (*named)->job);
-  if (absl::Status status = CheckRoom(connection, terms.most_unfinished, home); !status.ok()) return status;
+  if (absl::Status status = CheckRoom(connection, terms.most_unfinished, job.home); !status.ok()) return status;
   std::optional<int64_t> parent;
   if (!job.parent.empty()) {
     // Locked: its end, or its cancellation, comes before this part or sees it.
@@ -108,7 +110,7 @@ absl::StatusOr<Job> CreateJob(Connection& connection, Job job, const JoinTerms& 
     job.cancelled = EndsItsParts(row->job);
     parent = row->id;
   }
-  if (absl::Status status = Insert(connection, job, parent, home); !status.ok()) return status;
+  if (absl::Status status = Insert(connection, job, parent); !status.ok()) return status;
   return job;
 }
 

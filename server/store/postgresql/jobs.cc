@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "server/store/damaged_rows.h"
 #include "server/store/lease_rules.h"
 #include "server/store/page_token.h"
@@ -11,11 +12,9 @@
 namespace attune::store::postgresql {
 namespace {
 
-// Two scans of partial indexes: an OR over both would read all jobs that there ever were.
 constexpr char kLeasable[] =
-    "SELECT name FROM (SELECT id, name FROM jobs WHERE NOT done AND holder IS NULL AND home = $2"
-    " UNION ALL SELECT id, name FROM jobs WHERE NOT done AND holder IS NOT NULL AND home = $2"
-    " AND (holder = $1 OR lease_until <= statement_timestamp())) AS leasable ORDER BY id";
+    "SELECT name FROM jobs WHERE NOT done AND device_class IS NULL AND home IN ('', $1)"
+    " AND (holder IS NULL OR holder = $1 OR lease_until <= statement_timestamp()) ORDER BY id";
 
 }  // namespace
 
@@ -33,6 +32,10 @@ absl::StatusOr<JobRow> ReadJob(const Rows& row) {
   if (job.epoch > 0) job.leased_until = absl::FromUnixMicros(row.Int(9));
   job.cancelled = row.Bool(10);
   job.parent = std::string(row.Text(11));
+  job.home = std::string(row.Text(13));
+  job.device_class = std::string(row.Text(14));
+  job.priority = row.Int(15);
+  job.lost_by = absl::StrSplit(row.Text(16), ',', absl::SkipEmpty());
   return read;
 }
 
@@ -43,13 +46,29 @@ absl::StatusOr<JobRow> NamedJob(Connection& connection, absl::string_view name, 
   return **std::move(row);
 }
 
-absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
-                                                      absl::string_view home) {
-  absl::StatusOr<Rows> rows = connection.Query(kLeasable, holder, home);
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder) {
+  absl::StatusOr<Rows> rows = connection.Query(kLeasable, holder);
   if (!rows.ok()) return rows.status();
   std::vector<std::string> names;
   while (*rows->Step()) names.emplace_back(rows->Text(0));
   return names;
+}
+
+std::vector<LeasedJob> ReadHeld(Rows rows) {
+  std::vector<LeasedJob> held;
+  while (*rows.Step()) {
+    held.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), rows.Int(2), rows.Bool(3)});
+  }
+  return held;
+}
+
+absl::StatusOr<std::vector<LeasedJob>> LeasedJobs(Connection& connection, absl::string_view holder) {
+  absl::StatusOr<Rows> rows = connection.Query(
+      absl::StrCat("SELECT", kHeldColumns,
+                   "FROM jobs WHERE NOT done AND holder IS NOT NULL AND ($1 = '' OR holder = $1) ORDER BY name"),
+      holder);
+  if (!rows.ok()) return rows.status();
+  return ReadHeld(*std::move(rows));
 }
 
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,

@@ -27,7 +27,7 @@ inline constexpr absl::string_view kJobColumns =
     " jobs.id, jobs.name, kind, request, request_id, operation, identity, holder, epoch,"
     " (extract(epoch FROM lease_until) * 1000000)::bigint, cancelled,"
     " (SELECT parent.name FROM jobs AS parent WHERE parent.id = jobs.parent_id),"
-    " (extract(epoch FROM statement_timestamp()) * 1000000)::bigint ";
+    " (extract(epoch FROM statement_timestamp()) * 1000000)::bigint, home, device_class, priority, lost_by ";
 
 enum class RowLock { kNone, kShare, kUpdate };
 
@@ -48,8 +48,12 @@ absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::stri
 // NotFound when there is none.
 absl::StatusOr<JobRow> NamedJob(Connection& connection, absl::string_view name, RowLock lock);
 
-absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder,
-                                                      absl::string_view home);
+absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder);
+// All that are leased; `holder`: by it alone, unless it is empty.
+absl::StatusOr<std::vector<LeasedJob>> LeasedJobs(Connection& connection, absl::string_view holder);
+// Of a SELECT or RETURNING of kHeldColumns.
+inline constexpr absl::string_view kHeldColumns = " name, holder, epoch, cancelled ";
+std::vector<LeasedJob> ReadHeld(Rows rows);
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);
 

@@ -1,13 +1,16 @@
 #include "server/store/postgresql/queue.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "server/store/hosts.h"
 #include "server/store/lease_rules.h"
 #include "server/store/postgresql/create_job.h"
 #include "server/store/postgresql/job_writes.h"
 #include "server/store/postgresql/jobs.h"
 #include "server/store/postgresql/migrations.h"
+#include "server/store/postgresql/sql.h"
 #include "server/store/rows/names.h"
 
 namespace attune::store::postgresql {
@@ -17,12 +20,15 @@ constexpr absl::string_view kNewLease =
     " holder = $1, epoch = epoch + 1, lease_until = statement_timestamp() + $2 * interval '1 microsecond' ";
 constexpr absl::string_view kHeld = " name = $1 AND epoch = $2 AND holder IS NOT NULL AND NOT done ";
 
-// Skips what another claim has in its hands.
-std::string ClaimSql(absl::string_view which) {
-  return absl::StrCat("WITH claimed AS (UPDATE jobs SET", kNewLease,
-                      "WHERE id = (SELECT id FROM jobs WHERE NOT done AND ", which,
-                      " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING", kJobColumns,
-                      "), forgotten AS (DELETE FROM job_writes USING claimed WHERE job_id = claimed.id)"
+// A holder that lost it counts, unless the claimer is that itself, or the server was down when it would have renewed.
+constexpr absl::string_view kLostBy =
+    " lost_by = CASE WHEN holder = $1 OR pg_postmaster_start_time() > lease_until - $2 * interval '1 microsecond'"
+    " THEN lost_by ELSE concat_ws(',', nullif(lost_by, ''), holder) END ";
+
+// `which` gives the id of one, and skips what another claim has in its hands.
+std::string ClaimSql(absl::string_view also, absl::string_view which) {
+  return absl::StrCat("WITH claimed AS (UPDATE jobs SET", kNewLease, also, "WHERE id = (", which, ") RETURNING",
+                      kJobColumns, "), forgotten AS (DELETE FROM job_writes USING claimed WHERE job_id = claimed.id)",
                       " SELECT * FROM claimed");
 }
 
@@ -83,8 +89,25 @@ absl::StatusOr<Job> CancelJob(Connection& connection, absl::string_view name) {
 
 }  // namespace
 
-std::string ClaimLeftSql() { return ClaimSql("holder IS NOT NULL AND lease_until <= statement_timestamp()"); }
-std::string ClaimQueuedSql() { return ClaimSql("holder IS NULL"); }
+std::string ClaimLeftSql() {
+  return ClaimSql(absl::StrCat(",", kLostBy),
+                  "SELECT id FROM jobs WHERE NOT done AND holder IS NOT NULL AND lease_until <= statement_timestamp()"
+                  " AND device_class = ANY ($3::text[]) AND $4::bigint[] IS NOT NULL"
+                  " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED");
+}
+
+std::string ClaimQueuedSql() {
+  return ClaimSql(
+      "",
+      absl::StrCat("SELECT waiting.id FROM unnest($3::text[], $4::bigint[]) AS room(device_class, priority)"
+                   " CROSS JOIN LATERAL (SELECT id, jobs.priority FROM jobs WHERE NOT done AND holder IS NULL"
+                   " AND jobs.device_class = room.device_class AND jobs.priority = room.priority"
+                   " AND (home = '' OR home = $1 OR NOT EXISTS (SELECT 1 FROM hosts WHERE hosts.name = 'hosts/' || home"
+                   " AND NOT stopped AND NOT draining AND seen > statement_timestamp() - interval '",
+                   absl::ToInt64Seconds(kHostTtl),
+                   " seconds')) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) AS waiting"
+                   " ORDER BY waiting.priority, waiting.id LIMIT 1"));
+}
 
 absl::StatusOr<std::unique_ptr<PostgresqlQueue>> PostgresqlQueue::Open(PoolSettings settings) {
   auto pool = std::make_shared<Pool>(std::move(settings));
@@ -92,10 +115,19 @@ absl::StatusOr<std::unique_ptr<PostgresqlQueue>> PostgresqlQueue::Open(PoolSetti
   return std::make_unique<PostgresqlQueue>(std::move(pool));
 }
 
-absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view holder, absl::Duration duration) {
+absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view holder, const std::vector<Room>& rooms,
+                                                          absl::Duration duration) {
+  if (rooms.empty()) return std::nullopt;
+  std::vector<std::string> classes;
+  std::vector<int64_t> priorities;
+  for (const Room& room : rooms) {
+    classes.push_back(room.device_class);
+    priorities.push_back(room.priority);
+  }
   return pool_->DoAndReturn<std::optional<Job>>([&](Connection& connection) -> absl::StatusOr<std::optional<Job>> {
     for (const std::string& sql : {ClaimLeftSql(), ClaimQueuedSql()}) {
-      absl::StatusOr<Rows> claimed = connection.Query(sql, holder, absl::ToInt64Microseconds(duration));
+      absl::StatusOr<Rows> claimed =
+          connection.Query(sql, holder, absl::ToInt64Microseconds(duration), ArrayOf(classes), ArrayOf(priorities));
       if (!claimed.ok()) return claimed.status();
       if (!*claimed->Step()) continue;
       absl::StatusOr<JobRow> row = ReadJob(*claimed);
@@ -104,6 +136,25 @@ absl::StatusOr<std::optional<Job>> PostgresqlQueue::Claim(absl::string_view hold
     }
     return std::nullopt;
   });
+}
+
+absl::StatusOr<std::vector<LeasedJob>> PostgresqlQueue::RenewAll(absl::string_view holder, absl::Duration duration) {
+  return pool_->DoAndReturn<std::vector<LeasedJob>>(
+      [&](Connection& connection) -> absl::StatusOr<std::vector<LeasedJob>> {
+        absl::StatusOr<Rows> renewed = connection.Query(
+            absl::StrCat("UPDATE jobs SET lease_until = statement_timestamp() + $2 * interval '1 microsecond'"
+                         " WHERE NOT done AND holder IS NOT NULL AND holder = $1 RETURNING",
+                         kHeldColumns),
+            holder, absl::ToInt64Microseconds(duration));
+        if (!renewed.ok()) return renewed.status();
+        std::vector<LeasedJob> held = ReadHeld(*std::move(renewed));
+        std::sort(held.begin(), held.end(), [](const LeasedJob& a, const LeasedJob& b) { return a.name < b.name; });
+        return held;
+      });
+}
+
+absl::StatusOr<std::vector<LeasedJob>> PostgresqlQueue::Held() {
+  return pool_->DoAndReturn<std::vector<LeasedJob>>([](Connection& connection) { return LeasedJobs(connection, ""); });
 }
 
 absl::StatusOr<Job> PostgresqlQueue::Create(const Job& job, const JoinTerms& terms) {
@@ -183,7 +234,7 @@ absl::StatusOr<Job> PostgresqlQueue::Get(absl::string_view name) {
 
 absl::StatusOr<std::vector<std::string>> PostgresqlQueue::Leasable(absl::string_view holder) {
   return pool_->DoAndReturn<std::vector<std::string>>(
-      [&](Connection& connection) { return LeasableJobs(connection, holder, home_); });
+      [&](Connection& connection) { return LeasableJobs(connection, holder); });
 }
 
 absl::StatusOr<Page<v1::Operation>> PostgresqlQueue::List(const JobFilter& filter, int page_size,

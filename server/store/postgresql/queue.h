@@ -15,7 +15,8 @@
 
 namespace attune::store::postgresql {
 
-// What Claim does first, and when that gives none. $1: the holder, $2: the lease in microseconds.
+// What Claim does first, and when that gives none. $1: the holder, $2: the lease in microseconds, $3 and $4: the
+// classes and priorities that it has room for, as arrays of equal length; the first takes any priority.
 std::string ClaimLeftSql();
 std::string ClaimQueuedSql();
 
@@ -25,27 +26,27 @@ class PostgresqlQueue final : public Queue {
   // Makes the tables, or brings them up to date. FailedPrecondition when a newer version of this program has been
   // there.
   static absl::StatusOr<std::unique_ptr<PostgresqlQueue>> Open(PoolSettings settings);
-  // The tables are there. `home`: of the host that has this queue. Jobs that are made here are its own: only equal
-  // requests of its own join them, they alone count against its limit, and are leasable to it. All are listed.
+  // The tables are there. `home`: of the host that has this queue. Jobs that are made here are its own, unless they
+  // name a class or another home: only equal requests of its own join them, they alone count against its limit, and are
+  // leasable to it. All are listed.
   explicit PostgresqlQueue(std::shared_ptr<Pool> pool, std::string home = "")
       : pool_(std::move(pool)), home_(std::move(home)) {}
-
-  // Leases the oldest job whose lease has run out, or else that nobody holds; nullopt without one. Any number of
-  // processes may claim at once: none waits for another, and none gets what another got. DataLoss when that job is
-  // damaged; it is leased, and the next claim is of another.
-  absl::StatusOr<std::optional<Job>> Claim(absl::string_view holder, absl::Duration duration);
 
   absl::StatusOr<Job> Create(const Job& job, const JoinTerms& terms) override;
   absl::Status Identify(absl::string_view name, absl::string_view identity) override;
   absl::StatusOr<std::optional<Job>> Lease(absl::string_view name, absl::string_view holder,
                                            absl::Duration duration) override;
   absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) override;
+  absl::StatusOr<std::vector<LeasedJob>> RenewAll(absl::string_view holder, absl::Duration duration) override;
   absl::Status Update(const Fence& fence, const v1::Operation& operation) override;
   absl::Status Finish(const Fence& fence, const v1::Operation& operation) override;
   absl::Status Requeue(const Fence& fence) override;
   absl::StatusOr<Job> Cancel(absl::string_view name) override;
   absl::StatusOr<Job> Get(absl::string_view name) override;
   absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) override;
+  absl::StatusOr<std::optional<Job>> Claim(absl::string_view holder, const std::vector<Room>& rooms,
+                                           absl::Duration duration) override;
+  absl::StatusOr<std::vector<LeasedJob>> Held() override;
   absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
                                            absl::string_view page_token) override;
 

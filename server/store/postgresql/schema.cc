@@ -7,7 +7,7 @@ namespace attune::store::postgresql {
 namespace {
 
 // Tables without a schema of their own: they are made in the first of the connection's search_path.
-const std::array<std::string, 2> kSteps = {
+const std::array<std::string, 3> kSteps = {
     // 1: the queue of jobs.
     R"(
 CREATE TABLE attune_schema (
@@ -249,6 +249,27 @@ ALTER TABLE job_request_ids DROP CONSTRAINT job_request_ids_job_id_fkey,
 CREATE INDEX job_request_ids_by_job ON job_request_ids (job_id);
 ALTER TABLE job_writes DROP CONSTRAINT job_writes_job_id_fkey,
   ADD FOREIGN KEY (job_id) REFERENCES jobs ON DELETE CASCADE;
+)",
+    // 3: hosts, and jobs that any host with cards of a class may take.
+    R"(
+CREATE TABLE hosts (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL UNIQUE, -- "hosts/..."
+  incarnation bigint NOT NULL, -- of its last start
+  described bytea NOT NULL, -- Host, as it registered
+  started timestamptz NOT NULL,
+  seen timestamptz NOT NULL,
+  stopped boolean NOT NULL DEFAULT false,
+  draining boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
+
+-- With a class, home is whose cards the request names: others take it only while that host is away.
+ALTER TABLE jobs ADD COLUMN device_class text, ADD COLUMN priority smallint NOT NULL DEFAULT 0,
+  ADD COLUMN lost_by text NOT NULL DEFAULT ''; -- holders, with commas between
+DROP INDEX jobs_queued;
+CREATE INDEX jobs_of_home ON jobs (home, id) WHERE NOT done AND device_class IS NULL;
+CREATE INDEX jobs_of_class ON jobs (device_class, priority, id)
+  WHERE NOT done AND holder IS NULL AND device_class IS NOT NULL;
 )"};
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/store/postgresql/hosts.h"
 #include "server/store/postgresql/pool.h"
 #include "server/store/postgresql/queue.h"
 #include "server/store/postgresql/results/kept_blobs.h"
@@ -83,6 +84,7 @@ class PostgresqlStore : public Store {
   absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) override;
 
   Queue& queue() override { return queue_; }
+  Hosts& hosts() override { return hosts_; }
   BlobStore& blobs() override { return blobs_; }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;
@@ -103,6 +105,7 @@ class PostgresqlStore : public Store {
       : metrics_(options.metrics),
         pool_(std::move(parts.pool)),
         queue_(pool_, options.home),
+        hosts_(pool_),
         code_(std::move(parts.code)),
         blobs_(pool_.get(), options.blob_limit) {}
 
@@ -110,6 +113,7 @@ class PostgresqlStore : public Store {
   metrics::Store* const metrics_;
   const std::shared_ptr<Pool> pool_;
   PostgresqlQueue queue_;
+  PostgresqlHosts hosts_;
   const std::unique_ptr<KeptCode> code_;
   KeptBlobs blobs_;
   TrialUses uses_;

@@ -71,6 +71,20 @@ absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, ab
   }
 }
 
+absl::StatusOr<std::vector<LeasedJob>> LeasedJobs(Connection& connection, absl::string_view holder) {
+  Statement select(connection,
+                   "SELECT name, holder, epoch, cancelled FROM jobs WHERE done = 0 AND holder IS NOT NULL"
+                   " AND (holder = ?1 OR ?1 = '') ORDER BY name");
+  select.Bind(holder);
+  std::vector<LeasedJob> held;
+  for (;;) {
+    absl::StatusOr<bool> row = select.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return held;
+    held.push_back({std::string(select.Text(0)), std::string(select.Text(1)), select.Int(2), select.Int(3) != 0});
+  }
+}
+
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token) {
   const std::string listing = NameOf(filter);

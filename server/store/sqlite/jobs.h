@@ -27,6 +27,8 @@ absl::StatusOr<std::optional<JobRow>> FindJob(Connection& connection, absl::stri
 
 absl::StatusOr<Job> GetJob(Connection& connection, absl::string_view name);
 absl::StatusOr<std::vector<std::string>> LeasableJobs(Connection& connection, absl::string_view holder, absl::Time now);
+// All that are leased; `holder`: by it alone, unless it is empty.
+absl::StatusOr<std::vector<LeasedJob>> LeasedJobs(Connection& connection, absl::string_view holder);
 absl::StatusOr<Page<v1::Operation>> ListJobs(Connection& connection, const JobFilter& filter, int page_size,
                                              absl::string_view page_token);
 

@@ -200,6 +200,18 @@ absl::StatusOr<Job> SqliteQueue::Renew(const Fence& fence, absl::Duration durati
   });
 }
 
+absl::StatusOr<std::vector<LeasedJob>> SqliteQueue::RenewAll(absl::string_view holder, absl::Duration duration) {
+  absl::StatusOr<std::vector<LeasedJob>> held = readers_.With([&](Connection& c) { return LeasedJobs(c, holder); });
+  if (!held.ok() || held->empty()) return held;  // who holds nothing writes nothing
+  return writer_.WriteAndReturn<std::vector<LeasedJob>>([&](Connection& c) -> absl::StatusOr<std::vector<LeasedJob>> {
+    absl::Status status = Statement(c, "UPDATE jobs SET lease_until_ns = ? WHERE done = 0 AND holder = ?")
+                              .Bind(absl::ToUnixNanos(now_() + duration), holder)
+                              .Run();
+    if (!status.ok()) return status;
+    return LeasedJobs(c, holder);
+  });
+}
+
 absl::Status SqliteQueue::Update(const Fence& fence, const v1::Operation& operation) {
   if (absl::Status status = CheckUpdate(operation); !status.ok()) return status;
   return writer_.Write([&](Connection& c) {
@@ -236,6 +248,10 @@ absl::StatusOr<Job> SqliteQueue::Get(absl::string_view name) {
 
 absl::StatusOr<std::vector<std::string>> SqliteQueue::Leasable(absl::string_view holder) {
   return readers_.With([&](Connection& c) { return LeasableJobs(c, holder, now_()); });
+}
+
+absl::StatusOr<std::vector<LeasedJob>> SqliteQueue::Held() {
+  return readers_.With([](Connection& c) { return LeasedJobs(c, ""); });
 }
 
 absl::StatusOr<Page<v1::Operation>> SqliteQueue::List(const JobFilter& filter, int page_size,

@@ -24,12 +24,14 @@ class SqliteQueue final : public Queue {
   absl::StatusOr<std::optional<Job>> Lease(absl::string_view name, absl::string_view holder,
                                            absl::Duration duration) override;
   absl::StatusOr<Job> Renew(const Fence& fence, absl::Duration duration) override;
+  absl::StatusOr<std::vector<LeasedJob>> RenewAll(absl::string_view holder, absl::Duration duration) override;
   absl::Status Update(const Fence& fence, const v1::Operation& operation) override;
   absl::Status Finish(const Fence& fence, const v1::Operation& operation) override;
   absl::Status Requeue(const Fence& fence) override;
   absl::StatusOr<Job> Cancel(absl::string_view name) override;
   absl::StatusOr<Job> Get(absl::string_view name) override;
   absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) override;
+  absl::StatusOr<std::vector<LeasedJob>> Held() override;
   absl::StatusOr<Page<v1::Operation>> List(const JobFilter& filter, int page_size,
                                            absl::string_view page_token) override;
 

@@ -14,6 +14,7 @@
 #include "server/store/artifact_files.h"
 #include "server/store/checks.h"
 #include "server/store/files.h"
+#include "server/store/hosts_in_memory.h"
 #include "server/store/lock_file.h"
 #include "server/store/rows/trial_uses.h"
 #include "server/store/sqlite/artifacts.h"
@@ -48,7 +49,8 @@ class SqliteStore : public Store {
         artifacts_(std::move(artifacts)),
         writer_(std::move(writer), options.metrics),
         readers_(file_),
-        queue_(writer_, readers_, options.now) {}
+        queue_(writer_, readers_, options.now),
+        hosts_(options.now) {}
 
   // Once, before anything else.
   absl::Status OpenBlobs(const std::string& directory, int64_t limit) {
@@ -165,6 +167,7 @@ class SqliteStore : public Store {
   }
 
   Queue& queue() override { return queue_; }
+  Hosts& hosts() override { return hosts_; }
   BlobStore& blobs() override { return *blobs_; }
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override {
@@ -203,6 +206,7 @@ class SqliteStore : public Store {
   sqlite::Writer writer_;
   sqlite::Readers readers_;
   sqlite::SqliteQueue queue_;
+  HostsInMemory hosts_;
   std::unique_ptr<sqlite::KeptBlobs> blobs_;
 };
 

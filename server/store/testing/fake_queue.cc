@@ -126,6 +126,58 @@ absl::StatusOr<Job> FakeQueue::Renew(const Fence& fence, absl::Duration duration
   return Change(fence, [&](Stored& stored) { stored.job.leased_until = now_() + duration; });
 }
 
+std::vector<LeasedJob> FakeQueue::HeldLocked(absl::string_view holder) {
+  std::vector<LeasedJob> held;
+  for (const auto& [job, problem, writes] : jobs_) {
+    if (job.holder.empty() || job.operation.done() || (!holder.empty() && job.holder != holder)) continue;
+    held.push_back({job.name, job.holder, job.epoch, job.cancelled});
+  }
+  std::sort(held.begin(), held.end(), [](const LeasedJob& a, const LeasedJob& b) { return a.name < b.name; });
+  return held;
+}
+
+absl::StatusOr<std::vector<LeasedJob>> FakeQueue::RenewAll(absl::string_view holder, absl::Duration duration) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!writes_.ok()) return writes_;
+  for (Stored& stored : jobs_) {
+    if (stored.job.holder == holder && !stored.job.operation.done()) stored.job.leased_until = now_() + duration;
+  }
+  return HeldLocked(holder);
+}
+
+absl::StatusOr<std::vector<LeasedJob>> FakeQueue::Held() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return HeldLocked("");
+}
+
+absl::StatusOr<std::optional<Job>> FakeQueue::Claim(absl::string_view holder, const std::vector<Room>& rooms,
+                                                    absl::Duration duration) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!writes_.ok()) return writes_;
+  const absl::Time now = now_();
+  Stored* best = nullptr;
+  const auto order = [](const Job& job) {
+    return std::make_pair(job.holder.empty(), job.holder.empty() ? job.priority : 0);
+  };
+  for (Stored& stored : jobs_) {
+    const Job& job = stored.job;
+    const bool held = !job.holder.empty() && job.leased_until > now;
+    if (job.operation.done() || job.device_class.empty() || held) continue;
+    const bool room = std::any_of(rooms.begin(), rooms.end(), [&job](const Room& one) {
+      return one.device_class == job.device_class && (!job.holder.empty() || job.priority == one.priority);
+    });
+    if (room && (best == nullptr || order(job) < order(best->job))) best = &stored;
+  }
+  if (best == nullptr) return std::nullopt;
+  Job& job = best->job;
+  if (!job.holder.empty() && job.holder != holder) job.lost_by.push_back(job.holder);
+  job.holder = std::string(holder);
+  ++job.epoch;
+  job.leased_until = now + duration;
+  best->writes.clear();
+  return job;
+}
+
 absl::Status FakeQueue::Update(const Fence& fence, const v1::Operation& operation) {
   if (absl::Status status = CheckUpdate(operation); !status.ok()) return status;
   return Change(fence, [&](Stored& stored) { stored.job.operation = operation; }).status();
@@ -179,7 +231,9 @@ absl::StatusOr<std::vector<std::string>> FakeQueue::Leasable(absl::string_view h
   const absl::Time now = now_();
   std::vector<std::string> leasable;
   for (const Stored& stored : jobs_) {
-    if (CanLease(stored.job, holder, now)) leasable.push_back(stored.job.name);
+    const bool own = stored.job.home.empty() || stored.job.home == holder;
+    if (own && stored.job.device_class.empty() && CanLease(stored.job, holder, now))
+      leasable.push_back(stored.job.name);
   }
   return leasable;
 }

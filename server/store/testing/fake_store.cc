@@ -259,6 +259,7 @@ absl::StatusOr<std::string> FakeStore::ReadArtifact(absl::string_view sha256) {
 }
 
 FakeQueue& FakeStore::queue() { return state_->queue; }
+Hosts& FakeStore::hosts() { return state_->hosts; }
 FakeBlobs& FakeStore::blobs() { return state_->blobs; }
 
 absl::StatusOr<v1::Baseline> FakeStore::RecordBaseline(const v1::Baseline& baseline) {

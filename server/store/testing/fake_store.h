@@ -77,6 +77,7 @@ class FakeStore : public Store {
   absl::StatusOr<v1::Submission> MoveSubmission(absl::string_view name, const SubmissionMove& move) override;
 
   FakeQueue& queue() override;
+  Hosts& hosts() override;
   FakeBlobs& blobs() override;
 
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;

@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/store/hosts_in_memory.h"
 #include "server/store/testing/fake_store.h"
 
 namespace attune::store {
@@ -47,10 +48,11 @@ inline google::protobuf::Timestamp Now() {
 }  // namespace fake
 
 struct FakeStore::State {
-  explicit State(std::function<absl::Time()> now) : queue(std::move(now)) {}
+  explicit State(const std::function<absl::Time()>& now) : queue(now), hosts(now) {}
 
-  FakeQueue queue;  // locks for itself
-  FakeBlobs blobs;  // likewise
+  FakeQueue queue;      // locks for itself
+  HostsInMemory hosts;  // likewise
+  FakeBlobs blobs;      // likewise
   std::mutex mutex;
   absl::Status append;
   absl::Status read;

@@ -68,6 +68,10 @@ class ClockedStore : public postgresql::PostgresqlStore {
     clock_->Tell();
     return PostgresqlStore::queue();
   }
+  Hosts& hosts() override {
+    clock_->Tell();
+    return PostgresqlStore::hosts();
+  }
 
   using PostgresqlStore::Parts;
   using PostgresqlStore::PartsOf;
@@ -95,9 +99,10 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& directory, s
   const std::string target = TargetOf(directory);
   auto clock = Clock::Open(target, std::move(now));
   if (!clock.ok()) return clock.status();
-  const postgresql::StoreOptions options = {.database = {.connection = {.target = target}},
-                                            .cache_directory = directory + "/cache",
-                                            .blob_limit = kBlobLimit};
+  postgresql::StoreOptions options;
+  options.database.connection.target = target;
+  options.cache_directory = directory + "/cache";
+  options.blob_limit = kBlobLimit;
   auto parts = ClockedStore::PartsOf(options);
   if (!parts.ok()) return parts.status();
   return std::make_unique<ClockedStore>(*std::move(parts), options, *std::move(clock));

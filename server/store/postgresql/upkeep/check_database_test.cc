@@ -36,8 +36,10 @@ class CheckDatabaseTest : public testing::Test {
   // As the role that owns the database, or as another.
   std::string As(const std::string& role) const { return absl::StrCat(target_, " user=", role); }
   absl::StatusOr<std::unique_ptr<PostgresqlStore>> OpenAs(const std::string& role) const {
-    return PostgresqlStore::Open(
-        {.database = {.connection = {.target = As(role)}}, .cache_directory = directory_.path()});
+    StoreOptions options;
+    options.database.connection.target = As(role);
+    options.cache_directory = directory_.path();
+    return PostgresqlStore::Open(options);
   }
 
   const TestDirectory directory_;

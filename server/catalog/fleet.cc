@@ -1,0 +1,84 @@
+#include "server/catalog/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/catalog/class_alias.h"
+
+namespace attune::catalog {
+
+bool Fleet::Set(const std::vector<v1::Host>& hosts) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  hosts_.clear();
+  std::vector<v1::Device> fresh;
+  for (const v1::Host& host : hosts) {
+    if (host.state() != v1::Host::STATE_LIVE) continue;
+    hosts_.push_back(host);
+    for (const v1::Device& device : host.devices()) {
+      const bool known = classes_.contains(device.fingerprint()) ||
+                         std::any_of(fresh.begin(), fresh.end(), [&device](const v1::Device& other) {
+                           return other.fingerprint() == device.fingerprint();
+                         });
+      if (!known) fresh.push_back(device);
+    }
+  }
+  if (fresh.empty()) return false;
+  // Those that are known keep their aliases.
+  std::vector<v1::Device> all(devices_.begin(), devices_.end());
+  all.insert(all.end(), fresh.begin(), fresh.end());
+  NameClasses(all);
+  for (size_t i = devices_.size(); i < all.size(); ++i) {
+    v1::Device& device = devices_.emplace_back(std::move(all[i]));
+    device.set_id(device.class_alias());
+    device.clear_uuid();
+    classes_[device.fingerprint()] = &device;
+  }
+  return true;
+}
+
+std::vector<FleetClass> Fleet::Classes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, FleetClass> classes;  // by alias
+  for (const v1::Host& host : hosts_) {
+    for (const v1::Device& device : host.devices()) {
+      const v1::Device* const known = classes_.at(device.fingerprint());
+      FleetClass& one = classes[known->id()];
+      one.device = known;
+      if (one.hosts.empty() || one.hosts.back() != host.name()) one.hosts.push_back(host.name());
+    }
+  }
+  std::vector<FleetClass> listed;
+  for (auto& [alias, one] : classes) listed.push_back(std::move(one));
+  return listed;
+}
+
+const v1::Device* Fleet::FindClass(absl::string_view name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [fingerprint, device] : classes_) {
+    if (fingerprint == name || device->id() == name) return device;
+  }
+  return nullptr;
+}
+
+std::optional<FleetCard> Fleet::FindCard(absl::string_view name) const {
+  if (name.empty()) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const v1::Host& host : hosts_) {
+    for (const v1::Device& device : host.devices()) {
+      if (device.uuid() == name || absl::StrCat(host.name(), "/devices/", device.id()) == name) {
+        return FleetCard{host.name(), device};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Fleet::Names() const {
+  return absl::StrJoin(Classes(), ", ", [](std::string* out, const FleetClass& one) {
+    absl::StrAppend(out, one.device->id(), " (", absl::StrJoin(one.hosts, ", "), ")");
+  });
+}
+
+}  // namespace attune::catalog

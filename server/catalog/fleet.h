@@ -1,0 +1,54 @@
+// What the live hosts on the same store have: their classes of cards, and single cards of theirs.
+#ifndef ATTUNE_SERVER_CATALOG_FLEET_H_
+#define ATTUNE_SERVER_CATALOG_FLEET_H_
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "attune/v1/fleet.pb.h"
+
+namespace attune::catalog {
+
+// A class that some live host has cards of. `device` stands for any of them: its id is the class's alias, it has no
+// UUID. It lives as long as the Fleet, whatever hosts come and go.
+struct FleetClass {
+  const v1::Device* device = nullptr;
+  std::vector<std::string> hosts;  // their names, "hosts/..."
+};
+
+// A card of a host.
+struct FleetCard {
+  std::string host;  // "hosts/..."
+  v1::Device device;
+};
+
+// Thread-safe.
+class Fleet {
+ public:
+  // What there is from now on. True when a class is among it that never was before.
+  bool Set(const std::vector<v1::Host>& hosts);
+
+  // By alias. Classes of one alias have the beginning of their fingerprints behind it.
+  std::vector<FleetClass> Classes() const;
+  // By its alias or fingerprint; null when no live host has, or had, cards of it.
+  const v1::Device* FindClass(absl::string_view name) const;
+  // "hosts/gpu7-1a2b3c4d/devices/cuda:0", or a card's UUID.
+  std::optional<FleetCard> FindCard(absl::string_view name) const;
+  // "l4 (hosts/a, hosts/b), h200 (hosts/c)"; empty when no live host has a card.
+  std::string Names() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<v1::Host> hosts_;
+  std::deque<v1::Device> devices_;                    // one of each class that there was
+  std::map<std::string, const v1::Device*> classes_;  // by fingerprint
+};
+
+}  // namespace attune::catalog
+
+#endif  // ATTUNE_SERVER_CATALOG_FLEET_H_

@@ -1,0 +1,73 @@
+#include "server/catalog/fleet.h"
+
+#include "gtest/gtest.h"
+
+namespace attune::catalog {
+namespace {
+
+v1::Device Card(const std::string& id, const std::string& model, const std::string& fingerprint) {
+  v1::Device device;
+  device.set_id(id);
+  device.set_uuid("GPU-" + fingerprint + id);
+  device.set_model(model);
+  device.set_fingerprint(fingerprint);
+  device.set_backend(v1::BACKEND_CUDA);
+  return device;
+}
+
+v1::Host HostWith(const std::string& name, const std::vector<v1::Device>& devices,
+                  v1::Host::State state = v1::Host::STATE_LIVE) {
+  v1::Host host;
+  host.set_name("hosts/" + name);
+  host.set_state(state);
+  *host.mutable_devices() = {devices.begin(), devices.end()};
+  return host;
+}
+
+const v1::Device kL4 = Card("cuda:0", "NVIDIA L4", "11112222");
+const v1::Device kH200 = Card("cuda:1", "NVIDIA H200", "33334444");
+
+TEST(Fleet, HasTheClassesOfLiveHosts) {
+  Fleet fleet;
+  EXPECT_TRUE(fleet.Set({HostWith("a", {kL4, Card("cuda:1", "NVIDIA L4", "11112222")}), HostWith("b", {kH200, kL4}),
+                         HostWith("c", {Card("cuda:0", "NVIDIA A100", "5555")}, v1::Host::STATE_LOST)}));
+  EXPECT_EQ(fleet.Names(), "h200 (hosts/b), l4 (hosts/a, hosts/b)");
+  ASSERT_NE(fleet.FindClass("l4"), nullptr);
+  EXPECT_EQ(fleet.FindClass("l4"), fleet.FindClass("11112222"));
+  EXPECT_EQ(fleet.FindClass("l4")->id(), "l4") << "it stands for no card";
+  EXPECT_EQ(fleet.FindClass("l4")->uuid(), "");
+  EXPECT_EQ(fleet.FindClass("cuda:0"), nullptr);
+  EXPECT_EQ(fleet.FindClass("5555"), nullptr);
+}
+
+TEST(Fleet, AClassThatIsGoneIsStillKnownAndListedNoLonger) {
+  Fleet fleet;
+  fleet.Set({HostWith("a", {kL4})});
+  const v1::Device* const l4 = fleet.FindClass("l4");
+  EXPECT_FALSE(fleet.Set({}));
+  EXPECT_EQ(fleet.Names(), "");
+  EXPECT_EQ(fleet.FindClass("l4"), l4) << "answers for it are given as before";
+  EXPECT_FALSE(fleet.Set({HostWith("b", {kL4})})) << "it is no new class";
+  EXPECT_TRUE(fleet.Set({HostWith("b", {kL4, kH200})}));
+}
+
+TEST(Fleet, ASecondClassOfAnAliasIsToldApart) {
+  Fleet fleet;
+  fleet.Set({HostWith("a", {kL4})});
+  fleet.Set({HostWith("a", {kL4}), HostWith("b", {Card("cuda:0", "NVIDIA L4", "99998888")})});
+  EXPECT_EQ(fleet.FindClass("l4")->fingerprint(), "11112222");
+  EXPECT_EQ(fleet.FindClass("l4-9999")->fingerprint(), "99998888");
+}
+
+TEST(Fleet, FindsCardsByHostAndByUuid) {
+  Fleet fleet;
+  fleet.Set({HostWith("a", {kL4}), HostWith("b", {kH200})});
+  EXPECT_EQ(fleet.FindCard("hosts/b/devices/cuda:1")->device.model(), "NVIDIA H200");
+  EXPECT_EQ(fleet.FindCard(kL4.uuid())->host, "hosts/a");
+  for (const char* name : {"", "hosts/a/devices/cuda:1", "cuda:0", "l4"}) {
+    EXPECT_FALSE(fleet.FindCard(name).has_value()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace attune::catalog

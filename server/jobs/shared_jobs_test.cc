@@ -1,0 +1,276 @@
+// Hosts that share a store: work for a class is done by whoever has cards of it, wherever it was asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/attune/problem.h"
+#include "server/base/deadline.h"
+#include "server/catalog/class_alias.h"
+#include "server/catalog/results.h"
+#include "server/catalog/testing/fake_host.h"
+#include "server/daemon/tuning.h"
+#include "server/store/testing/fake_store.h"
+#include "server/supervisor/testing/fake_workers.h"
+
+namespace attune::jobs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLease = absl::Milliseconds(400);
+
+class SharedJobsTest : public ::testing::Test {
+ protected:
+  struct Member {
+    explicit Member(SharedJobsTest& test) : host(catalog::FakeHost()) {
+      device.ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
+      host.fleet = test.fleet_;
+    }
+    supervisor::FakeCompilePool pool;
+    supervisor::FakeDeviceWorker device{catalog::FakeDevice()};
+    catalog::Host host;
+    std::unique_ptr<catalog::Results> results;
+    std::atomic<bool> takes_work = true;
+    std::unique_ptr<Tuning> tuning;
+
+    Tuner& tuner() { return tuning->tuner(); }
+  };
+
+  // A host with one card, unless it is a gateway. `start`: it takes part from now on.
+  std::unique_ptr<Member> Make(const std::string& name, bool gateway = false, bool start = true) {
+    auto member = std::make_unique<Member>(*this);
+    if (gateway) member->host.devices.clear();
+    catalog::NameClasses(member->host.devices);
+    v1::Host& host = hosts_.emplace_back();
+    host.set_name("hosts/" + name);
+    host.set_state(v1::Host::STATE_LIVE);
+    *host.mutable_devices() = {member->host.devices.begin(), member->host.devices.end()};
+    fleet_->Set(hosts_);
+    member->results = *catalog::Results::Load(store_, member->host);
+    Tuning::Options options{
+        .host = member->host, .store = store_, .results = *member->results, .compiler = member->pool};
+    if (!gateway) options.devices = {{"cuda:0", &member->device}};
+    options.holder = name;
+    options.lease = kLease;
+    options.shared = true;
+    options.takes_work = [member = member.get()] { return member->takes_work.load(); };
+    member->tuning = *Tuning::Create(options);
+    if (start) {
+      EXPECT_TRUE(member->tuner().Resume().ok());
+    }
+    return member;
+  }
+
+  std::string alias() const { return fleet_->Classes().at(0).device->id(); }
+  std::string fingerprint() const { return catalog::FakeDevice().fingerprint(); }
+
+  v1::TuneRequest Request(const std::string& device, const std::string& problem = "b1.h1.q128.d64.f16") {
+    v1::TuneRequest request;
+    *request.mutable_problem() = ToProto(*ParseProblem(problem));
+    request.set_device_id(device);
+    request.set_policy(v1::POLICY_HOT);
+    request.mutable_strategy()->set_kind(v1::Strategy::KIND_EXHAUSTIVE);
+    return request;
+  }
+  std::string Tune(Member& member, const std::string& device) {
+    const absl::StatusOr<v1::Operation> started = member.tuner().Tune(Request(device));
+    EXPECT_TRUE(started.ok()) << started.status();
+    return started.ok() ? started->name() : "";
+  }
+
+  // By way of `member`, which watches it.
+  static v1::Operation Await(Member& member, const std::string& name,
+                             const std::function<bool(const v1::Operation&)>& wanted) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    v1::Operation last;
+    bool there = false;
+    const auto stop = member.tuner().Watch(name, [&](const v1::Operation& operation) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!there) last = operation;
+      there = there || operation.done() || wanted(operation);
+      changed.notify_all();
+    });
+    EXPECT_TRUE(stop.ok()) << stop.status();
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      EXPECT_TRUE(changed.wait_until(lock, After(absl::Minutes(1)), [&] { return there; })) << last.DebugString();
+    }
+    (*stop)();
+    return last;
+  }
+  static v1::Operation AwaitEnd(Member& member, const std::string& name) {
+    return Await(member, name, [](const v1::Operation&) { return false; });
+  }
+
+  std::shared_ptr<catalog::Fleet> fleet_ = std::make_shared<catalog::Fleet>();
+  std::vector<v1::Host> hosts_;
+  store::FakeStore store_;
+};
+
+TEST_F(SharedJobsTest, AGatewaysTuningOfAClassIsDoneByAHostThatHasIt) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  const std::string name = Tune(*gateway, alias());
+  const v1::Operation done = AwaitEnd(*gateway, name);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_TRUE(done.tune().promoted());
+  EXPECT_EQ(done.progress().device_id(), "cuda:0");
+  EXPECT_THAT(done.title(), HasSubstr(" on " + alias()));
+  EXPECT_EQ(store_.queue().Get(name)->holder, "a");
+}
+
+TEST_F(SharedJobsTest, WhatNamesAHostsCardIsThatHosts) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  const auto b = Make("b");
+  for (const char* name : {"a", "b"}) {
+    const v1::Operation done = AwaitEnd(*gateway, Tune(*gateway, absl::StrCat("hosts/", name, "/devices/cuda:0")));
+    EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+    EXPECT_EQ(store_.queue().Get(done.name())->holder, name);
+  }
+  const v1::Operation own = AwaitEnd(*a, Tune(*a, "hosts/a/devices/cuda:0"));
+  EXPECT_EQ(store_.queue().Get(own.name())->holder, "a");
+}
+
+TEST_F(SharedJobsTest, EqualRequestsOfAClassAreOneJobWhereverTheyCome) {
+  const auto one = Make("one", /*gateway=*/true);
+  const auto two = Make("two", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  EXPECT_EQ(Tune(*one, alias()), Tune(*two, alias()));
+  EXPECT_EQ(Tune(*one, fingerprint()), Tune(*two, alias()));
+}
+
+TEST_F(SharedJobsTest, AHostThatDrainsClaimsNothing) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  a->takes_work = false;
+  const std::string name = Tune(*a, alias());
+  // As long as it would have taken it in, many times over.
+  absl::SleepFor(kLease * 2);
+  EXPECT_EQ(store_.queue().Get(name)->epoch, 0);
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+TEST_F(SharedJobsTest, ALostHostsJobGoesOnElsewhere) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  const std::string name = Tune(*gateway, alias());
+  const auto lost = store_.queue().Claim("gone", {{fingerprint(), 0}}, absl::ZeroDuration());
+  ASSERT_EQ((*lost)->name, name);
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_THAT(store_.queue().Get(name)->lost_by, ElementsAre("gone"));
+  EXPECT_TRUE(store::IsStale(store_.queue().Update({name, (*lost)->epoch}, v1::Operation())));
+}
+
+TEST_F(SharedJobsTest, WhatThreeHostsWereLostWithFails) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  const std::string name = Tune(*gateway, alias());
+  for (const char* host : {"x", "y", "z"}) {
+    ASSERT_TRUE((*store_.queue().Claim(host, {{fingerprint(), 0}}, absl::ZeroDuration())).has_value());
+  }
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  const v1::Operation done = AwaitEnd(*gateway, name);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
+  EXPECT_EQ(done.error().message(), "lost with 3 hosts (x, y, z): what it runs may be what ends them");
+  EXPECT_TRUE(store_.trials().empty());
+}
+
+TEST_F(SharedJobsTest, WhatNobodyHoldsIsCancelledByWhomItIsAskedOf) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto other = Make("other", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  const std::string name = Tune(*gateway, alias());
+  const absl::StatusOr<v1::Operation> cancelled = other->tuner().Cancel(name);
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(cancelled->state(), v1::Operation::STATE_CANCELLED);
+}
+
+TEST_F(SharedJobsTest, ProgressIsSeenAndAJobIsCancelledByWayOfAnother) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  std::latch release(1);
+  a->device.ScriptTrial([&](const worker::v1::TrialRequest& request) {
+    release.wait();
+    return a->device.Good(request.candidate());
+  });
+  const std::string name = Tune(*gateway, alias());
+  const v1::Operation running = Await(*gateway, name, [](const v1::Operation& operation) {
+    return operation.progress().phase() == v1::OperationProgress::PHASE_TRIALS;
+  });
+  EXPECT_EQ(running.state(), v1::Operation::STATE_RUNNING);
+  EXPECT_EQ(running.progress().device_id(), "cuda:0");
+  EXPECT_EQ(gateway->tuner().GetOperation(name)->state(), v1::Operation::STATE_RUNNING);
+  ASSERT_TRUE(gateway->tuner().Cancel(name).ok());
+  while (!store_.queue().Get(name)->cancelled) std::this_thread::yield();
+  absl::SleepFor(kLease);
+  release.count_down();
+  EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_CANCELLED);
+}
+
+TEST_F(SharedJobsTest, ASweepOfAClassIsDoneByAHostThatHasItWithItsParts) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  v1::SweepRequest request;
+  request.mutable_plan()->set_device_id(alias());
+  request.mutable_plan()->set_policy(v1::POLICY_HOT);
+  auto& shape = *request.mutable_plan()->add_shapes();
+  for (const char* problem : {"b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) shape.add_problem(problem);
+  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(request);
+  ASSERT_TRUE(started.ok()) << started.status();
+  const v1::Operation done = AwaitEnd(*gateway, started->name());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(done.sweep().rows_size(), 2);
+  EXPECT_EQ(done.sweep().device_id(), "cuda:0");
+}
+
+// The sweep's host is lost with a part of its own under way and another that it has not begun.
+TEST_F(SharedJobsTest, ALostHostsSweepGoesOnElsewhereFromItsParts) {
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  v1::SweepRequest request;
+  request.mutable_plan()->set_device_id(alias());
+  request.mutable_plan()->set_policy(v1::POLICY_HOT);
+  auto& shape = *request.mutable_plan()->add_shapes();
+  for (const char* problem : {"b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) shape.add_problem(problem);
+  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(request);
+  ASSERT_TRUE(started.ok()) << started.status();
+  {
+    const auto lost = Make("lost");
+    std::latch release(1);
+    lost->device.ScriptTrial([&](const worker::v1::TrialRequest& request) {
+      release.wait();
+      return lost->device.Good(request.candidate());
+    });
+    Await(*gateway, started->name(),
+          [](const v1::Operation& operation) { return operation.state() == v1::Operation::STATE_RUNNING; });
+    store_.queue().FailWrites(absl::UnavailableError("cut off"));
+    absl::SleepFor(kLease * 2);
+    release.count_down();
+    lost->tuner().Drain(absl::ZeroDuration());
+  }
+  store_.queue().FailWrites(absl::OkStatus());
+  ASSERT_TRUE(a->tuner().Resume().ok());
+  const v1::Operation done = AwaitEnd(*gateway, started->name());
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(done.sweep().rows_size(), 2);
+  for (const v1::SweepReport::Row& row : done.sweep().rows()) {
+    EXPECT_NE(row.outcome(), v1::SweepReport::OUTCOME_FAILED) << row.detail();
+  }
+  EXPECT_EQ(store_.queue().Get(started->name())->holder, "a");
+}
+
+}  // namespace
+}  // namespace attune::jobs

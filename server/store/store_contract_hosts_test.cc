@@ -1,0 +1,115 @@
+#include "gmock/gmock.h"
+#include "server/base/proto_time.h"
+#include "server/store/testing/store_contract.h"
+
+namespace attune::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class HostsContract : public StoreContract {
+ protected:
+  static v1::Host Sample(const std::string& name) {
+    v1::Host host;
+    host.set_name(name);
+    host.set_version("1.2");
+    host.add_devices()->set_id("cuda:0");
+    host.add_backends()->set_compiler("nvrtc 13.0");
+    return host;
+  }
+
+  void MustRegister(const std::string& name, int64_t incarnation) {
+    const absl::Status status = store().hosts().Register(Sample(name), incarnation);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  std::vector<std::string> Listed() {
+    std::vector<std::string> lines;
+    const absl::StatusOr<std::vector<v1::Host>> hosts = store().hosts().List();
+    EXPECT_TRUE(hosts.ok()) << hosts.status();
+    for (const v1::Host& host : hosts.value_or(std::vector<v1::Host>())) {
+      lines.push_back(host.name() + " " + v1::Host::State_Name(host.state()).substr(6) +
+                      (host.draining() ? " draining" : ""));
+    }
+    return lines;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, HostsContract, testing::ValuesIn(Implementations()), ImplementationName);
+
+TEST_P(HostsContract, AreListedByNameAsTheyRegistered) {
+  EXPECT_THAT(Listed(), IsEmpty());
+  MustRegister("hosts/b", 1);
+  MustRegister("hosts/a", 2);
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE", "hosts/b LIVE"));
+  const v1::Host a = store().hosts().List()->front();
+  EXPECT_EQ(a.version(), "1.2");
+  EXPECT_EQ(a.devices(0).id(), "cuda:0");
+  EXPECT_EQ(a.backends(0).compiler(), "nvrtc 13.0");
+  EXPECT_EQ(TimeOf(a.start_time()), now_);
+}
+
+TEST_P(HostsContract, AreLostWhenTheyWereNotHeardOfForTheTtl) {
+  MustRegister("hosts/a", 1);
+  now_ += kHostTtl - absl::Seconds(1);
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE"));
+  now_ += absl::Seconds(1);
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LOST"));
+  EXPECT_EQ(DurationOf(store().hosts().List()->front().heartbeat_age()), kHostTtl);
+  ASSERT_TRUE(store().hosts().Beat("hosts/a", 1).ok()) << "it was only late";
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE"));
+  EXPECT_EQ(TimeOf(store().hosts().List()->front().heartbeat_time()), now_);
+}
+
+TEST_P(HostsContract, AnEarlierStartIsHeardNoLonger) {
+  MustRegister("hosts/a", 1);
+  MustRegister("hosts/a", 2);
+  EXPECT_EQ(store().hosts().Beat("hosts/a", 1).status().code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(store().hosts().Leave("hosts/a", 1).ok());
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE"));
+  EXPECT_TRUE(store().hosts().Beat("hosts/a", 2).ok());
+  EXPECT_EQ(store().hosts().Beat("hosts/b", 1).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(HostsContract, AreStoppedWhenTheySaySoUntilTheyStartAgain) {
+  MustRegister("hosts/a", 1);
+  ASSERT_TRUE(store().hosts().Leave("hosts/a", 1).ok());
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a STOPPED"));
+  MustRegister("hosts/a", 2);
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE"));
+}
+
+TEST_P(HostsContract, DrainOverStartsUntilTheyAreToldOtherwise) {
+  MustRegister("hosts/a", 1);
+  EXPECT_FALSE(*store().hosts().Beat("hosts/a", 1));
+  EXPECT_TRUE(store().hosts().SetDraining("hosts/a", true)->draining());
+  EXPECT_TRUE(*store().hosts().Beat("hosts/a", 1));
+  MustRegister("hosts/a", 2);
+  EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE draining"));
+  EXPECT_FALSE(store().hosts().SetDraining("hosts/a", false)->draining());
+  EXPECT_FALSE(*store().hosts().Beat("hosts/a", 2));
+  EXPECT_EQ(store().hosts().SetDraining("hosts/b", true).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(HostsContract, AreForgottenUnlessTheyLive) {
+  MustRegister("hosts/a", 1);
+  const absl::Status alive = store().hosts().Forget("hosts/a").status();
+  EXPECT_EQ(alive.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(alive.message(), HasSubstr("hosts/a is alive"));
+  now_ += kHostTtl;
+  EXPECT_EQ(store().hosts().Forget("hosts/a")->state(), v1::Host::STATE_LOST);
+  EXPECT_THAT(Listed(), IsEmpty());
+  EXPECT_EQ(store().hosts().Forget("hosts/a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store().hosts().Beat("hosts/a", 1).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(HostsContract, NeedAName) {
+  for (const char* name : {"", "a", "hosts/"}) {
+    EXPECT_EQ(store().hosts().Register(Sample(name), 1).code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+}
+
+}  // namespace
+}  // namespace attune::store
