@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"

@@ -13,8 +13,6 @@
 namespace attune::replay {
 namespace {
 
-using Families = std::vector<std::shared_ptr<const space::Family>>;
-
 constexpr size_t kMostNeighbours = 5;
 constexpr size_t kWinners = 10;        // of each tuned problem
 constexpr double kWorthOfStep = 0.02;  // each parameter that differs from the guess has to gain so much

@@ -10,7 +10,6 @@ namespace {
 
 using catalog::Answer;
 using catalog::AnswerPtr;
-using Families = std::vector<std::shared_ptr<const space::Family>>;
 
 // Knows what the compiler has ruled out, and compiles nothing.
 class KnownCode : public catalog::CodeSupply {

@@ -18,6 +18,8 @@
 
 namespace attune::replay {
 
+using Families = std::vector<std::shared_ptr<const space::Family>>;
+
 // What is known before anything is timed: what may be answered.
 struct Choices {
   Problem problem;

@@ -12,8 +12,9 @@ namespace attune::service {
 namespace {
 
 absl::Status Give(absl::StatusOr<v1::Host> host, v1::Host* response) {
-  if (host.ok()) *response = *std::move(host);
-  return host.status();
+  if (!host.ok()) return host.status();
+  *response = *std::move(host);
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class Timing(Value):
     given_up: bool  # after few samples, as clearly slower than the job's anchor: its time is not known well
     cycles: int  # of a play-off, samples are then its rounds; 0: timed alone
     quantiles_us: tuple[float, ...]  # 33, evenly spaced from the fastest sample to the slowest; () where none were kept
-    input_sets: int  # copies of the inputs that the runs took in turn; 0: timed before this was kept
+    input_sets: int = 0  # copies of the inputs that the runs took in turn; 0: timed before this was kept
 
 
 @dataclass(frozen=True, slots=True)
