@@ -14,7 +14,6 @@ namespace attune::worker {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int kCompilersNice = 10;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
@@ -58,10 +57,6 @@ absl::Status LimitResources(const Limits& limits) {
     if (absl::Status status = Limit(resource, 0, "setrlimit"); !status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-void GiveWay() {
-  if (getpriority(PRIO_PROCESS, 0) < kCompilersNice) setpriority(PRIO_PROCESS, 0, kCompilersNice);
 }
 
 absl::Status DropCapabilities() {

@@ -23,10 +23,6 @@ Limits LimitsOfDevice();
 // before the daemon, where this may be said: a process that cannot be traced may not, but root's.
 absl::Status LimitResources(const Limits& limits);
 
-// Gives way to what serves and times: compilers, one a core, would have the device's worker wait for its core between
-// two launches. Nothing where it is nicer already.
-void GiveWay();
-
 // Drops every capability of the calling thread and of what it starts, for ever: a worker of root's is no more than a
 // user that owns root's files.
 absl::Status DropCapabilities();

@@ -62,19 +62,6 @@ TEST(Limits, AFileThatGrowsTooLargeEndsTheProcess) {
       ::testing::KilledBySignal(SIGXFSZ), "");
 }
 
-TEST(GiveWay, MakesThisProcessNiceAndNoneLessNice) {
-  EXPECT_EXIT(
-      {
-        GiveWay();
-        bool right = getpriority(PRIO_PROCESS, 0) == 10;
-        setpriority(PRIO_PROCESS, 0, 15);
-        GiveWay();
-        right = right && getpriority(PRIO_PROCESS, 0) == 15;
-        _exit(right ? 0 : 1);
-      },
-      ::testing::ExitedWithCode(0), "");
-}
-
 TEST(Limits, NoneIsRaised) {
   EXPECT_EXIT(
       {

@@ -190,7 +190,6 @@ int Main() {
   // NVRTC 13 answers from the driver's cache where there is one, without a log and so without a resource report. Both
   // read this when they are loaded. The artifact store is our cache.
   if (role == "compile") setenv("CUDA_CACHE_DISABLE", "1", /*overwrite=*/1);
-  if (role == "compile") GiveWay();
   // Every thread is as caged as the one that starts it.
   if (role == "compile" && cage) CageCompiler();
   ExitWithPeer(absl::GetFlag(FLAGS_fd));
