@@ -310,17 +310,19 @@ class JobTuner : public Tuner {
     absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, CardsOf(*slots));
     if (!title.ok()) return title.status();
     if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
-    absl::StatusOr<Operations::Started> started = operations_.Start({.kind = id,
-                                                                     .request = chosen.request,
-                                                                     .request_id = terms->request_id,
-                                                                     .identity = chosen.identity,
-                                                                     .title = title->title,
-                                                                     .problem_text = title->problem_text,
-                                                                     .elsewhere = *std::move(requests),
-                                                                     .principal = asker.principal,
-                                                                     .most_of_principal = asker.most_unfinished,
-                                                                     .most_device_time = asker.most_device_time,
-                                                                     .trace = asker.trace});
+    Operations::Wanted wanted{.kind = id,
+                              .request = chosen.request,
+                              .request_id = terms->request_id,
+                              .identity = chosen.identity,
+                              .title = title->title,
+                              .problem_text = title->problem_text,
+                              .elsewhere = *std::move(requests),
+                              .principal = asker.principal,
+                              .most_of_principal = asker.most_unfinished,
+                              .most_device_time = asker.most_device_time,
+                              .trace = asker.trace};
+    if (shared_) wanted.home = holder_;  // other hosts have cards of these names, too
+    absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
     if (!started.ok()) return started.status();
     if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
     return std::move(started->operation);

@@ -37,9 +37,9 @@ class Follow(unittest.TestCase):
 
     def test_time_goes_to_the_phase_that_was_told_before(self):
         reference = PROGRESS % ("reference", '"inputs"', 0)
-        script = f"{self.lines(reference)}; sleep 0.2; {self.lines(PROGRESS % ('trials', 'null', 2), RESULT)}"
+        script = f"{self.lines(reference)}; sleep 2; {self.lines(PROGRESS % ('trials', 'null', 2), RESULT)}"
         phases = self.follow(script)["phases"]
-        self.assertGreaterEqual(phases["inputs"], 0.2)
+        self.assertGreaterEqual(phases["inputs"], 2)
         self.assertLess(phases.get("trials", 0), phases["inputs"])
 
     def test_a_failed_one_says_why_and_serves_nothing(self):
