@@ -235,7 +235,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<std::shared_ptr<catalog::Fleet>> fleet = FleetOf(*opened);
   if (!fleet.ok()) return fleet.status();
   const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion, *fleet};
-  const absl::Duration read = SteadyNow();
+  const ServedWatch::Since read{SteadyNow(), *fleet == nullptr ? 0 : (*fleet)->known()};
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
   if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
@@ -279,10 +279,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   }
   const absl::StatusOr<std::unique_ptr<HostBeat>> beat =
       HostBeat::Start(store->hosts(), DescribeHost(opened->holder, (*front)->host),
-                      [fleet = *fleet, results = (*front)->results.get()](const std::vector<v1::Host>& hosts) {
-                        if (fleet == nullptr || !fleet->Set(hosts)) return;
-                        const absl::Status read = results->Reload();
-                        if (!read.ok()) LogWarning("answers are not made anew", {{"error", read.message()}});
+                      [fleet = *fleet](const std::vector<v1::Host>& hosts) {
+                        if (fleet != nullptr) fleet->Set(hosts);
                       });
   if (!beat.ok()) return beat.status();
   const std::unique_ptr<profile::Tools> tools =
@@ -308,7 +306,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
   (*front)->tuner.Arrive(&tuner);
   std::optional<ServedWatch> served;
-  if (opened->shared) served.emplace(*store, *(*front)->results, read);
+  if (opened->shared) served.emplace(*store, *(*front)->results, **fleet, read);
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;

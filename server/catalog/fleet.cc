@@ -9,7 +9,7 @@
 
 namespace attune::catalog {
 
-bool Fleet::Set(const std::vector<v1::Host>& hosts) {
+void Fleet::Set(const std::vector<v1::Host>& hosts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   hosts_.clear();
   std::vector<v1::Device> fresh;
@@ -24,7 +24,7 @@ bool Fleet::Set(const std::vector<v1::Host>& hosts) {
       if (!known) fresh.push_back(device);
     }
   }
-  if (fresh.empty()) return false;
+  if (fresh.empty()) return;
   // Those that are known keep their aliases.
   std::vector<v1::Device> all(devices_.begin(), devices_.end());
   all.insert(all.end(), fresh.begin(), fresh.end());
@@ -35,7 +35,11 @@ bool Fleet::Set(const std::vector<v1::Host>& hosts) {
     device.clear_uuid();
     classes_[device.fingerprint()] = &device;
   }
-  return true;
+}
+
+size_t Fleet::known() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return devices_.size();
 }
 
 std::vector<FleetClass> Fleet::Classes() const {

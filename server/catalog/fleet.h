@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_CATALOG_FLEET_H_
 #define ATTUNE_SERVER_CATALOG_FLEET_H_
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -30,8 +31,10 @@ struct FleetCard {
 // Thread-safe.
 class Fleet {
  public:
-  // What there is from now on. True when a class is among it that never was before.
-  bool Set(const std::vector<v1::Host>& hosts);
+  // What there is from now on.
+  void Set(const std::vector<v1::Host>& hosts);
+  // How many classes there are, or ever were.
+  size_t known() const;
 
   // By alias. Classes of one alias have the beginning of their fingerprints behind it.
   std::vector<FleetClass> Classes() const;

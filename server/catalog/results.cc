@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -41,12 +42,7 @@ class StoredResults : public Results {
       : store_(store), host_(host), supply_(supply) {}
 
   absl::Status Load() {
-    for (const v1::Device& device : host_.devices) {
-      for (const auto policy : {v1::POLICY_HOT, v1::POLICY_COLD}) {
-        const ResultKey key{"", device.fingerprint(), policy};
-        shipped_[ToText(key)] = PriorAnswers(ShippedPriors(), device, policy, host_.families);
-      }
-    }
+    PublishShipped();
     std::string token;
     do {
       absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
@@ -67,7 +63,9 @@ class StoredResults : public Results {
 
   absl::Status Reload() override {
     const std::lock_guard<std::mutex> one(changing_);
-    return Load();
+    const absl::Status read = Load();
+    answers_.Put({}, nullptr);  // drops what was derived: a class that nobody tuned for may have better answers by now
+    return read;
   }
 
   using Results::GetBest;
@@ -140,13 +138,38 @@ class StoredResults : public Results {
   void Reread(const ResultKey& key) override { Refresh(key); }
 
  private:
+  using Shipped = std::map<std::string, std::vector<AnswerPtr>>;  // by the key's text, without a problem
+
   // What answers for the class and the policy of the key may be derived from: what was tuned here, and what was
   // shipped.
   std::vector<AnswerPtr> Known(const ResultKey& key) const {
     std::vector<AnswerPtr> known = answers_.Of(key.device_class, key.policy);
-    const auto shipped = shipped_.find(ToText(ResultKey{"", key.device_class, key.policy}));
-    if (shipped != shipped_.end()) known.insert(known.end(), shipped->second.begin(), shipped->second.end());
+    const std::shared_ptr<const Shipped> all = AllShipped();
+    const auto shipped = all->find(ToText(ResultKey{"", key.device_class, key.policy}));
+    if (shipped != all->end()) known.insert(known.end(), shipped->second.begin(), shipped->second.end());
     return known;
+  }
+
+  std::shared_ptr<const Shipped> AllShipped() const {
+    const std::lock_guard<std::mutex> lock(shipping_);
+    return shipped_;
+  }
+
+  // Of every class that is known today: this host's and the fleet's.
+  void PublishShipped() {
+    auto shipped = std::make_shared<Shipped>();
+    const auto add = [&](const v1::Device& device) {
+      for (const PriorTable& table : ShippedPriors()) {
+        const ResultKey key{"", device.fingerprint(), table.policy};
+        (*shipped)[ToText(key)] = PriorAnswers(ShippedPriors(), device, table.policy, host_.families);
+      }
+    };
+    if (host_.fleet != nullptr) {
+      for (const FleetClass& one : host_.fleet->Classes()) add(*one.device);
+    }
+    for (const v1::Device& device : host_.devices) add(device);
+    const std::lock_guard<std::mutex> lock(shipping_);
+    shipped_ = std::move(shipped);
   }
 
   // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.
@@ -340,7 +363,8 @@ class StoredResults : public Results {
   const Host& host_;
   CodeSupply* const supply_;  // may be null
   Answers answers_;
-  std::map<std::string, std::vector<AnswerPtr>> shipped_;  // by the key's text, without a problem; as of Load
+  mutable std::mutex shipping_;             // guards shipped_; held for no longer than a pointer is copied
+  std::shared_ptr<const Shipped> shipped_;  // as of Load
   std::mutex changing_;
   std::map<std::string, std::string> outdated_;  // text of the key to why; guarded by changing_
   std::atomic<bool> some_are_outdated_ = false;

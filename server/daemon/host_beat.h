@@ -20,7 +20,7 @@ namespace attune {
 // Thread-safe.
 class HostBeat {
  public:
-  // Given after each beat every host that there is; on the beat's thread.
+  // Given after each beat every host that there is; on the beat's thread, which it must not hold up.
   using Told = std::function<void(const std::vector<v1::Host>&)>;
 
   // Registers `host`; from then on it beats every `period`, until the end of its life, when it says that the host ends.

@@ -18,12 +18,31 @@ constexpr absl::Duration kLate = absl::Minutes(2);
 
 }  // namespace
 
-ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, absl::Duration read, absl::Duration period)
-    : store_(store), results_(results), seen_at_(read), thread_([this, period](const std::stop_token& stop) {
+ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
+                         absl::Duration period)
+    : store_(store),
+      results_(results),
+      fleet_(fleet),
+      seen_at_(since.read),
+      classes_(since.classes),
+      thread_([this, period](const std::stop_token& stop) {
         do {
+          LookForClasses();
           Look();
         } while (Pause(stop, period));
       }) {}
+
+// Until it succeeds.
+void ServedWatch::LookForClasses() {
+  const size_t classes = fleet_.known();
+  if (classes == classes_) return;
+  const absl::Status read = results_.Reload();
+  if (read.ok()) {
+    classes_ = classes;
+  } else {
+    LogWarning("answers for a new class of cards are not made yet", {{"error", read.message()}});
+  }
+}
 
 // The same change is told for a while: each is passed on once. While the store is away, what is in memory stays, and
 // the first look after that reaches back to the last before.

@@ -1,13 +1,16 @@
-// Sees what other daemons on the same store have promoted, rolled back or unpinned, and has it served here, too.
+// Sees what other daemons on the same store have promoted, rolled back or unpinned, and has it served here, too. When a
+// class of cards is new among the hosts it has all results read again: they may be answers for it.
 #ifndef ATTUNE_SERVER_DAEMON_SERVED_WATCH_H_
 #define ATTUNE_SERVER_DAEMON_SERVED_WATCH_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <thread>
 #include <tuple>
 
 #include "absl/time/time.h"
+#include "server/catalog/fleet.h"
 #include "server/catalog/results.h"
 #include "server/store/store.h"
 
@@ -15,21 +18,28 @@ namespace attune {
 
 class ServedWatch {
  public:
-  // Looks every `period`, until the end of its life, at what has changed since `read`, when the results were
-  // (SteadyNow). Store and results live longer.
-  ServedWatch(store::Store& store, catalog::Results& results, absl::Duration read,
+  // As things were when the results were read, or shortly before.
+  struct Since {
+    absl::Duration read;  // SteadyNow
+    size_t classes = 0;   // Fleet::known
+  };
+  // Looks every `period`, until the end of its life, at what has changed `since` then. All live longer.
+  ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
               absl::Duration period = absl::Seconds(5));
 
  private:
   using Key = std::tuple<std::string, std::string, int>;  // problem, class, policy
 
   void Look();
+  void LookForClasses();
 
   store::Store& store_;
   catalog::Results& results_;
+  const catalog::Fleet& fleet_;
   std::map<Key, absl::Time> seen_;
   absl::Duration seen_at_;  // of the last look that succeeded
   bool away_ = false;       // the last look failed
+  size_t classes_;          // that the results were read with
   std::jthread thread_;     // last: started when all else is there
 };
 

@@ -8,8 +8,8 @@
 
 namespace attune::jobs {
 
-// As Hosts::Forget; its own unfinished jobs end as FAILED, or as CANCELLED where somebody has asked for that. Those of
-// a class are left to other hosts.
+// As Hosts::Forget; before that its own unfinished jobs end as FAILED, or as CANCELLED where somebody has asked for
+// that. Those of a class are left to other hosts. After an error the host is still there: repeat it.
 absl::StatusOr<v1::Host> ForgetHost(store::Store& store, absl::string_view name);
 
 }  // namespace attune::jobs

@@ -44,6 +44,18 @@ TEST_F(ForgetHostTest, EndsWhatItAloneCouldHaveWorkedOn) {
   EXPECT_FALSE(Get("operations/of_class").done());
 }
 
+TEST_F(ForgetHostTest, CanBeRepeatedWhenTheStoreWentAwayInTheMiddle) {
+  Make("operations/own", "gone");
+  ASSERT_TRUE(store_.hosts().Leave("hosts/gone", 1).ok());
+  store_.queue().FailWrites(absl::UnavailableError("the database is away"));
+  EXPECT_EQ(ForgetHost(store_, "hosts/gone").status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(store_.hosts().List()->size(), 1);
+  store_.queue().FailWrites(absl::OkStatus());
+  ASSERT_TRUE(ForgetHost(store_, "hosts/gone").ok());
+  EXPECT_EQ(Get("operations/own").state(), v1::Operation::STATE_FAILED);
+  EXPECT_TRUE(store_.hosts().List()->empty());
+}
+
 TEST_F(ForgetHostTest, TouchesNothingOfAHostThatLives) {
   Make("operations/own", "gone");
   EXPECT_EQ(ForgetHost(store_, "hosts/gone").status().code(), absl::StatusCode::kFailedPrecondition);

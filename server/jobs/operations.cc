@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "proto/attune/quote.h"
 #include "server/base/log.h"
 #include "server/base/proto_time.h"
 #include "server/base/reason.h"
 #include "server/base/sha256.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/last_sweep.h"
+#include "server/jobs/operation_end.h"
 #include "server/store/page_token.h"
 #include "server/trials/store_wait.h"
 
@@ -227,7 +227,8 @@ std::vector<std::string> Operations::Renew() {
   const absl::Duration asked = holder_.clock();
   const absl::StatusOr<std::vector<store::LeasedJob>> held = queue_.RenewAll(holder_.name, holder_.lease);
   if (!held.ok()) {
-    if (asked - renewed_ < holder_.fence) return {};
+    // The call itself may have taken long.
+    if (holder_.clock() - renewed_ < holder_.fence) return {};
     for (const auto& [live, epoch] : leased) {
       if (live->lost()) continue;
       LogWarning("the lease could not be renewed: the job stops here",
@@ -412,18 +413,12 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
                         const absl::Status& error, const JobKind::Fill& fill) {
   if (live->epoch() == 0 && !Lease(live)) return;
   v1::Operation last = live->Snapshot();
-  last.set_state(state);
-  last.set_done(true);
-  last.mutable_progress()->clear_eta();
-  SetTimestamp(absl::Now(), last.mutable_end_time());
+  SetEnded(state, last);
   const bool succeeded = state == v1::Operation::STATE_SUCCEEDED;
   if (succeeded) last.mutable_progress()->set_message("done");
   const absl::Status failed = error.ok() ? fill(last) : error;
   if (!failed.ok()) {
-    last.set_state(v1::Operation::STATE_FAILED);
-    last.mutable_error()->set_code(static_cast<int>(failed.code()));
-    last.mutable_error()->set_message(ErrorLine(failed.message()));
-    last.mutable_progress()->set_message(last.error().message());
+    SetFailed(failed, last);
   } else if (succeeded) {
     last.mutable_progress()->set_phase(v1::OperationProgress::PHASE_DONE);
   }
@@ -431,10 +426,8 @@ void Operations::Finish(const std::shared_ptr<LiveOperation>& live, v1::Operatio
   if (store::IsStale(stored)) return Drop(live);
   if (!stored.ok()) {
     // The stored job stays unfinished and is resumed at the next start; who watches now must hear why.
-    last.set_state(v1::Operation::STATE_FAILED);
     last.clear_response();
-    last.mutable_error()->set_code(static_cast<int>(stored.code()));
-    last.mutable_error()->set_message(ErrorLine(absl::StrCat("storing the result: ", stored.message())));
+    SetFailed(absl::Status(stored.code(), absl::StrCat("storing the result: ", stored.message())), last);
   }
   LogJobEnd(last, live->trace());
   live->Update([&](v1::Operation& operation) { operation = last; });

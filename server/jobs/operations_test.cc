@@ -270,6 +270,36 @@ TEST_F(LeasesTest, WhoCannotRenewForTooLongStopsBeforeOthersTakeOver) {
   EXPECT_THAT(fenced.Renew(), ElementsAre(live->name())) << "nobody has taken it: it goes on here";
 }
 
+// Answers late.
+class LateQueue : public store::FakeQueue {
+ public:
+  LateQueue() : FakeQueue(absl::Now) {}
+  absl::StatusOr<std::vector<store::LeasedJob>> RenewAll(absl::string_view holder, absl::Duration duration) override {
+    clock += takes;
+    return FakeQueue::RenewAll(holder, duration);
+  }
+
+  absl::Duration clock = absl::Seconds(1000);
+  absl::Duration takes;
+};
+
+TEST(Operations, TheTimeThatARenewalTakesToFailCounts) {
+  LateQueue queue;
+  Operations fenced{&queue, {"fenced", absl::Seconds(60), absl::Seconds(45), [&queue] { return queue.clock; }}};
+  const std::shared_ptr<LiveOperation> live = fenced.Start(Wanted("a"))->live;
+  ASSERT_TRUE(live->Begin());
+  ASSERT_TRUE(fenced.Lease(live));
+  queue.takes = absl::Seconds(10);
+  fenced.Renew();  // counts from when it was asked for
+  queue.FailWrites(absl::UnavailableError("the database is away"));
+  queue.clock += absl::Seconds(24);
+  fenced.Renew();
+  EXPECT_FALSE(live->lost()) << "44 s";
+  queue.takes = absl::Seconds(1);
+  fenced.Renew();
+  EXPECT_TRUE(live->lost());
+}
+
 TEST_F(LeasesTest, WhatAnEarlierProcessHeldIsRenewedAndNamed) {
   const std::shared_ptr<LiveOperation> live = Begun();
   now_ += kLease * 2;

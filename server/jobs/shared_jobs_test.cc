@@ -2,14 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <mutex>
+#include <semaphore>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/attune/problem.h"
 #include "server/base/deadline.h"
 #include "server/catalog/class_alias.h"
@@ -39,6 +45,7 @@ class SharedJobsTest : public ::testing::Test {
     catalog::Host host;
     std::unique_ptr<catalog::Results> results;
     std::atomic<bool> takes_work = true;
+    std::atomic<int> looks = 0;  // how often it was asked that, as before each claim
     std::unique_ptr<Tuning> tuning;
 
     Tuner& tuner() { return tuning->tuner(); }
@@ -61,7 +68,10 @@ class SharedJobsTest : public ::testing::Test {
     options.holder = name;
     options.lease = kLease;
     options.shared = true;
-    options.takes_work = [member = member.get()] { return member->takes_work.load(); };
+    options.takes_work = [member = member.get()] {
+      ++member->looks;
+      return member->takes_work.load();
+    };
     member->tuning = *Tuning::Create(options);
     if (start) {
       EXPECT_TRUE(member->tuner().Resume().ok());
@@ -71,6 +81,16 @@ class SharedJobsTest : public ::testing::Test {
 
   std::string alias() const { return fleet_->Classes().at(0).device->id(); }
   std::string fingerprint() const { return catalog::FakeDevice().fingerprint(); }
+
+  // Of the class, with two problems.
+  v1::SweepRequest SweepOfTwo() {
+    v1::SweepRequest request;
+    request.mutable_plan()->set_device_id(alias());
+    request.mutable_plan()->set_policy(v1::POLICY_HOT);
+    auto& shape = *request.mutable_plan()->add_shapes();
+    for (const char* problem : {"b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) shape.add_problem(problem);
+    return request;
+  }
 
   v1::TuneRequest Request(const std::string& device, const std::string& problem = "b1.h1.q128.d64.f16") {
     v1::TuneRequest request;
@@ -111,6 +131,40 @@ class SharedJobsTest : public ::testing::Test {
     return Await(member, name, [](const v1::Operation&) { return false; });
   }
 
+  static void AwaitTrue(const std::string& what, const std::function<bool()>& condition) {
+    const auto until = After(absl::Minutes(1));
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << what;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+
+  // The second renewal of a job after this call: by then its holder knows what the first told.
+  void AwaitRenewals(const std::string& name) {
+    for (int i = 0; i < 2; ++i) {
+      const absl::Time before = store_.queue().Get(name)->leased_until;
+      AwaitTrue("a renewal", [&] { return store_.queue().Get(name)->leased_until > before; });
+    }
+  }
+
+  // Holds the trials of a device back. Lives longer than the device's host.
+  class Gate {
+   public:
+    void Hold(Member& member) {
+      member.device.ScriptTrial([this, &member](const worker::v1::TrialRequest& request) {
+        begun_.release();
+        open_.wait();
+        return member.device.Good(request.candidate());
+      });
+    }
+    void AwaitTrial() { ASSERT_TRUE(begun_.try_acquire_for(std::chrono::minutes(1))); }
+    void Open() { open_.count_down(); }
+
+   private:
+    std::counting_semaphore<> begun_{0};
+    std::latch open_{1};
+  };
+
   std::shared_ptr<catalog::Fleet> fleet_ = std::make_shared<catalog::Fleet>();
   std::vector<v1::Host> hosts_;
   store::FakeStore store_;
@@ -149,16 +203,53 @@ TEST_F(SharedJobsTest, EqualRequestsOfAClassAreOneJobWhereverTheyCome) {
   EXPECT_EQ(Tune(*one, fingerprint()), Tune(*two, alias()));
 }
 
+TEST_F(SharedJobsTest, EqualRequestsOfAClassAreOneJobWhateverAliasItHas) {
+  const auto one = Make("one", /*gateway=*/true);
+  const auto two = Make("two", /*gateway=*/true);
+  const auto a = Make("a", /*gateway=*/false, /*start=*/false);
+  // The second has heard of another class of that name first.
+  std::vector<v1::Host> hosts(1);
+  hosts[0].set_name("hosts/b");
+  hosts[0].set_state(v1::Host::STATE_LIVE);
+  *hosts[0].add_devices() = a->host.devices.front();
+  hosts[0].mutable_devices(0)->set_fingerprint("another L4");
+  two->host.fleet = std::make_shared<catalog::Fleet>();
+  two->host.fleet->Set(hosts);
+  hosts.insert(hosts.end(), hosts_.begin(), hosts_.end());
+  two->host.fleet->Set(hosts);
+  ASSERT_NE(two->host.fleet->FindClass(fingerprint())->id(), alias());
+  EXPECT_EQ(Tune(*one, alias()), Tune(*two, two->host.fleet->FindClass(fingerprint())->id()));
+}
+
 TEST_F(SharedJobsTest, AHostThatDrainsClaimsNothing) {
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a");
   a->takes_work = false;
   const std::string name = Tune(*a, alias());
-  // As long as it would have taken it in, many times over.
-  absl::SleepFor(kLease * 2);
+  const int before = a->looks;
+  AwaitTrue("looks for work", [&] { return a->looks >= before + 3; });
   EXPECT_EQ(store_.queue().Get(name)->epoch, 0);
   const auto b = Make("b");
   EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+TEST_F(SharedJobsTest, WhatWaitsAtAHostThatBeginsToDrainIsLeftToOthers) {
+  Gate gate;
+  const auto a = Make("a");
+  gate.Hold(*a);
+  // As many as the card's lane has threads for.
+  for (const char* problem : {"b1.h1.q32.d64.f16", "b1.h1.q64.d64.f16"}) {
+    ASSERT_TRUE(a->tuner().Tune(Request("cuda:0", problem)).ok());
+  }
+  gate.AwaitTrial();
+  const std::string name = Tune(*a, alias());
+  a->takes_work = false;
+  gate.Open();
+  AwaitTrue("the end of what it has begun", [&] { return a->tuner().IsIdle("cuda:0"); });
+  EXPECT_EQ(store_.queue().Get(name)->epoch, 0);
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*a, name).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(store_.queue().Get(name)->holder, "b");
 }
 
@@ -199,13 +290,10 @@ TEST_F(SharedJobsTest, WhatNobodyHoldsIsCancelledByWhomItIsAskedOf) {
 }
 
 TEST_F(SharedJobsTest, ProgressIsSeenAndAJobIsCancelledByWayOfAnother) {
+  Gate gate;
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a");
-  std::latch release(1);
-  a->device.ScriptTrial([&](const worker::v1::TrialRequest& request) {
-    release.wait();
-    return a->device.Good(request.candidate());
-  });
+  gate.Hold(*a);
   const std::string name = Tune(*gateway, alias());
   const v1::Operation running = Await(*gateway, name, [](const v1::Operation& operation) {
     return operation.progress().phase() == v1::OperationProgress::PHASE_TRIALS;
@@ -214,21 +302,15 @@ TEST_F(SharedJobsTest, ProgressIsSeenAndAJobIsCancelledByWayOfAnother) {
   EXPECT_EQ(running.progress().device_id(), "cuda:0");
   EXPECT_EQ(gateway->tuner().GetOperation(name)->state(), v1::Operation::STATE_RUNNING);
   ASSERT_TRUE(gateway->tuner().Cancel(name).ok());
-  while (!store_.queue().Get(name)->cancelled) std::this_thread::yield();
-  absl::SleepFor(kLease);
-  release.count_down();
+  AwaitRenewals(name);
+  gate.Open();
   EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_CANCELLED);
 }
 
 TEST_F(SharedJobsTest, ASweepOfAClassIsDoneByAHostThatHasItWithItsParts) {
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a");
-  v1::SweepRequest request;
-  request.mutable_plan()->set_device_id(alias());
-  request.mutable_plan()->set_policy(v1::POLICY_HOT);
-  auto& shape = *request.mutable_plan()->add_shapes();
-  for (const char* problem : {"b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) shape.add_problem(problem);
-  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(request);
+  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(SweepOfTwo());
   ASSERT_TRUE(started.ok()) << started.status();
   const v1::Operation done = AwaitEnd(*gateway, started->name());
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
@@ -240,25 +322,22 @@ TEST_F(SharedJobsTest, ASweepOfAClassIsDoneByAHostThatHasItWithItsParts) {
 TEST_F(SharedJobsTest, ALostHostsSweepGoesOnElsewhereFromItsParts) {
   const auto gateway = Make("gateway", /*gateway=*/true);
   const auto a = Make("a", /*gateway=*/false, /*start=*/false);
-  v1::SweepRequest request;
-  request.mutable_plan()->set_device_id(alias());
-  request.mutable_plan()->set_policy(v1::POLICY_HOT);
-  auto& shape = *request.mutable_plan()->add_shapes();
-  for (const char* problem : {"b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) shape.add_problem(problem);
-  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(request);
+  const absl::StatusOr<v1::Operation> started = gateway->tuner().Sweep(SweepOfTwo());
   ASSERT_TRUE(started.ok()) << started.status();
   {
-    const auto lost = Make("lost");
-    std::latch release(1);
-    lost->device.ScriptTrial([&](const worker::v1::TrialRequest& request) {
-      release.wait();
-      return lost->device.Good(request.candidate());
-    });
-    Await(*gateway, started->name(),
-          [](const v1::Operation& operation) { return operation.state() == v1::Operation::STATE_RUNNING; });
+    Gate gate;
+    const auto lost = Make("lost", /*gateway=*/false, /*start=*/false);
+    gate.Hold(*lost);
+    ASSERT_TRUE(lost->tuner().Resume().ok());
+    gate.AwaitTrial();  // of a part
     store_.queue().FailWrites(absl::UnavailableError("cut off"));
-    absl::SleepFor(kLease * 2);
-    release.count_down();
+    AwaitTrue("the end of its leases", [&] {
+      const std::vector<store::LeasedJob> held = *store_.queue().Held();
+      return std::all_of(held.begin(), held.end(), [&](const store::LeasedJob& job) {
+        return store_.queue().Get(job.name)->leased_until < absl::Now();
+      });
+    });
+    gate.Open();
     lost->tuner().Drain(absl::ZeroDuration());
   }
   store_.queue().FailWrites(absl::OkStatus());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <new>
 #include <stop_token>
 #include <thread>
@@ -33,6 +34,7 @@ constexpr int kRenewals = 4;
 constexpr double kFenced = 0.75;
 // How often a host looks for work of other hosts, and how others get on with what is watched here.
 constexpr absl::Duration kLook = absl::Seconds(2);
+constexpr int kLooksAProgress = 2;  // how many looks later what runs here is told again
 // In the place of a priority: of what takes no card.
 constexpr int64_t kTakesNoCard = 3;
 
@@ -229,20 +231,42 @@ class JobTuner : public Tuner {
     return terms.cards == Cards::kNone ? kTakesNoCard : static_cast<int64_t>(terms.priority);
   }
 
+  // What is to be made of a request for `cards`, where its kind admits it.
+  absl::StatusOr<Operations::Wanted> WantedFor(store::JobKind id, const std::string& request, const JobTerms& terms,
+                                               const std::vector<const v1::Device*>& cards, const Asker& asker) const {
+    absl::StatusOr<JobTitle> title = kinds_.at(id)->Admit(request, cards);
+    if (!title.ok()) return title.status();
+    return Operations::Wanted{.kind = id,
+                              .request = request,
+                              .request_id = terms.request_id,
+                              .identity = terms.identity,
+                              .title = std::move(title->title),
+                              .problem_text = std::move(title->problem_text),
+                              .principal = asker.principal,
+                              .most_of_principal = asker.most_unfinished,
+                              .most_device_time = asker.most_device_time,
+                              .trace = asker.trace,
+                              .priority = PriorityOf(terms)};
+  }
+
   // For whichever host has such a card free first, this one among them.
   absl::StatusOr<v1::Operation> StartForClass(store::JobKind id, const std::string& request, const v1::Device& of_class,
                                               const Asker& asker) {
     const JobKind& kind = *kinds_.at(id);
-    const std::string on = kind.On(request, of_class.id());
-    Operations::Wanted wanted;
-    wanted.device_class = of_class.fingerprint();
-    const std::string cards = CardsOfClass(wanted.device_class);
-    wanted.here = !cards.empty() && TakesWork();
-    absl::StatusOr<Operations::Started> started = StartAs(id, on, of_class, asker, std::move(wanted));
+    // Other hosts may have another alias for it.
+    const absl::StatusOr<JobTerms> terms = kind.Terms(kind.On(request, of_class.fingerprint()));
+    if (!terms.ok()) return terms.status();
+    absl::StatusOr<Operations::Wanted> wanted =
+        WantedFor(id, kind.On(request, of_class.id()), *terms, {&of_class}, asker);
+    if (!wanted.ok()) return wanted.status();
+    wanted->device_class = of_class.fingerprint();
+    const std::string cards = CardsOfClass(wanted->device_class);
+    wanted->here = !cards.empty() && TakesWork();
+    absl::StatusOr<Operations::Started> started = operations_.Start(*wanted);
     if (!started.ok()) return started.status();
     if (started->fresh) {
-      const std::string here = kind.On(on, cards);
-      EnqueueFound(started->live, kind, here, kind.Terms(here));
+      const std::string here = kind.On(request, cards);
+      EnqueueFound(started->live, kind, here, kind.Terms(here), /*for_any_host=*/true);
     }
     return std::move(started->operation);
   }
@@ -250,38 +274,20 @@ class JobTuner : public Tuner {
   // For another host, whose card it names.
   absl::StatusOr<v1::Operation> StartElsewhere(store::JobKind id, const std::string& request,
                                                const catalog::FleetCard& card, const Asker& asker) {
-    Operations::Wanted wanted;
-    wanted.home = store::HolderOf(card.host);
-    wanted.here = false;
-    absl::StatusOr<Operations::Started> started =
-        StartAs(id, kinds_.at(id)->On(request, card.device.id()), card.device, asker, std::move(wanted));
+    const std::string on = kinds_.at(id)->On(request, card.device.id());
+    const absl::StatusOr<JobTerms> terms = kinds_.at(id)->Terms(on);
+    if (!terms.ok()) return terms.status();
+    absl::StatusOr<Operations::Wanted> wanted = WantedFor(id, on, *terms, {&card.device}, asker);
+    if (!wanted.ok()) return wanted.status();
+    wanted->home = store::HolderOf(card.host);
+    wanted->here = false;
+    absl::StatusOr<Operations::Started> started = operations_.Start(*wanted);
     if (!started.ok()) return started.status();
     return std::move(started->operation);
   }
 
-  absl::StatusOr<Operations::Started> StartAs(store::JobKind id, const std::string& request, const v1::Device& device,
-                                              const Asker& asker, Operations::Wanted wanted) {
-    const JobKind& kind = *kinds_.at(id);
-    absl::StatusOr<JobTerms> terms = kind.Terms(request);
-    if (!terms.ok()) return terms.status();
-    absl::StatusOr<JobTitle> title = kind.Admit(request, {&device});
-    if (!title.ok()) return title.status();
-    if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
-    wanted.kind = id;
-    wanted.request = request;
-    wanted.request_id = terms->request_id;
-    wanted.identity = std::move(terms->identity);
-    wanted.priority = PriorityOf(*terms);
-    wanted.title = std::move(title->title);
-    wanted.problem_text = std::move(title->problem_text);
-    wanted.principal = asker.principal;
-    wanted.most_of_principal = asker.most_unfinished;
-    wanted.most_device_time = asker.most_device_time;
-    wanted.trace = asker.trace;
-    return operations_.Start(wanted);
-  }
-
   absl::StatusOr<v1::Operation> Start(store::JobKind id, const std::string& request, const Asker& asker) {
+    if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
@@ -295,36 +301,32 @@ class JobTuner : public Tuner {
       }
       if (card.has_value()) return StartElsewhere(id, request, *card, asker);
     }
-    absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms->device);
+    return StartHere(id, request, *terms, asker);
+  }
+
+  absl::StatusOr<v1::Operation> StartHere(store::JobKind id, const std::string& request, const JobTerms& terms,
+                                          const Asker& asker) {
+    const JobKind& kind = *kinds_.at(id);
+    absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(terms.device);
     if (!slots.ok()) return slots.status();
-    const bool one = terms->cards == Cards::kOne;
+    const bool one = terms.cards == Cards::kOne;
     absl::StatusOr<std::vector<store::JoinTerms::Same>> requests =
         one ? OnEach(*slots, kind, request) : OnAll(*slots, kind, request);
     if (!requests.ok()) return requests.status();
-    if (terms->own) {
+    if (terms.own) {
       for (store::JoinTerms::Same& same : *requests) absl::StrAppend(&same.identity, " of ", asker.principal);
     }
     const store::JoinTerms::Same chosen = std::move(requests->front());
     requests->erase(requests->begin());
     if (one) slots->resize(1);
-    absl::StatusOr<JobTitle> title = kind.Admit(chosen.request, CardsOf(*slots));
-    if (!title.ok()) return title.status();
-    if (draining_) return absl::UnavailableError("the server is shutting down and takes no new work");
-    Operations::Wanted wanted{.kind = id,
-                              .request = chosen.request,
-                              .request_id = terms->request_id,
-                              .identity = chosen.identity,
-                              .title = title->title,
-                              .problem_text = title->problem_text,
-                              .elsewhere = *std::move(requests),
-                              .principal = asker.principal,
-                              .most_of_principal = asker.most_unfinished,
-                              .most_device_time = asker.most_device_time,
-                              .trace = asker.trace};
-    if (shared_) wanted.home = holder_;  // other hosts have cards of these names, too
-    absl::StatusOr<Operations::Started> started = operations_.Start(wanted);
+    absl::StatusOr<Operations::Wanted> wanted = WantedFor(id, chosen.request, terms, CardsOf(*slots), asker);
+    if (!wanted.ok()) return wanted.status();
+    wanted->identity = chosen.identity;
+    wanted->elsewhere = *std::move(requests);
+    if (shared_) wanted->home = holder_;  // other hosts have cards of these names, too
+    absl::StatusOr<Operations::Started> started = operations_.Start(*wanted);
     if (!started.ok()) return started.status();
-    if (started->fresh) Enqueue(started->live, kind, chosen.request, *terms, *slots);
+    if (started->fresh) Enqueue(started->live, kind, chosen.request, terms, *slots);
     return std::move(started->operation);
   }
 
@@ -350,12 +352,13 @@ class JobTuner : public Tuner {
     if (live != nullptr && live->Withdraw()) End(live, v1::Operation::STATE_CANCELLED);
   }
 
-  // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here.
+  // A job as the queue had it: it fails when its request cannot be read, or none of its cards is here. `for_any_host`:
+  // until it begins, it is left to others when this host drains.
   void EnqueueFound(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
-                    const absl::StatusOr<JobTerms>& terms) {
+                    const absl::StatusOr<JobTerms>& terms, bool for_any_host = false) {
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots =
         terms.ok() ? SlotsFor(terms->device) : absl::StatusOr<std::vector<trials::DeviceSlot*>>(terms.status());
-    if (slots.ok()) return Enqueue(live, kind, request, *terms, *slots);
+    if (slots.ok()) return Enqueue(live, kind, request, *terms, *slots, for_any_host);
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED, slots.status());
   }
@@ -369,10 +372,14 @@ class JobTuner : public Tuner {
 
   // `slots`: of the cards that it names, those with fewer jobs first.
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
-               const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots) {
+               const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots, bool for_any_host = false) {
     const bool takes_card = terms.cards != Cards::kNone;
-    const auto run = [this, live, &kind, request, priority = terms.priority, takes_card, cards = CardsOf(slots)](
-                         const std::string& device, const trials::Waiter& waiter) {
+    const auto run = [this, live, &kind, request, priority = terms.priority, takes_card, for_any_host,
+                      cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
+      if (for_any_host && !TakesWork()) {
+        if (live->Withdraw()) operations_.Drop(live);
+        return;
+      }
       RunJob(live, takes_card ? device : "", [&] {
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
@@ -474,25 +481,20 @@ class JobTuner : public Tuner {
     const std::string cards = ListOfCards(part.cards);
     const absl::StatusOr<std::vector<trials::DeviceSlot*>> slots = SlotsFor(cards);
     if (!slots.ok()) return slots.status();
-    Operations::Wanted wanted;
-    wanted.kind = part.kind;
-    wanted.request = kind.On(part.request, cards);
-    absl::StatusOr<JobTitle> title = kind.Admit(wanted.request, CardsOf(*slots));
-    if (!title.ok()) return title.status();
-    wanted.title = std::move(title->title);
-    wanted.problem_text = std::move(title->problem_text);
-    wanted.parent = parent;
-    if (shared_) wanted.home = holder_;
-    if (any_hosts) {
-      wanted.device_class = slots->front()->device().fingerprint();
-      const absl::StatusOr<JobTerms> terms = kind.Terms(wanted.request);
-      if (terms.ok()) wanted.priority = PriorityOf(*terms);
-    }
+    const std::string request = kind.On(part.request, cards);
+    const absl::StatusOr<JobTerms> terms = kind.Terms(request);
+    if (!terms.ok()) return terms.status();
+    Asker asker;
     if (const auto live = operations_.Find(parent); live != nullptr) {
-      wanted.principal = live->principal();
-      wanted.trace = live->trace();
+      asker.principal = live->principal();
+      asker.trace = live->trace();
     }
-    wanted.name = PartName(parent, part.key);
+    absl::StatusOr<Operations::Wanted> wanted = WantedFor(part.kind, request, *terms, CardsOf(*slots), asker);
+    if (!wanted.ok()) return wanted.status();
+    wanted->parent = parent;
+    wanted->name = PartName(parent, part.key);
+    if (shared_) wanted->home = holder_;
+    if (any_hosts) wanted->device_class = slots->front()->device().fingerprint();
     return wanted;
   }
 
@@ -555,15 +557,19 @@ class JobTuner : public Tuner {
     operations_.GiveBack(live);
   }
 
-  // Keeps what this process works on its own. Nothing that waits for anything else holds this up.
+  // Keeps what this process works on its own, and does nothing else: whatever waits would hold this up.
   void KeepLeases(const std::stop_token& stop) {
     while (Pause(stop, lease_ / kRenewals)) {
-      for (const std::string& name : operations_.Renew()) TakeUpNamed(name);
-      if (shared_) {
-        EndCancelled();
-        operations_.KeepProgress();
-      }
+      std::vector<std::string> nobodys = operations_.Renew();
+      const std::lock_guard<std::mutex> lock(nobodys_mutex_);
+      nobodys_ = std::move(nobodys);
     }
+  }
+
+  // What this host has leased and nobody here works on, as the last renewal said.
+  std::vector<std::string> Nobodys() {
+    const std::lock_guard<std::mutex> lock(nobodys_mutex_);
+    return std::exchange(nobodys_, {});
   }
 
   void TakeUpNamed(const std::string& name) {
@@ -611,9 +617,12 @@ class JobTuner : public Tuner {
     if (absl::IsDataLoss(job.status())) LogError("job not claimed", {{"error", job.status().message()}});
   }
 
-  // Takes up what others have left.
+  // Takes up what others have left, and tells them of what is done here.
   void LookForWork(const std::stop_token& stop) {
-    while (Pause(stop, shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals)) {
+    for (int look = 1; Pause(stop, shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals); ++look) {
+      for (const std::string& name : Nobodys()) TakeUpNamed(name);
+      if (shared_) EndCancelled();
+      if (shared_ && look % kLooksAProgress == 0) operations_.KeepProgress();
       operations_.Follow();
       ClaimOne();
       const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
@@ -649,6 +658,8 @@ class JobTuner : public Tuner {
   const std::function<bool()> takes_work_;
   std::atomic<bool> draining_ = false;
   JobLanes lanes_;  // its jobs use all of the above
+  std::mutex nobodys_mutex_;
+  std::vector<std::string> nobodys_;  // guarded by that
   // Last: they add to the lanes.
   std::jthread renewer_;
   std::jthread keeper_;

@@ -77,7 +77,7 @@ absl::Status DeviceForWork(std::string* id, const catalog::Host& host) {
   }
   if (!catalog::DevicesHere(host, *id).empty()) return absl::OkStatus();
   for (const catalog::FleetClass& one : classes) {
-    if (one.device->id() == *id) return absl::OkStatus();
+    if (one.device->id() == *id || one.device->fingerprint() == *id) return absl::OkStatus();
   }
   return host.fleet->FindCard(*id).has_value() ? absl::OkStatus() : NoSuchDevice(*id, host);
 }

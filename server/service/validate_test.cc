@@ -361,7 +361,7 @@ catalog::Host Fleet(std::vector<v1::Device> devices = {}, bool other_class = fal
 TEST(ValidateFleet, WorkMayBeForAClassOrACardThatALiveHostHas) {
   const catalog::Host host = Fleet();
   const std::string alias = host.fleet->Classes().at(0).device->id();
-  for (const std::string& name : {alias, std::string("GPU-b"), std::string("hosts/a/devices/cuda:0")}) {
+  for (const char* name : {alias.c_str(), "an L4", "GPU-b", "hosts/a/devices/cuda:0"}) {
     v1::TuneRequest request = GoodTune();
     request.set_device_id(name);
     EXPECT_EQ(Validate(request, host), absl::OkStatus()) << name;

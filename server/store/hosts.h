@@ -41,7 +41,7 @@ class Hosts {
 
   // By name, without operations.
   virtual absl::StatusOr<std::vector<v1::Host>> List() = 0;
-  // As it then is; NotFound.
+  // As it then is; NotFound. FailedPrecondition where no other host could take its work.
   virtual absl::StatusOr<v1::Host> SetDraining(absl::string_view name, bool draining) = 0;
   // As it was. FailedPrecondition while it is LIVE.
   virtual absl::StatusOr<v1::Host> Forget(absl::string_view name) = 0;

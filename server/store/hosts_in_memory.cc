@@ -1,5 +1,6 @@
 #include "server/store/hosts_in_memory.h"
 
+#include "absl/strings/str_cat.h"
 #include "server/base/proto_time.h"
 
 namespace attune::store {
@@ -54,6 +55,10 @@ absl::StatusOr<v1::Host> HostsInMemory::SetDraining(absl::string_view name, bool
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = hosts_.find(name);
   if (it == hosts_.end()) return NoHost(name);
+  if (!can_drain_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name, " has a store of its own, so nobody else could do its work: hosts drain where several share a store"));
+  }
   it->second.draining = draining;
   return Describe(it->second);
 }

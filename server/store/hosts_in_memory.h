@@ -15,7 +15,9 @@ namespace attune::store {
 
 class HostsInMemory final : public Hosts {
  public:
-  explicit HostsInMemory(std::function<absl::Time()> now) : now_(std::move(now)) {}
+  // `can_drain`: there is a queue that a host may leave to others.
+  explicit HostsInMemory(std::function<absl::Time()> now, bool can_drain = true)
+      : now_(std::move(now)), can_drain_(can_drain) {}
 
   absl::Status Register(const v1::Host& host, int64_t incarnation) override;
   absl::StatusOr<bool> Beat(absl::string_view name, int64_t incarnation) override;
@@ -37,6 +39,7 @@ class HostsInMemory final : public Hosts {
   v1::Host Describe(const Entry& entry) const;
 
   const std::function<absl::Time()> now_;
+  const bool can_drain_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, Entry, std::less<>> hosts_;
 };

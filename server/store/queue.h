@@ -153,9 +153,10 @@ class Queue {
   virtual absl::StatusOr<Job> Get(absl::string_view name) = 0;
   // The names of those of no class that `holder` could lease now, oldest first; damaged ones too.
   virtual absl::StatusOr<std::vector<std::string>> Leasable(absl::string_view holder) = 0;
-  // Leases a job of a class that `rooms` have: one whose lease has run out, or else of those that nobody holds the most
-  // urgent, the oldest first; nullopt without one. Any number of holders may claim at once: none waits for another, and
-  // none gets what another got. DataLoss when that job is damaged; it is leased, and the next claim is of another.
+  // Leases a job of a class and a priority that `rooms` have: one whose lease has run out, the oldest first, or else of
+  // those that nobody holds the most urgent, the oldest first; nullopt without one. Any number of holders may claim at
+  // once: none waits for another, and none gets what another got. DataLoss when that job is damaged; it is leased, and
+  // the next claim is of another.
   virtual absl::StatusOr<std::optional<Job>> Claim(absl::string_view /*holder*/, const std::vector<Room>& /*rooms*/,
                                                    absl::Duration /*duration*/) {
     return std::nullopt;

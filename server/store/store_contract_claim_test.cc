@@ -83,12 +83,20 @@ TEST_P(ClaimContract, TakesWhatALostHolderHadBeforeWhatNobodyHeld) {
   now_ += kLease - absl::Seconds(1);
   EXPECT_EQ(NameClaimed("two", {{"l4", 1}}), "") << "it may still be worked on";
   now_ += absl::Seconds(1);
-  const std::optional<Job> taken = Claim("two", {{"l4", 0}});
+  const std::optional<Job> taken = Claim("two", {{"l4", 0}, {"l4", 1}});
   ASSERT_TRUE(taken.has_value());
   EXPECT_EQ(taken->name, "operations/a");
   EXPECT_EQ(taken->epoch, lost->epoch + 1);
   EXPECT_THAT(taken->lost_by, ElementsAre("one"));
   EXPECT_TRUE(IsStale(queue().Update({lost->name, lost->epoch}, lost->operation)));
+}
+
+TEST_P(ClaimContract, LeavesWhatALostHolderHadToWhoHasRoomForIt) {
+  MustCreate("operations/a", "l4", 1);
+  ASSERT_TRUE(Claim("one", {{"l4", 1}}).has_value());
+  now_ += kLease;
+  EXPECT_EQ(NameClaimed("two", {{"l4", 0}, {"h200", 1}}), "");
+  EXPECT_EQ(NameClaimed("three", {{"h200", 0}, {"l4", 1}}), "operations/a");
 }
 
 TEST_P(ClaimContract, CountsEveryHolderThatLostIt) {

@@ -81,7 +81,17 @@ TEST_P(HostsContract, AreStoppedWhenTheySaySoUntilTheyStartAgain) {
   EXPECT_THAT(Listed(), ElementsAre("hosts/a LIVE"));
 }
 
+TEST_P(HostsContract, DoNotDrainWhereNobodyElseCouldDoTheirWork) {
+  if (GetParam().name != "sqlite") GTEST_SKIP() << "its hosts share the queue";
+  MustRegister("hosts/a", 1);
+  const absl::Status refused = store().hosts().SetDraining("hosts/a", true).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("hosts/a has a store of its own"));
+  EXPECT_FALSE(*store().hosts().Beat("hosts/a", 1));
+}
+
 TEST_P(HostsContract, DrainOverStartsUntilTheyAreToldOtherwise) {
+  if (GetParam().name == "sqlite") GTEST_SKIP() << "one process alone has it";
   MustRegister("hosts/a", 1);
   EXPECT_FALSE(*store().hosts().Beat("hosts/a", 1));
   EXPECT_TRUE(store().hosts().SetDraining("hosts/a", true)->draining());

@@ -10,7 +10,7 @@ from harness import ATTUNED, Daemon, DaemonTest, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=4", "--seed=3")
-SOME = ("--strategy=random", "--max-trials=16", "--seed=3")
+SOME = ("--strategy=random", "--max-trials=48", "--seed=3")  # more than are done between two looks at it
 LONG = ("--strategy=random", "--max-trials=400", "--seed=3")  # is cancelled
 OWN = ("--device", "opencl:0")  # this host's card: no work for others
 
@@ -185,15 +185,15 @@ class FleetTest(DaemonTest):
         job = json.loads(lines.splitlines()[0])["operation"]
 
         # One stands still for longer than its lease.
+        [first] = wait_until("its host", lambda: {self.holder(gateway, job)} - {None})
         wait_until("trials", lambda: self.trials_stored() > 1)
-        first = self.holder(gateway, job)
         hosts[first].process.send_signal(signal.SIGSTOP)
+        before = self.trials_stored()
         second = wait_until("another host", lambda: {first, None, self.holder(gateway, job)} - {first, None})
         self.assertEqual({first, *second}, set(hosts))
         [second] = second
 
         # The other is killed. When the first comes back the job is not its own any more, until that lease is over, too.
-        before = self.trials_stored()
         wait_until("trials there", lambda: self.trials_stored() > before)
         hosts[second].kill()
         hosts[first].process.send_signal(signal.SIGCONT)

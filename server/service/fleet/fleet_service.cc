@@ -9,15 +9,6 @@
 #include "server/service/calls.h"
 
 namespace attune::service {
-namespace {
-
-absl::Status Give(absl::StatusOr<v1::Host> host, v1::Host* response) {
-  if (!host.ok()) return host.status();
-  *response = *std::move(host);
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status FleetServiceImpl::List(v1::ListHostsResponse& response) {
   absl::StatusOr<std::vector<v1::Host>> hosts = store_.hosts().List();
@@ -49,20 +40,20 @@ grpc::ServerUnaryReactor* FleetServiceImpl::ListHosts(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* FleetServiceImpl::DrainHost(grpc::CallbackServerContext* context,
                                                       const v1::DrainHostRequest* request, v1::Host* response) {
   return Later(context, "DrainHost", *request, executor_,
-               [this, request, response] { return Give(store_.hosts().SetDraining(request->name(), true), response); });
+               [this, request, response] { return Fill(store_.hosts().SetDraining(request->name(), true), response); });
 }
 
 grpc::ServerUnaryReactor* FleetServiceImpl::UndrainHost(grpc::CallbackServerContext* context,
                                                         const v1::UndrainHostRequest* request, v1::Host* response) {
   return Later(context, "UndrainHost", *request, executor_, [this, request, response] {
-    return Give(store_.hosts().SetDraining(request->name(), false), response);
+    return Fill(store_.hosts().SetDraining(request->name(), false), response);
   });
 }
 
 grpc::ServerUnaryReactor* FleetServiceImpl::ForgetHost(grpc::CallbackServerContext* context,
                                                        const v1::ForgetHostRequest* request, v1::Host* response) {
   return Later(context, "ForgetHost", *request, executor_,
-               [this, request, response] { return Give(jobs::ForgetHost(store_, request->name()), response); });
+               [this, request, response] { return Fill(jobs::ForgetHost(store_, request->name()), response); });
 }
 
 }  // namespace attune::service

@@ -92,8 +92,8 @@ absl::StatusOr<Job> CancelJob(Connection& connection, absl::string_view name) {
 std::string ClaimLeftSql() {
   return ClaimSql(absl::StrCat(",", kLostBy),
                   "SELECT id FROM jobs WHERE NOT done AND holder IS NOT NULL AND lease_until <= statement_timestamp()"
-                  " AND device_class = ANY ($3::text[]) AND $4::bigint[] IS NOT NULL"
-                  " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED");
+                  " AND (device_class, priority) IN (SELECT * FROM unnest($3::text[], $4::bigint[]))"
+                  " ORDER BY id LIMIT 1 FOR UPDATE OF jobs SKIP LOCKED");
 }
 
 std::string ClaimQueuedSql() {

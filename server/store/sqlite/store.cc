@@ -50,7 +50,7 @@ class SqliteStore : public Store {
         writer_(std::move(writer), options.metrics),
         readers_(file_),
         queue_(writer_, readers_, options.now),
-        hosts_(options.now) {}
+        hosts_(options.now, /*can_drain=*/false) {}
 
   // Once, before anything else.
   absl::Status OpenBlobs(const std::string& directory, int64_t limit) {

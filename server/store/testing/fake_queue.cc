@@ -164,7 +164,7 @@ absl::StatusOr<std::optional<Job>> FakeQueue::Claim(absl::string_view holder, co
     const bool held = !job.holder.empty() && job.leased_until > now;
     if (job.operation.done() || job.device_class.empty() || held) continue;
     const bool room = std::any_of(rooms.begin(), rooms.end(), [&job](const Room& one) {
-      return one.device_class == job.device_class && (!job.holder.empty() || job.priority == one.priority);
+      return one.device_class == job.device_class && one.priority == job.priority;
     });
     if (room && (best == nullptr || order(job) < order(best->job))) best = &stored;
   }
