@@ -1,7 +1,6 @@
 // attune portfolio: a few variants for many problems, and which of them each length takes.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +28,7 @@ namespace {
 struct PortfolioArguments {
   std::vector<std::string> problems;  // "PROBLEM" or "PROBLEM=WEIGHT", or "-"
   int64_t variants = 4;
-  int64_t candidates = 6;
+  int64_t candidates = kCandidates;
   bool tune = false;
 };
 
@@ -71,16 +70,15 @@ absl::StatusOr<std::vector<Weighted>> ReadWeighted(Session& session, const std::
   return all;
 }
 
-// The newest time of each variant that was right.
-using Times = std::map<std::string, double>;
-
-absl::StatusOr<Times> TimesOf(Session& session, Client& client, const std::string& device, const Problem& problem) {
+// The newest times.
+absl::StatusOr<VariantTimes> TimesOf(Session& session, Client& client, const std::string& device,
+                                     const Problem& problem) {
   v1::ListTrialsRequest request;
   request.mutable_filter()->set_problem(ToText(problem));
   request.mutable_filter()->set_device_id(device);
   request.mutable_filter()->set_policy(session.policy());
   request.mutable_filter()->add_verdicts(v1::VERDICT_OK);
-  Times times;
+  VariantTimes times;
   const absl::Status status =
       ForEach(client, &Client::ListTrials, &v1::ListTrialsResponse::trials, request, kAll, [&](const v1::Trial& trial) {
         if (trial.timing().median_us() <= 0) return;
@@ -90,22 +88,10 @@ absl::StatusOr<Times> TimesOf(Session& session, Client& client, const std::strin
   return times;
 }
 
-// The fastest few variants of each problem, of all of them.
-std::vector<std::string> CandidatesOf(const std::vector<Times>& times, size_t most) {
-  std::set<std::string> candidates;
-  for (const Times& of_problem : times) {
-    std::vector<std::pair<double, std::string>> ranked;
-    for (const auto& [variant, us] : of_problem) ranked.emplace_back(us, variant);
-    std::sort(ranked.begin(), ranked.end());
-    for (size_t i = 0; i < std::min(most, ranked.size()); ++i) candidates.insert(ranked[i].second);
-  }
-  return {candidates.begin(), candidates.end()};
-}
-
 // Has the server time those of `candidates` that have no time yet and are feasible.
 absl::StatusOr<ExitCode> TuneMissing(Session& session, Client& client, const std::string& device,
                                      const Problem& problem, const std::vector<std::string>& candidates,
-                                     const Times& known) {
+                                     const VariantTimes& known) {
   v1::PreflightRequest space = MakePreflightRequest(session, problem, {});
   space.set_device_id(device);
   space.set_list_variants(true);
@@ -133,35 +119,27 @@ absl::StatusOr<ExitCode> TuneMissing(Session& session, Client& client, const std
 
 absl::StatusOr<PortfolioTimes> Gather(Session& session, Client& client, const std::string& device,
                                       const std::vector<Weighted>& problems, const PortfolioArguments& arguments) {
-  std::vector<Times> times;
+  std::vector<VariantTimes> times;
   for (const Weighted& one : problems) {
-    absl::StatusOr<Times> some = TimesOf(session, client, device, one.problem);
+    absl::StatusOr<VariantTimes> some = TimesOf(session, client, device, one.problem);
     if (!some.ok()) return some.status();
     times.push_back(*std::move(some));
   }
-  PortfolioTimes gathered;
-  gathered.variants = CandidatesOf(times, static_cast<size_t>(arguments.candidates));
+  const std::vector<std::string> candidates = CandidatesOf(times, static_cast<size_t>(arguments.candidates));
+  std::vector<Problem> shapes;
+  std::vector<double> weights;
   for (size_t i = 0; i < problems.size(); ++i) {
-    if (arguments.tune) {
-      const auto tuned = TuneMissing(session, client, device, problems[i].problem, gathered.variants, times[i]);
-      if (!tuned.ok()) return tuned.status();
-      if (*tuned == ExitCode::kInterrupted) return absl::CancelledError("interrupted; what was timed is kept");
-      absl::StatusOr<Times> now = TimesOf(session, client, device, problems[i].problem);
-      if (!now.ok()) return now.status();
-      times[i] = *std::move(now);
-    }
-    gathered.problems.push_back(problems[i].problem);
-    gathered.weights.push_back(problems[i].weight);
-    double best = PortfolioTimes::kUnknown;
-    for (const auto& [variant, us] : times[i]) best = best <= 0 ? us : std::min(best, us);
-    gathered.best_us.push_back(best);
-    std::vector<double>& row = gathered.us.emplace_back();
-    for (const std::string& variant : gathered.variants) {
-      const auto found = times[i].find(variant);
-      row.push_back(found == times[i].end() ? PortfolioTimes::kUnknown : found->second);
-    }
+    shapes.push_back(problems[i].problem);
+    weights.push_back(problems[i].weight);
+    if (!arguments.tune) continue;
+    const auto tuned = TuneMissing(session, client, device, problems[i].problem, candidates, times[i]);
+    if (!tuned.ok()) return tuned.status();
+    if (*tuned == ExitCode::kInterrupted) return absl::CancelledError("interrupted; what was timed is kept");
+    absl::StatusOr<VariantTimes> now = TimesOf(session, client, device, problems[i].problem);
+    if (!now.ok()) return now.status();
+    times[i] = *std::move(now);
   }
-  return gathered;
+  return TimesOfCandidates(std::move(shapes), std::move(weights), times, candidates);
 }
 
 // "A", "B", ... of the portfolio's variants.
@@ -289,7 +267,7 @@ Action AddPortfolio(CLI::App& app) {
       ->required();
   AddCount(app, "--variants", &arguments->variants, "At most this many variants; default 4");
   AddCount(app, "--candidates", &arguments->candidates,
-           "Choose among this many of each problem's fastest variants; default 6");
+           absl::StrCat("Choose among this many of each problem's fastest variants; default ", kCandidates));
   app.add_flag("--tune", arguments->tune, "First time those of the candidates that a problem has no time of");
   return [arguments](Session& session) { return RunPortfolio(session, *arguments); };
 }

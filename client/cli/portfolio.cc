@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace attune::cli {
@@ -146,6 +147,36 @@ bool DifferIn(const Axis& axis, const std::vector<Problem>& problems) {
 }
 
 }  // namespace
+
+std::vector<std::string> CandidatesOf(const std::vector<VariantTimes>& times, size_t most) {
+  std::set<std::string> candidates;
+  for (const VariantTimes& of_problem : times) {
+    std::vector<std::pair<double, std::string>> ranked;
+    for (const auto& [variant, us] : of_problem) ranked.emplace_back(us, variant);
+    std::sort(ranked.begin(), ranked.end());
+    for (size_t i = 0; i < std::min(most, ranked.size()); ++i) candidates.insert(ranked[i].second);
+  }
+  return {candidates.begin(), candidates.end()};
+}
+
+PortfolioTimes TimesOfCandidates(std::vector<Problem> problems, std::vector<double> weights,
+                                 const std::vector<VariantTimes>& times, std::vector<std::string> candidates) {
+  PortfolioTimes gathered;
+  gathered.problems = std::move(problems);
+  gathered.weights = std::move(weights);
+  gathered.variants = std::move(candidates);
+  for (const VariantTimes& of_problem : times) {
+    double best = PortfolioTimes::kUnknown;
+    for (const auto& [variant, us] : of_problem) best = best <= 0 ? us : std::min(best, us);
+    gathered.best_us.push_back(best);
+    std::vector<double>& row = gathered.us.emplace_back();
+    for (const std::string& variant : gathered.variants) {
+      const auto found = of_problem.find(variant);
+      row.push_back(found == of_problem.end() ? PortfolioTimes::kUnknown : found->second);
+    }
+  }
+  return gathered;
+}
 
 Portfolio ChoosePortfolio(const PortfolioTimes& times, size_t most) {
   std::vector<size_t> chosen;

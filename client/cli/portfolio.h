@@ -3,6 +3,8 @@
 #define ATTUNE_CLIENT_CLI_PORTFOLIO_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,19 @@ struct PortfolioTimes {
   std::vector<std::string> variants;    // texts
   std::vector<std::vector<double>> us;  // [problem][variant]; kUnknown: not timed, or not right there
 };
+
+// By a variant's text, the time in us of each that was right for one problem.
+using VariantTimes = std::map<std::string, double>;
+
+// What a portfolio is chosen among unless asked otherwise: so many of each problem's fastest variants.
+inline constexpr size_t kCandidates = 6;
+
+// Texts of the `most` fastest variants of each problem, of all of them.
+std::vector<std::string> CandidatesOf(const std::vector<VariantTimes>& times, size_t most);
+
+// `weights` and `times` are the problems', in their order; the variants are `candidates`.
+PortfolioTimes TimesOfCandidates(std::vector<Problem> problems, std::vector<double> weights,
+                                 const std::vector<VariantTimes>& times, std::vector<std::string> candidates);
 
 struct Portfolio {
   static constexpr size_t kNone = static_cast<size_t>(-1);

@@ -30,6 +30,23 @@ PortfolioTimes Decoding(const std::vector<int64_t>& lengths, std::vector<std::ve
   return times;
 }
 
+TEST(CandidatesOf, AreTheFastestOfEachProblem) {
+  EXPECT_THAT(CandidatesOf({{{"a", 1}, {"b", 2}, {"c", 3}}, {{"c", 5}, {"d", 4}, {"a", 6}}}, 2),
+              ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(CandidatesOf({{{"a", 1}, {"b", 2}}, {}}, 1), ElementsAre("a"));
+}
+
+// The best is of all that were timed, candidates or not.
+TEST(TimesOfCandidates, HasATimeOfEachCandidateWhereThereIsOne) {
+  const Problem problem = *ParseProblem("b1.h8.q1.kv64.d64.f16");
+  const PortfolioTimes times = TimesOfCandidates({problem, problem}, {1, 3}, {{{"a", 2}, {"b", 1}}, {}}, {"a", "c"});
+  EXPECT_THAT(times.weights, ElementsAre(1, 3));
+  EXPECT_THAT(times.variants, ElementsAre("a", "c"));
+  EXPECT_THAT(times.best_us, ElementsAre(1, PortfolioTimes::kUnknown));
+  EXPECT_THAT(times.us, ElementsAre(ElementsAre(2, PortfolioTimes::kUnknown),
+                                    ElementsAre(PortfolioTimes::kUnknown, PortfolioTimes::kUnknown)));
+}
+
 TEST(ChoosePortfolio, OneVariantIsTheOneThatLosesLeastByWeight) {
   PortfolioTimes times = Decoding({100, 200}, {{10, 12, 20}, {40, 24, 20}});
   EXPECT_THAT(ChoosePortfolio(times, 1).variants, ElementsAre(1)) << "20 % twice against 100 % once";

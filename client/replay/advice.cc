@@ -38,22 +38,14 @@ std::optional<Advised> AdvisedBy(absl::string_view advice) {
 // One recording with the families that its rows are of.
 class Space {
  public:
-  static absl::StatusOr<Space> Of(const v1::Recording& recording,
-                                  const std::vector<std::shared_ptr<const space::Family>>& families,
+  static absl::StatusOr<Space> Of(const v1::Recording& recording, const Families& families,
                                   const attune::v1::Device& device) {
     absl::StatusOr<Problem> problem = ParseProblem(recording.problem());
     if (!problem.ok()) return problem.status();
     Space made(recording, *problem, device);
-    for (const v1::Family& recorded : recording.families()) {
-      const auto family = std::find_if(families.begin(), families.end(), [&](const auto& each) {
-        return each->name() == recorded.name() && each->source_hash == recorded.source_hash();
-      });
-      if (family == families.end()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(recording.problem(), ": recorded with other sources of ", recorded.name()));
-      }
-      made.families_.push_back(*family);
-    }
+    absl::StatusOr<Families> recorded = FamiliesOf(recording, families);
+    if (!recorded.ok()) return recorded.status();
+    made.families_ = *std::move(recorded);
     for (const v1::Row& row : recording.rows()) made.by_text_[made.VariantOf(row).ToText()] = &row;
     return made;
   }
@@ -105,14 +97,13 @@ class Space {
 
   Problem problem_;
   attune::v1::Device device_;
-  std::vector<std::shared_ptr<const space::Family>> families_;
+  Families families_;
   std::map<std::string, const v1::Row*> by_text_;  // into the recording
 };
 
 }  // namespace
 
-absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordings,
-                                      const std::vector<std::shared_ptr<const space::Family>>& families,
+absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordings, const Families& families,
                                       const attune::v1::Device& device, size_t trials, uint64_t seed) {
   std::vector<Space> spaces;
   std::vector<std::pair<size_t, const v1::Row*>> timed;
@@ -121,7 +112,7 @@ absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordin
     if (!space.ok()) return space.status();
     spaces.push_back(*std::move(space));
     for (const v1::Row& row : recording.rows()) {
-      if (IsTimed(row.verdict()) && row.median_us() > 0) timed.emplace_back(spaces.size() - 1, &row);
+      if (HasTime(row)) timed.emplace_back(spaces.size() - 1, &row);
     }
   }
   std::mt19937_64 random(seed);
@@ -137,7 +128,7 @@ absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordin
     }
     const v1::Row* const neighbour = spaces[space].Neighbour(*row, *advised);
     AdviceTally::OfChange& change = tally.by_change[advised->change];
-    if (neighbour == nullptr || !IsTimed(neighbour->verdict()) || neighbour->median_us() <= 0) {
+    if (neighbour == nullptr || !HasTime(*neighbour)) {
       ++tally.unrecorded;
       ++change.unrecorded;
       continue;

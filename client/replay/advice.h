@@ -6,14 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "attune/replay/v1/recording.pb.h"
 #include "attune/v1/device.pb.h"
-#include "server/space/family.h"
+#include "client/replay/tuned_problem.h"
 
 namespace attune::replay {
 
@@ -31,8 +30,7 @@ struct AdviceTally {
 
 // Explains `trials` rows with a time, drawn from all recordings by `seed`. `families` are those that were recorded:
 // FailedPrecondition where a recording's sources were others. `device` is one of the class that they were recorded on.
-absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordings,
-                                      const std::vector<std::shared_ptr<const space::Family>>& families,
+absl::StatusOr<AdviceTally> TryAdvice(const std::vector<v1::Recording>& recordings, const Families& families,
                                       const attune::v1::Device& device, size_t trials, uint64_t seed);
 
 std::string Markdown(const AdviceTally& tally);

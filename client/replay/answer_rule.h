@@ -31,15 +31,11 @@ class AnswerRule {
 
 // What the daemon answers with its own code, server/catalog/answers: the guess of the family of highest precedence;
 // what the nearest problem is served; and the one where there is no other.
-std::unique_ptr<AnswerRule> HeuristicRule(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                          const attune::v1::Device& device);
-std::unique_ptr<AnswerRule> NearestRule(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                        const attune::v1::Device& device);
-std::unique_ptr<AnswerRule> ServedRule(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                       const attune::v1::Device& device);
+std::unique_ptr<AnswerRule> HeuristicRule(const Families& families, const attune::v1::Device& device);
+std::unique_ptr<AnswerRule> NearestRule(const Families& families, const attune::v1::Device& device);
+std::unique_ptr<AnswerRule> ServedRule(const Families& families, const attune::v1::Device& device);
 // What a fresh install answers that was shipped with the problems' fastest variants, tuned on another model.
-std::unique_ptr<AnswerRule> ShippedRule(const std::vector<std::shared_ptr<const space::Family>>& families,
-                                        const attune::v1::Device& device);
+std::unique_ptr<AnswerRule> ShippedRule(const Families& families, const attune::v1::Device& device);
 
 // The variant that the five most alike problems found fastest on average, of those that most of them have timed.
 std::unique_ptr<AnswerRule> NeighboursMeanRule();
@@ -49,8 +45,7 @@ std::unique_ptr<AnswerRule> NeighboursMeanRule();
 // each re-fitted, and the guess.
 enum class Among { kAll, kAllOfLike, kNearWinners };
 // Trees that learn how much slower than the best a variant is. Rules share a model, so that it learns once.
-std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<ShapeModel> model,
-                                      const std::vector<std::shared_ptr<const space::Family>>& families,
+std::unique_ptr<AnswerRule> ModelRule(Among among, std::shared_ptr<ShapeModel> model, const Families& families,
                                       const attune::v1::Device& device);
 
 }  // namespace attune::replay

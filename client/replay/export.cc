@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool HasTime(const v1::Row& row) { return IsTimed(row.verdict()) && row.median_us() > 0; }
-
 double Milliseconds(double us) { return us / 1000; }
 
 // What Kernel Tuner calls a configuration without a time.

@@ -126,26 +126,13 @@ absl::Status RunAdvice(const AdviceArguments& arguments) {
   if (!families.ok()) return families.status();
   const absl::StatusOr<attune::v1::Device> device = DeviceProfile(arguments.device);
   if (!device.ok()) return device.status();
-  std::vector<v1::Recording> recordings;
-  for (const std::string& file : arguments.files) {
-    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
-    if (!recording.ok()) return recording.status();
-    recordings.push_back(*std::move(recording));
-  }
-  const absl::StatusOr<AdviceTally> tally = TryAdvice(recordings, *families, *device, arguments.trials, arguments.seed);
+  const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
+  if (!recordings.ok()) return recordings.status();
+  const absl::StatusOr<AdviceTally> tally =
+      TryAdvice(*recordings, *families, *device, arguments.trials, arguments.seed);
   if (!tally.ok()) return tally.status();
   std::cout << Markdown(*tally);
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<v1::Recording>> ReadRecordings(const std::vector<std::string>& files) {
-  std::vector<v1::Recording> recordings;
-  for (const std::string& file : files) {
-    absl::StatusOr<v1::Recording> recording = ReadRecording(file);
-    if (!recording.ok()) return recording.status();
-    recordings.push_back(*std::move(recording));
-  }
-  return recordings;
 }
 
 struct NearestArguments {
@@ -182,8 +169,7 @@ absl::Status RunPrior(const PriorArguments& arguments) {
   if (!device.ok()) return device.status();
   const absl::StatusOr<std::vector<v1::Recording>> recordings = ReadRecordings(arguments.files);
   if (!recordings.ok()) return recordings.status();
-  const absl::StatusOr<catalog::PriorTable> table =
-      LearnPrior(*recordings, arguments.family, device->compute_capability());
+  const absl::StatusOr<catalog::PriorTable> table = LearnPrior(*recordings, arguments.family, *device);
   if (!table.ok()) return table.status();
   return WriteFile(arguments.out, ToText(*table));
 }
@@ -243,9 +229,10 @@ absl::Status RunExport(const ExportArguments& arguments) {
   if (arguments.kernel_tuner.empty() && arguments.t4.empty()) {
     return absl::InvalidArgumentError("nothing to write; name a directory with --kernel-tuner, --t4 or both");
   }
-  const auto write = [](const std::string& directory, const v1::Recording& recording, const std::string& text) {
+  const auto write = [](const std::string& directory, const v1::Recording& recording,
+                        std::string (*text)(const v1::Recording&)) {
     const auto path = std::filesystem::path(directory) / absl::StrCat(recording.problem(), ".json");
-    return directory.empty() ? absl::OkStatus() : WriteFile(path.string(), text);
+    return directory.empty() ? absl::OkStatus() : WriteFile(path.string(), text(recording));
   };
   for (const std::string& file : arguments.files) {
     const absl::StatusOr<v1::Recording> all = ReadRecording(file);
@@ -253,8 +240,8 @@ absl::Status RunExport(const ExportArguments& arguments) {
     if (const auto space = SpaceOf(*all); !space.ok()) return space.status();
     const absl::StatusOr<v1::Recording> recording = OnlyFamily(*all, arguments.family);
     if (!recording.ok()) return recording.status();
-    absl::Status status = write(arguments.kernel_tuner, *recording, KernelTunerCache(*recording));
-    status.Update(write(arguments.t4, *recording, T4Results(*recording)));
+    absl::Status status = write(arguments.kernel_tuner, *recording, KernelTunerCache);
+    status.Update(write(arguments.t4, *recording, T4Results));
     if (!status.ok()) return status;
     std::cout << absl::StrFormat("%s: %d variants of %s\n", recording->problem(), recording->rows_size(),
                                  recording->families(0).name());

@@ -95,8 +95,7 @@ std::string TextOf(const HeldOutAnswer& answer) {
   return "";
 }
 
-std::vector<std::shared_ptr<const space::Family>> Recorded(
-    const std::vector<v1::Recording>& recordings, const std::vector<std::shared_ptr<const space::Family>>& families) {
+Families Recorded(const std::vector<v1::Recording>& recordings, const Families& families) {
   std::set<std::string> names;
   for (const v1::Recording& recording : recordings) {
     for (const v1::Family& family : recording.families()) names.insert(family.name());
@@ -125,26 +124,9 @@ std::string Section(absl::string_view title, const AnswerTable& table) {
   return absl::StrCat(title, "\n\n", Markdown(table), "\n", MarkdownOfRows(table));
 }
 
-// `recordings` of one class, and the prior of one.
-absl::Status CheckAreAlike(const std::vector<v1::Recording>& recordings) {
-  for (const v1::Recording& recording : recordings) {
-    if (recording.device_class() != recordings.front().device_class()) {
-      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded on another class of device (",
-                                                     recording.device_model(), ") than ", recordings.front().problem(),
-                                                     " (", recordings.front().device_model(), ")"));
-    }
-    if (recording.policy() != recordings.front().policy()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(recording.problem(), " was recorded under another policy than ", recordings.front().problem()));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns,
-                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
+std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns, const Families& families,
                                                    const attune::v1::Device& device) {
   std::vector<std::unique_ptr<AnswerRule>> rules;
   rules.push_back(HeuristicRule(families, device));
@@ -214,18 +196,13 @@ AnswerTable AnswerFrom(const std::vector<TunedProblem>& prior, const std::vector
                        const std::vector<std::unique_ptr<AnswerRule>>& rules) {
   AnswerTable table;
   for (const auto& rule : rules) table.rules.push_back(rule->name());
-  size_t learned_from = 0;
   for (const TunedProblem& asked : problems) {
     std::vector<const TunedProblem*> others;
     for (const TunedProblem& one : prior) {
       if (!(one.choices.problem == asked.choices.problem)) others.push_back(&one);
     }
     if (others.empty()) continue;
-    // Learned once for all problems that the prior does not have.
-    if (others.size() < prior.size() || learned_from < prior.size()) {
-      for (const auto& rule : rules) rule->Learn(others);
-    }
-    learned_from = others.size();
+    for (const auto& rule : rules) rule->Learn(others);
     const std::string text = ToText(asked.choices.problem);
     HeldOutRow row = {text, text, {}};
     for (const auto& rule : rules) row.answers.push_back(Judge(rule->Answer(asked.choices), asked));
@@ -235,14 +212,13 @@ AnswerTable AnswerFrom(const std::vector<TunedProblem>& prior, const std::vector
 }
 
 absl::StatusOr<std::string> CompareAnswers(const std::vector<v1::Recording>& recordings,
-                                           const std::vector<v1::Recording>& prior,
-                                           const std::vector<std::shared_ptr<const space::Family>>& families,
+                                           const std::vector<v1::Recording>& prior, const Families& families,
                                            const attune::v1::Device& device) {
   if (recordings.size() < 2) {
     return absl::InvalidArgumentError("name two recordings or more: one is answered from others");
   }
   for (const auto* some : {&recordings, &prior}) {
-    if (absl::Status status = CheckAreAlike(*some); !status.ok()) return status;
+    if (absl::Status status = CheckAreOfOne(*some); !status.ok()) return status;
   }
   const Families recorded = Recorded(recordings, families);
   const search::FeatureColumns columns(recorded);

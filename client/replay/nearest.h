@@ -44,8 +44,7 @@ struct AnswerTable {
 
 // Every rule of answer_rule.h. `families` are those that were recorded, `device` is one of the class that they were
 // recorded on.
-std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns,
-                                                   const std::vector<std::shared_ptr<const space::Family>>& families,
+std::vector<std::unique_ptr<AnswerRule>> EveryRule(const std::vector<std::string>& columns, const Families& families,
                                                    const attune::v1::Device& device);
 
 // Holds out each fold in turn: the rules learn from the other problems, and answer for those.
@@ -64,10 +63,9 @@ std::string MarkdownOfRows(const AnswerTable& table);
 
 // Both tables of both kinds of folds, of recordings of one class of device and one policy; and, where there are some,
 // those of the answers that `prior` gives, recordings of another class. FailedPrecondition where they are of other
-// sources than `families`, InvalidArgument where they are of several classes, or fewer than two.
+// sources than `families`, InvalidArgument where CheckAreOfOne refuses them, or they are fewer than two.
 absl::StatusOr<std::string> CompareAnswers(const std::vector<v1::Recording>& recordings,
-                                           const std::vector<v1::Recording>& prior,
-                                           const std::vector<std::shared_ptr<const space::Family>>& families,
+                                           const std::vector<v1::Recording>& prior, const Families& families,
                                            const attune::v1::Device& device);
 
 }  // namespace attune::replay

@@ -242,7 +242,9 @@ TEST_F(NearestTest, RefusesWhatCannotBeCompared) {
   EXPECT_THAT(CompareAnswers({one, other}, {}, families_, device_).status().message(), HasSubstr("another policy"));
   other = RecordingOf(kMiddle, {60, 40});
   other.mutable_families(0)->set_source_hash("another");
-  EXPECT_EQ(CompareAnswers({one, other}, {}, families_, device_).status().code(),
+  EXPECT_THAT(CompareAnswers({one, other}, {}, families_, device_).status().message(),
+              HasSubstr("other sources of attention_mma"));
+  EXPECT_EQ(CompareAnswers({other, other}, {}, families_, device_).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 

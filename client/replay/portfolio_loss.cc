@@ -1,7 +1,6 @@
 #include "client/replay/portfolio_loss.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,80 +16,64 @@ namespace {
 using cli::Portfolio;
 using cli::PortfolioTimes;
 
-absl::Status CheckAreOfOne(const std::vector<v1::Recording>& recordings) {
-  if (recordings.size() < 2) {
-    return absl::InvalidArgumentError("name two recordings or more: a portfolio is for several problems");
+// The times as `attune portfolio --tune` has them: what is OK makes candidates, and each has a time, SLOW or not.
+struct RecordedTimes {
+  std::vector<Problem> problems;
+  std::vector<cli::VariantTimes> ok;
+  std::vector<cli::VariantTimes> all;
+
+  PortfolioTimes OfCandidates() const {
+    return cli::TimesOfCandidates(problems, std::vector<double>(problems.size(), 1), all,
+                                  cli::CandidatesOf(ok, cli::kCandidates));
   }
-  const v1::Recording& first = recordings.front();
-  std::map<std::string, std::string> sources;
+};
+
+absl::StatusOr<RecordedTimes> TimesOf(const std::vector<v1::Recording>& recordings) {
+  RecordedTimes recorded;
   for (const v1::Recording& recording : recordings) {
-    if (recording.device_class() != first.device_class() || recording.policy() != first.policy()) {
-      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded on another class of device (",
-                                                     recording.device_model(), ") or under another policy than ",
-                                                     first.problem(), " (", first.device_model(), ")"));
-    }
-    for (const v1::Family& family : recording.families()) {
-      const auto [it, fresh] = sources.try_emplace(family.name(), family.source_hash());
-      if (it->second == family.source_hash()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded with other sources of ",
-                                                     family.name(), " than ", first.problem()));
+    if (const auto space = SpaceOf(recording); !space.ok()) return space.status();
+    recorded.problems.push_back(*ParseProblem(recording.problem()));
+    cli::VariantTimes& ok = recorded.ok.emplace_back();
+    cli::VariantTimes& all = recorded.all.emplace_back();
+    for (const v1::Row& row : recording.rows()) {
+      if (!HasTime(row)) continue;
+      const std::string variant = VariantText(recording, row);
+      all.try_emplace(variant, row.median_us());
+      if (row.verdict() == attune::v1::VERDICT_OK) ok.try_emplace(variant, row.median_us());
     }
   }
-  return absl::OkStatus();
+  return recorded;
 }
 
-absl::StatusOr<PortfolioTimes> TimesOf(const std::vector<v1::Recording>& recordings) {
-  PortfolioTimes times;
-  std::map<std::string, size_t> numbers;
-  std::vector<std::map<size_t, double>> of_problem;
-  for (const v1::Recording& recording : recordings) {
-    const absl::StatusOr<RecordedSpace> space = SpaceOf(recording);
-    if (!space.ok()) return space.status();
-    times.problems.push_back(*ParseProblem(recording.problem()));
-    times.weights.push_back(1);
-    times.best_us.push_back(space->best_us);
-    of_problem.emplace_back();
-    for (int i = 0; i < recording.rows_size(); ++i) {
-      const search::Outcome& outcome = space->outcomes[static_cast<size_t>(i)];
-      if (!outcome.ok) continue;
-      const auto [it, fresh] = numbers.try_emplace(VariantText(recording, recording.rows(i)), numbers.size());
-      if (fresh) times.variants.push_back(it->first);
-      of_problem.back()[it->second] = outcome.us;
-    }
-  }
-  for (const auto& known : of_problem) {
-    times.us.emplace_back(times.variants.size(), PortfolioTimes::kUnknown);
-    for (const auto& [variant, us] : known) times.us.back()[variant] = us;
-  }
-  return times;
-}
-
-PortfolioTimes Without(size_t problem, PortfolioTimes times) {
+RecordedTimes Without(size_t problem, RecordedTimes recorded) {
   const auto at = static_cast<std::ptrdiff_t>(problem);
-  times.problems.erase(times.problems.begin() + at);
-  times.weights.erase(times.weights.begin() + at);
-  times.best_us.erase(times.best_us.begin() + at);
-  times.us.erase(times.us.begin() + at);
-  return times;
+  recorded.problems.erase(recorded.problems.begin() + at);
+  recorded.ok.erase(recorded.ok.begin() + at);
+  recorded.all.erase(recorded.all.begin() + at);
+  return recorded;
 }
 
-std::optional<double> LossOf(const PortfolioTimes& times, size_t problem, size_t variant) {
-  if (variant == Portfolio::kNone || times.us[problem][variant] <= PortfolioTimes::kUnknown) return std::nullopt;
-  return times.us[problem][variant] / times.best_us[problem] - 1;
+// nullopt: it has no time of this variant.
+std::optional<double> LossOf(const cli::VariantTimes& times, const std::string& variant, double best_us) {
+  const auto found = times.find(variant);
+  if (found == times.end()) return std::nullopt;
+  return found->second / best_us - 1;
 }
 
 // With the variant that the most alike of the others has; nullopt where it was not timed here, or failed.
-std::optional<double> LossHeldOut(const PortfolioTimes& times, size_t problem, size_t most) {
-  const PortfolioTimes others = Without(problem, times);
+std::optional<double> LossHeldOut(const RecordedTimes& recorded, size_t problem, double best_us, size_t most) {
+  const PortfolioTimes others = Without(problem, recorded).OfCandidates();
   const Portfolio portfolio = cli::ChoosePortfolio(others, most);
   size_t nearest = 0;
   for (size_t i = 1; i < others.problems.size(); ++i) {
-    if (Unlikeness(others.problems[i], times.problems[problem]) <
-        Unlikeness(others.problems[nearest], times.problems[problem])) {
+    if (Unlikeness(others.problems[i], recorded.problems[problem]) <
+        Unlikeness(others.problems[nearest], recorded.problems[problem])) {
       nearest = i;
     }
   }
-  return LossOf(times, problem, portfolio.of_problem[nearest]);
+  const size_t variant = portfolio.of_problem[nearest];
+  if (variant == Portfolio::kNone) return std::nullopt;
+  return LossOf(recorded.all[problem], others.variants[variant], best_us);
 }
 
 std::string LossText(std::optional<double> loss) {
@@ -100,23 +83,29 @@ std::string LossText(std::optional<double> loss) {
 }  // namespace
 
 absl::StatusOr<std::string> TryPortfolio(const std::vector<v1::Recording>& recordings, size_t most) {
+  if (recordings.size() < 2) {
+    return absl::InvalidArgumentError("name two recordings or more: a portfolio is for several problems");
+  }
   if (absl::Status status = CheckAreOfOne(recordings); !status.ok()) return status;
-  const absl::StatusOr<PortfolioTimes> times = TimesOf(recordings);
-  if (!times.ok()) return times.status();
-  const Portfolio portfolio = cli::ChoosePortfolio(*times, most);
+  const absl::StatusOr<RecordedTimes> recorded = TimesOf(recordings);
+  if (!recorded.ok()) return recorded.status();
+  const PortfolioTimes times = recorded->OfCandidates();
+  const Portfolio portfolio = cli::ChoosePortfolio(times, most);
   std::string text = "| variants | mean loss | worst | the last of them |\n|---|---|---|---|\n";
   for (size_t i = 0; i < portfolio.variants.size(); ++i) {
     absl::StrAppend(&text, "| ", i + 1, " | ", LossText(portfolio.mean_loss[i]), " | ",
-                    LossText(portfolio.worst_loss[i]), " | ", times->variants[portfolio.variants[i]], " |\n");
+                    LossText(portfolio.worst_loss[i]), " | ", times.variants[portfolio.variants[i]], " |\n");
   }
   absl::StrAppend(&text, "\n| problem | loss | chosen for the others |\n|---|---|---|\n");
   double sum = 0;
   double worst = 0;
   size_t known = 0;
-  for (size_t problem = 0; problem < times->problems.size(); ++problem) {
-    const std::optional<double> held_out = LossHeldOut(*times, problem, most);
-    absl::StrAppend(&text, "| ", ToText(times->problems[problem]), " | ",
-                    LossText(LossOf(*times, problem, portfolio.of_problem[problem])), " | ", LossText(held_out),
+  for (size_t problem = 0; problem < times.problems.size(); ++problem) {
+    const std::optional<double> held_out = LossHeldOut(*recorded, problem, times.best_us[problem], most);
+    const size_t variant = portfolio.of_problem[problem];
+    std::optional<double> loss;
+    if (variant != Portfolio::kNone) loss = times.us[problem][variant] / times.best_us[problem] - 1;
+    absl::StrAppend(&text, "| ", ToText(times.problems[problem]), " | ", LossText(loss), " | ", LossText(held_out),
                     " |\n");
     if (!held_out.has_value()) continue;
     ++known;
@@ -124,7 +113,7 @@ absl::StatusOr<std::string> TryPortfolio(const std::vector<v1::Recording>& recor
     worst = std::max(worst, *held_out);
   }
   if (known > 0) {
-    absl::StrAppend(&text, "\nChosen for the others, ", known, " of ", times->problems.size(), ": mean ",
+    absl::StrAppend(&text, "\nChosen for the others, ", known, " of ", times.problems.size(), ": mean ",
                     LossText(sum / static_cast<double>(known)), ", worst ", LossText(worst), "\n");
   }
   return text;

@@ -13,8 +13,8 @@ namespace attune::replay {
 
 // Two tables: of the variants, what the recorded problems lose with the first 1, 2, ... `most` of them; of the
 // problems, what each loses, and what it would if the variants had been chosen for the others and it had the one of the
-// problem most alike. Chosen among all recorded variants. InvalidArgument where there are fewer than two recordings,
-// or they are of several classes of device, policies, or sources of one family.
+// problem most alike. Chosen as `attune portfolio --tune` does, among the fastest of each problem that are OK.
+// InvalidArgument where there are fewer than two recordings, or CheckAreOfOne refuses them.
 absl::StatusOr<std::string> TryPortfolio(const std::vector<v1::Recording>& recordings, size_t most);
 
 }  // namespace attune::replay

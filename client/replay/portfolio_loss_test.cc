@@ -3,28 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/replay/testing/recording_of.h"
+
 namespace attune::replay {
 namespace {
 
 using ::testing::HasSubstr;
-
-// `us[i]`: the time with BLOCK=i; 0: it failed.
-v1::Recording RecordingOf(const std::string& problem, const std::vector<double>& us) {
-  v1::Recording recording;
-  recording.set_problem(problem);
-  recording.set_device_class("class");
-  v1::Family& family = *recording.add_families();
-  family.set_name("tiles");
-  family.set_source_hash("source");
-  family.add_parameters("BLOCK");
-  for (size_t i = 0; i < us.size(); ++i) {
-    v1::Row& row = *recording.add_rows();
-    row.add_values(static_cast<int64_t>(i));
-    row.set_verdict(us[i] > 0 ? attune::v1::VERDICT_OK : attune::v1::VERDICT_WRONG_RESULT);
-    row.set_median_us(us[i]);
-  }
-  return recording;
-}
 
 TEST(TryPortfolio, SaysWhatAFewVariantsLose) {
   const auto text = TryPortfolio(
@@ -41,6 +25,29 @@ TEST(TryPortfolio, SaysWhatAFewVariantsLose) {
             "| b1.h1.q1.kv1024.d64.f16 | 0.0 % | 20.0 % |\n"
             "| b1.h1.q1.kv8192.d64.f16 | 0.0 % | 0.0 % |\n"
             "\nChosen for the others, 3 of 3: mean 40.0 %, worst 100.0 %\n");
+}
+
+// BLOCK=6 is the best compromise, but seventh on either.
+TEST(TryPortfolio, ChoosesAmongTheFastestOfEach) {
+  const auto text =
+      TryPortfolio({RecordingOf("b1.h1.q1.kv512.d64.f16", {10, 11, 12, 13, 14, 15, 16, 90, 91, 92, 93, 94, 95}),
+                    RecordingOf("b1.h1.q1.kv1024.d64.f16", {90, 91, 92, 93, 94, 95, 16, 10, 11, 12, 13, 14, 15})},
+                   1);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("| 1 | 400.0 % | 800.0 % | tiles:BLOCK=0 |\n"));
+}
+
+// BLOCK=2 is SLOW where it is fastest, BLOCK=0 where BLOCK=1 is faster.
+TEST(TryPortfolio, WhatIsSlowIsNoCandidateButWeighed) {
+  v1::Recording slow = RecordingOf("b1.h1.q1.kv1024.d64.f16", {30, 15, 15});
+  slow.mutable_rows(0)->set_verdict(attune::v1::VERDICT_SLOW);
+  slow.mutable_rows(2)->set_verdict(attune::v1::VERDICT_SLOW);
+  const auto text = TryPortfolio({RecordingOf("b1.h1.q1.kv512.d64.f16", {10, 20, 0}), slow}, 1);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("| 1 | 50.0 % | 100.0 % | tiles:BLOCK=0 |\n"));
+  slow.mutable_rows(2)->set_median_us(12);
+  EXPECT_THAT(*TryPortfolio({RecordingOf("b1.h1.q1.kv512.d64.f16", {10, 20, 0}), slow}, 2),
+              HasSubstr("| b1.h1.q1.kv1024.d64.f16 | 25.0 % |"));
 }
 
 TEST(TryPortfolio, RefusesWhatCannotBeCompared) {

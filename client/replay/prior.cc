@@ -12,7 +12,7 @@ const v1::Row* FastestOf(const v1::Recording& recording, const std::string& fami
   const v1::Row* fastest = nullptr;
   for (const v1::Row& row : recording.rows()) {
     if (recording.families(row.family()).name() != family) continue;
-    if (!IsTimed(row.verdict()) || row.median_us() <= 0) continue;
+    if (!HasTime(row)) continue;
     if (fastest == nullptr || row.median_us() < fastest->median_us()) fastest = &row;
   }
   return fastest;
@@ -21,28 +21,21 @@ const v1::Row* FastestOf(const v1::Recording& recording, const std::string& fami
 }  // namespace
 
 absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,
-                                               int64_t compute_capability) {
+                                               const attune::v1::Device& device) {
+  if (absl::Status status = CheckAreOfOne(recordings); !status.ok()) return status;
   catalog::PriorTable table;
-  table.compute_capability = compute_capability;
+  table.device_model = device.model();
+  table.compute_capability = device.compute_capability();
   table.family = family;
   for (const v1::Recording& recording : recordings) {
     if (const auto space = SpaceOf(recording); !space.ok()) return space.status();
-    if (recording.device_class() != recordings.front().device_class() ||
-        recording.policy() != recordings.front().policy()) {
-      return absl::InvalidArgumentError(absl::StrCat(recording.problem(),
-                                                     " was recorded on another class of device, or under another "
-                                                     "policy, than ",
-                                                     recordings.front().problem()));
+    if (recording.device_model() != device.model()) {
+      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded on ", recording.device_model(),
+                                                     "; the table is for ", device.model()));
     }
     const v1::Row* const fastest = FastestOf(recording, family);
     if (fastest == nullptr) continue;
-    const std::string& hash = recording.families(fastest->family()).source_hash();
-    if (!table.source_hash.empty() && hash != table.source_hash) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(recording.problem(), " was recorded with other sources of ", family));
-    }
-    table.source_hash = hash;
-    table.device_model = recording.device_model();
+    table.source_hash = recording.families(fastest->family()).source_hash();
     table.policy = recording.policy();
     table.rows.push_back({*ParseProblem(recording.problem()), fastest->median_us(), VariantText(recording, *fastest)});
   }

@@ -2,20 +2,20 @@
 #ifndef ATTUNE_CLIENT_REPLAY_PRIOR_H_
 #define ATTUNE_CLIENT_REPLAY_PRIOR_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "attune/replay/v1/recording.pb.h"
+#include "attune/v1/device.pb.h"
 #include "server/catalog/prior/shipped_prior.h"
 
 namespace attune::replay {
 
-// Of each recording the fastest variant of the family, in the order of the problems' texts. InvalidArgument where the
-// recordings are of several classes of device, policies, or sources of the family, or none has a time of it.
+// Of each recording the fastest variant of the family, in the order of the problems' texts. InvalidArgument where
+// CheckAreOfOne refuses the recordings, they are of another model than `device`, or none has a time of the family.
 absl::StatusOr<catalog::PriorTable> LearnPrior(const std::vector<v1::Recording>& recordings, const std::string& family,
-                                               int64_t compute_capability);
+                                               const attune::v1::Device& device);
 
 }  // namespace attune::replay
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,8 +17,7 @@ namespace attune::replay {
 namespace {
 
 search::Outcome OutcomeOf(const v1::Row& row) {
-  const bool timed = IsTimed(row.verdict()) && row.median_us() > 0;
-  return timed ? search::Outcome::Timed(row.median_us()) : search::Outcome::Failed();
+  return HasTime(row) ? search::Outcome::Timed(row.median_us()) : search::Outcome::Failed();
 }
 
 absl::Status CheckRow(const v1::Recording& recording, int index) {
@@ -38,6 +39,29 @@ absl::Status CheckRow(const v1::Recording& recording, int index) {
 }
 
 }  // namespace
+
+absl::Status CheckAreOfOne(const std::vector<v1::Recording>& recordings) {
+  std::map<std::string, std::string> sources;  // of each family
+  for (const v1::Recording& recording : recordings) {
+    const v1::Recording& first = recordings.front();
+    if (recording.device_class() != first.device_class()) {
+      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded on another class of device (",
+                                                     recording.device_model(), ") than ", first.problem(), " (",
+                                                     first.device_model(), ")"));
+    }
+    if (recording.policy() != first.policy()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(recording.problem(), " was recorded under another policy than ", first.problem()));
+    }
+    for (const v1::Family& family : recording.families()) {
+      const auto [it, fresh] = sources.try_emplace(family.name(), family.source_hash());
+      if (it->second == family.source_hash()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded with other sources of ",
+                                                     family.name(), " than recordings before it"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording) {
   if (const auto problem = ParseProblem(recording.problem()); !problem.ok()) return problem.status();
@@ -115,6 +139,16 @@ absl::StatusOr<v1::Recording> ReadRecording(const std::string& path) {
     return absl::DataLossError(absl::StrCat(path, " is no recording of a space, or damaged"));
   }
   return recording;
+}
+
+absl::StatusOr<std::vector<v1::Recording>> ReadRecordings(const std::vector<std::string>& paths) {
+  std::vector<v1::Recording> recordings;
+  for (const std::string& path : paths) {
+    absl::StatusOr<v1::Recording> recording = ReadRecording(path);
+    if (!recording.ok()) return recording.status();
+    recordings.push_back(*std::move(recording));
+  }
+  return recordings;
 }
 
 absl::Status WriteRecording(const v1::Recording& recording, const std::string& path) {

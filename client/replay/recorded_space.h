@@ -25,6 +25,13 @@ inline bool IsTimed(attune::v1::Verdict verdict) {
   return verdict == attune::v1::VERDICT_OK || verdict == attune::v1::VERDICT_SLOW;
 }
 
+// Whether it ended so: row.median_us is a time then.
+inline bool HasTime(const v1::Row& row) { return IsTimed(row.verdict()) && row.median_us() > 0; }
+
+// InvalidArgument where the recordings cannot be compared: they are of several classes of device, policies, or sources
+// of one family.
+absl::Status CheckAreOfOne(const std::vector<v1::Recording>& recordings);
+
 // InvalidArgument says what is wrong with the recording: its problem, no good trial, a row with another number of
 // values or features than there are names, an unknown family.
 absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording);
@@ -41,6 +48,7 @@ search::Neighbour NeighbourOf(const RecordedSpace& space, double distance);
 
 // gzip-compressed. NotFound, DataLoss when it is no recording.
 absl::StatusOr<v1::Recording> ReadRecording(const std::string& path);
+absl::StatusOr<std::vector<v1::Recording>> ReadRecordings(const std::vector<std::string>& paths);
 absl::Status WriteRecording(const v1::Recording& recording, const std::string& path);
 
 }  // namespace attune::replay

@@ -9,9 +9,18 @@
 namespace attune::replay {
 namespace {
 
-absl::StatusOr<std::vector<std::shared_ptr<const space::Family>>> FamiliesOf(
-    const v1::Recording& recording, const std::vector<std::shared_ptr<const space::Family>>& families) {
-  std::vector<std::shared_ptr<const space::Family>> recorded;
+attune::v1::Resources ResourcesOf(const v1::Row& row) {
+  attune::v1::Resources resources;
+  resources.set_registers(row.registers());
+  resources.set_spill_bytes(row.spill_bytes());
+  resources.set_shared_bytes(row.shared_bytes());
+  return resources;
+}
+
+}  // namespace
+
+absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Families& families) {
+  Families recorded;
   for (const v1::Family& one : recording.families()) {
     const auto family = std::find_if(families.begin(), families.end(), [&](const auto& each) {
       return each->name() == one.name() && each->source_hash == one.source_hash();
@@ -25,18 +34,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const space::Family>>> FamiliesOf(
   return recorded;
 }
 
-attune::v1::Resources ResourcesOf(const v1::Row& row) {
-  attune::v1::Resources resources;
-  resources.set_registers(row.registers());
-  resources.set_spill_bytes(row.spill_bytes());
-  resources.set_shared_bytes(row.shared_bytes());
-  return resources;
-}
-
-}  // namespace
-
-absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording,
-                                            const std::vector<std::shared_ptr<const space::Family>>& families,
+absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording, const Families& families,
                                             const search::FeatureColumns& columns, const attune::v1::Device& device) {
   if (const auto space = SpaceOf(recording); !space.ok()) return space.status();
   const auto recorded = FamiliesOf(recording, families);
@@ -49,7 +47,7 @@ absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording,
                               .values = {row.values().begin(), row.values().end()}};
     absl::StatusOr<std::vector<double>> features = columns.Of(variant, choices.problem, device);
     if (!features.ok()) return features.status();
-    const bool timed = IsTimed(row.verdict()) && row.median_us() > 0;
+    const bool timed = HasTime(row);
     if (timed) tuned.fastest_first.push_back(choices.variants.size());
     choices.by_text[variant.ToText()] = choices.variants.size();
     choices.variants.push_back(std::move(variant));

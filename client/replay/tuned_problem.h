@@ -38,10 +38,12 @@ struct TunedProblem {
   double best_us() const { return us[fastest_first.front()]; }
 };
 
+// Those of `families` that the recording's rows are of, in its order. FailedPrecondition where its sources are others.
+absl::StatusOr<Families> FamiliesOf(const v1::Recording& recording, const Families& families);
+
 // `families` are the server's, of the recording's sources: FailedPrecondition where they are others. InvalidArgument
 // says what is wrong with the recording, as SpaceOf does.
-absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording,
-                                            const std::vector<std::shared_ptr<const space::Family>>& families,
+absl::StatusOr<TunedProblem> TunedProblemOf(const v1::Recording& recording, const Families& families,
                                             const search::FeatureColumns& columns, const attune::v1::Device& device);
 
 }  // namespace attune::replay

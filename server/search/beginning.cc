@@ -68,7 +68,7 @@ std::vector<size_t> BeginWith(const Field& field, const Exchange& exchange, cons
     std::vector<size_t> ranked;
     for (const std::vector<size_t>& family : families) ranked.insert(ranked.end(), family.begin(), family.end());
     std::stable_sort(ranked.begin(), ranked.end(), [&](size_t a, size_t b) { return model.Prior(a) < model.Prior(b); });
-    const size_t ranked_at_most = field.neighbours.front().distance <= kNear ? kMostRanked : kMostRankedByFar;
+    const size_t ranked_at_most = model.is_prior_near() ? kMostRanked : kMostRankedByFar;
     for (size_t i = 0; i < std::min(ranked.size(), ranked_at_most); ++i) beginning.Take(ranked[i]);
   }
   for (bool more = true; more && !beginning.IsFull();) {

@@ -253,15 +253,17 @@ TEST(Beginning, TakesNothingThatIsNotOpen) {
               ::testing::AllOf(Contains(4), IsSubsetOf({4, 9})));
 }
 
-// How many of a neighbour's three fastest, this far away, are tried first.
-size_t FastestOfANeighbour(double distance) {
+// How many of a neighbour's three fastest, this far away, are tried first. `poor`: a nearer one has too few trials to
+// be learned from.
+size_t FastestOfANeighbour(double distance, bool poor = false) {
   Field field = TwoFamilies();
   Neighbour neighbour{distance, {}};
   for (const Point& point : field.points) {
     const bool fast = point.family == 0 && point.values[0] == 0 && point.values[1] == 0 && point.values[2] < 3;
     neighbour.rows.push_back({point.family, point.features, Outcome::Timed(fast ? 1 : 10)});
   }
-  field.neighbours = {neighbour};
+  if (poor) field.neighbours.push_back({1, {neighbour.rows.begin(), neighbour.rows.begin() + 19}});
+  field.neighbours.push_back(neighbour);
   RandomNumbers random(1);
   const std::vector<size_t> begun =
       BeginWith(field, Exchange(field), SpaceModel(field, 1), std::vector<bool>(field.candidates, true), 3, random);
@@ -272,6 +274,7 @@ TEST(Beginning, TakesThreeThatANearProblemRanksFirstAndOneOfAFarOnes) {
   EXPECT_EQ(FastestOfANeighbour(2), 3);
   EXPECT_EQ(FastestOfANeighbour(3), 3);
   EXPECT_EQ(FastestOfANeighbour(5), 1);
+  EXPECT_EQ(FastestOfANeighbour(5, /*poor=*/true), 1);
 }
 
 TEST(Beginning, IsShorterWhereSomethingIsLikely) {
@@ -317,6 +320,26 @@ TEST(SpaceModel, AFarProblemSaysLess) {
   EXPECT_NEAR(slower(1), std::log(2), 0.05);
   EXPECT_NEAR(slower(3), slower(1), 1e-9);
   EXPECT_NEAR(slower(6), slower(1) / 2, 1e-9);
+}
+
+// The near one has too few trials.
+TEST(SpaceModel, APriorIsAsFarAsTheNearestProblemThatItWasLearnedFrom) {
+  Field field = TwoFamilies();
+  Neighbour poor{1, {}};
+  for (size_t i = 0; i < 19; ++i) poor.rows.push_back({0, field.points[i].features, Outcome::Timed(5)});
+  Neighbour rich{6, {}};
+  for (const Point& point : field.points) {
+    rich.rows.push_back({point.family, point.features, Outcome::Timed(point.values[0] == 0 ? 10 : 20)});
+  }
+  const auto slower = [&](const std::vector<Neighbour>& neighbours) {
+    field.neighbours = neighbours;
+    const SpaceModel model(field, 1);
+    EXPECT_FALSE(model.is_prior_near());
+    const std::vector<Expectation> expected = model.Expect({{0, Outcome::Timed(10)}}, 1);
+    return expected[200].mean - expected[0].mean;
+  };
+  EXPECT_NEAR(slower({poor, rich}), std::log(2) / 2, 0.05);
+  EXPECT_NEAR(slower({poor, rich}), slower({rich}), 1e-9);
 }
 
 TEST(SpaceModel, ANearProblemOfFewTrialsSaysNothing) {

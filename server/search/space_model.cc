@@ -55,8 +55,8 @@ double SlopeOf(const std::vector<double>& prior, const std::vector<double>& own)
 }
 
 // How much of what near problems say is taken to hold here.
-double TrustIn(const std::vector<Neighbour>& neighbours) {
-  return neighbours.empty() ? 1 : kNear / std::max(neighbours.front().distance, kNear);
+double TrustIn(const std::optional<SpacePrior>& prior) {
+  return prior.has_value() ? kNear / std::max(prior->distance, kNear) : 1;
 }
 
 }  // namespace
@@ -100,12 +100,14 @@ std::vector<std::pair<size_t, Outcome>> LearnedFrom(const std::vector<std::pair<
   return learned;
 }
 
-std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed) {
+std::optional<SpacePrior> PriorOf(const Field& field, uint64_t seed) {
   const FeatureScale scale(field);
+  SpacePrior prior;
   TrainingRows rows;
   for (const Neighbour& neighbour : field.neighbours) {
     const std::vector<const NeighbourRow*> good = FastestFirst(neighbour);
     if (good.size() < kLeastRows) continue;
+    if (rows.size() == 0) prior.distance = neighbour.distance;  // the nearest comes first
     const size_t most = kMostRows / field.neighbours.size();
     for (size_t i : Thinned(good.size(), most)) {
       rows.Add(scale.Scaled(good[i]->features, good[i]->family), std::log(good[i]->outcome.us / good[0]->outcome.us),
@@ -114,9 +116,8 @@ std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed) {
   }
   if (rows.size() == 0) return std::nullopt;
   const TreeEnsemble ensemble = TreeEnsemble::Fit(rows, {.trees = 32, .min_leaf = 2, .seed = seed});
-  std::vector<double> prior;
   for (const Point& point : field.points) {
-    prior.push_back(ensemble.Predict(scale.Scaled(point.features, point.family)).mean);
+    prior.excess.push_back(ensemble.Predict(scale.Scaled(point.features, point.family)).mean);
   }
   return prior;
 }
@@ -145,7 +146,7 @@ std::vector<Expectation> SpaceModel::Expect(const std::vector<std::pair<size_t, 
     const double slowest = *std::min_element(own.begin(), own.end()) + kSlow;
     for (double& one : own) one = std::min(one, slowest);
   }
-  const double slope = TrustIn(field_.neighbours) * SlopeOf(prior, own);
+  const double slope = TrustIn(prior_) * SlopeOf(prior, own);
   TrainingRows residuals;
   size_t row = 0;
   for (const auto& [candidate, outcome] : told) {

@@ -32,9 +32,15 @@ class FeatureScale {
 // Octaves: of problems that are farther than this, less is taken to hold here.
 inline constexpr double kNear = 3;
 
-// ln(time / best) of each candidate as near problems have it; nothing where they say nothing. Rows of a problem with
-// few good trials are left out: their best may be far from what is to be had.
-std::optional<std::vector<double>> PriorOf(const Field& field, uint64_t seed);
+// What near problems say of a field.
+struct SpacePrior {
+  std::vector<double> excess;  // ln(time / best) of each candidate
+  double distance = 0;         // of the nearest problem that it was learned from
+};
+
+// Nothing where near problems say nothing. Rows of a problem with few good trials are left out: their best may be far
+// from what is to be had.
+std::optional<SpacePrior> PriorOf(const Field& field, uint64_t seed);
 
 struct Expectation {
   double mean = 0;       // of ln(us)
@@ -57,12 +63,14 @@ class SpaceModel {
   std::vector<Expectation> Expect(const std::vector<std::pair<size_t, Outcome>>& told, uint64_t seed) const;
   bool has_prior() const { return prior_.has_value(); }
   // Relative to the best; 0 without a prior.
-  double Prior(size_t candidate) const { return prior_.has_value() ? (*prior_)[candidate] : 0; }
+  double Prior(size_t candidate) const { return prior_.has_value() ? prior_->excess[candidate] : 0; }
+  // Whether the prior is of a problem within kNear.
+  bool is_prior_near() const { return prior_.has_value() && prior_->distance <= kNear; }
 
  private:
   const Field& field_;
   std::vector<std::vector<double>> rows_;  // of each candidate, scaled
-  std::optional<std::vector<double>> prior_;
+  std::optional<SpacePrior> prior_;
 };
 
 }  // namespace attune::search

@@ -152,8 +152,8 @@ def newest(trials):
 
 
 def tune(daemon, problem, *arguments):
-    """The trials, newest first. What did not settle is tried once more, as the next job does: parts side by side
-    disturb each other."""
+    """The newest trial of each variant, oldest first. What did not settle is tried once more, as the next job does:
+    parts side by side disturb each other."""
     start = time.monotonic()
     for _ in range(2):
         daemon.attune("tune", problem, "--check-all", *arguments, check=False)

@@ -8,12 +8,15 @@ asks for the first time, be it one that fails. Each has its defaults, a run for 
 
 Writes OUT/report.md, OUT/curves.svg, and what they are made of: OUT/caches and OUT/t4 (validated against Kernel
 Tuner's copy of the T4 schema), OUT/ours.csv, OUT/kernel_tuner.jsonl, OUT/unable.json. Runs that are in
-kernel_tuner.jsonl already are not run again: a second call after a change of attune's strategies is quick.
+kernel_tuner.jsonl already are not run again: a second call after a change of attune's strategies is quick. Several
+devices may share OUT, but a call takes one recording of a problem.
 """
 
 import argparse
+import collections
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -73,48 +76,64 @@ def read_runs(path):
     return runs
 
 
-def wanted(runs, problems, strategies, budgets, seeds):
+def resume(path):
+    """The runs of a file, which is rewritten without what a stop cut short: the next run is a line of its own."""
+    runs = read_runs(path)
+    whole = path.with_suffix(".part")
+    whole.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    os.replace(whole, path)
+    return runs
+
+
+def place_of(run):
+    """What a run, or what does not run, is of, whatever its seed."""
+    return run.get("device"), run["problem"], run["strategy"], run["budget"]
+
+
+def wanted(runs, spaces, strategies, budgets, seeds):
     """[(seed, problem, strategy, budget)] that are not among the runs, all of one seed first: whatever is stopped has
-    about as many of each."""
-    done = {(run["seed"], run["problem"], run["strategy"], run["budget"]) for run in runs}
-    everything = [
+    about as many of each. `spaces`: {problem: kernel_tuner_runs.Space}."""
+    done = {(run["seed"], *place_of(run)) for run in runs}
+    return [
         (seed, problem, strategy, budget)
         for seed in range(1, seeds + 1)
-        for problem in problems
+        for problem, space in spaces.items()
         for budget in budgets
         for strategy in strategies
+        if (seed, space.device, problem, strategy, budget) not in done
     ]
-    return [one for one in everything if one not in done]
 
 
-def run_kernel_tuner(caches, strategies, options, out):
-    """Appends to kernel_tuner.jsonl. What does not run: [{"problem", "strategy", "budget", "why"}]; as unable.json."""
-    kernel_tuner_runs.one_core()
+def run_kernel_tuner(spaces, strategies, options, out):
+    """Appends to kernel_tuner.jsonl. What does not run within options.most_seconds: [{"device", "problem", "strategy",
+    "budget", "most_seconds", "why"}]; unable.json has that of earlier calls, too."""
     path = out / "kernel_tuner.jsonl"
     unable_path = out / "unable.json"
     unable = json.loads(unable_path.read_text()) if unable_path.exists() else []
-    spaces = {space.problem: space for space in map(kernel_tuner_runs.Space, caches)}
-    todo = wanted(read_runs(path), list(spaces), strategies, options.budgets, options.seeds)
+    todo = wanted(resume(path), spaces, strategies, options.budgets, options.seeds)
     with path.open("a") as file:
         for i, (seed, problem, strategy, budget) in enumerate(todo, 1):
-            if is_unable(unable, problem, strategy, budget):
+            space = spaces[problem]
+            place = {"device": space.device, "problem": problem, "strategy": strategy, "budget": budget}
+            if is_unable(unable, place, options.most_seconds):
                 continue
             try:
-                run = kernel_tuner_runs.run_of(spaces[problem], strategy, budget, seed, options.most_seconds)
+                run = kernel_tuner_runs.run_of(space, strategy, budget, seed, options.most_seconds)
             except kernel_tuner_runs.Unable as error:
-                unable.append({"problem": problem, "strategy": strategy, "budget": budget, "why": str(error)})
+                unable = [each for each in unable if place_of(each) != place_of(place)]
+                unable.append({**place, "most_seconds": options.most_seconds, "why": str(error)})
                 unable_path.write_text(json.dumps(unable, indent=1) + "\n")
                 continue
             file.write(json.dumps(run) + "\n")
             file.flush()
             if i % 100 == 0:
                 print(f"{i} of {len(todo)} runs", flush=True)
-    return unable
+    return [each for each in unable if is_unable([each], each, options.most_seconds)]
 
 
-def is_unable(unable, problem, strategy, budget):
-    """Whether a strategy failed on this problem within this budget."""
-    return any((each["problem"], each["strategy"], each["budget"]) == (problem, strategy, budget) for each in unable)
+def is_unable(unable, run, most_seconds):
+    """Whether its strategy failed there when it had as long, or longer."""
+    return any(place_of(each) == place_of(run) and each.get("most_seconds", 0) >= most_seconds for each in unable)
 
 
 def validate(files):
@@ -129,7 +148,8 @@ def validate(files):
 
 
 def export(options, out):
-    """Cache files of the recordings that are large enough."""
+    """Cache files of the recordings that are large enough. Exits where two recordings are of one problem: the files
+    are named by it."""
     caches, results = out / "caches", out / "t4"
     for folder in (caches, results):
         folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +157,11 @@ def export(options, out):
             old.unlink()
     family = ["--family", options.family] if options.family else []
     command = [options.replay, "export", *family, "--kernel-tuner", caches, "--t4", results, *options.recordings]
-    subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
+    run = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True)
+    exported = collections.Counter(line.split(": ")[0] for line in run.stdout.splitlines())
+    twice = [problem for problem, count in exported.items() if count > 1]
+    if twice:
+        sys.exit(f"kernel_tuner_league.py: {twice[0]} is in several of the recordings; name one of each problem")
     validate(sorted(results.glob("*.json")))
     return [path for path in sorted(caches.glob("*.json")) if space_of(path).variants >= options.least]
 
@@ -187,6 +211,7 @@ def parse(arguments):
 
 
 def main(arguments=None):
+    kernel_tuner_runs.one_core()
     options = parse(arguments)
     try:
         import kernel_tuner  # noqa: F401
@@ -195,19 +220,19 @@ def main(arguments=None):
     options.out.mkdir(parents=True, exist_ok=True)
     caches = export(options, options.out)
     spaces = [space_of(path) for path in caches]
-    unable = run_kernel_tuner(caches, options.strategies, options, options.out)
-    problems = {space.problem for space in spaces}
+    played = {space.problem: space for space in map(kernel_tuner_runs.Space, caches)}
+    unable = run_kernel_tuner(played, options.strategies, options, options.out)
+    devices = {(space.device, problem) for problem, space in played.items()}
     theirs = [
         run
         for run in read_runs(options.out / "kernel_tuner.jsonl")
-        if run["problem"] in problems and run["budget"] in options.budgets and run["seed"] <= options.seeds
-        and run["strategy"] in options.strategies
-        and not is_unable(unable, run["problem"], run["strategy"], run["budget"])
+        if place_of(run)[:2] in devices and run["budget"] in options.budgets and run["seed"] <= options.seeds
+        and run["strategy"] in options.strategies and not is_unable(unable, run, options.most_seconds)
     ]  # fmt: skip
     runs = play_ours(options, spaces, options.out) + theirs
     table = league_report.rows(runs, spaces)
     drawn = league_plot.plot(runs, spaces, table, options.out / "curves.svg")
-    unable = [each for each in unable if each["problem"] in problems]
+    unable = [each for each in unable if place_of(each)[:2] in devices]
     text = league_report.report(table, set(named(options.chosen)), unable, "curves.svg" if drawn else None)
     (options.out / "report.md").write_text(text)
     print(text.split("## Each problem")[0])

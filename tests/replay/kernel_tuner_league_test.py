@@ -1,13 +1,17 @@
 """What the league computes without Kernel Tuner: runs, losses, verdicts, tables."""
 
+import argparse
 import contextlib
 import io
 import json
 import math
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kernel_tuner_league
@@ -19,9 +23,9 @@ from league_report import Space
 SPACE = Space("p", 100, 10.0, 40.0)  # the criterion looks at 10 trials, a small share are 5
 
 
-def run(strategy="guided", seed=1, improvements=((1, 10.0),), budget=0.1, problem="p", trials=10):
-    return {"problem": problem, "strategy": strategy, "budget": budget, "seed": seed, "trials": trials,
-            "improvements": [list(each) for each in improvements]}  # fmt: skip
+def run(strategy="guided", seed=1, improvements=((1, 10.0),), budget=0.1, problem="p", trials=10, device="a card"):
+    return {"device": device, "problem": problem, "strategy": strategy, "budget": budget, "seed": seed,
+            "trials": trials, "improvements": [list(each) for each in improvements]}  # fmt: skip
 
 
 class Loss(unittest.TestCase):
@@ -132,18 +136,9 @@ class Runs(unittest.TestCase):
         guided = {one["budget"]: one["improvements"] for one in runs if one["strategy"] == "guided"}
         self.assertEqual(guided, {0.1: [[1, 12.0]], 0.25: [[1, 12.0], [15, 10.0]]})
 
-    def test_a_second_call_goes_on_where_the_first_was_stopped(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "runs.jsonl"
-            path.write_text(json.dumps(run("mls")) + '\n{"problem": "p", "stra')
-            runs = kernel_tuner_league.read_runs(path)
-        self.assertEqual(len(runs), 1)
-        self.assertEqual(kernel_tuner_league.wanted(runs, ["p"], ["mls", "pso"], [0.1], 2),
-                         [(1, "p", "pso", 0.1), (2, "p", "mls", 0.1), (2, "p", "pso", 0.1)])  # fmt: skip
-
     def test_a_cache_file_says_what_its_space_is(self):
-        cache = {"problem": "p", "kernel_name": "k", "problem_size": [1, 2, 3], "tune_params_keys": ["A"],
-                 "tune_params": {"A": [1, 2, 3]},
+        cache = {"problem": "p", "device_name": "a card", "kernel_name": "k", "problem_size": [1, 2, 3],
+                 "tune_params_keys": ["A"], "tune_params": {"A": [1, 2, 3]},
                  "cache": {"1": {"A": 1, "time": 0.5}, "2": {"A": 2, "time": 0.25},
                            "3": {"A": 3, "__error__": "RuntimeFailedConfig"}}}  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
@@ -151,8 +146,78 @@ class Runs(unittest.TestCase):
             path.write_text(json.dumps(cache))
             self.assertEqual(kernel_tuner_league.space_of(path), Space("p", 3, 250.0, 500.0))
             space = kernel_tuner_runs.Space(path)
+        self.assertEqual(space.device, "a card")
         self.assertEqual(space.times, {"1": 500.0, "2": 250.0, "3": None})
         self.assertEqual(space.feasible, {(1,), (2,), (3,)})
+
+
+class Resumption(unittest.TestCase):
+    """Calls of the league with one directory. `played`: (device, strategy, seed) of the runs that were made."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="league-test-")
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name)
+        self.played = []
+        self.too_slow = set()  # strategies
+
+    def call(self, strategies, seeds=1, device="a card", most_seconds=60):
+        def run_of(space, strategy, budget, seed, most_s):
+            if strategy in self.too_slow:
+                raise kernel_tuner_runs.Unable(f"TimeoutError: no end after {most_s} s")
+            self.played.append((space.device, strategy, seed))
+            return run(strategy, seed, device=space.device)
+
+        space = argparse.Namespace(problem="p", device=device)
+        options = argparse.Namespace(budgets=[0.1], seeds=seeds, most_seconds=most_seconds)
+        with mock.patch.object(kernel_tuner_runs, "run_of", run_of):
+            return kernel_tuner_league.run_kernel_tuner({"p": space}, strategies, options, self.out)
+
+    def runs(self):
+        return kernel_tuner_league.read_runs(self.out / "kernel_tuner.jsonl")
+
+    def test_a_second_call_goes_on_where_the_first_was_stopped(self):
+        (self.out / "kernel_tuner.jsonl").write_text(json.dumps(run("mls")) + '\n{"problem": "p", "stra')
+        self.call(["mls", "pso"], seeds=2)
+        self.assertEqual(self.played, [("a card", "pso", 1), ("a card", "mls", 2), ("a card", "pso", 2)])
+        self.assertEqual([(each["strategy"], each["seed"]) for each in self.runs()],
+                         [("mls", 1), ("pso", 1), ("mls", 2), ("pso", 2)])  # fmt: skip
+
+    def test_runs_on_another_devices_recording_are_others(self):
+        self.call(["mls"])
+        self.call(["mls"], device="another")
+        self.call(["mls"], device="another")
+        self.assertEqual(self.played, [("a card", "mls", 1), ("another", "mls", 1)])
+
+    def test_what_was_too_slow_is_tried_again_when_it_may_take_longer(self):
+        self.too_slow = {"skopt"}
+        self.assertEqual([each["most_seconds"] for each in self.call(["skopt"], most_seconds=20)], [20])
+        self.too_slow = set()
+        self.assertEqual(len(self.call(["skopt"], most_seconds=10)), 1)
+        self.assertEqual(self.played, [])
+        self.assertEqual(self.call(["skopt"], most_seconds=60), [])
+        self.assertEqual(self.played, [("a card", "skopt", 1)])
+
+
+class Export(unittest.TestCase):
+    def test_two_recordings_of_one_problem_are_refused(self):
+        lines = "p: 5 variants of k\nq: 5 variants of k\np: 6 variants of k\n"
+        exported = subprocess.CompletedProcess([], 0, stdout=lines)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(subprocess, "run", return_value=exported):
+            options = kernel_tuner_league.parse(["--out", folder, "h100/p.rec", "h100/q.rec", "h200/p.rec"])
+            with self.assertRaisesRegex(SystemExit, "p is in several of the recordings"):
+                kernel_tuner_league.export(options, options.out)
+
+
+class Main(unittest.TestCase):
+    def test_linear_algebra_is_on_one_core_before_it_is_imported(self):
+        without = mock.patch.dict(sys.modules, {"kernel_tuner": None})
+        with mock.patch.dict(os.environ), without, self.assertRaisesRegex(SystemExit, "needs Kernel Tuner"):
+            os.environ.pop("OMP_NUM_THREADS", None)
+            try:
+                kernel_tuner_league.main(["--out", "out", "a.rec"])
+            finally:
+                self.assertEqual(os.environ.get("OMP_NUM_THREADS"), "1")
 
 
 class Options(unittest.TestCase):

@@ -74,6 +74,7 @@ class Space:
         self.path = pathlib.Path(path)
         cache = json.loads(self.path.read_text())
         self.problem = cache["problem"]
+        self.device = cache["device_name"]
         self.kernel = cache["kernel_name"]
         self.problem_size = tuple(cache["problem_size"])
         self.tune_params = cache["tune_params"]
@@ -163,7 +164,7 @@ def within(seconds):
 
 
 def run_of(space, strategy, budget, seed, most_s):
-    """A line of runs.jsonl. Unable where the strategy fails or does not end."""
+    """A line of kernel_tuner.jsonl. Unable where the strategy fails or does not end."""
     most = trials_of(budget, len(space.times))
     try:
         with within(most_s):
@@ -172,6 +173,7 @@ def run_of(space, strategy, budget, seed, most_s):
         text = str(error).strip().split("\n")[0][:200]
         raise Unable(f"{type(error).__name__}: {text}") from error
     return {
+        "device": space.device,
         "problem": space.problem,
         "strategy": strategy,
         "budget": budget,

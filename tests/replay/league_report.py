@@ -104,7 +104,6 @@ def row_of(problem_runs, long_runs, guided_losses, space, strategy):
         "loss": statistics.fmean(losses),
         "trials": [(quantile(each, 0.5), quantile(each, 0.95)) for each in within],
         "near_early": near_early(problem_runs, space),
-        "ended_early": sum(run["trials"] < space.trials(run["budget"]) for run in long_runs),
         "guided": "" if strategy == GUIDED else verdict(guided_losses, losses),
     }
 
