@@ -67,6 +67,14 @@ inline constexpr Method kMethods[] = {
     {"ForgetHost", Role::kAdmin, true},
 };
 
+// Null where there is none of that name.
+constexpr const Method* FindMethod(absl::string_view name) {
+  for (const Method& method : kMethods) {
+    if (method.name == name) return &method;
+  }
+  return nullptr;
+}
+
 // The row of a method, found by the compiler.
 class MethodRow {
  public:
@@ -78,10 +86,9 @@ class MethodRow {
 
  private:
   static constexpr const Method* Find(absl::string_view name) {
-    for (const Method& method : kMethods) {
-      if (method.name == name) return &method;
-    }
-    throw "not in kMethods";  // no constant: the compiler stops here
+    const Method* const row = FindMethod(name);
+    if (row == nullptr) throw "not in kMethods";  // no constant: the compiler stops here
+    return row;
   }
 
   const Method* row_;

@@ -342,7 +342,9 @@ TEST_F(AccessTest, WhatIsTooLargeOrNoRequestIsRefusedAndAudited) {
       const grpc::Status status = Call(method, "AttuneService", large.SerializeAsString());
       EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method << ": " << status.error_message();
     }
-    EXPECT_EQ(Call("Submit", "AttuneService", "no request").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    for (const char* method : {"Submit", "GetBest"}) {
+      EXPECT_EQ(Call(method, "AttuneService", "no request").error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    }
     EXPECT_TRUE(Call("Ping").ok());
   });
   const auto refused = [](const std::string& method, const std::string& outcome) {
@@ -352,7 +354,7 @@ TEST_F(AccessTest, WhatIsTooLargeOrNoRequestIsRefusedAndAudited) {
   EXPECT_THAT(told,
               ElementsAre(refused("CancelOperation", "RESOURCE_EXHAUSTED"), refused("GetTrial", "RESOURCE_EXHAUSTED"),
                           refused("WatchOperation", "RESOURCE_EXHAUSTED"), refused("GetBest", "RESOURCE_EXHAUSTED"),
-                          refused("Submit", "INVALID_ARGUMENT")));
+                          refused("Submit", "INVALID_ARGUMENT"), refused("GetBest", "INVALID_ARGUMENT")));
 }
 
 TEST_F(AccessTest, PathsThatLeadElsewhereAreRefusedAndAudited) {

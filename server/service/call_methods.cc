@@ -40,11 +40,11 @@ std::vector<metrics::CallMethod> CallMethods() {
 }
 
 void CountUnreadable(metrics::Calls& calls, const std::string& method) {
-  for (size_t i = 0; i < std::size(access::kMethods); ++i) {
-    if (access::kMethods[i].name != method) continue;
-    calls.Begun(i);
-    calls.Ended(i, grpc::StatusCode::INVALID_ARGUMENT, absl::ZeroDuration());
-  }
+  const access::Method* const row = access::FindMethod(method);
+  if (row == nullptr) return;
+  const auto index = static_cast<size_t>(row - access::kMethods);
+  calls.Begun(index);
+  calls.Ended(index, grpc::StatusCode::INVALID_ARGUMENT, absl::ZeroDuration());
 }
 
 }  // namespace attune::service

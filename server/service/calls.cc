@@ -146,9 +146,8 @@ void Audit(const grpc::CallbackServerContext& context, access::MethodRow method,
 
 void AuditUnread(grpc::ServerContextBase* context, const std::string& method, const absl::Status& why) {
   auto* const call = dynamic_cast<CallContext*>(context);
-  const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
-                                [&](const access::Method& known) { return known.name == method; });
-  if (call == nullptr || call->caller().audit == nullptr || row == std::end(access::kMethods)) return;
+  const access::Method* const row = access::FindMethod(method);
+  if (call == nullptr || call->caller().audit == nullptr || row == nullptr) return;
   // A token that is not known leaves the call its connection's.
   if (const absl::Status known = Identify(*call); !known.ok()) {
     return call->caller().audit->Refused(access::AuditLine(absl::Now(), call->principal(), *row, "", known));

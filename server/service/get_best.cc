@@ -99,7 +99,9 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::GetBest(grpc::CallbackServerContext
   }
   v1::GetBestRequest parsed;
   if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Finish(context, "GetBest", absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest"));
+    const absl::Status why = absl::InvalidArgumentError("the request is not an attune.v1.GetBestRequest");
+    AuditUnread(context, "GetBest", why);
+    return Finish(context, "GetBest", why);
   }
   if (parsed.include_artifact() || parsed.has_wait() || parsed.include_domains()) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();

@@ -88,7 +88,7 @@ absl::Status Invalid(const What&... what) {
   return absl::InvalidArgumentError(absl::StrCat(what...));
 }
 
-// "HOT, COLD" of Policy: without the prefix that its values share, and without 0, which is unset.
+// "HOT, COLD, L2_WARM" of Policy: without the prefix that its values share, and without 0, which is unset.
 std::string Allowed(const EnumDescriptor& type) {
   const absl::string_view zero = type.value(0)->name();
   const size_t prefix = zero.size() - std::min(zero.size(), absl::string_view("UNSPECIFIED").size());

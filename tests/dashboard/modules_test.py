@@ -108,6 +108,16 @@ class ModulesTest(unittest.TestCase):
             self.assertEqual(read, {"page": page, "subject": subject, "query": query})
         self.assertEqual(self.module("router.js", "m.parseAddress('').page"), "health")
 
+    def test_a_problems_link_names_its_policy(self):
+        for policy, query in (
+            ("POLICY_HOT", {}),
+            ("POLICY_COLD", {"policy": "cold"}),
+            ("POLICY_L2_WARM", {"policy": "l2-warm"}),
+        ):
+            href = self.module("parts.js", "m.problemLink('b1.h1', '', a[0]).getAttribute('href')", policy)
+            self.assertEqual(self.module("router.js", "m.parseAddress(a[0])", href)["query"], query)
+            self.assertEqual(self.module("format.js", "m.policyName(a[0])", query.get("policy", "hot")), policy)
+
     def test_a_command_is_one_word_for_each_argument(self):
         quoted = self.module("commands.js", "m.quote(a[0])", "it's <b> $HOME")
         self.assertEqual(quoted, "'it'\\''s <b> $HOME'")

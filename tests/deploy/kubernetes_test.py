@@ -180,6 +180,13 @@ class KubernetesTest(unittest.TestCase):
             self.assertEqual(container["securityContext"], wanted)
             self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], 1)
 
+    def test_no_pod_is_ready_for_its_cpu(self):
+        for manifests in variants().values():
+            daemon = daemon_of(manifests)
+            environment = {variable["name"]: variable["value"] for variable in daemon["env"]}
+            for name in ("OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"):
+                self.assertIn(environment[name], [mount["mountPath"] for mount in daemon["volumeMounts"]])
+
     def test_what_the_daemon_writes_is_a_volume_that_can_be_written(self):
         for manifests in variants().values():
             mounts = {mount["mountPath"]: mount for mount in daemon_of(manifests)["volumeMounts"]}
@@ -187,9 +194,9 @@ class KubernetesTest(unittest.TestCase):
             self.assertEqual({mount["name"] for mount in mounts.values()}, volumes)
             flags, environment = flags_of(manifests), daemon_of(manifests)["env"]
             written = ["/tmp", flags["data_dir"], flags["lock_dir"]]
-            written += [v["value"] for v in environment if v["name"] in ("POCL_CACHE_DIR", "CUDA_CACHE_PATH")]
+            written += [v["value"] for v in environment if v["name"] == "CUDA_CACHE_PATH"]
             written += [a.removeprefix("unix:") for a in flags["listen"].split(",") if a.startswith("unix:")]
-            self.assertEqual(len(written), 6)
+            self.assertEqual(len(written), 5)
             for path in written:
                 above = [mount for mount in mounts if pathlib.Path(path).is_relative_to(mount)]
                 self.assertTrue(above, path)

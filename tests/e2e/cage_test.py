@@ -9,7 +9,7 @@ import re
 import shutil
 import unittest
 
-from harness import ATTUNED, KERNELS, TEST_FAMILIES, DaemonTest
+from harness import ATTUNED, BACK_WITHIN, KERNELS, TEST_FAMILIES, DaemonTest
 
 PROBLEM = "b1.h1.q16.d16.f16"
 FAMILY = "reaches_out_opencl"
@@ -17,10 +17,9 @@ WORKER = ATTUNED.with_name("attune-worker")
 
 # Everything else is refused: such a kernel is as right as the honest one.
 VERDICTS = {11: "CRASHED", 12: "CRASHED"}
-ATTACKS = range(18)
+ATTACKS = range(17)
 FOOTPRINTS = [pathlib.Path(folder) / "attune-a-kernel-was-here" for folder in ("/tmp", "/dev/shm", "/var/tmp", ".")]
 
-BACK_WITHIN = 5.0
 WHEN = re.compile(r"^(\S+Z) \w+ (worker lost|worker started) worker=\"device opencl:0\"", re.MULTILINE)
 
 
@@ -68,13 +67,7 @@ class CageTest(DaemonTest):
             path.unlink(missing_ok=True)
         # One compile worker hands the variants on in the order of the manifests.
         flags = ["--compile_workers=1", "--trial_timeout=60s"]
-        return self.limited(self.daemon(kernels=[KERNELS, self.families(*names)], flags=flags, start=False)).start()
-
-    def limited(self, daemon):
-        """With less memory than ATTACK 15 takes, which its workers inherit."""
-        command = daemon.command()
-        daemon.command = lambda: ["prlimit", f"--data={3 << 30}", *command]
-        return daemon
+        return self.daemon(kernels=[KERNELS, self.families(*names)], flags=flags)
 
     def test_what_a_kernel_reaches_for_is_refused_and_harms_nobody(self):
         daemon = self.start(FAMILY)
@@ -139,7 +132,7 @@ class CageTest(DaemonTest):
         os.chmod(self.directory, 0o777)
         daemon = self.daemon(kernels=[KERNELS, self.families(FAMILY)], flags=["--compile_workers=1"], start=False)
         daemon.user = 65534
-        self.limited(daemon).start()
+        daemon.start()
         daemon.attune("tune", PROBLEM, "--family", FAMILY, check=False)
         verdicts = {t["parameters"]["ATTACK"]: t["verdict"] for t in daemon.trials(PROBLEM)}
         self.assertEqual(verdicts, {attack: VERDICTS.get(attack, "OK") for attack in ATTACKS}, daemon.log)

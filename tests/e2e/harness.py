@@ -28,6 +28,7 @@ TEST_FAMILIES = ROOT / "tests/families"
 
 # Sanitizer builds on a busy two-core machine are an order of magnitude slower than real ones.
 PATIENCE = 300
+BACK_WITHIN = 5.0  # seconds, from the end of a worker to the next one's start
 
 
 class Daemon:

@@ -10,16 +10,17 @@ SM.
 """
 
 import argparse
-import csv
 import pathlib
 import random
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import space_reports
+from space_reports import KERNELS, ROOT
+
 PROBLEMS = (
     "b2.h8.q4096.d64.f16",
     "b1.h16.q4096.d128.f16.causal",
@@ -65,41 +66,21 @@ def summary(found, variants):
         yield f"- {column}: {differ} of {variants} variants differ{span}"
 
 
-def report(arguments, kernels, path, *options):
-    """What space_report says of those sources; its CSV at `path`."""
-    done = subprocess.run(
-        [
-            arguments.build / "tests/space/space_report",
-            f"--worker={arguments.build}/bin/attune-worker",
-            f"--profile={arguments.profile}",
-            f"--families={arguments.family}",
-            f"--kernels_dir={kernels}",
-            f"--csv={path}",
-            *options,
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    if done.returncode != 0:
-        sys.exit(f"space_report with {kernels} ended with {done.returncode}")
-    return done.stdout
-
-
-def read(path):
-    with path.open() as lines:
-        return list(csv.DictReader(lines))
-
-
 def choose(rows, count):
     """The same `count` of all variants each time, or all; as lines of space_report's --only."""
     chosen = rows if count >= len(rows) else random.Random(0).sample(rows, count)
     return "".join(f"{row['problem']} {row['variant']}\n" for row in chosen)
 
 
+def report_of(arguments, kernels, path, *options):
+    """What space_report says of those sources; its CSV at `path`."""
+    return space_reports.report(arguments.build, arguments.profile, arguments.family, kernels, f"--csv={path}", *options)
+
+
 def compile_all(arguments, kernels, path, only):
     """Compiles; (processor seconds a code, codes)."""
     begin = processor_seconds()
-    codes = codes_of(report(arguments, kernels, path, f"--only={only}"))
+    codes = codes_of(report_of(arguments, kernels, path, f"--only={only}"))
     return (processor_seconds() - begin) / codes, codes
 
 
@@ -116,18 +97,18 @@ def main():
     if arguments.variants < 1 or arguments.repeat < 1:
         parser.error(f"--variants is {arguments.variants} and --repeat {arguments.repeat}: both must be at least 1")
     arguments.build = arguments.build.resolve()
-    folders = [folder.resolve() for folder in arguments.kernels or [ROOT / "kernels_src"]]
+    folders = [folder.resolve() for folder in arguments.kernels or [KERNELS]]
     with tempfile.TemporaryDirectory() as directory:
         paths = [pathlib.Path(directory) / f"{number}.csv" for number in range(len(folders))]
-        report(arguments, folders[0], paths[0], "--compile=false", *(arguments.problems or PROBLEMS))
+        report_of(arguments, folders[0], paths[0], "--compile=false", *(arguments.problems or PROBLEMS))
         only = pathlib.Path(directory) / "only.txt"
-        only.write_text(choose(read(paths[0]), arguments.variants))
+        only.write_text(choose(space_reports.read(paths[0]), arguments.variants))
         costs = [[] for _ in folders]
         for _ in range(arguments.repeat):
             for number, folder in enumerate(folders):
                 cost, codes = compile_all(arguments, folder, paths[number], only)
                 costs[number].append(cost)
-        rows = [read(path) for path in paths]
+        rows = [space_reports.read(path) for path in paths]
     print(f"{arguments.family}, {arguments.profile}, {codes} codes, {arguments.repeat} rounds\n")
     print("| kernels | core-seconds a code, median | least | most |\n|---|---|---|---|")
     for number, cost in enumerate(costs):

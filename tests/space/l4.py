@@ -9,16 +9,15 @@ are the daemon's own guess and the variants that tests/space/roofline.py ranks f
 """
 
 import argparse
-import csv
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/space"), str(ROOT / "tests/gpu")]
 import roofline
+import space_reports
 from grid import bench_grid
 
 FAMILY = "attention_mma"
@@ -72,35 +71,15 @@ def short(values):
     return text + {0: "", 1: " joined by a launch", 2: " joined by the last CTA"}[get("COMBINE", 0)]
 
 
-def report(build, *arguments):
-    """Runs space_report; what it says."""
-    result = subprocess.run(
-        [
-            build / "tests/space/space_report",
-            f"--worker={build}/bin/attune-worker",
-            "--profile=l4",
-            f"--families={FAMILY}",
-            f"--kernels_dir={ROOT}/kernels_src",
-            *arguments,
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    if result.returncode != 0:
-        sys.exit(f"space_report {' '.join(map(str, arguments))[:200]} ended with {result.returncode}")
-    return result.stdout
-
-
-def read(path):
-    with path.open() as lines:
-        return list(csv.DictReader(lines))
+def report(build, *options):
+    return space_reports.report(build, "l4", FAMILY, space_reports.KERNELS, *options)
 
 
 def pick_all(build, problems, count, scratch):
     """[(row, Estimate)] of all problems, and each one's guess first."""
     report(build, "--compile=false", f"--csv={scratch}/spaces.csv", *problems)
     spaces = {}
-    for row in read(scratch / "spaces.csv"):
+    for row in space_reports.read(scratch / "spaces.csv"):
         spaces.setdefault(row["problem"], []).append(row)
     return [pick for problem in problems for pick in picks(spaces[problem], count)]
 
@@ -137,7 +116,7 @@ def main():
         only = scratch / "only.txt"
         only.write_text("".join(f"{row['problem']} {row['variant']}\n" for row, _ in chosen))
         totals = report(build, f"--only={only}", f"--csv={scratch}/picks.csv").splitlines()
-        compiled = {(row["problem"], row["variant"]): row for row in read(scratch / "picks.csv")}
+        compiled = {(row["problem"], row["variant"]): row for row in space_reports.read(scratch / "picks.csv")}
         print(f"{totals[0]}; {len(chosen)} picks for {len(problems)} problems.\n")
         print("\n".join(table(chosen, compiled)))
         if arguments.every:

@@ -120,6 +120,11 @@ export function policyWord(policy) {
 
 export const policyWords = ["hot", "l2-warm", "cold"];
 
+// As an address has it: the default is left out.
+export function policyQuery(policy) {
+  return policyWord(policy) === "hot" ? "" : policyWord(policy);
+}
+
 // "l2-warm" -> "POLICY_L2_WARM"
 export function policyName(word) {
   return `POLICY_${word.toUpperCase().replaceAll("-", "_")}`;

@@ -2,7 +2,7 @@
 import { get, list, repeat } from "./api.js";
 import { commandLine, historyCommand, trendCommands, tuneCommand } from "./commands.js";
 import { h, update } from "./dom.js";
-import { counted, percentChange, policyWord, short, si, speedup, us } from "./format.js";
+import { counted, percentChange, policyName, policyQuery, policyWord, short, si, speedup, us } from "./format.js";
 import { marksOf } from "./nights.js";
 import { changeCell, changeList, className, empty, facts, failure, interval, loading, problemText, section, stateBadge, variantCode, when } from "./parts.js";
 import { marksTable, nightsFigure } from "./problem_chart.js";
@@ -13,7 +13,7 @@ const SPANS = 365;
 const RANGES = [["", "all nights"], ["365", "the last year"], ["90", "the last 90 days"], ["30", "the last 30 days"], ["7", "the last 7 days"]];
 
 function choose(trends, query) {
-  const policy = query.policy === "cold" ? "POLICY_COLD" : "POLICY_HOT";
+  const policy = policyName(query.policy || "hot");
   const of = (trend) => !query.class || [trend.classAlias, trend.deviceClass, trend.deviceId].includes(query.class);
   return trends.find((trend) => of(trend) && trend.policy === policy) ?? trends.find(of) ?? trends[0];
 }
@@ -53,7 +53,7 @@ async function load(problem, query, days, signal) {
 function tabs(trends, current) {
   if (trends.length < 2) return null;
   return h("ul", { class: "tabs", "aria-label": "Device classes and policies" }, trends.map((trend) =>
-    h("li", {}, h("a", { href: addressOf("problem", trend.problemText, { class: trend.classAlias || trend.deviceClass, policy: trend.policy === "POLICY_COLD" ? "cold" : "" }), "aria-current": trend === current ? "page" : null }, `${className(trend)} · ${policyWord(trend.policy)} `, stateBadge(trend))),
+    h("li", {}, h("a", { href: addressOf("problem", trend.problemText, { class: trend.classAlias || trend.deviceClass, policy: policyQuery(trend.policy) }), "aria-current": trend === current ? "page" : null }, `${className(trend)} · ${policyWord(trend.policy)} `, stateBadge(trend))),
   ));
 }
 

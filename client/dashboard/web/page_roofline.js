@@ -96,7 +96,7 @@ export function show({ root, signal }) {
       return { trends: trends.items, devices: devices.devices ?? [] };
     },
     ({ trends, devices }) => {
-      const points = rooflinePoints(trends.filter((trend) => trend.policy !== "POLICY_COLD" || !trends.some((other) => other.policy === "POLICY_HOT")));
+      const points = rooflinePoints(trends.filter((trend) => trend.policy === "POLICY_HOT" || !trends.some((other) => other.policy === "POLICY_HOT")));
       if (points.length === 0) {
         update(body, empty("Nothing is served yet whose needs are known.", commandLine("attune tune b2.h8.q512.d64.f16", "tune a problem")));
         return;

@@ -1,6 +1,6 @@
 // What several pages show in the same way: states, dates, links, errors, empty lists.
 import { h } from "./dom.js";
-import { ago, enumName, moment, NONE, percentChange, policyWord, short, us } from "./format.js";
+import { ago, enumName, moment, NONE, percentChange, policyQuery, policyWord, short, us } from "./format.js";
 import { addressOf } from "./router.js";
 import { variantChange } from "./variants.js";
 
@@ -50,7 +50,7 @@ export function problemText(text) {
 }
 
 export function problemLink(text, deviceClass, policy) {
-  return h("a", { href: addressOf("problem", text, { class: deviceClass, policy: policy === "POLICY_COLD" ? "cold" : "" }), class: "problem" }, problemText(text));
+  return h("a", { href: addressOf("problem", text, { class: deviceClass, policy: policyQuery(policy) }), class: "problem" }, problemText(text));
 }
 
 export function jobLink(name, text) {

@@ -276,12 +276,10 @@ def make_server(client: attune.aio.Client) -> MCPServer:
 
     @server.tool(annotations=READS)
     @told
-    async def explain(
-        problem: Annotated[str, Field(description="A problem; a trial: trials/123; a submission: submissions/7")],
-    ) -> dict[str, Any]:
-        """What bounds a trial, the best variant of a problem, or a submission, with figures; what to change next, if
-        trials agree."""
-        return explanation_dict(await client.explain(problem))
+    async def explain(problem: Subject, submission_problem: OneOfProblems = "") -> dict[str, Any]:
+        """What bounds a problem's best variant, a trial or a submission, with figures; what to change next, if trials
+        agree."""
+        return explanation_dict(await client.explain(problem, problem=submission_problem or None))
 
     @server.tool(annotations=READS)
     @told

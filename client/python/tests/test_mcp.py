@@ -209,6 +209,8 @@ def test_what_bounds_a_trial_comes_with_advice_where_there_is_some(server):
         "advice": "raise KV_SPLITS from 1 to 8",
     }
     assert "advice" not in found["findings"][1]
+    call(server, "explain", problem="submissions/7", submission_problem=PROBLEM)
+    assert server.asked("Explain")[-1].submission_problem.seq_q > 0
 
 
 def test_an_error_names_what_is_wrong_and_the_server_goes_on(server):

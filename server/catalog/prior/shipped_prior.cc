@@ -27,9 +27,8 @@ std::string ReadLine(absl::string_view line, PriorTable& table) {
     return good ? "" : "compute_capability is a number, 90 for 9.0";
   }
   if (words[0] == "policy") {
-    if (words.size() != 2 || (words[1] != "hot" && words[1] != "cold")) return "policy is hot or cold";
-    table.policy = words[1] == "hot" ? v1::POLICY_HOT : v1::POLICY_COLD;
-    return "";
+    table.policy = words.size() == 2 ? PolicyOf(words[1]) : v1::POLICY_UNSPECIFIED;
+    return table.policy == v1::POLICY_UNSPECIFIED ? "policy is hot, l2-warm or cold" : "";
   }
   if (words[0] == "family") {
     if (words.size() != 3) return "family has a name and a source hash";
@@ -103,8 +102,7 @@ absl::StatusOr<PriorTable> ParsePrior(absl::string_view text) {
 std::string ToText(const PriorTable& table) {
   std::string text = absl::StrCat("# Fastest variants of recorded problems. Written by attune-replay prior.\ndevice ",
                                   table.device_model, "\ncompute_capability ", table.compute_capability, "\npolicy ",
-                                  table.policy == v1::POLICY_COLD ? "cold" : "hot", "\nfamily ", table.family, " ",
-                                  table.source_hash, "\n");
+                                  Word(table.policy), "\nfamily ", table.family, " ", table.source_hash, "\n");
   for (const PriorTable::Row& row : table.rows) {
     absl::StrAppendFormat(&text, "%s %.6g %s\n", ToText(row.problem), row.us, row.variant);
   }

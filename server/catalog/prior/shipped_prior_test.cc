@@ -60,7 +60,7 @@ TEST_F(ShippedPriorTest, IsReadAsItWasWritten) {
 TEST_F(ShippedPriorTest, SaysWhatIsWrongWithALine) {
   const std::string good = ToText(table_);
   EXPECT_THAT(ParsePrior(good + "b1.h1 3 tiles").status().message(), HasSubstr("line 7: "));
-  EXPECT_THAT(ParsePrior(good + "policy warm").status().message(), HasSubstr("policy is hot or cold"));
+  EXPECT_THAT(ParsePrior(good + "policy warm").status().message(), HasSubstr("policy is hot, l2-warm or cold"));
   EXPECT_THAT(ParsePrior(absl::StrCat(good, kTuned, " -3 tiles")).status().message(), HasSubstr("above 0"));
   EXPECT_THAT(ParsePrior("device a card\n").status().message(), HasSubstr("missing"));
 }

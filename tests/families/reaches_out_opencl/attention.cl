@@ -103,19 +103,12 @@ static int reaches(void) {
   char path[256];
   return CALL(mkdir, text(path, LOCKS "/a-card-of-nobodys", 0), 0700, 0) == 0;
 }
-#elif ATTACK == 15  // 4 GiB of memory, a quarter of it touched. The test gives workers less
-static int reaches(void) {
-  const long at = call6(SYS_mmap, 0, 4L << 30, 3, 0x22 /* private, anonymous */, -1, 0);
-  if (at < 0) return 0;
-  for (long i = 0; i < 1L << 30; i += 4096) *(volatile global char*)(at + i) = 1;
-  return 1;
-}
-#elif ATTACK == 16  // the daemon's own files. The test says where they are
+#elif ATTACK == 15  // the daemon's own files. The test says where they are
 static int reaches(void) {
   return opens(DATA "/attune.db", 0, 0) || opens(DATA "/attune.db", O_RDWR, 0) || opens(DATA "/audit.jsonl", O_RDWR, 0) ||
          opens(DATA "/artifacts/planted", O_CREATE, 0) || opens(SOURCE, O_RDWR, 0) || opens(WORKER, O_CREATE, 0);
 }
-#elif ATTACK == 17  // 512 MiB that the daemon is to buffer, announced as its worker announces an answer
+#elif ATTACK == 16  // 512 MiB that the daemon is to buffer, announced as its worker announces an answer
 static int reaches(void) {
   char zeros[4096] = {0};
   const char header[] = {0, 0, 0, 0x20};

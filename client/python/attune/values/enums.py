@@ -98,7 +98,7 @@ class Verdict(ApiEnum):
     CRASHED = 7
     UNSTABLE = 8  # right once but not repeatably, or its times would not settle
     LOST = 9  # the infrastructure failed; never blamed on the variant
-    SLOW = 10  # right in one run on one input distribution, and given up as much slower than the job's anchor
+    SLOW = 10  # right in one run on one input distribution, and given up as slower than the job's anchor
 
 
 class Backend(ApiEnum):

@@ -47,8 +47,7 @@ absl::Status EndLog(Connection& copy) {
 absl::Status RemoveEndedLog(const std::string& file) {
   for (const char* part : {"-wal", "-shm"}) {
     const std::string left = absl::StrCat(file, part);
-    if (access(left.c_str(), F_OK) != 0) continue;
-    if (unlink(left.c_str()) != 0) return FileError(errno, "remove", left);
+    if (unlink(left.c_str()) != 0 && errno != ENOENT) return FileError(errno, "remove", left);
   }
   return absl::OkStatus();
 }
