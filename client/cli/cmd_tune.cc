@@ -53,11 +53,10 @@ auto Named(const Words& words, absl::string_view word) {
   return std::find_if(words.begin(), words.end(), [&](const auto& one) { return one.first == word; })->second;
 }
 
-// An effort alone says which strategy keeps it.
+// Guided unless asked otherwise; an effort alone says which strategy keeps it.
 absl::StatusOr<v1::Strategy::Kind> KindOf(const TuneArguments& arguments) {
   if (arguments.strategy.empty()) {
-    const bool all = arguments.effort.empty() || arguments.effort == "exhaustive";
-    return all ? v1::Strategy::KIND_EXHAUSTIVE : v1::Strategy::KIND_GUIDED;
+    return arguments.effort == "exhaustive" ? v1::Strategy::KIND_EXHAUSTIVE : v1::Strategy::KIND_GUIDED;
   }
   if (!arguments.effort.empty() && (arguments.strategy == "exhaustive" || arguments.strategy == "random")) {
     return absl::InvalidArgumentError(absl::StrCat("--effort is ", arguments.effort, ", with --strategy ",
@@ -137,8 +136,8 @@ Action AddTune(CLI::App& app) {
   AddSeveralProblemsArgument(app, &arguments->problems)->required();
   AddRepeatable(app, "--family", &arguments->families, "Only these families");
   app.add_option("--strategy", arguments->strategy,
-                 "Which variants are tried, in which order: guided (by a model of what was tried) and evolution try a "
-                 "small part of them (see --effort); default exhaustive")
+                 "Which variants are tried, in which order: guided (by a model of what was tried; the default) "
+                 "and evolution try a small part of them (see --effort), exhaustive all")
       ->check(OneOf({"exhaustive", "random", "guided", "evolution"}));
   app.add_option("--effort", arguments->effort,
                  "Of guided and evolution: at most 24 trials (quick), a twentieth of the variants but 48 where that is "

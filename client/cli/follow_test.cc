@@ -46,7 +46,8 @@ TEST_F(FollowTest, AnEffortAloneSaysWhichStrategyKeepsIt) {
     EXPECT_EQ(Run(words), 0);
     return fake.last_tune().strategy();
   };
-  EXPECT_EQ(asked({}).kind(), v1::Strategy::KIND_EXHAUSTIVE);
+  EXPECT_EQ(asked({}).kind(), v1::Strategy::KIND_GUIDED);
+  EXPECT_EQ(asked({}).effort(), v1::Strategy::EFFORT_UNSPECIFIED);
   EXPECT_EQ(asked({"--effort", "quick"}).kind(), v1::Strategy::KIND_GUIDED);
   EXPECT_EQ(asked({"--effort", "quick"}).effort(), v1::Strategy::EFFORT_QUICK);
   EXPECT_EQ(asked({"--effort", "exhaustive"}).kind(), v1::Strategy::KIND_EXHAUSTIVE);

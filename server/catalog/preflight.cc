@@ -69,9 +69,9 @@ class Count {
     if (space->listed) {
       if (absl::Status status = LookAt(space->variants, out); !status.ok()) return status;
     } else {
-      response_->add_warnings(absl::StrCat(family->name(), " has ", space->counted ? "" : "more than ", space->count,
-                                           " variants: more than the ", space::kMostVariants,
-                                           " that a tuning tries one by one; --strategy random draws from them"));
+      response_->add_warnings(absl::StrCat(
+          family->name(), " has ", space->counted ? "" : "more than ", space->count, " variants: more than the ",
+          space::kMostVariants, " that an exhaustive tuning tries one by one; the other strategies draw from them"));
       // As far as anybody can tell: one variant is enough.
       some_grid_is_unknown_ = some_grid_is_unknown_ || space->count > 0 || !space->counted;
     }

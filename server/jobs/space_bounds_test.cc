@@ -53,9 +53,10 @@ TEST_F(SpaceBoundsTest, ExhaustiveTuningSaysThatItIsTooLargeAndWhatToDo) {
   const v1::Operation done = Tune();
   EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
   EXPECT_EQ(done.error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(done.error().message(), HasSubstr("tiles has 1000000000 variants for b1.h1.q128.d64.f16 on cuda:0; a "
-                                                "tuning tries at most 50000 one by one: draw from them with --strategy "
-                                                "random"));
+  EXPECT_THAT(done.error().message(),
+              HasSubstr("tiles has 1000000000 variants for b1.h1.q128.d64.f16 on cuda:0; a "
+                        "tuning tries at most 50000 one by one: have another strategy draw from "
+                        "them (--strategy guided)"));
   Start(Families(Billion(kEntangled)));
   EXPECT_THAT(Tune().error().message(), HasSubstr("tiles has more than "));
 }
@@ -94,7 +95,7 @@ TEST_F(SpaceBoundsTest, CountingDoesNotList) {
   EXPECT_FALSE(counted.families(0).lower_bound());
   EXPECT_EQ(counted.variants_size(), 0);
   EXPECT_THAT(counted.warnings(0),
-              HasSubstr("1000000000 variants: more than the 50000 that a tuning tries one by one"));
+              HasSubstr("1000000000 variants: more than the 50000 that an exhaustive tuning tries one by one"));
   EXPECT_FALSE(counted.has_estimate());
 
   const v1::PreflightResponse bounded = Preflight(Billion(kEntangled));

@@ -42,10 +42,8 @@ void BudgetedStrategy::Tell(size_t candidate, const v1::Trial& trial) {
   strategy_->Tell(candidate, trial);
 }
 
-Strategy::Thought BudgetedStrategy::Think() {
-  if (IsSpent() || IsTimeOver()) return nullptr;
-  return strategy_->Think();
-}
+// Also at the end: what it claims of its best is then from all that was tried.
+Strategy::Thought BudgetedStrategy::Think() { return strategy_->Think(); }
 
 bool BudgetedStrategy::Done() const { return strategy_->Done() || IsSpent() || IsTimeOver(); }
 

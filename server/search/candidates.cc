@@ -17,7 +17,8 @@ absl::Status TooLarge(const space::Family& family, const space::Enumeration& spa
   return absl::ResourceExhaustedError(absl::StrCat(
       family.name(), " has ", space.counted ? "" : "more than ", space.count, " variants for ", tuning_key.problem_text,
       " on ", tuning_key.device.id(), "; a tuning tries at most ", space::kMostVariants,
-      " one by one: draw from them with --strategy random, name other families with --family, or give the "
+      " one by one: have another strategy draw from them (--strategy guided), name other families with --family, or "
+      "give the "
       "parameters in its manifest fewer values"));
 }
 

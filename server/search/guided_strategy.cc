@@ -13,8 +13,8 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kBatch = 4;           // trials between two fits
-constexpr size_t kAhead = 24;          // codes that the next batches may need
+constexpr size_t kBatch = 8;  // trials between two fits: while codes are compiled, what a fit costs is their time
+constexpr size_t kAhead = 8;  // codes that the next batch may need
 constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
 constexpr double kPolishShare = 0.25;  // of the limit
@@ -45,8 +45,8 @@ std::vector<bool> UntoldOf(size_t candidates, const std::vector<Told>& told) {
 class BatchPlanner {
  public:
   BatchPlanner(const Exchange& exchange, const std::vector<Told>& told, const std::vector<bool>& open,
-               const std::vector<Expectation>& expected)
-      : exchange_(exchange), open_(open), expected_(expected) {
+               const std::vector<Expectation>& expected, size_t most)
+      : exchange_(exchange), open_(open), expected_(expected), most_(most) {
     for (const Told& one : told) {
       if (one.second.ok) good_.push_back(one);
     }
@@ -62,7 +62,7 @@ class BatchPlanner {
     });
   }
 
-  bool IsFull() const { return batch_.size() >= kBatch; }
+  bool IsFull() const { return batch_.size() >= most_; }
   void Take(std::optional<size_t> candidate) {
     if (candidate.has_value() && !IsFull() && taken_.insert(*candidate).second) batch_.push_back(*candidate);
   }
@@ -88,6 +88,21 @@ class BatchPlanner {
     }
     return best;
   }
+  // The fastest, if the times were what is drawn here from what is expected. Draws differ, so that several of one model
+  // do not all ask the same of it (Thompson sampling; Kandasamy et al., AISTATS 2018, for batches).
+  std::optional<size_t> FastestAsDrawn(RandomNumbers& random) const {
+    std::optional<size_t> best;
+    double least = 0;
+    for (const auto& [improvement, candidate] : ranked_) {
+      if (taken_.contains(candidate)) continue;
+      const Expectation& expected = expected_[candidate];
+      const double cost = expected.mean + random.Normal() * expected.deviation - std::log(expected.ok);
+      if (best.has_value() && cost >= least) continue;
+      best = candidate;
+      least = cost;
+    }
+    return best;
+  }
   std::optional<size_t> Any(RandomNumbers& random) const {
     if (ranked_.empty()) return std::nullopt;
     return ranked_[random.Below(ranked_.size())].second;
@@ -106,6 +121,7 @@ class BatchPlanner {
   const Exchange& exchange_;
   const std::vector<bool>& open_;
   const std::vector<Expectation>& expected_;
+  const size_t most_;
   std::vector<Told> good_;                         // fastest first
   std::vector<std::pair<double, size_t>> ranked_;  // those open, by improvement
   std::vector<size_t> batch_;
@@ -130,11 +146,12 @@ size_t GuidedStrategy::Total() const {
 LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) const {
   RandomNumbers random(options_.seed * 1000003 + situation.round);
   const auto tried = static_cast<int64_t>(situation.told.size() - situation.known) + field_.spent;
-  if (options_.limit > 0 && tried >= options_.limit) return {};
+  const bool ended = options_.limit > 0 && tried >= options_.limit;
   Plan plan;
   const bool any_good =
       std::any_of(situation.told.begin(), situation.told.end(), [](const Told& one) { return one.second.ok; });
-  if (situation.round == 0 || !any_good) {
+  if (ended && !any_good) return plan;
+  if (!ended && (situation.round == 0 || !any_good)) {
     const size_t most = TrialsToBeginWith(field_, model_);
     plan.batch = BeginWith(field_, exchange_, model_, situation.open, most, random);
     if (!plan.batch.empty() || !any_good) return plan;
@@ -142,8 +159,10 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);
   plan.confidence = ConfidenceThatBest(BestOf(situation.told), UntoldOf(field_.candidates, situation.told), expected);
   const auto enough = [this](double confidence) { return options_.enough > 0 && confidence >= options_.enough; };
-  if (enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence)) return plan;
-  BatchPlanner planner(exchange_, situation.told, situation.open, expected);
+  if (ended || (enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence)))
+    return plan;
+  const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kBatch;
+  BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(kBatch, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
                                                    kPolishShare * static_cast<double>(options_.limit);
   const bool polish = ends_soon || enough(*plan.confidence);
@@ -152,7 +171,7 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   if (polish) planner.Take(planner.BestNeighbour(kPolished));
   if (situation.round % kExploreEvery == 0) planner.Take(planner.Any(random));
   while (!planner.IsFull()) {
-    const std::optional<size_t> next = planner.MostPromising();
+    const std::optional<size_t> next = planner.FastestAsDrawn(random);
     if (!next.has_value()) break;
     planner.Take(next);
   }

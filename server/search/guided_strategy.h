@@ -1,6 +1,7 @@
 // A search that a model guides: it begins with what is likely, then tries what the model expects most improvement of,
-// the best one's neighbours (trees smooth away what a single step changes) and now and then anything (so that nothing
-// is never looked at). Near the end of its limit it polishes: the neighbours of the best few.
+// one of the best one's neighbours (trees smooth away what a single step changes), what is fastest in draws from the
+// model, and now and then anything (so that nothing is never looked at). Near the end of its limit it polishes: the
+// neighbours of the best few.
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 

@@ -79,6 +79,7 @@ absl::Status TrialPhase::Run(DeviceUse& use) {
     cost_ = use.cost();
   }
   ahead_.Stop();
+  Think();  // what the strategy claims in the end is from every trial
   absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
   if (!recorded.ok()) return recorded;

@@ -51,9 +51,9 @@ class BoundsTest(DaemonTest):
 
         # A problem each: --max-trials counts an incumbent of the other family, too, when it is drawn.
         for family, problem in (("huge_opencl", PROBLEM), ("tangled_opencl", "b1.h1.q17.d32.f16")):
-            refused = daemon.attune("tune", problem, "--family", family, check=False)
+            refused = daemon.attune("tune", problem, "--family", family, "--strategy=exhaustive", check=False)
             self.assertEqual(refused.returncode, 6, refused.stderr)
-            self.assertIn("draw from them with --strategy random", refused.stderr)
+            self.assertIn("have another strategy draw from them (--strategy guided)", refused.stderr)
             daemon.attune("tune", problem, "--family", family, "--strategy", "random", "--max-trials", "2")
             trials = daemon.trials(problem, "--family", family)
             self.assertEqual({trial["verdict"] for trial in trials}, {"OK"})

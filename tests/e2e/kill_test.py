@@ -38,7 +38,7 @@ class KillTest(DaemonTest):
     def test_no_reported_trial_is_lost_and_every_variant_is_tried_once(self):
         random.seed(os.environ.get("ATTUNE_SEED", "1"))
         daemon = self.daemon()
-        name = daemon.json("tune", PROBLEM, "--detach")[0]["operation"]
+        name = daemon.json("tune", PROBLEM, "--strategy=exhaustive", "--detach")[0]["operation"]
         total = sum(f["variants"] for f in daemon.json("space", PROBLEM)[0]["families"])
         seen = set()
         kills = in_commits = 0
@@ -48,7 +48,9 @@ class KillTest(DaemonTest):
         while kills < KILLS:
             # A job that is done can no longer be interrupted, so a new one is started.
             if [j for j in daemon.json("jobs", "--limit", "0") if j["operation"] == name and j["done"]]:
-                name = daemon.json("tune", PROBLEM, "--detach", "--retry-known")[0]["operation"]
+                name = daemon.json("tune", PROBLEM, "--strategy=exhaustive", "--detach", "--retry-known")[0][
+                    "operation"
+                ]
             killed = threading.Event()
             asking = threading.Thread(target=self.report, args=(daemon, seen, killed))
             asking.start()

@@ -8,8 +8,8 @@
 Each problem is tuned whole first, in the database of --data, where what is known is not tried again. Then, each time
 with a store that knows no trial, come the searches of --runs:
 
-- guided: `--strategy=guided --effort=standard`; default: a `tune` without options, which costs as much as tuning whole
-  where that is what it does;
+- guided: `--strategy=guided --effort=standard`; default: a `tune` without options, which is that, with
+  a seed of the server's choice;
 - cold: nothing is compiled; warm: the store has the compiled code of the exhaustive tuning (code_only.py).
 
 The winner plays off against the exhaustive winner (head_to_head.py). Seconds are the client's, from the command's start

@@ -152,9 +152,11 @@ def newest(trials):
 
 
 def tune(daemon, problem, *arguments):
-    """The newest trial of each variant, oldest first. What did not settle is tried once more, as the next job does:
+    """The newest trial of each variant, oldest first; all variants unless the arguments name a strategy. What did not settle is tried once more, as the next job does:
     parts side by side disturb each other."""
     start = time.monotonic()
+    if not any(argument.startswith("--strategy") for argument in arguments):
+        arguments = ("--strategy=exhaustive", *arguments)
     for _ in range(2):
         daemon.attune("tune", problem, "--check-all", *arguments, check=False)
         trials = newest(daemon.attune("trials", problem, "--limit", "0"))

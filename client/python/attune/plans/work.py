@@ -26,7 +26,7 @@ def tune(
     device: str = "",
     policy: Policy | str = Policy.HOT,
     families: Sequence[str] = (),
-    strategy: Strategy | str = Strategy.EXHAUSTIVE,
+    strategy: Strategy | str | None = None,
     max_trials: int | None = None,
     max_time: float | timedelta | None = None,
     seed: int = 0,
@@ -43,17 +43,22 @@ def tune(
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
     `families`: only these; none means all that fit. `max_trials` and `max_time`, in seconds, end the search; None is no
-    limit. `effort` is of Strategy.GUIDED and EVOLUTION; None is Effort.STANDARD. `seed` is of all strategies but
-    EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under today's dependencies;
-    `check_all` checks all of what is slow, too, so that none is SLOW. `background` gives way to every other job.
-    `ignore_advice` tries also what the families advise against. `where`: only variants of which each of these is true,
-    expressions over a family's parameters ("BLOCK_M == 64"); `require`: variants that are tried in any case, before
-    what is guessed or drawn; `seed_from`: problems whose best variants are tried next. The same `request_id` (at most
-    128 characters) starts the same tuning once.
+    limit. `strategy` None is Strategy.GUIDED, which tries a small part of the space, but Strategy.EXHAUSTIVE where
+    `effort` is Effort.EXHAUSTIVE. `effort` is of GUIDED and EVOLUTION; None is Effort.STANDARD. `seed` is of all
+    strategies but EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under today's
+    dependencies; `check_all` checks all of what is slow, too, so that none is SLOW. `background` gives way to every
+    other job. `ignore_advice` tries also what the families advise against. `where`: only variants of which each of
+    these is true, expressions over a family's parameters ("BLOCK_M == 64"); `require`: variants that are tried in any
+    case, before what is guessed or drawn; `seed_from`: problems whose best variants are tried next. The same
+    `request_id` (at most 128 characters) starts the same tuning once.
     """
-    chosen: dict[str, Any] = {"kind": Strategy.of(strategy).value, "seed": seed}
+    chosen: dict[str, Any] = {"seed": seed}
     if effort is not None:
         chosen["effort"] = Effort.of(effort).value
+    if strategy is None:
+        everything = effort is not None and Effort.of(effort) is Effort.EXHAUSTIVE
+        strategy = Strategy.EXHAUSTIVE if everything else Strategy.GUIDED
+    chosen["kind"] = Strategy.of(strategy).value
     if max_trials is not None:
         chosen["max_trials"] = arguments.count("max_trials", max_trials, unset="None (no limit)")
     if max_time is not None:
