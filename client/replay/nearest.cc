@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/replay/recorded_space.h"
 #include "server/search/feature_columns.h"
 
 namespace attune::replay {

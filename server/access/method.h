@@ -3,6 +3,9 @@
 #ifndef ATTUNE_SERVER_ACCESS_METHOD_H_
 #define ATTUNE_SERVER_ACCESS_METHOD_H_
 
+#include <cstddef>
+#include <iterator>
+
 #include "absl/strings/string_view.h"
 #include "server/access/role.h"
 
@@ -67,12 +70,17 @@ inline constexpr Method kMethods[] = {
     {"ForgetHost", Role::kAdmin, true},
 };
 
+// Where in kMethods it is; how many there are where there is none of that name.
+constexpr size_t IndexOfMethod(absl::string_view name) {
+  size_t index = 0;
+  while (index < std::size(kMethods) && kMethods[index].name != name) ++index;
+  return index;
+}
+
 // Null where there is none of that name.
-constexpr const Method* FindMethod(absl::string_view name) {
-  for (const Method& method : kMethods) {
-    if (method.name == name) return &method;
-  }
-  return nullptr;
+inline const Method* FindMethod(absl::string_view name) {
+  const size_t index = IndexOfMethod(name);
+  return index < std::size(kMethods) ? &kMethods[index] : nullptr;
 }
 
 // The row of a method, found by the compiler.
@@ -86,9 +94,9 @@ class MethodRow {
 
  private:
   static constexpr const Method* Find(absl::string_view name) {
-    const Method* const row = FindMethod(name);
-    if (row == nullptr) throw "not in kMethods";  // no constant: the compiler stops here
-    return row;
+    const size_t index = IndexOfMethod(name);
+    if (index == std::size(kMethods)) throw "not in kMethods";  // no constant: the compiler stops here
+    return &kMethods[index];
   }
 
   const Method* row_;
