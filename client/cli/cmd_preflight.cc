@@ -1,4 +1,4 @@
-// attune preflight: what tuning would try.
+// attune preflight: what there is to try.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +44,8 @@ void Print(Session& session, const v1::PreflightResponse& preflight) {
   session.Print(table);
   session.Print(absl::StrCat(
       lower_bound ? "more than " : "", Counted(variants, "variant"), ", ", known, " already tried",
-      preflight.has_estimate() ? absl::StrCat(", about ", DurationText(FromProto(preflight.estimate()))) : ""));
+      preflight.has_estimate() ? absl::StrCat(", about ", DurationText(FromProto(preflight.estimate())), " for all")
+                               : ""));
   for (const std::string& warning : preflight.warnings()) session.Print(absl::StrCat("warning: ", warning));
 }
 

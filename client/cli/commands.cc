@@ -4,7 +4,7 @@ namespace attune::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      {"preflight", "Show what tuning a problem would try, or what prevents it; runs nothing",
+      {"preflight", "Show what variants of a problem there are to try, or what prevents tuning it; runs nothing",
        "attune preflight b2.h8.q512.d64.f16\n"
        "attune preflight - < shapes.txt\n"
        "attune preflight b1.h32.kvh8.q1.kv8192.d128.bf16 --device profile:l4",
@@ -16,7 +16,8 @@ const std::vector<Command>& Commands() {
        "attune space b2.h8.q512.d64.f16\nattune space b2.h8.q512.d64.f16 --family attention_wmma --list", AddSpace},
       {"tune", "Find the fastest variant of a problem",
        "attune tune b2.h8.q512.d64.f16\n"
-       "attune tune b1.h32.kvh8.q1.kv8192.d128.bf16 --strategy random --max-trials 200 --max-time 5m\n"
+       "attune tune b1.h32.kvh8.q1.kv8192.d128.bf16 --effort full --max-time 5m\n"
+       "attune tune b2.h8.q512.d64.f16 --strategy exhaustive\n"
        "attune tune b2.h8.q512.d64.f16 b2.h8.q1024.d64.f16 --detach\n"
        "attune tune - < shapes.txt",
        AddTune},

@@ -227,7 +227,7 @@ def make_server(client: attune.aio.Client) -> MCPServer:
     @server.tool(annotations=READS)
     @told
     async def preflight(problem: ProblemText, device: DeviceName = "", where: Conditions = None) -> dict[str, Any]:
-        """What tuning a problem would try, family by family, and which rules leave variants out. Starts nothing."""
+        """How many variants of a problem there are to try, family by family, and which rules leave variants out. Starts nothing."""
         space = await client.preflight(problem, device=device, where=where or ())
         return {
             "device": space.device.id,
@@ -322,7 +322,8 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         effort: Annotated[
             Literal["quick", "standard", "full", "exhaustive"],
             Field(
-                description="quick: at most 24 trials; standard: a twentieth of the space; exhaustive: every variant"
+                description="quick: at most 24 trials; standard: a twentieth of the space, or 48 where that is more; "
+                "full: a quarter, or 96; exhaustive: every variant"
             ),
         ] = "quick",
         where: Conditions = None,

@@ -37,7 +37,7 @@ def preflight(
     variants: bool = False,
     where: Sequence[str] = (),
 ) -> Plan[Preflight]:
-    """What tuning a problem would try, and what stands in its way; compiles and runs nothing.
+    """What variants of a problem there are to try, and what stands in the way; compiles and runs nothing.
 
     `device` may be "profile:l4": the limits of a device that is not there. `variants` also lists them all. `where` as
     `tune` has it.

@@ -93,7 +93,7 @@ class KernelFamily(Value):
 
 @dataclass(frozen=True, slots=True)
 class FamilyPreflight(Value):
-    """What tuning would try of one family."""
+    """What there is to try of one family."""
 
     name: str
     feasible: bool
@@ -108,7 +108,7 @@ class FamilyPreflight(Value):
 
 @dataclass(frozen=True, slots=True)
 class Preflight(Value):
-    """What tuning a problem would try, and what stands in its way."""
+    """What variants of a problem there are to try, and what stands in the way."""
 
     problem: Problem
     device: Device
