@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/csv.h"
 #include "client/cli/existence.h"
 #include "client/cli/json.h"
 #include "client/cli/pages.h"
@@ -23,6 +24,7 @@ struct TrialsArguments {
   std::string job;
   bool fastest = false;
   int64_t limit = 50;
+  bool csv = false;
 };
 
 // "trials/123", or 123; no problem is a number.
@@ -31,12 +33,18 @@ bool IsTrial(const std::string& subject) {
          (!subject.empty() && std::all_of(subject.begin(), subject.end(), absl::ascii_isdigit));
 }
 
-absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name) {
+void PrintCsv(Session& session, const std::vector<Json>& trials) {
+  for (const std::string& line : CsvLines(trials)) session.PrintWhole(line);
+}
+
+absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name, bool csv) {
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto trial = (*client)->GetTrial(name);
   if (!trial.ok()) return trial.status();
-  if (session.json()) {
+  if (csv) {
+    PrintCsv(session, {TrialJson(*trial)});
+  } else if (session.json()) {
     session.Emit(TrialJson(*trial));
   } else {
     session.Print(TrialFields(*trial, trial->finish_time()));
@@ -64,18 +72,26 @@ absl::StatusOr<v1::ListTrialsRequest> ToRequest(const Session& session, const Tr
 }
 
 absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& arguments) {
-  if (IsTrial(arguments.subject)) return ShowOne(session, ResourceName("trials", arguments.subject));
+  if (arguments.csv && session.json()) {
+    return absl::InvalidArgumentError("--csv and --format=json: a trial has one form; allowed: either of them");
+  }
+  if (IsTrial(arguments.subject)) {
+    return ShowOne(session, ResourceName("trials", arguments.subject), arguments.csv);
+  }
   const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const TrialsOf whose = arguments.subject.empty() ? TrialsOf::kProblems : TrialsOf::kOneProblem;
   Table table = TrialTable(whose);
+  std::vector<Json> rows;  // of --csv
   int64_t count = 0;
   const absl::Status status = ForEach(**client, &Client::ListTrials, &v1::ListTrialsResponse::trials, *request,
                                       arguments.limit, [&](const v1::Trial& trial) {
                                         ++count;
-                                        if (session.json()) {
+                                        if (arguments.csv) {
+                                          rows.push_back(TrialJson(trial));
+                                        } else if (session.json()) {
                                           session.Emit(TrialJson(trial));
                                         } else {
                                           AddTrial(trial, whose, &table);
@@ -88,10 +104,14 @@ absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& argu
     if (absl::Status known = CheckOperation(**client, request->filter().job()); !known.ok()) return known;
   }
   if (session.json()) return ExitCode::kOk;
-  if (table.empty()) {
+  if (count == 0) {
     session.Note("No trials match.");
   } else {
-    session.Print(table);
+    if (arguments.csv) {
+      PrintCsv(session, rows);
+    } else {
+      session.Print(table);
+    }
     if (count == arguments.limit) session.Note(absl::StrCat("The first ", count, "; --limit 0 shows all."));
   }
   return ExitCode::kOk;
@@ -107,6 +127,7 @@ Action AddTrials(CLI::App& app) {
   app.add_option("--job", arguments->job, "Only of this operation");
   app.add_flag("--fastest", arguments->fastest, "Fastest first, not newest first");
   AddCount(app, "--limit", &arguments->limit, "At most this many; 0: all; default 50");
+  app.add_flag("--csv", arguments->csv, "As comma-separated values, a column for each parameter; units as in JSON");
   return [arguments](Session& session) { return RunTrials(session, *arguments); };
 }
 

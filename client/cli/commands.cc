@@ -37,6 +37,7 @@ const std::vector<Command>& Commands() {
        "attune misses\nattune misses --device l4 --limit 10", AddMisses},
       {"trials", "List trials, or show one",
        "attune trials b2.h8.q512.d64.f16 --fastest\nattune trials --verdict WRONG_RESULT --limit 0\n"
+       "attune trials b2.h8.q512.d64.f16 --limit 0 --csv > trials.csv\n"
        "attune trials trials/123",
        AddTrials},
       {"explain", "Explain what bounds a trial, the best variant of a problem, or a submission",

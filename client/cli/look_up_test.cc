@@ -50,6 +50,18 @@ TEST_F(LookUpTest, TrialsFollowsThePagesUpToTheLimit) {
   EXPECT_THAT(out, HasSubstr("row 63 of 512 is off by 0.25"));
 }
 
+TEST_F(LookUpTest, TrialsAreCommaSeparatedWhereAsked) {
+  EXPECT_EQ(Run({"trials", problem, "--csv"}), 0);
+  const std::vector<std::string> lines = absl::StrSplit(out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[0], HasSubstr("trial,problem,device,policy,verdict,detail,variant,family,latency_ms,"));
+  EXPECT_THAT(lines[2], HasSubstr("WRONG_RESULT,"));
+  EXPECT_EQ(Run({"trials", "2", "--csv"}), 0);
+  EXPECT_THAT(out, HasSubstr(lines[2].substr(0, lines[2].find(','))));
+  EXPECT_EQ(Run({"trials", problem, "--csv", "--format=json"}), 2);
+  EXPECT_THAT(err, HasSubstr("--csv and --format=json"));
+}
+
 TEST_F(LookUpTest, ExplainSaysWhatBoundsInWords) {
   EXPECT_EQ(Run({"explain", "1"}), 0);
   EXPECT_THAT(out, HasSubstr("1. GRID: 2 CTAs on 58 SMs leave 96.6 % of the device idle"));
