@@ -54,7 +54,7 @@ class AdversarialTest(DaemonTest):
         asking.start()
         try:
             families = [argument for name in EXPECTED for argument in ("--family", name)]
-            daemon.attune("tune", PROBLEM, *families, check=False)
+            daemon.attune("tune", PROBLEM, "--strategy=exhaustive", *families, check=False)
         finally:
             stop.set()
             asking.join()
@@ -72,7 +72,7 @@ class AdversarialTest(DaemonTest):
         # One compile worker hands the variants on in the order of the manifests, the bad ones first.
         daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--compile_workers=1"])
         families = [argument for name in EXPECTED_WHEN_TIMED for argument in ("--family", name)]
-        daemon.attune("tune", SMALL_PROBLEM, *families, check=False)
+        daemon.attune("tune", SMALL_PROBLEM, "--strategy=exhaustive", *families, check=False)
         for name, expected in EXPECTED_WHEN_TIMED.items():
             trials = {t["parameters"]["BAD"]: t for t in daemon.trials(SMALL_PROBLEM) if t["family"] == name}
             self.assertEqual(trials[1]["verdict"], expected, f"{trials[1]}\n{daemon.log}")
@@ -85,7 +85,7 @@ class AdversarialTest(DaemonTest):
 
     def test_after_a_hang_the_next_worker_soon_answers(self):
         daemon = self.daemon(kernels=[KERNELS, TEST_FAMILIES], flags=["--trial_timeout=8s"])
-        daemon.attune("tune", SMALL_PROBLEM, "--family", "hang_opencl")
+        daemon.attune("tune", SMALL_PROBLEM, "--strategy=exhaustive", "--family", "hang_opencl")
         trials = {t["parameters"]["BAD"]: t["verdict"] for t in daemon.trials(SMALL_PROBLEM)}
         self.assertEqual(trials, {0: "OK", 1: "TIMEOUT"}, daemon.log)
         events = [
