@@ -13,8 +13,8 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kBatch = 8;  // trials between two fits: while codes are compiled, what a fit costs is their time
-constexpr size_t kAhead = 8;  // codes that the next batch may need
+constexpr size_t kBatch = 8;           // trials between two fits: each fit waits for the slowest code of a batch
+constexpr size_t kAhead = 8;           // codes that the next batch may need
 constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
 constexpr double kPolishShare = 0.25;  // of the limit
@@ -150,17 +150,17 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   Plan plan;
   const bool any_good =
       std::any_of(situation.told.begin(), situation.told.end(), [](const Told& one) { return one.second.ok; });
-  if (ended && !any_good) return plan;
   if (!ended && (situation.round == 0 || !any_good)) {
     const size_t most = TrialsToBeginWith(field_, model_);
     plan.batch = BeginWith(field_, exchange_, model_, situation.open, most, random);
-    if (!plan.batch.empty() || !any_good) return plan;
+    if (!plan.batch.empty()) return plan;
   }
+  if (!any_good) return plan;
   const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);
   plan.confidence = ConfidenceThatBest(BestOf(situation.told), UntoldOf(field_.candidates, situation.told), expected);
   const auto enough = [this](double confidence) { return options_.enough > 0 && confidence >= options_.enough; };
-  if (ended || (enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence)))
-    return plan;
+  const bool sure = enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence);
+  if (ended || sure) return plan;
   const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kBatch;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(kBatch, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=

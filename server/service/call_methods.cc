@@ -40,9 +40,8 @@ std::vector<metrics::CallMethod> CallMethods() {
 }
 
 void CountUnreadable(metrics::Calls& calls, const std::string& method) {
-  const access::Method* const row = access::FindMethod(method);
-  if (row == nullptr) return;
-  const auto index = static_cast<size_t>(row - access::kMethods);
+  const size_t index = access::IndexOfMethod(method);
+  if (index == std::size(access::kMethods)) return;
   calls.Begun(index);
   calls.Ended(index, grpc::StatusCode::INVALID_ARGUMENT, absl::ZeroDuration());
 }

@@ -1,7 +1,5 @@
 #include "server/service/calls.h"
 
-#include <algorithm>
-#include <iterator>
 #include <new>
 #include <optional>
 #include <string>

@@ -205,10 +205,7 @@ CompileAhead::CompileAhead(Options options, Next next, std::function<void()> com
                                                            std::move(compiled))] { worker->Run(); });
 }
 
-CompileAhead::~CompileAhead() {
-  Stop();
-  thread_.join();
-}
+CompileAhead::~CompileAhead() { End(); }
 
 std::optional<CompileAhead::Ready> CompileAhead::Take(Choose choose) {
   std::unique_lock<std::mutex> lock(state_->mutex);
@@ -236,6 +233,11 @@ void CompileAhead::Stop() {
   std::lock_guard<std::mutex> lock(state_->mutex);
   state_->stopped = true;
   state_->changed.notify_all();
+}
+
+void CompileAhead::End() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace attune::trials

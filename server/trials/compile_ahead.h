@@ -52,7 +52,7 @@ class CompileAhead {
   // each Take and Wake, with or without room. `compiled` is called there after each compile.
   using Next = std::function<Wanted(bool room)>;
   CompileAhead(Options options, Next next, std::function<void()> compiled);
-  // Stops. A compile in flight is left to the pool; its result is dropped.
+  // Ends. A compile in flight is left to the pool; its result is dropped.
   ~CompileAhead();
 
   // What `choose` picks among those that are ready, in the order in which they became so, or none. It is asked whenever
@@ -66,6 +66,8 @@ class CompileAhead {
 
   // Take returns nullopt from now on.
   void Stop();
+  // Stops, and waits until `next` and `compiled` are called no more. For one thread.
+  void End();
 
  private:
   struct State;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/store/testing/fake_store.h"
 #include "server/supervisor/testing/fake_workers.h"
 #include "server/trials/testing/lone_job.h"
@@ -206,6 +208,21 @@ TEST_F(CompileAheadTest, StopEndsItWhileACompileIsInFlight) {
     EXPECT_THAT(TakeAll(ahead), IsEmpty());
   }
   pool_.Go();  // results of what is gone are dropped
+}
+
+TEST_F(CompileAheadTest, OnceItHasEndedNothingIsAskedAnyMore) {
+  std::latch asked(1);
+  std::atomic<bool> answered = false;
+  const auto slow = [&](bool) -> CompileAhead::Wanted {
+    asked.count_down();
+    absl::SleepFor(absl::Milliseconds(50));
+    answered = true;
+    return {.item = {}, .dropped = {}, .over = true};
+  };
+  CompileAhead ahead(Options(1), slow, [] {});
+  asked.wait();
+  ahead.End();
+  EXPECT_TRUE(answered);
 }
 
 TEST_F(CompileAheadTest, TakesWhatIsChosenOfThoseThatAreReady) {

@@ -152,8 +152,8 @@ def newest(trials):
 
 
 def tune(daemon, problem, *arguments):
-    """The newest trial of each variant, oldest first; all variants unless the arguments name a strategy. What did not settle is tried once more, as the next job does:
-    parts side by side disturb each other."""
+    """The newest trial of each variant, oldest first; all variants unless the arguments name a strategy. What did not
+    settle is tried once more, as the next job does: parts side by side disturb each other."""
     start = time.monotonic()
     if not any(argument.startswith("--strategy") for argument in arguments):
         arguments = ("--strategy=exhaustive", *arguments)

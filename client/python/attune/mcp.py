@@ -227,7 +227,7 @@ def make_server(client: attune.aio.Client) -> MCPServer:
     @server.tool(annotations=READS)
     @told
     async def preflight(problem: ProblemText, device: DeviceName = "", where: Conditions = None) -> dict[str, Any]:
-        """How many variants of a problem there are to try, family by family, and which rules leave variants out. Starts nothing."""
+        """How many variants of a problem there are to try, by family; which rules leave some out. Starts nothing."""
         space = await client.preflight(problem, device=device, where=where or ())
         return {
             "device": space.device.id,
