@@ -235,7 +235,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<std::shared_ptr<catalog::Fleet>> fleet = FleetOf(*opened);
   if (!fleet.ok()) return fleet.status();
   const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion, *fleet};
-  const ServedWatch::Since read{SteadyNow(), *fleet == nullptr ? 0 : (*fleet)->known()};
+  const ServedWatch::Since read{SteadyNow(), *fleet == nullptr ? 0 : (*fleet)->Known().size()};
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
   if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");

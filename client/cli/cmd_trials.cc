@@ -1,5 +1,8 @@
 // attune trials: what was tried, and how it ended.
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -33,8 +36,19 @@ bool IsTrial(const std::string& subject) {
          (!subject.empty() && std::all_of(subject.begin(), subject.end(), absl::ascii_isdigit));
 }
 
+// The same whatever the trials: what is no list or object in a trial's JSON.
+std::vector<std::string> CsvColumns() {
+  const std::set<std::string> others = {"type", "parameters", "latency_quantiles_ms", "profile", "sanitizing"};
+  const Json trial = TrialJson({});
+  std::vector<std::string> columns;
+  for (const auto& [name, value] : trial.items()) {
+    if (!others.contains(name)) columns.push_back(name);
+  }
+  return columns;
+}
+
 void PrintCsv(Session& session, const std::vector<Json>& trials) {
-  for (const std::string& line : CsvLines(trials)) session.PrintWhole(line);
+  for (const std::string& line : CsvLines(CsvColumns(), trials)) session.PrintWhole(line);
 }
 
 absl::StatusOr<ExitCode> ShowOne(Session& session, const std::string& name, bool csv) {
@@ -104,14 +118,11 @@ absl::StatusOr<ExitCode> RunTrials(Session& session, const TrialsArguments& argu
     if (absl::Status known = CheckOperation(**client, request->filter().job()); !known.ok()) return known;
   }
   if (session.json()) return ExitCode::kOk;
+  if (arguments.csv) PrintCsv(session, rows);
   if (count == 0) {
     session.Note("No trials match.");
   } else {
-    if (arguments.csv) {
-      PrintCsv(session, rows);
-    } else {
-      session.Print(table);
-    }
+    if (!arguments.csv) session.Print(table);
     if (count == arguments.limit) session.Note(absl::StrCat("The first ", count, "; --limit 0 shows all."));
   }
   return ExitCode::kOk;

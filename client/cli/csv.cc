@@ -1,7 +1,6 @@
 #include "client/cli/csv.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -26,11 +25,6 @@ Json ParametersOf(const Json& object) {
   return found != object.end() && found->is_object() ? *found : Json::object();
 }
 
-// In the order in which they come up.
-void Add(const std::string& name, std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
 std::string FieldOf(const Json& object, const std::string& name) {
   const auto found = object.find(name);
   return found == object.end() ? "" : Field(*found);
@@ -38,19 +32,14 @@ std::string FieldOf(const Json& object, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> CsvLines(const std::vector<Json>& objects) {
-  std::vector<std::string> columns;
-  std::vector<std::string> parameters;
-  std::set<std::string> structured = {"type", std::string(kParameters)};
+std::vector<std::string> CsvLines(const std::vector<std::string>& columns, const std::vector<Json>& objects) {
+  std::vector<std::string> parameters;  // in the order in which they come up
   for (const Json& object : objects) {
-    for (const auto& [name, value] : object.items()) {
-      if (value.is_structured()) structured.insert(name);
-      Add(name, columns);
-    }
     const Json own = ParametersOf(object);
-    for (const auto& [name, value] : own.items()) Add(name, parameters);
+    for (const auto& [name, value] : own.items()) {
+      if (std::find(parameters.begin(), parameters.end(), name) == parameters.end()) parameters.push_back(name);
+    }
   }
-  std::erase_if(columns, [&](const std::string& name) { return structured.contains(name); });
   std::vector<std::string> names = columns;
   names.insert(names.end(), parameters.begin(), parameters.end());
   std::vector<std::string> lines = {absl::StrJoin(names, ",")};

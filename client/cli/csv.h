@@ -9,9 +9,9 @@
 
 namespace attune::cli {
 
-// Lines: one of names and one for each object. The columns are the keys under which no object has a list or an object,
-// but for `type`, and after them the names in their `parameters`. What an object lacks, or has as null, is empty.
-std::vector<std::string> CsvLines(const std::vector<Json>& objects);
+// One line of names and one for each object: `columns`, keys of what is no list or object, and after them the names in
+// the objects' `parameters`. What an object lacks, or has as null, is empty.
+std::vector<std::string> CsvLines(const std::vector<std::string>& columns, const std::vector<Json>& objects);
 
 }  // namespace attune::cli
 

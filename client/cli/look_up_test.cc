@@ -56,6 +56,8 @@ TEST_F(LookUpTest, TrialsAreCommaSeparatedWhereAsked) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_THAT(lines[0], HasSubstr("trial,problem,device,policy,verdict,detail,variant,family,latency_ms,"));
   EXPECT_THAT(lines[2], HasSubstr("WRONG_RESULT,"));
+  for (const char* other : {"latency_quantiles_ms", "profile", "sanitizing"})
+    EXPECT_THAT(lines[0], Not(HasSubstr(other)));
   EXPECT_EQ(Run({"trials", "2", "--csv"}), 0);
   EXPECT_THAT(out, HasSubstr(lines[2].substr(0, lines[2].find(','))));
   EXPECT_EQ(Run({"trials", problem, "--csv", "--format=json"}), 2);

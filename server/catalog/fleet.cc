@@ -37,9 +37,11 @@ void Fleet::Set(const std::vector<v1::Host>& hosts) {
   }
 }
 
-size_t Fleet::known() const {
+std::vector<const v1::Device*> Fleet::Known() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return devices_.size();
+  std::vector<const v1::Device*> known;
+  for (const v1::Device& device : devices_) known.push_back(&device);
+  return known;
 }
 
 std::vector<FleetClass> Fleet::Classes() const {

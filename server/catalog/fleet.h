@@ -2,7 +2,6 @@
 #ifndef ATTUNE_SERVER_CATALOG_FLEET_H_
 #define ATTUNE_SERVER_CATALOG_FLEET_H_
 
-#include <cstddef>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -33,8 +32,8 @@ class Fleet {
  public:
   // What there is from now on.
   void Set(const std::vector<v1::Host>& hosts);
-  // How many classes there are, or ever were.
-  size_t known() const;
+  // A device of each class that live hosts have, or had.
+  std::vector<const v1::Device*> Known() const;
 
   // By alias. Classes of one alias have the beginning of their fingerprints behind it.
   std::vector<FleetClass> Classes() const;

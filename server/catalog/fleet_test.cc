@@ -48,9 +48,9 @@ TEST(Fleet, AClassThatIsGoneIsStillKnownAndListedNoLonger) {
   EXPECT_EQ(fleet.Names(), "");
   EXPECT_EQ(fleet.FindClass("l4"), l4) << "answers for it are given as before";
   fleet.Set({HostWith("b", {kL4})});
-  EXPECT_EQ(fleet.known(), 1) << "it is no new class";
+  EXPECT_EQ(fleet.Known().size(), 1) << "it is no new class";
   fleet.Set({HostWith("b", {kL4, kH200})});
-  EXPECT_EQ(fleet.known(), 2);
+  EXPECT_EQ(fleet.Known().size(), 2);
 }
 
 TEST(Fleet, ASecondClassOfAnAliasIsToldApart) {

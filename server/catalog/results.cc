@@ -155,17 +155,17 @@ class StoredResults : public Results {
     return shipped_;
   }
 
-  // Of every class that is known today: this host's and the fleet's.
+  // Of every class that is known: this host's and the fleet's, whose hosts may be gone for now.
   void PublishShipped() {
     auto shipped = std::make_shared<Shipped>();
     const auto add = [&](const v1::Device& device) {
       for (const PriorTable& table : ShippedPriors()) {
-        const ResultKey key{"", device.fingerprint(), table.policy};
-        (*shipped)[ToText(key)] = PriorAnswers(ShippedPriors(), device, table.policy, host_.families);
+        const auto [it, fresh] = shipped->try_emplace(ToText(ResultKey{"", device.fingerprint(), table.policy}));
+        if (fresh) it->second = PriorAnswers(ShippedPriors(), device, table.policy, host_.families);
       }
     };
     if (host_.fleet != nullptr) {
-      for (const FleetClass& one : host_.fleet->Classes()) add(*one.device);
+      for (const v1::Device* device : host_.fleet->Known()) add(*device);
     }
     for (const v1::Device& device : host_.devices) add(device);
     const std::lock_guard<std::mutex> lock(shipping_);

@@ -66,6 +66,14 @@ TEST_F(FleetResultsTest, WhatWasShippedForAClassAnswersOnceTheClassIsKnown) {
   EXPECT_THAT(best->provenance_detail(), HasSubstr("before this server was shipped"));
 }
 
+TEST_F(FleetResultsTest, WhatWasShippedAnswersForAClassWhoseHostsAreAway) {
+  HearOf("hosts/a", *DeviceProfile("h100"));
+  known_.clear();
+  HearOf("hosts/b", *DeviceProfile("l4"));
+  ASSERT_TRUE(results_->Reload().ok());
+  EXPECT_EQ(results_->GetBest(AskFor("h100"))->provenance(), v1::PROVENANCE_NEAREST);
+}
+
 TEST_F(FleetResultsTest, AnswersWhileItIsReadAgain) {
   HearOf("hosts/a", *DeviceProfile("h100"));
   ASSERT_TRUE(results_->Reload().ok());

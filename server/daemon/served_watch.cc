@@ -34,14 +34,14 @@ ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, const c
 
 // Until it succeeds.
 void ServedWatch::LookForClasses() {
-  const size_t classes = fleet_.known();
+  const size_t classes = fleet_.Known().size();
   if (classes == classes_) return;
   const absl::Status read = results_.Reload();
-  if (read.ok()) {
-    classes_ = classes;
-  } else {
+  if (read.ok()) classes_ = classes;
+  if (!read.ok() && !unread_) {
     LogWarning("answers for a new class of cards are not made yet", {{"error", read.message()}});
   }
+  unread_ = !read.ok();
 }
 
 // The same change is told for a while: each is passed on once. While the store is away, what is in memory stays, and

@@ -21,7 +21,7 @@ class ServedWatch {
   // As things were when the results were read, or shortly before.
   struct Since {
     absl::Duration read;  // SteadyNow
-    size_t classes = 0;   // Fleet::known
+    size_t classes = 0;   // of Fleet::Known
   };
   // Looks every `period`, until the end of its life, at what has changed `since` then. All live longer.
   ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
@@ -40,6 +40,7 @@ class ServedWatch {
   absl::Duration seen_at_;  // of the last look that succeeded
   bool away_ = false;       // the last look failed
   size_t classes_;          // that the results were read with
+  bool unread_ = false;     // the last try to read them again failed
   std::jthread thread_;     // last: started when all else is there
 };
 

@@ -84,7 +84,8 @@ TEST_F(ServedWatchTest, HasResultsReadAgainForANewClassUntilThatSucceeds) {
   fleet_.Set({HostWith("l4")});
   results_.FailFirst(2);
   std::optional<ServedWatch> watch;
-  watch.emplace(store_, results_, fleet_, ServedWatch::Since{SteadyNow(), fleet_.known()}, absl::Milliseconds(1));
+  watch.emplace(store_, results_, fleet_, ServedWatch::Since{SteadyNow(), fleet_.Known().size()},
+                absl::Milliseconds(1));
   fleet_.Set({HostWith("l4"), HostWith("h200")});
   EXPECT_TRUE(results_.AwaitReloads(3));
   watch.reset();

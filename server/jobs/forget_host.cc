@@ -13,7 +13,7 @@ namespace {
 
 v1::Operation Ended(const store::Job& job, absl::string_view host) {
   v1::Operation last = job.operation;
-  SetEnded(v1::Operation::STATE_CANCELLED, last);
+  SetEnded(job.cancelled ? v1::Operation::STATE_CANCELLED : v1::Operation::STATE_FAILED, last);
   if (!job.cancelled) {
     SetFailed(absl::AbortedError(absl::StrCat(host, ", whose device it names, was forgotten")), last);
   }
@@ -34,7 +34,9 @@ absl::Status EndOwn(store::Queue& queue, absl::string_view host) {
   if (!left.ok()) return left.status();
   for (const std::string& name : *left) {
     const absl::StatusOr<store::Job> job = queue.Get(name);
-    if (!job.ok() || job->home != holder) continue;
+    if (absl::IsNotFound(job.status()) || absl::IsDataLoss(job.status())) continue;
+    if (!job.ok()) return job.status();
+    if (job->home != holder) continue;
     const absl::StatusOr<std::optional<store::Job>> leased = queue.Lease(name, holder, store::kHostTtl);
     if (!leased.ok()) return leased.status();
     if (!leased->has_value()) continue;

@@ -42,7 +42,7 @@ void BudgetedStrategy::Tell(size_t candidate, const v1::Trial& trial) {
   strategy_->Tell(candidate, trial);
 }
 
-// Also at the end: what it claims of its best is then from all that was tried.
+// Also at the end: what it claims of its best may then be from all that was tried.
 Strategy::Thought BudgetedStrategy::Think() { return strategy_->Think(); }
 
 bool BudgetedStrategy::Done() const { return strategy_->Done() || IsSpent() || IsTimeOver(); }

@@ -80,7 +80,7 @@ class BatchPlanner {
     for (size_t i = 0; i < std::min(of, good_.size()); ++i) {
       for (size_t candidate : exchange_.Neighbours(good_[i].first)) {
         if (!open_[candidate] || taken_.contains(candidate)) continue;
-        const double cost = expected_[candidate].mean - std::log(expected_[candidate].ok);
+        const double cost = CostOf(candidate, 0);
         if (best.has_value() && cost >= least) continue;
         best = candidate;
         least = cost;
@@ -95,8 +95,7 @@ class BatchPlanner {
     double least = 0;
     for (const auto& [improvement, candidate] : ranked_) {
       if (taken_.contains(candidate)) continue;
-      const Expectation& expected = expected_[candidate];
-      const double cost = expected.mean + random.Normal() * expected.deviation - std::log(expected.ok);
+      const double cost = CostOf(candidate, random.Normal());
       if (best.has_value() && cost >= least) continue;
       best = candidate;
       least = cost;
@@ -118,6 +117,12 @@ class BatchPlanner {
   }
 
  private:
+  // ln(us), so many deviations from what is expected, and more for what may fail.
+  double CostOf(size_t candidate, double deviations) const {
+    const Expectation& expected = expected_[candidate];
+    return expected.mean + deviations * expected.deviation - std::log(expected.ok);
+  }
+
   const Exchange& exchange_;
   const std::vector<bool>& open_;
   const std::vector<Expectation>& expected_;
@@ -176,7 +181,7 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
     planner.Take(next);
   }
   plan.batch = planner.batch();
-  plan.ahead = planner.Ahead();
+  if (options_.limit == 0 || left > kBatch) plan.ahead = planner.Ahead();  // else this batch is the last
   return plan;
 }
 

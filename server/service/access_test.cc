@@ -172,9 +172,8 @@ TEST_F(AccessTest, EveryMethodIsRefusedToThoseBelowItsRoleAndOpenToTheOthers) {
                                 v1::Host::descriptor()->file()->FindServiceByName("FleetService")}) {
       for (int i = 0; i < service->method_count(); ++i) {
         const std::string& name = service->method(i)->name();
-        const auto row = std::find_if(std::begin(access::kMethods), std::end(access::kMethods),
-                                      [&name](const access::Method& method) { return method.name == name; });
-        ASSERT_NE(row, std::end(access::kMethods)) << name;
+        const access::Method* const row = access::FindMethod(name);
+        ASSERT_NE(row, nullptr) << name;
         const grpc::Status status = Call(name, service->name());
         EXPECT_EQ(status.error_code() == grpc::StatusCode::PERMISSION_DENIED, role < row->needs)
             << name << " as " << access::RoleName(role) << ": " << status.error_message();

@@ -78,8 +78,8 @@ absl::Status TrialPhase::Run(DeviceUse& use) {
     busy_ = use.busy() - busy;
     cost_ = use.cost();
   }
-  ahead_.End();  // its thread may be thinking
-  Think();       // what the strategy claims in the end is from every trial
+  ahead_.End();              // its thread may be thinking
+  if (status.ok()) Think();  // what the strategy claims in the end is from every batch that has ended
   absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
   if (!recorded.ok()) return recorded;

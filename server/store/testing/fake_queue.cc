@@ -11,6 +11,11 @@ void FakeQueue::FailWrites(absl::Status status) {
   writes_ = std::move(status);
 }
 
+void FakeQueue::FailGets(absl::Status status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  gets_ = std::move(status);
+}
+
 FakeQueue::Stored* FakeQueue::FindLocked(absl::string_view name) {
   const auto it = std::find_if(jobs_.begin(), jobs_.end(), [name](const Stored& it) { return it.job.name == name; });
   return it == jobs_.end() ? nullptr : &*it;
@@ -221,6 +226,7 @@ absl::StatusOr<Job> FakeQueue::Cancel(absl::string_view name) {
 
 absl::StatusOr<Job> FakeQueue::Get(absl::string_view name) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!gets_.ok()) return gets_;
   const Stored* const stored = FindLocked(name);
   if (stored == nullptr) return NoJob(name);
   return stored->job;

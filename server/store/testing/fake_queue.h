@@ -20,8 +20,9 @@ class FakeQueue : public Queue {
  public:
   explicit FakeQueue(std::function<absl::Time()> now) : now_(std::move(now)) {}
 
-  // The tests' influence: all writes give this.
+  // The tests' influence: all writes give this, or all Gets.
   void FailWrites(absl::Status status);
+  void FailGets(absl::Status status);
 
   // Makes what a write for a job makes, named by `make`, once. For the store.
   absl::StatusOr<std::string> Once(const JobWrite& write, absl::FunctionRef<absl::StatusOr<std::string>()> make);
@@ -68,6 +69,7 @@ class FakeQueue : public Queue {
   const std::function<absl::Time()> now_;
   std::mutex mutex_;
   absl::Status writes_;
+  absl::Status gets_;
   std::vector<Stored> jobs_;
   std::map<std::string, Requested> request_ids_;
 };
