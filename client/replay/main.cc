@@ -23,6 +23,7 @@
 #include "client/replay/recorded_space.h"
 #include "client/replay/replay.h"
 #include "client/replay/synthetic_space.h"
+#include "client/replay/timed_replay.h"
 #include "client/replay/warm.h"
 #include "server/base/device_profile.h"
 
@@ -110,6 +111,20 @@ absl::Status RunCalibration(const CalibrationArguments& arguments) {
   const absl::StatusOr<std::vector<Calibration>> calibrations = Calibrate(*spaces, arguments.seeds, arguments.limit);
   if (!calibrations.ok()) return calibrations.status();
   std::cout << Markdown(*calibrations);
+  return absl::OkStatus();
+}
+
+struct TimedArguments {
+  SpaceArguments spaces;
+  TimedOptions options;
+};
+
+absl::Status RunTimed(const TimedArguments& arguments) {
+  const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
+  if (!spaces.ok()) return spaces.status();
+  const absl::StatusOr<std::string> table = TimeSearches(*spaces, arguments.options);
+  if (!table.ok()) return table.status();
+  std::cout << *table;
   return absl::OkStatus();
 }
 
@@ -327,6 +342,27 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
   calibration_command.callback([&] { status = RunCalibration(calibration); });
+
+  TimedArguments timed;
+  CLI::App& timed_command = *app.add_subcommand(
+      "time", "How long `attune tune` would take with so many compilers and a device, from recorded compile times");
+  AddSpaces(timed_command, timed.spaces);
+  timed_command.add_option("--seeds", timed.options.seeds, "Runs on each space")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  timed_command.add_option("--within", timed.options.within, "Count the runs that come so near the best: a share")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  timed_command.add_option("--compilers", timed.options.host.compilers, "Codes compiled at once; 0: all code is there")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  timed_command.add_option("--trial-ms", timed.options.host.trial_ms, "The device's work of a trial")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  timed_command.add_option("--think-ms", timed.options.host.think_ms, "A plan of the strategy")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  timed_command.callback([&] { status = RunTimed(timed); });
 
   AdviceArguments advice;
   CLI::App& advice_command =

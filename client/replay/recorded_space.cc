@@ -20,6 +20,24 @@ search::Outcome OutcomeOf(const v1::Row& row) {
   return HasTime(row) ? search::Outcome::Timed(row.median_us()) : search::Outcome::Failed();
 }
 
+// Of each code, numbered as they come. One that was in the store before has the median of the others.
+void AddCodes(const v1::Recording& recording, RecordedSpace& space) {
+  std::map<int, int> numbers;
+  std::vector<double> known;
+  for (const v1::Row& row : recording.rows()) {
+    const auto [it, fresh] = numbers.try_emplace(row.code(), static_cast<int>(numbers.size()));
+    space.codes.push_back(it->second);
+    if (fresh) space.compile_ms.push_back(0);
+    double& ms = space.compile_ms[static_cast<size_t>(it->second)];
+    if (row.compile_ms() > 0) known.push_back(row.compile_ms());
+    ms = std::max(ms, row.compile_ms());
+  }
+  if (known.empty()) return space.compile_ms.clear();
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::nth_element(known.begin(), middle, known.end());
+  std::replace(space.compile_ms.begin(), space.compile_ms.end(), 0.0, *middle);
+}
+
 absl::Status CheckRow(const v1::Recording& recording, int index) {
   const v1::Row& row = recording.rows(index);
   const auto wrong = [&](absl::string_view field, int64_t value, int64_t allowed) {
@@ -81,6 +99,7 @@ absl::StatusOr<RecordedSpace> SpaceOf(const v1::Recording& recording) {
     space.outcomes.push_back(OutcomeOf(row));
     if (space.outcomes.back().ok) space.best_us = std::min(space.best_us, space.outcomes.back().us);
   }
+  AddCodes(recording, space);
   if (space.best_us == std::numeric_limits<double>::infinity()) {
     return absl::InvalidArgumentError(absl::StrCat(recording.problem(), ": no row is OK and timed"));
   }

@@ -18,6 +18,8 @@ struct RecordedSpace {
   search::Field field;                    // without anything known
   std::vector<search::Outcome> outcomes;  // of every candidate
   double best_us = 0;                     // the least of them
+  std::vector<int> codes;                 // each candidate's, from 0
+  std::vector<double> compile_ms;         // of each code; empty where none was recorded
 };
 
 // Whether a trial that ended so was right as far as it was checked, and has a time.

@@ -7,14 +7,14 @@ namespace {
 
 constexpr size_t kAhead = 64;  // codes
 
+}  // namespace
+
 attune::v1::Trial TrialOf(const search::Outcome& outcome) {
   attune::v1::Trial trial;
   trial.set_verdict(outcome.ok ? attune::v1::VERDICT_OK : attune::v1::VERDICT_WRONG_RESULT);
   if (outcome.ok) trial.mutable_timing()->set_median_us(outcome.us);
   return trial;
 }
-
-}  // namespace
 
 std::vector<size_t> Replay(search::Strategy& strategy, const RecordedSpace& space, size_t most_trials,
                            double enough_us) {

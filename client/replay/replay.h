@@ -19,6 +19,9 @@ namespace attune::replay {
 std::vector<size_t> Replay(search::Strategy& strategy, const RecordedSpace& space, size_t most_trials,
                            double enough_us = 0);
 
+// How a strategy is told of an outcome.
+attune::v1::Trial TrialOf(const search::Outcome& outcome);
+
 // Trials until one within `share` of the best; nullopt when there was none.
 std::optional<size_t> TrialsToWithin(double share, const std::vector<size_t>& tried, const RecordedSpace& space);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class SpaceMaker {
       if (IsFeasible(values)) Add(values, space);
     } while (Next(values));
     space.field.candidates = space.outcomes.size();
+    space.codes.resize(space.outcomes.size());
+    std::iota(space.codes.begin(), space.codes.end(), 0);
     space.field.likely.families.assign(space.field.candidates, 0);
     space.field.likely.guesses = {random_.Below(space.field.candidates)};
     return space;

@@ -13,8 +13,8 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kBatch = 8;           // trials between two fits: each fit waits for the slowest code of a batch
-constexpr size_t kAhead = 8;           // codes that the next batch may need
+constexpr size_t kBatch = 8;           // trials between two fits, where no code is waited for
+constexpr size_t kPending = 12;        // trials planned and not told, while code is waited for
 constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
 constexpr double kPolishShare = 0.25;  // of the limit
@@ -107,14 +107,6 @@ class BatchPlanner {
     return ranked_[random.Below(ranked_.size())].second;
   }
   const std::vector<size_t>& batch() const { return batch_; }
-  std::vector<size_t> Ahead() const {
-    std::vector<size_t> ahead;
-    for (const auto& [improvement, candidate] : ranked_) {
-      if (ahead.size() == kAhead) break;
-      if (!taken_.contains(candidate)) ahead.push_back(candidate);
-    }
-    return ahead;
-  }
 
  private:
   // ln(us), so many deviations from what is expected, and more for what may fail.
@@ -148,14 +140,16 @@ size_t GuidedStrategy::Total() const {
   return std::min(field_.candidates, Known().size() + static_cast<size_t>(left));
 }
 
+size_t GuidedStrategy::MostPending() const { return kPending; }
+
 LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) const {
   RandomNumbers random(options_.seed * 1000003 + situation.round);
-  const auto tried = static_cast<int64_t>(situation.told.size() - situation.known) + field_.spent;
+  const auto tried = static_cast<int64_t>(situation.told.size() - situation.known + situation.pending) + field_.spent;
   const bool ended = options_.limit > 0 && tried >= options_.limit;
   Plan plan;
   const bool any_good =
       std::any_of(situation.told.begin(), situation.told.end(), [](const Told& one) { return one.second.ok; });
-  if (!ended && (situation.round == 0 || !any_good)) {
+  if (!ended && situation.pending == 0 && (situation.round == 0 || !any_good)) {
     const size_t most = TrialsToBeginWith(field_, model_);
     plan.batch = BeginWith(field_, exchange_, model_, situation.open, most, random);
     if (!plan.batch.empty()) return plan;
@@ -167,7 +161,8 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   const bool sure = enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence);
   if (ended || sure) return plan;
   const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kBatch;
-  BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(kBatch, left));
+  const size_t most = situation.pending == 0 ? kBatch : kPending - situation.pending;
+  BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(most, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
                                                    kPolishShare * static_cast<double>(options_.limit);
   const bool polish = ends_soon || enough(*plan.confidence);
@@ -181,7 +176,6 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
     planner.Take(next);
   }
   plan.batch = planner.batch();
-  if (options_.limit == 0 || left > kBatch) plan.ahead = planner.Ahead();  // else this batch is the last
   return plan;
 }
 

@@ -2,6 +2,10 @@
 // one of the best one's neighbours (trees smooth away what a single step changes), what is fastest in draws from the
 // model, and now and then anything (so that nothing is never looked at). Near the end of its limit it polishes: the
 // neighbours of the best few.
+//
+// While the device waits for code it plans more after each trial, so that no batch waits for its slowest code: what is
+// on the way is left out of the plan, and draws differ (asynchronous Thompson sampling; Kandasamy et al., AISTATS
+// 2018).
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 
@@ -29,6 +33,7 @@ class GuidedStrategy final : public LearningStrategy {
   size_t Total() const override;
 
  private:
+  size_t MostPending() const override;
   Plan MakePlan(const Situation& situation) const override;
 
   const Field field_;

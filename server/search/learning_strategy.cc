@@ -42,8 +42,10 @@ Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
     if (states_[candidate] != State::kSpeculated) continue;
     if (std::find(ready.begin(), ready.end(), candidate) == ready.end()) continue;
     states_[candidate] = State::kChosen;
+    waits_ = false;
     return Choice::Try(candidate);
   }
+  waits_ = true;
   return Choice::Wait();
 }
 
@@ -52,12 +54,22 @@ void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
   situation_.open[candidate] = false;
   if (trial.verdict() != v1::VERDICT_LOST) situation_.told.emplace_back(candidate, OutcomeOf(trial));
   if (std::find(plan_.batch.begin(), plan_.batch.end(), candidate) != plan_.batch.end()) --untold_;
+  news_ = true;
 }
 
 Strategy::Thought LearningStrategy::Think() {
-  if (done_ || thinking_ || untold_ > 0) return nullptr;
+  if (done_ || thinking_) return nullptr;
+  const bool meanwhile = waits_ && news_ && !ends_ && untold_ < MostPending();
+  if (untold_ > 0 && !meanwhile) return nullptr;
   thinking_ = true;
-  return [this, situation = situation_] {
+  news_ = false;
+  Situation situation = situation_;
+  for (size_t candidate : plan_.batch) {
+    if (states_[candidate] == State::kTold) continue;
+    situation.open[candidate] = false;
+    ++situation.pending;
+  }
+  return [this, situation = std::move(situation)] {
     return [this, plan = MakePlan(situation), tried = situation.told.size()]() mutable {
       tried_when_planned_ = tried;
       Adopt(std::move(plan));
@@ -83,15 +95,19 @@ void LearningStrategy::Adopt(Plan plan) {
   thinking_ = false;
   ++situation_.round;
   situation_.confidence = plan.confidence;
-  done_ = plan.batch.empty();
+  ends_ = plan.batch.empty();
+  std::vector<size_t> batch = std::move(plan_.batch);
+  batch.insert(batch.end(), plan.batch.begin(), plan.batch.end());
+  plan.batch = std::move(batch);
   const auto was_told = [this](size_t candidate) { return states_[candidate] == State::kTold; };
   std::erase_if(plan.batch, was_told);  // meanwhile, by another job's trial
   std::erase_if(plan.ahead, was_told);
   plan_ = std::move(plan);
   untold_ = plan_.batch.size();
+  done_ = ends_ && untold_ == 0;
   // While some of the batch has no place yet, nothing else keeps it from one.
   const bool all_there = std::all_of(plan_.batch.begin(), plan_.batch.end(),
-                                     [this](size_t candidate) { return states_[candidate] == State::kSpeculated; });
+                                     [this](size_t candidate) { return states_[candidate] != State::kFree; });
   std::set<size_t> wanted(plan_.batch.begin(), plan_.batch.end());
   if (all_there) wanted.insert(plan_.ahead.begin(), plan_.ahead.end());
   for (size_t candidate = 0; candidate < states_.size(); ++candidate) {

@@ -1,7 +1,7 @@
 // A strategy that plans a few trials at a time, from everything it was told: the next batch, and codes that later ones
-// may need. It plans anew once the batch has ended.
+// may need. It plans anew once the batch has ended, or, if it is of the kind, while the device waits for code.
 //
-// What it tries follows from what it is told alone, not from which code is ready first.
+// Where no code is waited for, what it tries follows from what it is told alone.
 #ifndef ATTUNE_SERVER_SEARCH_LEARNING_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_LEARNING_STRATEGY_H_
 
@@ -50,11 +50,15 @@ class LearningStrategy : public Strategy {
     std::vector<Told> told;
     std::vector<bool> open;
     size_t known = 0;                       // the first of `told`
+    size_t pending = 0;                     // planned before and not told yet; these are not open either
     size_t round = 0;                       // plans made before
     std::optional<double> confidence = {};  // of the plan before
   };
 
  private:
+  // While the device waits for code and fewer than so many of the batch are still to come, it plans more from what it
+  // was told since. Those stay planned; the new plan's come after them. 0: it waits for the batch's end.
+  virtual size_t MostPending() const { return 0; }
   // What a batch is called.
   virtual std::string BatchName() const { return "batch"; }
 
@@ -70,7 +74,10 @@ class LearningStrategy : public Strategy {
   Situation situation_;
   Plan plan_;
   size_t tried_when_planned_ = 0;
-  size_t untold_ = 0;  // of the batch
+  size_t untold_ = 0;   // of the batch
+  bool news_ = false;   // told since the last plan
+  bool waits_ = false;  // the device, for code
+  bool ends_ = false;   // the last plan had nothing
   std::vector<size_t> dropped_;
   bool thinking_ = false;
   bool done_ = false;

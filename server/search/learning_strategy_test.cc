@@ -36,11 +36,19 @@ class Scripted : public LearningStrategy {
   };
   Scripted(const Field& field, std::deque<Step> steps) : LearningStrategy(field), steps_(std::move(steps)) {}
 
-  mutable std::vector<Told> told;  // when it last planned
+  // When it last planned.
+  mutable std::vector<Told> told;
+  mutable std::vector<bool> open;
+  mutable size_t pending = 0;
+
+  size_t most_pending = 0;
 
  private:
+  size_t MostPending() const override { return most_pending; }
   Plan MakePlan(const Situation& situation) const override {
     told = situation.told;
+    open = situation.open;
+    pending = situation.pending;
     if (situation.round >= steps_.size()) return {};
     return {steps_[situation.round].batch, steps_[situation.round].ahead};
   }
@@ -83,6 +91,67 @@ TEST(LearningStrategy, PlansAnewOnceTheBatchHasEnded) {
   ASSERT_THAT(strategy.told, SizeIs(2));
   EXPECT_EQ(strategy.told[0].second.us, 20);
   EXPECT_FALSE(strategy.told[1].second.ok);
+  EXPECT_EQ(SpeculateAll(strategy), std::vector<size_t>{1});
+}
+
+// Of {5, 3, 8}, 5 was tried.
+void TryTheFirst(Scripted& strategy) {
+  strategy.most_pending = 3;
+  ThinkThrough(strategy);
+  SpeculateAll(strategy);
+  strategy.Choose({5});
+  strategy.Tell(5, Good(20));
+}
+
+TEST(LearningStrategy, PlansMoreWhileTheDeviceWaitsForCode) {
+  Scripted strategy(Blank(9), {{{5, 3, 8}}, {{1}, {2}}});
+  TryTheFirst(strategy);
+  EXPECT_FALSE(strategy.Think());  // it may have code
+  EXPECT_EQ(strategy.Choose({}).what, Choice::What::kWait);
+  ThinkThrough(strategy);
+  EXPECT_THAT(strategy.told, SizeIs(1));
+  EXPECT_EQ(strategy.pending, 2);
+  EXPECT_FALSE(strategy.open[3]);
+  EXPECT_FALSE(strategy.open[8]);
+  EXPECT_THAT(SpeculateAll(strategy), ElementsAre(1, 2));
+  EXPECT_THAT(strategy.Drop(), IsEmpty());             // 3 and 8 stay wanted
+  EXPECT_EQ(strategy.Choose({1, 2, 8}).candidate, 8);  // what was planned first
+  EXPECT_EQ(strategy.Choose({1, 2}).candidate, 1);
+}
+
+TEST(LearningStrategy, PlansNoMoreUntilItIsToldMore) {
+  Scripted strategy(Blank(9), {{{5, 3, 8}}, {{1}}, {{2}}});
+  TryTheFirst(strategy);
+  strategy.Choose({});
+  ThinkThrough(strategy);
+  strategy.Choose({});
+  EXPECT_FALSE(strategy.Think());
+  strategy.Choose({3});
+  strategy.Tell(3, Good(20));
+  EXPECT_FALSE(strategy.Think());  // the device was not heard to wait since
+  strategy.Choose({});
+  EXPECT_TRUE(strategy.Think());
+}
+
+TEST(LearningStrategy, PlansNoMoreWhileEnoughIsToCome) {
+  Scripted strategy(Blank(9), {{{5, 3, 8}}, {{1}}});
+  TryTheFirst(strategy);
+  strategy.most_pending = 2;  // as many are to come
+  strategy.Choose({});
+  EXPECT_FALSE(strategy.Think());
+}
+
+TEST(LearningStrategy, AnEmptyPlanWhileSomeAreToComeIsNotYetTheEnd) {
+  Scripted strategy(Blank(9), {{{5, 3}}, {}, {{1}}});
+  TryTheFirst(strategy);
+  strategy.Choose({});
+  ThinkThrough(strategy);
+  EXPECT_FALSE(strategy.Done());
+  EXPECT_FALSE(strategy.Think());  // what there is to come is waited for
+  strategy.Choose({3});
+  strategy.Tell(3, Good(20));
+  ThinkThrough(strategy);
+  EXPECT_THAT(strategy.told, SizeIs(2));
   EXPECT_EQ(SpeculateAll(strategy), std::vector<size_t>{1});
 }
 

@@ -209,6 +209,7 @@ CompileAhead::~CompileAhead() { End(); }
 
 std::optional<CompileAhead::Ready> CompileAhead::Take(Choose choose) {
   std::unique_lock<std::mutex> lock(state_->mutex);
+  bool waits = false;
   while (!state_->stopped && !state_->OverLocked()) {
     const uint64_t version = state_->version;
     std::vector<size_t> candidates;
@@ -218,6 +219,10 @@ std::optional<CompileAhead::Ready> CompileAhead::Take(Choose choose) {
     lock.lock();
     if (choice.what == search::Choice::What::kDone) return std::nullopt;
     if (choice.what == search::Choice::What::kTry) return state_->TakeLocked(choice.candidate);
+    if (!std::exchange(waits, true)) {
+      state_->ask = true;
+      state_->changed.notify_all();
+    }
     state_->changed.wait(lock, [&] { return state_->version != version || state_->OverLocked(); });
   }
   return std::nullopt;

@@ -49,7 +49,8 @@ class CompileAhead {
   };
 
   // `next` is asked, on this object's thread alone, while there is `room` for an item, until it gives none; and after
-  // each Take and Wake, with or without room. `compiled` is called there after each compile.
+  // each Take and Wake, and when a Take begins to wait, with or without room. `compiled` is called there after each
+  // compile.
   using Next = std::function<Wanted(bool room)>;
   CompileAhead(Options options, Next next, std::function<void()> compiled);
   // Ends. A compile in flight is left to the pool; its result is dropped.

@@ -236,6 +236,31 @@ TEST_F(CompileAheadTest, TakesWhatIsChosenOfThoseThatAreReady) {
   EXPECT_THAT(TakeAll(ahead), UnorderedElementsAre(0, 1));
 }
 
+// Who waits for code may want other code meanwhile.
+TEST_F(CompileAheadTest, AsksAgainOnceATakeWaits) {
+  pool_.Hold();
+  std::atomic<bool> waits = false;
+  std::atomic<int> given = 0;
+  const auto next = [&](bool) -> CompileAhead::Wanted {
+    if (given == 0 || (given == 1 && waits)) {
+      const int index = given++;
+      return {.item = Asked(static_cast<size_t>(index), absl::StrCat("k", index)), .dropped = {}};
+    }
+    return {};
+  };
+  CompileAhead ahead(Options(2), next, [] {});
+  EXPECT_EQ(pool_.AwaitSubmitted(1), 1);
+  std::thread taking([&] {
+    ahead.Take([&](const std::vector<size_t>& ready) {
+      waits = true;
+      return First(ready);
+    });
+  });
+  EXPECT_EQ(pool_.AwaitSubmitted(2), 2);
+  pool_.Go();
+  taking.join();
+}
+
 TEST_F(CompileAheadTest, EndsWhenTheChoiceIsThatNothingMoreIsTried) {
   CompileAhead ahead(Options(3), Candidates({"a", "b", "c"}), [] {});
   EXPECT_FALSE(ahead.Take([](const std::vector<size_t>&) { return search::Choice::Done(); }).has_value());
