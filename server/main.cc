@@ -30,6 +30,7 @@
 #include "server/catalog/host.h"
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
+#include "server/daemon/copy_from.h"
 #include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
@@ -393,6 +394,7 @@ int main(int argc, char** argv) {
       "  attuned --listen=localhost:7411 --data_dir=/var/lib/attune\n"
       "  attuned --check\n"
       "  attuned --restore=/var/lib/attune-backup/20261122T073015Z --data_dir=/var/lib/attune\n"
+      "  attuned --copy_from=/var/lib/attune --store=postgresql://attune@db.example/attune\n"
       "Flags may stand in a file: --flagfile=/etc/attune/attuned.flags; or in the environment, where the command line\n"
       "says nothing: ATTUNED_DATA_DIR=/var/lib/attune. SIGTERM, SIGINT and SIGHUP drain and stop.");
   absl::FlagsUsageConfig usage;
@@ -429,11 +431,18 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (const std::string backup = absl::GetFlag(FLAGS_restore); !backup.empty()) {
+    if (!absl::GetFlag(FLAGS_copy_from).empty()) {
+      std::cerr << "attuned: --restore and --copy_from both make the store; leave one of them out\n";
+      return 2;
+    }
     if (!settings.store.empty()) {
       std::cerr << "attuned: --restore makes a store in --data_dir; one on PostgreSQL (--store) is restored there\n";
       return 2;
     }
     return attune::RestoreStore(backup, settings.data_dir);
+  }
+  if (const std::string from = absl::GetFlag(FLAGS_copy_from); !from.empty()) {
+    return attune::CopyFrom(from, settings, std::cout, std::cerr);
   }
   const std::vector<std::string> mistakes = attune::MistakesIn(settings);
   for (const std::string& mistake : mistakes) std::cerr << "attuned: " << mistake << "\n";

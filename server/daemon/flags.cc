@@ -62,6 +62,11 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, restore, "",
           "start nothing, but make the store in --data_dir, where there must be none yet, of the backup in this "
           "directory; exit with 1 if that cannot be");
+ABSL_FLAG(
+    std::string, copy_from, "",
+    "start nothing, but fill the store that --store or else --data_dir names, and that must be empty, with all of "
+    "this one: a directory whose daemon is stopped, to PostgreSQL, or postgresql://user@host/database, to SQLite. "
+    "Every row is compared before there is anything in the store; exit with 1 if that cannot be");
 ABSL_FLAG(absl::Duration, trial_age, absl::InfiniteDuration(),
           "forget trials that nobody has asked for in this long, such as 4320h; inf: never. What is served, and what "
           "keeps bad variants from being tried again, stays");

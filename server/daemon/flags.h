@@ -10,6 +10,7 @@
 // What is done in place of serving.
 ABSL_DECLARE_FLAG(std::string, check);
 ABSL_DECLARE_FLAG(std::string, restore);
+ABSL_DECLARE_FLAG(std::string, copy_from);
 
 namespace attune {
 

@@ -89,19 +89,14 @@ absl::StatusOr<std::string> ArtifactFiles::Read(absl::string_view sha256) const 
   return bytes;
 }
 
-absl::StatusOr<std::vector<ArtifactFile>> ArtifactFiles::List() const {
-  namespace fs = std::filesystem;
-  std::vector<ArtifactFile> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (!IsSha256(name)) continue;
-    const std::optional<struct stat> file = StatOf(entry->path().string());
-    if (file.has_value()) files.push_back({std::move(name), file->st_size, UsedAt(*file)});
-  }
-  if (error) return FileError(error.value(), "list", directory_);
-  std::sort(files.begin(), files.end(), [](const ArtifactFile& a, const ArtifactFile& b) { return a.used < b.used; });
-  return files;
+absl::StatusOr<std::vector<ArtifactFile>> ArtifactFiles::List() const { return ListArtifactFiles(directory_); }
+
+absl::Status ArtifactFiles::SetUsed(absl::string_view sha256, absl::Time used) {
+  const std::string path = PathOf(directory_, sha256);
+  const timespec time = absl::ToTimespec(used);
+  const timespec times[] = {time, time};
+  if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return FileError(errno, "set the time of", path);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> ArtifactFiles::Remove(const ArtifactFile& file) {
@@ -132,6 +127,21 @@ absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::
     return absl::DataLossError(absl::StrCat("artifact ", path, " is damaged: its bytes no longer have its hash"));
   }
   return bytes;
+}
+
+absl::StatusOr<std::vector<ArtifactFile>> ListArtifactFiles(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::vector<ArtifactFile> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (!IsSha256(name)) continue;
+    const std::optional<struct stat> file = StatOf(entry->path().string());
+    if (file.has_value()) files.push_back({std::move(name), file->st_size, UsedAt(*file)});
+  }
+  if (error) return FileError(error.value(), "list", directory);
+  std::sort(files.begin(), files.end(), [](const ArtifactFile& a, const ArtifactFile& b) { return a.used < b.used; });
+  return files;
 }
 
 }  // namespace attune::store

@@ -35,6 +35,9 @@ class ArtifactFiles {
   // NotFound; DataLoss when the bytes no longer have the hash. Marks the file as used.
   absl::StatusOr<std::string> Read(absl::string_view sha256) const;
 
+  // The file was used then.
+  absl::Status SetUsed(absl::string_view sha256, absl::Time used);
+
   // Every file, least recently used first. Uses within kUseResolution of each other count as one.
   static constexpr absl::Duration kUseResolution = absl::Minutes(1);
   absl::StatusOr<std::vector<ArtifactFile>> List() const;
@@ -51,8 +54,9 @@ class ArtifactFiles {
   std::atomic<uint64_t> next_temporary_{0};
 };
 
-// As ArtifactFiles::Read, of a directory that nobody writes to.
+// As ArtifactFiles::Read and List, of a directory that nobody writes to, and that stays as it is.
 absl::StatusOr<std::string> ReadArtifactFile(absl::string_view directory, absl::string_view sha256);
+absl::StatusOr<std::vector<ArtifactFile>> ListArtifactFiles(const std::string& directory);
 
 }  // namespace attune::store
 

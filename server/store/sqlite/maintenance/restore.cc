@@ -1,23 +1,17 @@
 #include "server/store/sqlite/maintenance/restore.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <system_error>
-#include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/artifact_files.h"
 #include "server/store/files.h"
-#include "server/store/lock_file.h"
 #include "server/store/sqlite/maintenance/backup.h"
+#include "server/store/sqlite/maintenance/new_store.h"
 
 namespace attune::store {
 namespace {
-
-constexpr const char* kDatabaseFiles[] = {"attune.db", "attune.db-wal", "attune.db-shm"};
 
 bool Exists(const std::string& path) {
   std::error_code ignored;
@@ -33,16 +27,6 @@ absl::Status CheckBackup(const std::string& backup) {
   if (!Exists(log)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(log, " exists: this is the directory of a store that was in use, not a backup"));
-}
-
-absl::Status CheckEmpty(const std::string& directory) {
-  for (const char* name : kDatabaseFiles) {
-    const std::string file = absl::StrCat(directory, "/", name);
-    if (!Exists(file)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(file, " exists: a restore replaces nothing; name a directory without a store"));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status RestoreArtifacts(const std::string& backup, const std::string& directory,
@@ -66,20 +50,12 @@ absl::Status RestoreArtifacts(const std::string& backup, const std::string& dire
 
 absl::StatusOr<Restored> Restore(const std::string& backup, const std::string& directory) {
   if (absl::Status status = CheckBackup(backup); !status.ok()) return status;
-  if (absl::Status status = MakeDirectories(directory); !status.ok()) return status;
-  const absl::StatusOr<LockFile> lock = LockFile::Acquire(absl::StrCat(directory, "/attune.lock"));
-  if (!lock.ok()) return lock.status();
-  if (absl::Status status = CheckEmpty(directory); !status.ok()) return status;
-
-  // The database has its name last: until then there is no store.
-  const std::string unfinished = absl::StrCat(directory, "/restored.db");
-  const auto remove_unfinished = [&unfinished] {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink(absl::StrCat(unfinished, suffix).c_str());
-  };
-  remove_unfinished();  // what a crash left
-  absl::Cleanup remove = remove_unfinished;
-  if (absl::Status status = CopyFile(absl::StrCat(backup, "/attune.db"), unfinished); !status.ok()) return status;
-  const absl::StatusOr<sqlite::CopyContents> database = sqlite::CheckCopy(unfinished);
+  const absl::StatusOr<std::unique_ptr<sqlite::NewStore>> store =
+      sqlite::NewStore::Begin(directory, "restored.db", "restore");
+  if (!store.ok()) return store.status();
+  const std::string& file = (*store)->file();
+  if (absl::Status status = CopyFile(absl::StrCat(backup, "/attune.db"), file); !status.ok()) return status;
+  const absl::StatusOr<sqlite::CopyContents> database = sqlite::CheckCopy(file);
   if (!database.ok()) return database.status();
   Restored restored;
   restored.trials = database->trials;
@@ -88,8 +64,7 @@ absl::StatusOr<Restored> Restore(const std::string& backup, const std::string& d
   if (absl::Status status = RestoreArtifacts(backup, directory, database->artifacts, restored); !status.ok()) {
     return status;
   }
-  if (absl::Status status = Rename(unfinished, absl::StrCat(directory, "/attune.db")); !status.ok()) return status;
-  std::move(remove).Cancel();
+  if (absl::Status status = (*store)->Finish(); !status.ok()) return status;
   return restored;
 }
 

@@ -1,0 +1,63 @@
+#include "server/daemon/copy_from.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "proto/attune/quote.h"
+#include "server/store/copy/copy_store.h"
+
+namespace attune {
+namespace {
+
+std::string MistakeIn(const store::StoreAddress& from, const store::StoreAddress& to) {
+  if (from.database.empty() && to.database.empty()) {
+    return absl::StrCat("--copy_from is ", Quoted(from.directory),
+                        ", a directory, and --store is not given: one of the two must be postgresql://...; a backup is "
+                        "restored by --restore");
+  }
+  if (!from.database.empty() && !to.database.empty()) {
+    return "--copy_from and --store are both on PostgreSQL: leave --store out to fill --data_dir, or copy with pg_dump";
+  }
+  return "";
+}
+
+void Print(const store::CopyReport& copied, std::ostream& report) {
+  report << "copied " << copied.from << " to " << copied.to << "; read in both and found the same:\n";
+  for (const auto& [table, rows] : copied.rows) report << absl::StreamFormat("  %-17s %d\n", table, rows);
+  report << absl::StreamFormat("  %-17s %d\n  %-17s %d\n  %-17s %d\n", "files of code", copied.artifacts,
+                               "files of blobs", copied.blobs, "bytes of both", copied.bytes);
+  for (const std::string& why : copied.left_out) {
+    report << "  left out, until it is compiled or put again: " << why << "\n";
+  }
+  if (!copied.live_hosts.empty()) {
+    report << "  not copied: what " << absl::StrJoin(copied.live_hosts, ", ") << " wrote since this began\n";
+  }
+  if (!copied.home.empty()) {
+    report << "  unfinished operations are those of " << copied.home
+           << ": the daemon that has this --data_dir goes on with them, when it is started with --store\n";
+  }
+}
+
+}  // namespace
+
+int CopyFrom(const std::string& from, const Settings& settings, std::ostream& report, std::ostream& progress) {
+  store::CopyOptions options;
+  options.from = store::ParseStoreAddress(from);
+  options.to = settings.store.empty() ? store::StoreAddress{.directory = settings.data_dir}
+                                      : store::StoreAddress{.database = settings.store};
+  options.progress = [&progress](const std::string& line) { progress << "attuned: " << line << std::endl; };
+  if (const std::string mistake = MistakeIn(options.from, options.to); !mistake.empty()) {
+    progress << "attuned: " << mistake << "\n";
+    return 2;
+  }
+  const absl::StatusOr<store::CopyReport> copied = store::CopyStore(options);
+  if (!copied.ok()) {
+    progress << "attuned: " << copied.status().message() << "\n";
+    return 1;
+  }
+  Print(*copied, report);
+  return 0;
+}
+
+}  // namespace attune
