@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/quote.h"
+#include "server/daemon/opened_store.h"
 #include "server/store/copy/copy_store.h"
 
 namespace attune {
@@ -46,6 +47,7 @@ int CopyFrom(const std::string& from, const Settings& settings, std::ostream& re
   options.from = store::ParseStoreAddress(from);
   options.to = settings.store.empty() ? store::StoreAddress{.directory = settings.data_dir}
                                       : store::StoreAddress{.database = settings.store};
+  options.home = [&options] { return NameOfDaemon(options.from.directory); };
   options.progress = [&progress](const std::string& line) { progress << "attuned: " << line << std::endl; };
   if (const std::string mistake = MistakeIn(options.from, options.to); !mistake.empty()) {
     progress << "attuned: " << mistake << "\n";

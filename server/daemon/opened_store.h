@@ -21,6 +21,11 @@ struct OpenedStore {
   std::unique_ptr<store::Store> store;
 };
 
+// As whom the daemon of a data directory leases jobs of a store that it shares. Made when it is asked for first and
+// kept there, so that the next start goes on with this one's jobs whatever the host is called by then, and no other
+// daemon has the name.
+absl::StatusOr<std::string> NameOfDaemon(const std::string& data_dir);
+
 // `metrics` may be null, and lives longer.
 absl::StatusOr<OpenedStore> OpenStore(const Settings& settings, metrics::Store* metrics);
 

@@ -208,6 +208,60 @@ class FleetTest(DaemonTest):
             2,
         )
 
+    def copy(self, source, *target):
+        command = [ATTUNED, f"--copy_from={source}", *target]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_a_store_moves_there_and_back(self):
+        alone = self.daemon()
+        alone.attune("tune", PROBLEM, *BUDGET)
+        served, trials = alone.json("best", PROBLEM), alone.json("trials", "--limit", "0")
+        refused = self.copy(alone.data, f"--store={self.server.target}")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("in use by process", refused.stderr)
+        alone.stop()
+        there = self.copy(alone.data, f"--store={self.server.target}")
+        self.assertEqual(there.returncode, 0, there.stderr)
+        self.assertRegex(there.stdout, rf"(?m)^  trials +{len(trials)}$")
+        self.assertRegex(there.stderr, "copied trials: .*(\n.*)*compared trials: ")
+        again = self.copy(alone.data, f"--store={self.server.target}")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("a copy replaces nothing", again.stderr)
+
+        moved = Daemon(self.directory / "moved", flags=[f"--store={self.server.target}"])
+        moved.directory.mkdir()
+        moved.data = alone.data
+        self.addCleanup(lambda: moved.process and moved.process.poll() is None and moved.kill())
+        moved.start()
+        self.assertIn(self.name(moved).removeprefix("hosts/"), there.stdout)
+        self.assertEqual(moved.json("best", PROBLEM), served)
+        self.assertEqual(moved.json("trials", "--limit", "0"), trials)
+        back = self.copy(self.server.target, f"--data_dir={self.directory}/back")
+        self.assertEqual(back.returncode, 0, back.stderr)
+        self.assertIn(f"not copied: what {self.name(moved)} wrote since", back.stdout)
+        moved.stop()
+
+        last = Daemon(self.directory / "last")
+        last.directory.mkdir()
+        last.data = self.directory / "back"
+        self.addCleanup(lambda: last.process and last.process.poll() is None and last.kill())
+        last.start()
+        self.assertEqual(last.json("best", PROBLEM), served)
+        self.assertEqual(last.json("trials", "--limit", "0"), trials)
+
+    def test_a_copy_that_makes_no_sense_is_refused(self):
+        secret = "postgresql://attune:geheim@/attune?host=/tmp/attune_no_such_folder"
+        for source, target, code, message in (
+            (self.directory, f"--data_dir={self.directory}/other", 2, "--store is not given"),
+            (secret, f"--store={secret}", 2, "both on PostgreSQL"),
+            (secret, f"--data_dir={self.directory}/other", 1, "/tmp/attune_no_such_folder"),
+            (self.directory / "none", f"--store={secret}", 1, "there is no attune.db in it"),
+        ):
+            result = self.copy(source, target)
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(message, result.stderr)
+            self.assertNotIn("geheim", result.stderr + result.stdout)
+
     def test_check_says_what_is_wrong(self):
         def check(store):
             command = [ATTUNED, "--check=flags,store", f"--store={store}", f"--data_dir={self.directory}/data"]

@@ -1,6 +1,8 @@
 // What is not copied, what a copy that ends early leaves, and differences.
 #include <signal.h>
 
+#include <fstream>
+
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "server/store/copy/testing/copy_fixture.h"

@@ -13,7 +13,6 @@
 #include "server/store/copy/side.h"
 #include "server/store/copy/sqlite_side.h"
 #include "server/store/copy/tables.h"
-#include "server/store/holder_name.h"
 
 namespace attune::store {
 namespace copy {
@@ -188,7 +187,7 @@ absl::StatusOr<CopyReport> ToPostgresql(const CopyOptions& options) {
   if (!from.ok()) return from.status();
   const absl::StatusOr<std::unique_ptr<EmptySide>> to = MakePostgresql(options.to.database);
   if (!to.ok()) return to.status();
-  const absl::StatusOr<std::string> home = HolderOfDirectory(options.from.directory);
+  const absl::StatusOr<std::string> home = options.home();
   if (!home.ok()) return home.status();
   absl::StatusOr<CopyReport> report = Copy(**from, **to, Tables(*home), options).Run();
   if (report.ok()) report->home = *home;

@@ -24,6 +24,8 @@ StoreAddress ParseStoreAddress(absl::string_view text);
 struct CopyOptions {
   StoreAddress from;
   StoreAddress to;
+  // To PostgreSQL: the holder (queue.h) whose the jobs are there. Asked once the stores are known to be fit.
+  std::function<absl::StatusOr<std::string>()> home = [] { return std::string(); };
   std::function<void(const std::string& line)> progress = [](const std::string&) {};
 };
 

@@ -89,8 +89,6 @@ TEST_F(CopyStoreTest, APageTokenOfOneGoesOnInTheOther) {
 
 TEST_F(CopyStoreTest, LeasesAreGivenUpAndTheDaemonGoesOnWithItsJobs) {
   Fence old;
-  std::filesystem::create_directories(data_);
-  std::ofstream(data_ + "/name") << kHolder;
   {
     const std::unique_ptr<Store> store = OpenSqlite(data_);
     Job job;

@@ -17,7 +17,7 @@ namespace attune::store::copy {
 namespace {
 
 constexpr uint32_t kSeed = 20261127;
-constexpr int kOperations = 2500;
+constexpr int kOperations = 2000;
 
 TEST(SameDayTest, BothStoresAnswerAlike) {
   if (!postgresql::TestServer::Missing().empty()) GTEST_SKIP() << postgresql::TestServer::Missing();

@@ -3,7 +3,6 @@
 #define ATTUNE_SERVER_STORE_COPY_TESTING_COPY_FIXTURE_H_
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,7 +59,9 @@ class CopyStoreTest : public testing::Test {
     return Listings(store, /*leases=*/false);
   }
 
-  CopyOptions ToPostgresql() { return {.from = {.directory = data_}, .to = {.database = target_}}; }
+  CopyOptions ToPostgresql() {
+    return {.from = {.directory = data_}, .to = {.database = target_}, .home = [] { return std::string(kHolder); }};
+  }
   CopyOptions ToSqlite() { return {.from = {.database = target_}, .to = {.directory = other_}}; }
 
   absl::StatusOr<CopyReport> Copy(CopyOptions options) {
@@ -109,12 +110,8 @@ class CopyStoreTest : public testing::Test {
   }
 
   struct Filled {
-    Filled() {
-      std::ofstream(directory.path() + "/name") << kHolder;
-      listings = Fill(*OpenSqlite(directory.path()));
-    }
     const TestDirectory directory;
-    std::vector<Listing> listings;
+    const std::vector<Listing> listings = Fill(*OpenSqlite(directory.path()));
   };
   static bool IsOfSqlite(const std::string& file) {
     return file == "attune.lock" || file == "attune.db-wal" || file == "attune.db-shm";
