@@ -1,6 +1,7 @@
 """A PostgreSQL server of the test's own: in a directory under /tmp, reached by its Unix socket alone. PostgreSQL does
 not run as root; for root it runs as postgres, or as nobody."""
 
+import json
 import os
 import pathlib
 import pwd
@@ -54,6 +55,14 @@ class PostgresqlServer:
         return f"postgresql://attune@/postgres?host={self.directory}"
 
     def start(self):
+        end = time.monotonic() + PATIENCE
+        while not self._answers_once_started(end):
+            # One that was killed may have left processes, which refuse the next until they have ended.
+            if time.monotonic() > end:
+                raise AssertionError((self.directory / "server.log").read_text())
+
+    def _answers_once_started(self, end):
+        """False when the server ended instead."""
         with open(self.directory / "server.log", "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
                 [
@@ -65,11 +74,18 @@ class PostgresqlServer:
                 cwd=self.directory,
                 **self._as,
             )
-        end = time.monotonic() + PATIENCE
         while self._run("pg_isready", "-h", str(self.directory)).returncode != 0:
-            if time.monotonic() > end or self._process.poll() is not None:
+            if self._process.poll() is not None:
+                return False
+            if time.monotonic() > end:
                 raise AssertionError((self.directory / "server.log").read_text())
             time.sleep(0.05)
+        return True
+
+    def kill(self):
+        """kill -9 of the postmaster; what it started ends by itself."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
 
     def stop(self):
         """At once, as by `pg_ctl stop -m fast`; what was committed is there after the next start."""
@@ -81,8 +97,27 @@ class PostgresqlServer:
             self.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def number(self, sql):
-        result = self._run("psql", "-h", str(self.directory), "-U", "attune", "-d", "postgres", "-tAc", sql)
+    def execute(self, sql, writer="test"):
+        """What the statements print. `writer`: the application_name of the session."""
+        # -X: whatever the user's ~/.psqlrc says.
+        command = (
+            "psql",
+            "-X",
+            "-d",
+            f"{self.target}&application_name={writer}",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-qtAc",
+            sql,
+        )
+        result = self._run(*command)
         if result.returncode != 0:
             raise AssertionError(result.stderr)
-        return int(result.stdout)
+        return result.stdout
+
+    def number(self, sql, writer="test"):
+        return int(self.execute(sql, writer))
+
+    def rows(self, sql):
+        """The rows of a query, each a dictionary."""
+        return json.loads(self.execute(f"SELECT coalesce(json_agg(row), '[]') FROM ({sql}) AS row"))

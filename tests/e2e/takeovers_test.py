@@ -1,0 +1,76 @@
+"""How late a host was to take a lost one's job, and what is not its fault."""
+
+import unittest
+
+from takeovers import LATE, TTL, Loss, late_takeovers, takeovers
+
+
+def changes(*leases, name="operations/1"):
+    """Of a job: (when, holder) of each lease, None where it ended."""
+    rows = [{"name": name, "at": 0.0, "was_epoch": None, "epoch": 0, "holder": None, "was_done": None, "done": False}]
+    for at, holder in leases:
+        before, ends = rows[-1], holder is None
+        rows.append(
+            {
+                "name": name,
+                "at": at,
+                "was_epoch": before["epoch"],
+                "epoch": before["epoch"] + (not ends),
+                "holder": before["holder"] if ends else holder,
+                "was_done": before["done"],
+                "done": ends,
+            }
+        )
+    return rows
+
+
+class TakeoversTest(unittest.TestCase):
+    LOSS = Loss("h1", "kill a host", 100.0)
+
+    def found(self, *leases, away=None, losses=(LOSS,), more=(), lag=0.0):
+        rows = [*changes(*leases), *more]
+        return takeovers(
+            lambda _: rows, losses, {"h1": [], "h2": [], "h3": [], None: []} | (away or {}), lambda begin, end: lag
+        )
+
+    def test_is_measured_from_the_loss_to_the_claim(self):
+        [takeover] = self.found((90, "h1"), (121.5, "h2"), (130, None))
+        self.assertEqual((takeover.job, takeover.by), ("operations/1", "h2"))
+        self.assertAlmostEqual(takeover.took, 21.5)
+        self.assertAlmostEqual(takeover.late, 1.5)
+        self.assertEqual(late_takeovers([takeover]), [])
+
+    def test_one_that_is_late_while_a_host_was_free_is_a_fault(self):
+        [fault] = late_takeovers(self.found((90, "h1"), (100 + TTL + LATE + 1, "h2")))
+        self.assertEqual(
+            fault,
+            "operations/1: h2 took it 26.0 s after h1 was lost (kill a host), "
+            "6.0 s after its lease while a host was free",
+        )
+
+    def test_what_the_host_took_up_again_or_had_ended_is_none(self):
+        self.assertEqual(self.found((90, "h1"), (105, "h1")), [])
+        self.assertEqual(self.found((90, "h1"), (95, None)), [])
+        self.assertEqual(self.found((90, "h2"), (105, "h3")), [])
+
+    def test_of_two_losses_the_last_counts(self):
+        [takeover] = self.found((90, "h1"), (131, "h2"), losses=(self.LOSS, Loss("h1", "stop a host", 110.0)))
+        self.assertEqual((takeover.loss.kind, takeover.took), ("stop a host", 21.0))
+
+    def test_nobody_is_late_while_no_host_is_there(self):
+        away = {"h2": [(110, 128)], "h3": [(115, 140)]}
+        self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), away=away)], [1.0])
+
+    def test_nobody_is_late_while_all_have_work(self):
+        more = [*changes((80, "h2"), (127, None), name="b"), *changes((80, "h3"), (150, None), name="c")]
+        self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), more=more)], [2.0])
+
+    def test_nobody_is_late_while_the_database_is_away(self):
+        self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), away={None: [(118, 126)]})], [3.0])
+
+    def test_what_the_machine_kept_everybody_waiting_is_left_out(self):
+        self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), lag=8.5)], [0.5])
+
+
+if __name__ == "__main__":
+    unittest.main()
