@@ -30,7 +30,7 @@ import time
 
 import fleet_invariants
 import takeovers
-from fleet_clients import DEVICE, Clients
+from fleet_clients import DEVICE, PROBLEMS, Clients
 from fleet_events import EVENTS, Events
 from fleet_members import Fleet
 from harness import wait_until
@@ -92,6 +92,8 @@ class Chaos:
         jobs = gateway.json("jobs", "--limit", "0")
         trials = gateway.json("trials", "--limit", "0")
         self.takeovers = takeovers.takeovers(rows, self.events.losses, self._away(), self._lag)
+        self.refused = self.fleet.counted("a write of a stale lease was refused")
+        self.stopped = self.fleet.counted("the lease could not be renewed: the job stops here")
         self.faults += [
             *fleet_invariants.jobs_ended_once(rows),
             *fleet_invariants.leases_taken_in_turn(rows),
@@ -105,9 +107,9 @@ class Chaos:
             *fleet_invariants.ends_have_reasons(rows, jobs),
             *fleet_invariants.answers_were_kept(jobs, self.clients.accepted, self.clients.watched),
             *fleet_invariants.equal_requests_are_one_job(rows, self.clients.pairs),
-            *self._served_otherwise(),
+            *self._answers_differ(),
             *takeovers.late_takeovers(self.takeovers, self.most_late),
-            *self._proves_nothing(),
+            *takeovers.proves_nothing(self.takeovers, self.events.losses, self.refused, self.stopped),
         ]
         self.counts = {
             "jobs": len(jobs),
@@ -117,42 +119,22 @@ class Chaos:
             "leases": rows("SELECT count(*) FROM audit_jobs WHERE epoch > was_epoch")[0]["count"],
         }
 
-    def _served_otherwise(self):
-        """Where a member answers with another variant than is promoted, though it has had time to ask for changes."""
-        promoted = self.fleet.server.rows(
-            "SELECT problems.text AS problem, variants.text AS variant FROM incumbents"
-            " JOIN trials ON trials.id = trial_id JOIN problems ON problems.id = incumbents.problem_id"
-            " JOIN variants ON variants.id = variant_id WHERE served"
-        )
-        faults = []
-        for member, row in itertools.product(self.fleet.members, promoted):
-            answer = {}
+    def _answers(self):
+        """(variant, provenance) that each member has for each problem."""
+        answers = {}
+        for member, problem in itertools.product(self.fleet.members, PROBLEMS):
+            answer = member.json(*DEVICE, "best", problem)[0]
+            answers[member.name, problem] = (answer["variant"], answer["provenance"])
+        return answers
 
-            def is_right(member=member, row=row, answer=answer):
-                answer |= member.json(*DEVICE, "best", row["problem"])[0]
-                return answer["provenance"] in ("EXACT", "TIE") and answer["variant"] == row["variant"]
-
-            try:
-                wait_until("the promoted one", is_right, 15)
-            except AssertionError:
-                faults.append(
-                    f"{member.name} answers {row['problem']} with {answer['variant']} ({answer['provenance']}), "
-                    f"promoted is {row['variant']}"
-                )
-        return faults
-
-    def _proves_nothing(self):
-        """What the run was to show and did not."""
-        faults = []
-        self.refused = self.fleet.counted("a write of a stale lease was refused")
-        self.stopped = self.fleet.counted("the lease could not be renewed: the job stops here")
-        # Their writes were under way, and arrived later; unless they had stopped the job themselves.
-        cut_off = [takeover for takeover in self.takeovers if takeover.loss.kind == "cut a host off"]
-        if cut_off and self.refused == 0 and (self.stopped == 0 or len(cut_off) > 9):
-            faults.append(f"{len(cut_off)} jobs were taken from hosts that were cut off, and no write was refused")
-        if self.events.losses and not self.takeovers:
-            faults.append(f"{len(self.events.losses)} hosts were lost, and none of their jobs was taken over")
-        return faults
+    def _answers_differ(self):
+        """From what is promoted, though all have had time to ask for changes."""
+        end = time.monotonic() + 15
+        while True:
+            faults = fleet_invariants.answers_are_promoted(self.fleet.server.rows, self._answers())
+            if not faults or time.monotonic() > end:
+                return faults
+            time.sleep(1)
 
     def _away(self):
         away = {member.holder: member.away for member in self.fleet.hosts}

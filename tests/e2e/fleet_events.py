@@ -162,6 +162,8 @@ class Events:
 
     def _set_clock(self):
         member, seconds = self.random.choice(self.fleet.members), self.random.choice([-HOUR, 0, HOUR])
+        if seconds == member.clock:
+            return False
         self.note(f"set a clock: {member.name}, off by {seconds} s")
         member.set_clock(seconds)
         return True

@@ -104,6 +104,23 @@ def incumbents_are_a_chain(rows):
     return faults
 
 
+def answers_are_promoted(rows, answers):
+    """`answers`: (variant, provenance) of each (member, problem), long enough after the last promotion."""
+    promoted = {
+        row["problem"]: row["variant"]
+        for row in rows(
+            "SELECT problems.text AS problem, variants.text AS variant FROM incumbents"
+            " JOIN trials ON trials.id = trial_id JOIN problems ON problems.id = incumbents.problem_id"
+            " JOIN variants ON variants.id = variant_id WHERE served"
+        )
+    }
+    return [
+        f"{member} answers {problem} with {variant} ({provenance}); promoted is {promoted[problem]}"
+        for (member, problem), (variant, provenance) in answers.items()
+        if problem in promoted and (variant != promoted[problem] or provenance not in ("EXACT", "TIE"))
+    ]
+
+
 def trials_are_kept(rows, seen):
     """`seen`: (job, variant) of each trial that was ever listed, by its name."""
     stored = {

@@ -190,6 +190,18 @@ class FleetInvariantsTest(unittest.TestCase):
             ["p1, class 01234567, policy 1: incumbent 3 follows None; before it was 1"],
         )
 
+    def test_finds_answers_that_are_not_promoted(self):
+        self.try_variant()
+        self.promote("NULL", "true")
+
+        def faults(*answer, problem="p1"):
+            return invariants.answers_are_promoted(self.rows, {("host1", problem): answer})
+
+        self.assertEqual(faults("f:A=1", "EXACT"), [])
+        self.assertEqual(faults("f:A=2", "NEAREST", problem="p2"), [])
+        self.assertEqual(faults("f:A=2", "EXACT"), ["host1 answers p1 with f:A=2 (EXACT); promoted is f:A=1"])
+        self.assertEqual(faults("f:A=1", "STALE"), ["host1 answers p1 with f:A=1 (STALE); promoted is f:A=1"])
+
     def test_finds_trials_that_are_lost_or_another(self):
         seen = {self.try_variant(): (JOB, "f:A=1")}
         self.assertEqual(invariants.trials_are_kept(self.rows, seen), [])

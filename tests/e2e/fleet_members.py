@@ -53,6 +53,7 @@ class Member(Daemon):
 
     def set_clock(self, seconds):
         """Its wall clock is off by so much from now on."""
+        self.clock = seconds
         # In place: a daemon has the file mapped.
         with open(self._clock, "r+b" if self._clock.exists() else "wb") as file:
             file.write(struct.pack("=q", seconds))

@@ -63,6 +63,19 @@ def late_takeovers(found, most=LATE):
     ]
 
 
+def proves_nothing(found, losses, refused, stopped):
+    """What a run was to show and did not. `refused`: writes; `stopped`: jobs that their holders stopped themselves,
+    because they could not renew the lease."""
+    faults = []
+    if losses and not found:
+        faults.append(f"{len(losses)} hosts were lost, and none of their jobs was taken over")
+    # Of those that were cut off a write was under way, and arrived later; unless they had stopped the job before it.
+    cut_off = sum(takeover.loss.kind == "cut a host off" for takeover in found)
+    if cut_off and refused == 0 and (stopped == 0 or cut_off > 9):
+        faults.append(f"{cut_off} jobs were taken from hosts that were cut off, and no write was refused")
+    return faults
+
+
 def _held(changes):
     """(host, begin, end) of each time in which somebody held the job."""
     holder, begin = None, 0.0

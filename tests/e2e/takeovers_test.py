@@ -2,7 +2,7 @@
 
 import unittest
 
-from takeovers import LATE, TTL, Loss, late_takeovers, takeovers
+from takeovers import LATE, TTL, Loss, Takeover, late_takeovers, proves_nothing, takeovers
 
 
 def changes(*leases, name="operations/1"):
@@ -70,6 +70,23 @@ class TakeoversTest(unittest.TestCase):
 
     def test_what_the_machine_kept_everybody_waiting_is_left_out(self):
         self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), lag=8.5)], [0.5])
+
+    def test_a_run_in_which_nothing_was_taken_over_or_refused_proves_nothing(self):
+        cut_off = Takeover("operations/1", Loss("h1", "cut a host off", 1.0), "h2", took=21.0, late=1.0)
+        killed = Takeover("operations/1", self.LOSS, "h2", took=21.0, late=1.0)
+        self.assertEqual(proves_nothing([], [], refused=0, stopped=0), [])
+        self.assertEqual(
+            proves_nothing([], [self.LOSS], refused=0, stopped=0),
+            ["1 hosts were lost, and none of their jobs was taken over"],
+        )
+        self.assertEqual(proves_nothing([killed], [self.LOSS], refused=0, stopped=0), [])
+        self.assertEqual(
+            proves_nothing([cut_off], [cut_off.loss], refused=0, stopped=0),
+            ["1 jobs were taken from hosts that were cut off, and no write was refused"],
+        )
+        self.assertEqual(proves_nothing([cut_off], [cut_off.loss], refused=0, stopped=1), [])
+        self.assertEqual(len(proves_nothing([cut_off] * 10, [cut_off.loss], refused=0, stopped=1)), 1)
+        self.assertEqual(proves_nothing([cut_off] * 10, [cut_off.loss], refused=1, stopped=1), [])
 
 
 if __name__ == "__main__":
