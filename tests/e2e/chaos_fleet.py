@@ -19,6 +19,7 @@ import argparse
 import collections
 import contextlib
 import itertools
+import json
 import pathlib
 import random
 import shutil
@@ -28,6 +29,7 @@ import tempfile
 import threading
 import time
 
+import fleet_audit
 import fleet_invariants
 import takeovers
 from fleet_clients import DEVICE, PROBLEMS, Clients
@@ -35,6 +37,8 @@ from fleet_events import EVENTS, Events
 from fleet_members import Fleet
 from harness import wait_until
 from postgresql_proxy import Drop
+
+REST = 900  # seconds: within which what was asked for is done, on a machine that others use, too
 
 
 class Chaos:
@@ -82,7 +86,7 @@ class Chaos:
         self.note("wait for rest")
         jobs = "SELECT count(*) FROM jobs WHERE NOT done"
         with contextlib.suppress(AssertionError):
-            wait_until("rest", lambda: time.sleep(0.5) or self.fleet.server.number(jobs) == 0)
+            wait_until("rest", lambda: time.sleep(0.5) or self.fleet.server.number(jobs) == 0, REST)
         self.note("rest")
         self.clients.end_watches()
         self._over.set()
@@ -91,6 +95,8 @@ class Chaos:
         rows, gateway = self.fleet.server.rows, self.fleet.gateways[0]
         jobs = gateway.json("jobs", "--limit", "0")
         trials = gateway.json("trials", "--limit", "0")
+        for name, kept in (("jobs", jobs), ("trials", trials), ("leases", rows(fleet_audit.CHANGES))):
+            (self.fleet.logs / f"{name}.json").write_text(json.dumps(kept, indent=1))
         self.takeovers = takeovers.takeovers(rows, self.events.losses, self._away(), self._lag)
         self.refused = self.fleet.counted("a write of a stale lease was refused")
         self.stopped = self.fleet.counted("the lease could not be renewed: the job stops here")

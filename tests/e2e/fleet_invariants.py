@@ -150,14 +150,16 @@ def trials_are_written_once(rows):
 
 
 def variants_are_tried_once(trials):
-    """Of a job, whoever went on with it, no variant is tried again once a trial of it holds. `trials`: as listed."""
-    faults, held = [], {}
+    """A job, whoever went on with it, does not try again the variant whose last trial is its own and holds. With
+    --retry-known it does where another job has tried it meanwhile. `trials`: as listed."""
+    faults, last = [], {}
     for trial in sorted(trials, key=lambda trial: int(trial["trial"].split("/")[1])):
-        tried = (trial["job"], trial["problem"], trial["variant"])
-        if tried in held:
-            faults.append(f"{trial['job']}: {trial['trial']} is of {trial['variant']}, as {held[tried]}, which holds")
-        if holds(trial):
-            held[tried] = trial["trial"]
+        former = last.get((trial["problem"], trial["variant"]))
+        if former is not None and former["job"] == trial["job"] and holds(former):
+            faults.append(
+                f"{trial['job']}: {trial['trial']} is of {trial['variant']}, as {former['trial']}, which holds"
+            )
+        last[trial["problem"], trial["variant"]] = trial
     return faults
 
 

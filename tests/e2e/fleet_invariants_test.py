@@ -235,11 +235,11 @@ class FleetInvariantsTest(unittest.TestCase):
                 "given_up": False,
             }
 
-        right = [trial(1, "LOST"), trial(2), trial(3, job=OTHER)]
+        right = [trial(1, "LOST"), trial(2), trial(3, job=OTHER), trial(4)]
         self.assertEqual(invariants.variants_are_tried_once(right), [])
         self.assertEqual(
-            invariants.variants_are_tried_once([*right, trial(4)]),
-            [f"{JOB}: trials/4 is of f:A=1, as trials/2, which holds"],
+            invariants.variants_are_tried_once([*right, trial(5)]),
+            [f"{JOB}: trials/5 is of f:A=1, as trials/4, which holds"],
         )
         self.assertEqual(invariants.verdicts_are_right(right), [])
         self.assertEqual(invariants.verdicts_are_right([trial(5, "TIMEOUT")]), [f"trials/5 of {JOB}: f:A=1 is TIMEOUT"])
