@@ -275,7 +275,7 @@ TEST_F(SharedJobsTest, WhatThreeHostsWereLostWithFails) {
   ASSERT_TRUE(a->tuner().Resume().ok());
   const v1::Operation done = AwaitEnd(*gateway, name);
   EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
-  EXPECT_EQ(done.error().message(), "lost with 3 hosts (x, y, z): what it runs may be what ends them");
+  EXPECT_EQ(done.error().message(), "its host was lost 3 times (x, y, z): what it runs may be what ends them");
   EXPECT_TRUE(store_.trials().empty());
 }
 

@@ -341,8 +341,8 @@ class JobTuner : public Tuner {
     if (job.lost_by.size() < store::kMostLosses) return EnqueueFound(live, kind, request, terms);
     live->Withdraw();
     End(live, v1::Operation::STATE_FAILED,
-        absl::AbortedError(absl::StrCat("lost with ", job.lost_by.size(), " hosts (", absl::StrJoin(job.lost_by, ", "),
-                                        "): what it runs may be what ends them")));
+        absl::AbortedError(absl::StrCat("its host was lost ", job.lost_by.size(), " times (",
+                                        absl::StrJoin(job.lost_by, ", "), "): what it runs may be what ends them")));
   }
 
   // A job that nobody works on and nobody but the queue knows is cancelled: it ends here.

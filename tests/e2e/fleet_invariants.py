@@ -180,7 +180,7 @@ def ends_have_reasons(rows, jobs):
         name, state = job["operation"], job["state"]
         lost_by = [host for host in stored[name]["lost_by"].split(",") if host]
         if state == "FAILED":
-            named = re.match(rf"lost with {MOST_LOSSES} hosts \((.*?)\)", job["error"] or "")
+            named = re.match(rf"its host was lost {MOST_LOSSES} times \((.*?)\)", job["error"] or "")
             if named is None:
                 faults.append(f"{name} FAILED: {job['error']}")
             elif named[1].split(", ") != lost_by:

@@ -253,7 +253,7 @@ class FleetInvariantsTest(unittest.TestCase):
             jobs += [{"operation": OTHER, "state": other, "error": None} for other in others]
             return invariants.ends_have_reasons(self.rows, jobs)
 
-        lost = "lost with 3 hosts (h1, h2, h3): what it runs may be what ends them"
+        lost = "its host was lost 3 times (h1, h2, h3): what it runs may be what ends them"
         self.assertEqual(faults("SUCCEEDED"), [])
         self.assertEqual(faults("FAILED", "database away"), [f"{JOB} FAILED: database away"])
         self.assertEqual(faults("FAILED", lost), [f"{JOB} FAILED: {lost}; it was lost with []"])
