@@ -22,8 +22,8 @@
 #include "client/replay/record.h"
 #include "client/replay/recorded_space.h"
 #include "client/replay/replay.h"
+#include "client/replay/search_times.h"
 #include "client/replay/synthetic_space.h"
-#include "client/replay/timed_replay.h"
 #include "client/replay/warm.h"
 #include "server/base/device_profile.h"
 

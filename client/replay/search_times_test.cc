@@ -1,4 +1,4 @@
-#include "client/replay/timed_replay.h"
+#include "client/replay/search_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,48 +28,48 @@ RecordedSpace Space(std::vector<int> codes, std::vector<double> compile_ms) {
   return space;
 }
 
-TimedRun RunAll(const RecordedSpace& space, const Host& host) {
+ReplayRun RunAll(const RecordedSpace& space, const Host& host) {
   attune::v1::Strategy description;
   description.set_kind(attune::v1::Strategy::KIND_EXHAUSTIVE);
-  return ReplayTimed(*search::MakeStrategy(description, space.field, 1, SteadyNow), space, host);
+  return ReplayOn(host, *search::MakeStrategy(description, space.field, 1, SteadyNow), space);
 }
 
 constexpr Host kHost = {.compilers = 2, .trial_ms = 100, .think_ms = 0};
 
-TEST(TimedReplay, TrialsWaitForTheirCode) {
+TEST(SearchTimes, TrialsWaitForTheirCode) {
   // 0 and 1 are compiled at once, 2 after 1.
-  const TimedRun run = RunAll(Space({0, 1, 2}, {5000, 1000, 2000}), kHost);
+  const ReplayRun run = RunAll(Space({0, 1, 2}, {5000, 1000, 2000}), kHost);
   EXPECT_THAT(run.tried, ElementsAre(1, 2, 0));
   EXPECT_DOUBLE_EQ(run.seconds, 5.1);
   EXPECT_EQ(run.codes, 3);
 }
 
-TEST(TimedReplay, ACodeIsCompiledOnce) {
-  const TimedRun run = RunAll(Space({0, 0, 0, 0}, {1000}), kHost);
+TEST(SearchTimes, ACodeIsCompiledOnce) {
+  const ReplayRun run = RunAll(Space({0, 0, 0, 0}, {1000}), kHost);
   EXPECT_DOUBLE_EQ(run.seconds, 1.4);
   EXPECT_EQ(run.codes, 1);
 }
 
-TEST(TimedReplay, WithoutCompilersAllCodeIsThere) {
-  const TimedRun run = RunAll(Space({0, 1, 2}, {}), {.compilers = 0, .trial_ms = 100});
+TEST(SearchTimes, WithoutCompilersAllCodeIsThere) {
+  const ReplayRun run = RunAll(Space({0, 1, 2}, {}), {.compilers = 0, .trial_ms = 100});
   EXPECT_THAT(run.tried, UnorderedElementsAre(0, 1, 2));
   EXPECT_DOUBLE_EQ(run.seconds, 0.3);
 }
 
 // One code in eight takes long: a search that waited for each batch would wait for one of these six times.
-TEST(TimedReplay, GuidedWaitsForNoSlowCode) {
+TEST(SearchTimes, GuidedWaitsForNoSlowCode) {
   RecordedSpace space = SyntheticSpace({.seed = 1});
   for (size_t i = 0; i < space.outcomes.size(); ++i) space.compile_ms.push_back(i % 8 == 0 ? 8000 : 1000);
   attune::v1::Strategy description;
   description.set_kind(attune::v1::Strategy::KIND_GUIDED);
   description.set_max_trials(48);
-  const TimedRun run = ReplayTimed(*search::MakeStrategy(description, space.field, 1, SteadyNow), space,
-                                   {.compilers = 12, .trial_ms = 25, .think_ms = 20});
+  const ReplayRun run = ReplayOn({.compilers = 12, .trial_ms = 25, .think_ms = 20},
+                                 *search::MakeStrategy(description, space.field, 1, SteadyNow), space);
   EXPECT_EQ(run.tried.size(), 48);
   EXPECT_LT(run.seconds, 20);
 }
 
-TEST(TimedReplay, OfCodesThatWereInTheStoreTheOthersMedianIsTaken) {
+TEST(SearchTimes, OfCodesThatWereInTheStoreTheOthersMedianIsTaken) {
   v1::Recording recording;
   recording.set_problem("b1.h1.q1.d64.f16");
   recording.add_families()->set_name("f");
@@ -91,7 +91,7 @@ TEST(TimedReplay, OfCodesThatWereInTheStoreTheOthersMedianIsTaken) {
   EXPECT_THAT(space->compile_ms, ElementsAre(500, 700, 900, 700));
 }
 
-TEST(TimedReplay, SaysWhichSpaceHasNoCompileTimes) {
+TEST(SearchTimes, SaysWhichSpaceHasNoCompileTimes) {
   const std::vector<RecordedSpace> spaces = {Space({0, 1}, {})};
   const absl::StatusOr<std::string> table = TimeSearches(spaces, {.host = kHost, .seeds = 1});
   EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument);
