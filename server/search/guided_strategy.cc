@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBatch = 8;           // trials between two fits, where no code is waited for
 constexpr size_t kPending = 12;        // trials planned and not told, while code is waited for
-constexpr size_t kExploreEvery = 4;    // batches: one trial of any candidate
+constexpr size_t kExploreEvery = 4;    // plans: one trial of any candidate, where there is room for it
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
 constexpr double kPolishShare = 0.25;  // of the limit
 

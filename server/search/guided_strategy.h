@@ -3,9 +3,8 @@
 // model, and now and then anything (so that nothing is never looked at). Near the end of its limit it polishes: the
 // neighbours of the best few.
 //
-// While the device waits for code it plans more after each trial, so that no batch waits for its slowest code: what is
-// on the way is left out of the plan, and draws differ (asynchronous Thompson sampling; Kandasamy et al., AISTATS
-// 2018).
+// While the device waits for code it plans more after each trial, so that no batch waits for its slowest code: mostly
+// one, that of which most improvement is expected among those that are not on the way.
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 
