@@ -64,11 +64,8 @@ Strategy::Thought LearningStrategy::Think() {
   thinking_ = true;
   news_ = false;
   Situation situation = situation_;
-  for (size_t candidate : plan_.batch) {
-    if (states_[candidate] == State::kTold) continue;
-    situation.open[candidate] = false;
-    ++situation.pending;
-  }
+  situation.pending = untold_;
+  for (size_t candidate : plan_.batch) situation.open[candidate] = false;
   return [this, situation = std::move(situation)] {
     return [this, plan = MakePlan(situation), tried = situation.told.size()]() mutable {
       tried_when_planned_ = tried;
@@ -96,9 +93,7 @@ void LearningStrategy::Adopt(Plan plan) {
   ++situation_.round;
   situation_.confidence = plan.confidence;
   ends_ = plan.batch.empty();
-  std::vector<size_t> batch = std::move(plan_.batch);
-  batch.insert(batch.end(), plan.batch.begin(), plan.batch.end());
-  plan.batch = std::move(batch);
+  plan.batch.insert(plan.batch.begin(), plan_.batch.begin(), plan_.batch.end());
   const auto was_told = [this](size_t candidate) { return states_[candidate] == State::kTold; };
   std::erase_if(plan.batch, was_told);  // meanwhile, by another job's trial
   std::erase_if(plan.ahead, was_told);
