@@ -1,27 +1,17 @@
 #include "server/daemon/copy_from.h"
 
+#include <vector>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "proto/attune/quote.h"
 #include "server/daemon/opened_store.h"
 #include "server/store/copy/copy_store.h"
 
 namespace attune {
 namespace {
-
-std::string MistakeIn(const store::StoreAddress& from, const store::StoreAddress& to) {
-  if (from.database.empty() && to.database.empty()) {
-    return absl::StrCat("--copy_from is ", Quoted(from.directory),
-                        ", a directory, and --store is not given: one of the two must be postgresql://...; a backup is "
-                        "restored by --restore");
-  }
-  if (!from.database.empty() && !to.database.empty()) {
-    return "--copy_from and --store are both on PostgreSQL: leave --store out to fill --data_dir, or copy with pg_dump";
-  }
-  return "";
-}
 
 void Print(const store::CopyReport& copied, std::ostream& report) {
   report << "copied " << copied.from << " to " << copied.to << "; read in both and found the same:\n";
@@ -35,8 +25,8 @@ void Print(const store::CopyReport& copied, std::ostream& report) {
     report << "  not copied: what " << absl::StrJoin(copied.live_hosts, ", ") << " wrote since this began\n";
   }
   if (!copied.home.empty()) {
-    report << "  unfinished operations are those of " << copied.home
-           << ": the daemon that has this --data_dir goes on with them, when it is started with --store\n";
+    report << "  unfinished operations are those of " << copied.home << ": the daemon with --data_dir=" << copied.from
+           << " goes on with them, when it is started with --store\n";
   }
 }
 
@@ -49,10 +39,12 @@ int CopyFrom(const std::string& from, const Settings& settings, std::ostream& re
                                       : store::StoreAddress{.database = settings.store};
   options.home = [&options] { return NameOfDaemon(options.from.directory); };
   options.progress = [&progress](const std::string& line) { progress << "attuned: " << line << std::endl; };
-  if (const std::string mistake = MistakeIn(options.from, options.to); !mistake.empty()) {
-    progress << "attuned: " << mistake << "\n";
-    return 2;
+  std::vector<std::string> mistakes = MistakesInStore(settings);
+  if (absl::Status fit = store::CheckAddresses(options.from, options.to); mistakes.empty() && !fit.ok()) {
+    mistakes.push_back(absl::StrCat("--copy_from, to --store or else --data_dir: ", fit.message()));
   }
+  for (const std::string& mistake : mistakes) progress << "attuned: " << mistake << "\n";
+  if (!mistakes.empty()) return 2;
   const absl::StatusOr<store::CopyReport> copied = store::CopyStore(options);
   if (!copied.ok()) {
     progress << "attuned: " << copied.status().message() << "\n";

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -76,19 +75,23 @@ void MistakesInTls(const Settings& settings, Mistakes& mistakes) {
 }
 
 void MistakesInStore(const Settings& settings, Mistakes& mistakes) {
+  if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   if (settings.store.empty()) return;
-  if (!absl::StartsWith(settings.store, "postgresql://") && !absl::StartsWith(settings.store, "postgres://")) {
+  if (!store::postgresql::IsUrl(settings.store)) {
     // Not quoted: it may have a password in it.
     mistakes.Add("store", " begins with neither postgresql:// nor postgres://; leave it out for SQLite in --data_dir");
   } else if (absl::Status target = store::postgresql::CheckTarget(settings.store); !target.ok()) {
     mistakes.Add("store", ": ", target.message());
   }
-  if (!settings.backup_dir.empty()) {
-    mistakes.Add("backup_dir", " is set, and --store: PostgreSQL's own tools (pg_dump) back that up");
-  }
 }
 
 }  // namespace
+
+std::vector<std::string> MistakesInStore(const Settings& settings) {
+  Mistakes mistakes;
+  MistakesInStore(settings, mistakes);
+  return mistakes.Take();
+}
 
 std::vector<std::string> MistakesIn(const Settings& settings) {
   Mistakes mistakes;
@@ -121,9 +124,11 @@ std::vector<std::string> MistakesIn(const Settings& settings) {
   if (settings.quota_device_time != absl::ZeroDuration()) {
     mistakes.Duration("quota_device_time", settings.quota_device_time, absl::Seconds(1), absl::Hours(24 * 1000));
   }
-  if (settings.data_dir.empty()) mistakes.Add("data_dir", " is empty; it must name a directory");
   MistakesInStore(settings, mistakes);
   if (!settings.backup_dir.empty()) {
+    if (!settings.store.empty()) {
+      mistakes.Add("backup_dir", " is set, and --store: PostgreSQL's own tools (pg_dump) back that up");
+    }
     if (IsSameDirectory(settings.backup_dir, settings.data_dir)) {
       mistakes.Add("backup_dir", " is ", Quoted(settings.backup_dir),
                    ", which is --data_dir as well; a backup must not be in the store");

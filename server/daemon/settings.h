@@ -67,6 +67,8 @@ absl::StatusOr<service::ServerOptions> ServerOptionsOf(const Settings& settings)
 
 // Every mistake there is, each in one line that names flag, value and what is allowed; empty when there is none.
 std::vector<std::string> MistakesIn(const Settings& settings);
+// Those among them that are about where the store is: --data_dir and --store.
+std::vector<std::string> MistakesInStore(const Settings& settings);
 
 // Where the daemon listens unless --listen says: on localhost, and on the Unix socket where clients look for it by
 // themselves: /run/attune/attuned.sock for root, else below XDG_RUNTIME_DIR; no socket where there is no such place.

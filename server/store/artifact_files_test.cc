@@ -63,6 +63,14 @@ TEST_F(ArtifactFilesTest, ReportsARemovedFileAndMakesItAgain) {
   EXPECT_TRUE(files_->Read(Sha256("cubin")).ok());
 }
 
+TEST_F(ArtifactFilesTest, SetsWhenAFileWasUsed) {
+  EXPECT_FALSE(files_->SetUsed(Sha256("cubin"), absl::FromUnixSeconds(1'700'000'000)).ok());
+  ASSERT_TRUE(files_->Put(Sha256("cubin"), "cubin").ok());
+  ASSERT_TRUE(files_->SetUsed(Sha256("cubin"), absl::FromUnixSeconds(1'700'000'000)).ok());
+  ASSERT_EQ(files_->List()->size(), 1U);
+  EXPECT_EQ(files_->List()->front().used, absl::FromUnixSeconds(1'700'000'000));
+}
+
 TEST_F(ArtifactFilesTest, RemovesWhatACrashLeft) {
   ASSERT_TRUE(files_->Put(Sha256("cubin"), "cubin").ok());
   const std::string left = std::filesystem::path(PathOf("cubin")).parent_path().string() + "/.tmp-1-0";

@@ -223,6 +223,7 @@ class FleetTest(DaemonTest):
         there = self.copy(alone.data, f"--store={self.server.target}")
         self.assertEqual(there.returncode, 0, there.stderr)
         self.assertRegex(there.stdout, rf"(?m)^  trials +{len(trials)}$")
+        self.assertIn(f"the daemon with --data_dir={alone.data} goes on with them", there.stdout)
         self.assertRegex(there.stderr, "copied trials: .*(\n.*)*compared trials: ")
         again = self.copy(alone.data, f"--store={self.server.target}")
         self.assertEqual(again.returncode, 1)
@@ -252,8 +253,8 @@ class FleetTest(DaemonTest):
     def test_a_copy_that_makes_no_sense_is_refused(self):
         secret = "postgresql://attune:geheim@/attune?host=/tmp/attune_no_such_folder"
         for source, target, code, message in (
-            (self.directory, f"--data_dir={self.directory}/other", 2, "--store is not given"),
-            (secret, f"--store={secret}", 2, "both on PostgreSQL"),
+            (self.directory, f"--data_dir={self.directory}/other", 2, "both stores are SQLite's"),
+            (secret, f"--store={secret}", 2, "both stores are on PostgreSQL"),
             (secret, f"--data_dir={self.directory}/other", 1, "/tmp/attune_no_such_folder"),
             (self.directory / "none", f"--store={secret}", 1, "there is no attune.db in it"),
         ):

@@ -6,6 +6,8 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "server/store/copy/testing/copy_fixture.h"
+#include "server/store/postgresql/migrations.h"
+#include "server/store/sqlite/migrations.h"
 
 namespace attune::store::copy {
 namespace {
@@ -16,6 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::KilledBySignal;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class CopyRefusalsTest : public CopyStoreTest {};
 
@@ -32,6 +35,29 @@ TEST_F(CopyRefusalsTest, ReplacesNothing) {
   const absl::Status over = Copy(options).status();
   EXPECT_EQ(over.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(over.message(), HasSubstr("attune.db exists: a copy replaces nothing"));
+}
+
+TEST_F(CopyRefusalsTest, RefusesADatabaseWithNothingButCode) {
+  FillSqlite();
+  OpenPostgresql();
+  RunInPostgresql("INSERT INTO artifact_code (sha256, used_ns, bytes) VALUES ('left', 0, 'code')");
+  const absl::Status status = Copy(ToPostgresql()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr(" has rows in artifact_code: a copy replaces nothing"));
+}
+
+TEST_F(CopyRefusalsTest, RefusesARoleThatMayNotSetSequences) {
+  FillSqlite();
+  OpenPostgresql();
+  RunInPostgresql(
+      "DO $$ BEGIN CREATE ROLE filler LOGIN; EXECUTE format('GRANT USAGE ON SCHEMA %I TO filler', current_schema());"
+      " EXECUTE format('GRANT ALL ON ALL TABLES IN SCHEMA %I TO filler', current_schema()); END $$");
+  CopyOptions options = ToPostgresql();
+  options.to.database += " user=filler";
+  const absl::Status status = Copy(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(status.message(),
+              HasSubstr("the role filler may not set the sequence of problems; copy as the role that"));
 }
 
 TEST_F(CopyRefusalsTest, RefusesStoresThatAreInUse) {
@@ -62,20 +88,26 @@ TEST_F(CopyRefusalsTest, RefusesWhatIsNoStoreOrOfAnotherVersion) {
   EXPECT_FALSE(std::filesystem::exists(other_ + "/attune.db"));
   EXPECT_EQ(Copy(ToPostgresql()).status().code(), absl::StatusCode::kNotFound);
   FillSqlite();
-  RunInSqlite("PRAGMA user_version = 10");
-  EXPECT_THAT(Copy(ToPostgresql()).status().message(), HasSubstr("is of schema version 10; what is copied must be of"));
-  RunInSqlite("PRAGMA user_version = 99");
+  const size_t newest = sqlite::Migrations().size();
+  RunInSqlite(absl::StrCat("PRAGMA user_version = ", newest - 1));
+  EXPECT_THAT(
+      Copy(ToPostgresql()).status().message(),
+      HasSubstr(absl::StrCat("is of schema version ", newest - 1, "; both stores must be of version ", newest, ": ")));
+  RunInSqlite(absl::StrCat("PRAGMA user_version = ", newest + 1));
   EXPECT_THAT(Copy(ToPostgresql()).status().message(), HasSubstr("start the newer one"));
-  RunInSqlite("PRAGMA user_version = 11");
+  RunInSqlite(absl::StrCat("PRAGMA user_version = ", newest));
   OpenPostgresql();
-  RunInPostgresql("UPDATE attune_schema SET version = 2");
-  EXPECT_THAT(Copy(ToPostgresql()).status().message(), HasSubstr("is of schema version 2; what is copied must be of"));
+  const size_t there = postgresql::Migrations().size();
+  RunInPostgresql(absl::StrCat("UPDATE attune_schema SET version = ", there - 1));
+  EXPECT_THAT(
+      Copy(ToPostgresql()).status().message(),
+      HasSubstr(absl::StrCat("is of schema version ", there - 1, "; both stores must be of version ", there, ": ")));
   CopyOptions same = ToPostgresql();
   same.to = {.directory = other_};
   EXPECT_EQ(Copy(same).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The process is killed when it begins to compare: all is written, nothing is committed.
+// The process is killed when jobs are written, before blobs' rows are, and when jobs are compared: before the commit.
 TEST_F(CopyRefusalsTest, AKilledCopyLeavesAnEmptyStore) {
   FillSqlite();
   OpenPostgresql();
@@ -124,17 +156,44 @@ TEST_F(CopyRefusalsTest, BytesThatTheTargetChangesAreNamedAndNothingIsKept) {
   FillSqlite();
   ASSERT_TRUE(Copy(ToPostgresql()).ok());
   CopyOptions damaged = ToSqlite();
-  damaged.progress = [this](const std::string& line) {
-    if (!absl::StartsWith(line, "copied blobs")) return;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(other_ + "/artifacts")) {
-      if (entry.is_regular_file()) std::ofstream(entry.path()) << "other code";
-    }
+  for (const auto& [folder, what] :
+       {std::pair("/blobs", "contents of blobs"), std::pair("/artifacts", "compiled code")}) {
+    damaged.progress = [changed = other_ + folder](const std::string& line) {
+      if (!absl::StartsWith(line, "copied blobs")) return;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(changed)) {
+        if (entry.is_regular_file()) std::ofstream(entry.path()) << "other bytes";
+      }
+    };
+    const absl::Status status = Copy(damaged).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("the copy is not the same: ", what, ": artifact ")));
+    EXPECT_FALSE(std::filesystem::exists(other_ + "/attune.db"));
+    EXPECT_FALSE(std::filesystem::exists(other_ + "/copied.db"));
+  }
+}
+
+// Triggers of the target change bytes, and when code was used.
+TEST_F(CopyRefusalsTest, ContentsThatTheDatabaseChangesAreNamedAndNothingIsKept) {
+  FillSqlite();
+  OpenPostgresql();
+  struct Change {
+    const char* table;
+    const char* change;
+    const char* words;
   };
-  const absl::Status status = Copy(damaged).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("the copy is not the same: compiled code: artifact "));
-  EXPECT_FALSE(std::filesystem::exists(other_ + "/attune.db"));
-  EXPECT_FALSE(std::filesystem::exists(other_ + "/copied.db"));
+  for (const Change& change :
+       {Change{"artifact_code", "NEW.bytes := ''other''", "compiled code: artifact "},
+        Change{"blob_contents", "NEW.data := ''other''", "contents of blobs: blob "},
+        Change{"artifact_code", "NEW.used_ns := 0", " and 1970-01-01T00:00:00+00:00 in PostgreSQL at "}}) {
+    RunInPostgresql(absl::StrCat("CREATE OR REPLACE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ",
+                                 change.change, "; RETURN NEW; END'; CREATE TRIGGER spoil BEFORE INSERT ON ",
+                                 change.table, " FOR EACH ROW EXECUTE FUNCTION spoil()"));
+    const absl::Status status = Copy(ToPostgresql()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << change.change;
+    EXPECT_THAT(status.message(), HasSubstr(change.words));
+    EXPECT_EQ(InPostgresql(absl::StrCat("SELECT count(*) FROM ", change.table)), 0);
+    RunInPostgresql(absl::StrCat("DROP TRIGGER spoil ON ", change.table));
+  }
 }
 
 // A trigger of the target changes what is put there.
@@ -199,19 +258,30 @@ TEST_F(CopyRefusalsTest, CodeAndBlobsThatAreGoneOrDamagedAreLeftOutAndNamed) {
     blob.set_file("gone");
     blob.set_data("gone data");
     gone = store->blobs().Put(blob)->sha256();
+    artifact.compile_key = "removed";
+    artifact.sha256 = Sha256("removed code");
+    ASSERT_TRUE(store->PutArtifact(artifact, "removed code").ok());
   }
   const std::string damaged = Sha256("damaged code");
   std::ofstream(absl::StrCat(data_, "/artifacts/", damaged.substr(0, 2), "/", damaged)) << "other code";
+  const std::string removed = Sha256("removed code");
+  std::filesystem::remove(absl::StrCat(data_, "/artifacts/", removed.substr(0, 2), "/", removed));
   std::filesystem::remove(absl::StrCat(data_, "/blobs/", gone.substr(0, 2), "/", gone));
   const absl::StatusOr<CopyReport> report = Copy(ToPostgresql());
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->left_out, SizeIs(2));
+  EXPECT_THAT(report->left_out, SizeIs(3));
+  EXPECT_THAT(report->left_out, Contains(HasSubstr(absl::StrCat(removed, " is gone"))));
   EXPECT_THAT(report->left_out, Contains(HasSubstr(damaged)));
   EXPECT_THAT(report->left_out, Contains(HasSubstr(gone)));
   const std::unique_ptr<Store> shared = OpenPostgresql();
   EXPECT_EQ(shared->FindArtifact("damaged", "nvrtc 13.0")->sha256, damaged);
   EXPECT_TRUE(absl::IsNotFound(shared->ReadArtifact(damaged).status()));
   EXPECT_THAT(shared->blobs().Find({"token:ci", "triton", "gone", {"gone"}}).value(), IsEmpty());
+  // The rows are there, and no code in artifact_code.
+  const absl::StatusOr<CopyReport> back = Copy(ToSqlite());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_THAT(back->left_out, UnorderedElementsAre(HasSubstr(absl::StrCat(damaged, " of PostgreSQL at ")),
+                                                   HasSubstr(absl::StrCat(removed, " of PostgreSQL at "))));
 }
 
 }  // namespace

@@ -1,18 +1,20 @@
 #include "server/store/copy/copy_store.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/store/artifact_files.h"
 #include "server/store/copy/compare.h"
 #include "server/store/copy/postgresql_side.h"
 #include "server/store/copy/side.h"
 #include "server/store/copy/sqlite_side.h"
 #include "server/store/copy/tables.h"
+#include "server/store/postgresql/connection.h"
 
 namespace attune::store {
 namespace copy {
@@ -62,7 +64,7 @@ class Copy {
     for (const Contents contents : {Contents::kCode, Contents::kBlobs}) {
       if (absl::Status status = CompareContents(contents); !status.ok()) return status;
     }
-    if (absl::Status status = to_.Commit(tables_); !status.ok()) return status;
+    if (absl::Status status = to_.Commit(); !status.ok()) return status;
     return std::move(report_);
   }
 
@@ -87,7 +89,7 @@ class Copy {
       if (absl::Status status = to_.WriteContent(contents, content, *bytes); !status.ok()) return status;
       ++copied;
       report_.bytes += static_cast<int64_t>(bytes->size());
-      SayNow(WordOf(contents), "copied", copied, static_cast<int64_t>(list->size()));
+      SayIfLongSilent(WordOf(contents), "copied", copied, static_cast<int64_t>(list->size()));
     }
     (contents == Contents::kCode ? report_.artifacts : report_.blobs) = copied;
     Say(WordOf(contents), "copied", copied);
@@ -113,7 +115,7 @@ class Copy {
       }
       if (absl::Status status = to_.Write(table, rows); !status.ok()) return status;
       copied += static_cast<int64_t>(rows.size());
-      SayNow(table.name, "copied", copied, *all);
+      SayIfLongSilent(table.name, "copied", copied, *all);
     }
     Say(table.name, "copied", copied);
     return absl::OkStatus();
@@ -133,23 +135,30 @@ class Copy {
     return absl::OkStatus();
   }
 
-  // Bytes with the same hash are the same: the target's are read and hashed.
+  // Bytes with the same hash are the same: the target's are read and hashed. When they were used is the same when it is
+  // to ArtifactFiles' resolution, which either store has.
   absl::Status CompareContents(Contents contents) {
     const absl::StatusOr<std::vector<Content>> source = from_.List(contents);
     if (!source.ok()) return source.status();
     const absl::StatusOr<std::vector<Content>> target = to_.List(contents);
     if (!target.ok()) return target.status();
-    std::set<std::string> there;
-    for (const Content& content : *target) there.insert(content.sha256);
+    std::map<std::string, int64_t> used;
+    for (const Content& content : *target) used[content.sha256] = content.used_ns;
     int64_t same = 0;
     for (const Content& content : *source) {
       if (GoneOf(contents).contains(content.sha256)) continue;
-      const absl::Status read = there.contains(content.sha256)
-                                    ? to_.ReadContent(contents, content.sha256).status()
-                                    : absl::NotFoundError(absl::StrCat(content.sha256, " is not in ", to_.where()));
+      const absl::Status read = to_.ReadContent(contents, content.sha256).status();
       if (!read.ok()) {
         return absl::Status(absl::IsNotFound(read) ? absl::StatusCode::kDataLoss : read.code(),
                             absl::StrCat("the copy is not the same: ", WordOf(contents), ": ", read.message()));
+      }
+      const absl::Time from = absl::FromUnixNanos(content.used_ns);
+      const absl::Time to = absl::FromUnixNanos(used[content.sha256]);
+      if (absl::AbsDuration(from - to) > ArtifactFiles::kUseResolution) {
+        return absl::DataLossError(absl::StrCat("the copy is not the same: ", WordOf(contents), ": ", content.sha256,
+                                                " was last used ", absl::FormatTime(from, absl::UTCTimeZone()), " in ",
+                                                from_.where(), " and ", absl::FormatTime(to, absl::UTCTimeZone()),
+                                                " in ", to_.where()));
       }
       ++same;
     }
@@ -158,15 +167,14 @@ class Copy {
   }
 
   const std::set<std::string>& GoneIn(const Table& table) const {
-    static const auto& none = *new std::set<std::string>();
-    return table.name == "blobs" ? gone_blobs_ : none;
+    return table.name == "blobs" ? gone_blobs_ : no_blobs_;
   }
 
   void Say(absl::string_view what, absl::string_view done, int64_t number) {
     options_.progress(absl::StrCat(done, " ", what, ": ", number));
     said_ = absl::Now();
   }
-  void SayNow(absl::string_view what, absl::string_view done, int64_t number, int64_t all) {
+  void SayIfLongSilent(absl::string_view what, absl::string_view done, int64_t number, int64_t all) {
     if (absl::Now() - said_ < kBetweenLines) return;
     options_.progress(absl::StrCat(done, " ", what, ": ", number, " of ", all));
     said_ = absl::Now();
@@ -179,6 +187,7 @@ class Copy {
   CopyReport report_;
   std::set<std::string> gone_code_;
   std::set<std::string> gone_blobs_;
+  const std::set<std::string> no_blobs_;
   absl::Time said_ = absl::Now();
 };
 
@@ -208,21 +217,26 @@ absl::StatusOr<CopyReport> ToSqlite(const CopyOptions& options) {
 }  // namespace copy
 
 StoreAddress ParseStoreAddress(absl::string_view text) {
-  if (absl::StartsWith(text, "postgresql://") || absl::StartsWith(text, "postgres://")) {
-    return {.database = std::string(text)};
-  }
+  if (postgresql::IsUrl(text)) return {.database = std::string(text)};
   return {.directory = std::string(text)};
 }
 
-absl::StatusOr<CopyReport> CopyStore(const CopyOptions& options) {
-  const bool from_sqlite = options.from.database.empty();
-  if (from_sqlite == options.to.database.empty()) {
+absl::Status CheckAddresses(const StoreAddress& from, const StoreAddress& to) {
+  if (from.database.empty() && to.database.empty()) {
     return absl::InvalidArgumentError(
-        from_sqlite ? "both stores are SQLite's; one must be on PostgreSQL (attune backup and attuned --restore copy "
-                      "SQLite's)"
-                    : "both stores are on PostgreSQL; one must be SQLite's (pg_dump and pg_restore copy PostgreSQL's)");
+        "both stores are SQLite's; one must be on PostgreSQL, postgresql://... (attune backup and attuned --restore "
+        "copy SQLite's)");
   }
-  return from_sqlite ? copy::ToPostgresql(options) : copy::ToSqlite(options);
+  if (!from.database.empty() && !to.database.empty()) {
+    return absl::InvalidArgumentError(
+        "both stores are on PostgreSQL; one must be SQLite's (pg_dump and pg_restore copy PostgreSQL's)");
+  }
+  return postgresql::CheckTarget(from.database.empty() ? to.database : from.database);
+}
+
+absl::StatusOr<CopyReport> CopyStore(const CopyOptions& options) {
+  if (absl::Status status = CheckAddresses(options.from, options.to); !status.ok()) return status;
+  return options.from.database.empty() ? copy::ToPostgresql(options) : copy::ToSqlite(options);
 }
 
 }  // namespace attune::store

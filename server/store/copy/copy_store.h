@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -20,6 +21,9 @@ struct StoreAddress {
 };
 // What begins with postgresql:// or postgres:// is a connection string.
 StoreAddress ParseStoreAddress(absl::string_view text);
+
+// InvalidArgument unless one is SQLite's and the other PostgreSQL's, with a connection string that is valid.
+absl::Status CheckAddresses(const StoreAddress& from, const StoreAddress& to);
 
 struct CopyOptions {
   StoreAddress from;
@@ -37,15 +41,17 @@ struct CopyReport {
   int64_t blobs = 0;                                  // contents
   int64_t bytes = 0;                                  // of both
   std::vector<std::string> left_out;                  // why, for each artifact and blob that is gone or damaged
-  std::vector<std::string> live_hosts;                // that had the source open
+  std::vector<std::string> live_hosts;                // that had the source open when the copy began
   std::string home;                                   // whose unfinished jobs are, on PostgreSQL
 };
 
 // Fills the store `to`, which must be empty, with all of `from`, reads both, and compares row by row and byte by byte;
-// only then there is anything in `to`: after an error, or a kill, it is as empty as before. `from` stays as it is.
+// only then there is a store in `to`. After an error, or a kill, a database is as empty as before, and a directory has
+// no attune.db; files may stay below artifacts/ and blobs/, which the next copy uses. `from` stays as it is, but for
+// SQLite's -wal and -shm and attune.lock, and what `home` makes there.
 //
-// InvalidArgument unless one is SQLite's and the other PostgreSQL's. FailedPrecondition when `to` is not empty or in
-// use, `from` is on SQLite and in use, a schema is of another version than this program's, or `from` has what SQLite
+// InvalidArgument as CheckAddresses, or for a row that `to` cannot store. FailedPrecondition when `to` is not empty or
+// in use, `from` is on SQLite and in use, a schema is of another version than this program's, or `from` has what SQLite
 // cannot have. DataLoss names the first difference.
 absl::StatusOr<CopyReport> CopyStore(const CopyOptions& options);
 

@@ -1,7 +1,9 @@
 #include "server/store/copy/copy_store.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "server/store/artifact_files.h"
 #include "server/store/copy/testing/copy_fixture.h"
 
 namespace attune::store::copy {
@@ -34,6 +36,20 @@ TEST_F(CopyStoreTest, AllOfSqliteIsOnPostgresqlAndBackAgain) {
   EXPECT_EQ(back->rows, report->rows);
   EXPECT_FALSE(std::filesystem::exists(other_ + "/copied.db"));
   ExpectSameListings(before, Listings(*OpenSqlite(other_), /*leases=*/false));
+}
+
+TEST_F(CopyStoreTest, WhenCodeWasUsedIsCopied) {
+  FillSqlite();
+  const std::string sha256 = ListArtifactFiles(data_ + "/artifacts")->front().sha256;
+  const absl::Time used = absl::FromUnixNanos(1'700'000'000'123'456'789);
+  ASSERT_TRUE(ArtifactFiles::Open(data_ + "/artifacts").value()->SetUsed(sha256, used).ok());
+  ASSERT_TRUE(Copy(ToPostgresql()).ok());
+  const int64_t there = InPostgresql(absl::StrCat("SELECT used_ns FROM artifact_code WHERE sha256 = '", sha256, "'"));
+  EXPECT_LE(absl::AbsDuration(absl::FromUnixNanos(there) - used), ArtifactFiles::kUseResolution);
+  ASSERT_TRUE(Copy(ToSqlite()).ok());
+  const ArtifactFile oldest = ListArtifactFiles(other_ + "/artifacts")->front();
+  EXPECT_EQ(oldest.sha256, sha256);
+  EXPECT_LE(absl::AbsDuration(oldest.used - used), ArtifactFiles::kUseResolution);
 }
 
 TEST_F(CopyStoreTest, WhatPostgresqlHasMadeIsInSqlite) {

@@ -26,6 +26,7 @@ using postgresql::Connection;
 using postgresql::Parameters;
 using postgresql::Rows;
 using postgresql::Sql;
+using postgresql::Transaction;
 
 // While one side is worked on the other waits, and sorting a table of a million rows takes its time.
 constexpr absl::Duration kLongestStatement = absl::Minutes(30);
@@ -57,7 +58,7 @@ absl::Status CheckVersion(Connection& connection, absl::string_view never) {
   if (*version == newest) return absl::OkStatus();
   if (*version == 0) return absl::FailedPreconditionError(absl::StrCat(connection.where(), never));
   return absl::FailedPreconditionError(absl::StrCat(connection.where(), " is of schema version ", *version,
-                                                    "; what is copied must be of version ", newest,
+                                                    "; both stores must be of version ", newest,
                                                     ": start an attuned on it once, which brings it up to date"));
 }
 
@@ -160,7 +161,9 @@ class ReadablePostgresql : public Interface {
   absl::StatusOr<std::vector<Content>> List(Contents contents) override {
     absl::StatusOr<Rows> rows = connection_->Query(
         contents == Contents::kCode
-            ? "SELECT sha256, used_ns FROM artifact_code ORDER BY sha256 COLLATE \"C\""
+            ? "SELECT sha256, coalesce(used_ns, 0) FROM artifact_code FULL JOIN"
+              " (SELECT DISTINCT sha256 FROM artifacts WHERE sha256 <> '') AS named USING (sha256)"
+              " ORDER BY sha256 COLLATE \"C\""
             : "SELECT sha256, 0::bigint FROM blob_contents WHERE EXISTS (SELECT 1 FROM blobs WHERE blobs.sha256 ="
               " blob_contents.sha256) ORDER BY sha256 COLLATE \"C\"");
     if (!rows.ok()) return rows.status();
@@ -192,11 +195,14 @@ class PostgresqlTarget : public ReadablePostgresql<EmptySide> {
  public:
   using ReadablePostgresql::ReadablePostgresql;
 
-  absl::Status Begin(const std::vector<Table>& tables) {
-    if (absl::Status status = CheckSequences(tables); !status.ok()) return status;
-    if (absl::Status status = connection_->Execute("BEGIN ISOLATION LEVEL READ COMMITTED"); !status.ok()) return status;
+  absl::Status Begin(std::vector<Table> tables) {
+    tables_ = std::move(tables);
+    if (absl::Status status = CheckSequences(); !status.ok()) return status;
+    absl::StatusOr<std::unique_ptr<Transaction>> transaction = Transaction::Begin(*connection_);
+    if (!transaction.ok()) return transaction.status();
+    transaction_ = *std::move(transaction);
     std::vector<std::string> names = {"job_writes", "artifact_code", "blob_contents"};
-    for (const Table& table : tables) names.push_back(table.name);
+    for (const Table& table : tables_) names.push_back(table.name);
     // hosts: a daemon that starts meanwhile is told that the database is locked.
     absl::Status locked = connection_->Execute(
         absl::StrCat("LOCK TABLE hosts, blob_space, ", absl::StrJoin(names, ", "), " IN SHARE ROW EXCLUSIVE MODE"));
@@ -224,10 +230,9 @@ class PostgresqlTarget : public ReadablePostgresql<EmptySide> {
     absl::Status written = Insert(table, rows, 0, rows.size());
     if (written.ok()) return connection_->Execute("RELEASE SAVEPOINT some_rows");
     if (postgresql::IsLostConnection(written)) return written;
+    if (absl::Status undone = connection_->Execute("ROLLBACK TO SAVEPOINT some_rows"); !undone.ok()) return undone;
     // One by one, to name the row that cannot be stored.
     for (size_t i = 0; i < rows.size(); ++i) {
-      absl::Status undone = connection_->Execute(i == 0 ? "ROLLBACK TO SAVEPOINT some_rows" : "SELECT 1");
-      if (!undone.ok()) return undone;
       const absl::Status one = Insert(table, rows, i, i + 1);
       if (one.ok()) continue;
       return absl::Status(one.code(), absl::StrCat(NameOfRow(table, ColumnsOf(table, Database::kPostgresql), rows[i]),
@@ -245,8 +250,8 @@ class PostgresqlTarget : public ReadablePostgresql<EmptySide> {
                                 content.sha256, content.used_ns, postgresql::Blob{bytes});
   }
 
-  absl::Status Commit(const std::vector<Table>& tables) override {
-    for (const Table& table : tables) {
+  absl::Status Commit() override {
+    for (const Table& table : tables_) {
       if (!table.numbered) continue;
       absl::Status set = connection_->Execute(absl::StrCat("SELECT setval(pg_get_serial_sequence('", table.name,
                                                            "', 'id'), (SELECT max(id) FROM ", table.name,
@@ -260,21 +265,17 @@ class PostgresqlTarget : public ReadablePostgresql<EmptySide> {
     if (absl::Status status = connection_->Execute("UPDATE blob_space SET space = $1", space); !status.ok()) {
       return status;
     }
-    const absl::StatusOr<Rows> answer = connection_->Query("COMMIT");
-    if (postgresql::IsLostConnection(answer.status())) {
-      return absl::UnavailableError(absl::StrCat(answer.status().message(),
-                                                 "; whether the copy is there is not known: it is if attuned"
-                                                 " --check=store counts its trials, else copy again"));
-    }
-    if (!answer.ok()) return answer.status();
-    if (answer->command() == "COMMIT") return absl::OkStatus();
-    return absl::AbortedError(absl::StrCat(where(), ": the transaction was rolled back"));
+    absl::Status committed = transaction_->Commit();
+    if (!postgresql::IsLostConnection(committed)) return committed;
+    return absl::UnavailableError(absl::StrCat(committed.message(),
+                                               "; whether the copy is there is not known: it is if attuned"
+                                               " --check=store counts its trials, else copy again"));
   }
 
  private:
   // A role that may write rows alone cannot set what numbers them.
-  absl::Status CheckSequences(const std::vector<Table>& tables) {
-    for (const Table& table : tables) {
+  absl::Status CheckSequences() {
+    for (const Table& table : tables_) {
       if (!table.numbered) continue;
       absl::StatusOr<Rows> rows = connection_->Query(
           "SELECT current_user::text, has_sequence_privilege(pg_get_serial_sequence($1, 'id'), 'UPDATE')", table.name);
@@ -304,6 +305,9 @@ class PostgresqlTarget : public ReadablePostgresql<EmptySide> {
     }
     return connection_->Query(sql, parameters).status();
   }
+
+  std::vector<Table> tables_;
+  std::unique_ptr<Transaction> transaction_;
 };
 
 }  // namespace

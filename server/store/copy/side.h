@@ -35,19 +35,20 @@ class Side {
   virtual absl::StatusOr<int64_t> Count(const Table& table, Database to) = 0;
   virtual absl::StatusOr<std::unique_ptr<RowReader>> Read(const Table& table, Database to) = 0;
 
-  // By their hashes. Blobs' are those that rows name.
+  // By their hashes: those that rows name, gone or not, and of code all that is there.
   virtual absl::StatusOr<std::vector<Content>> List(Contents contents) = 0;
   // NotFound and DataLoss, in one line: it is gone, or no longer has its hash.
   virtual absl::StatusOr<std::string> ReadContent(Contents contents, absl::string_view sha256) = 0;
 };
 
-// A store without anything in it, until Commit: what is not committed leaves none behind, however the process ends.
+// A store that is not there, or is empty, until Commit, however the process ends. What is not committed leaves contents
+// at most, as files that no row names; the next copy uses them.
 class EmptySide : public Side {
  public:
   // The table's rows are in the order of their keys. An error names the row that cannot be stored.
   virtual absl::Status Write(const Table& table, const std::vector<Row>& rows) = 0;
   virtual absl::Status WriteContent(Contents contents, const Content& content, const std::string& bytes) = 0;
-  virtual absl::Status Commit(const std::vector<Table>& tables) = 0;
+  virtual absl::Status Commit() = 0;
 };
 
 }  // namespace attune::store::copy

@@ -1,9 +1,9 @@
 #include "server/store/copy/sqlite_side.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -91,21 +91,24 @@ class ReadableSqlite : public Interface {
   }
 
   absl::StatusOr<std::vector<Content>> List(Contents contents) override {
-    std::vector<Content> list;
-    if (contents == Contents::kBlobs) {
-      sqlite::Statement select(*connection_, "SELECT DISTINCT sha256 FROM blobs ORDER BY sha256");
-      for (;;) {
-        const absl::StatusOr<bool> row = select.Step();
-        if (!row.ok()) return row.status();
-        if (!*row) return list;
-        list.push_back({.sha256 = std::string(select.Text(0))});
-      }
+    std::map<std::string, Content> found;
+    sqlite::Statement select(*connection_, contents == Contents::kCode
+                                               ? "SELECT DISTINCT sha256 FROM artifacts WHERE sha256 <> ''"
+                                               : "SELECT DISTINCT sha256 FROM blobs");
+    for (;;) {
+      const absl::StatusOr<bool> row = select.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      const std::string sha256(select.Text(0));
+      found[sha256] = {.sha256 = sha256};
     }
-    if (!IsThere(FolderOf(contents))) return list;
-    const absl::StatusOr<std::vector<ArtifactFile>> files = ListArtifactFiles(FolderOf(contents));
-    if (!files.ok()) return files.status();
-    for (const ArtifactFile& file : *files) list.push_back({file.sha256, absl::ToUnixNanos(file.used)});
-    std::sort(list.begin(), list.end(), [](const Content& a, const Content& b) { return a.sha256 < b.sha256; });
+    if (contents == Contents::kCode && IsThere(FolderOf(contents))) {
+      const absl::StatusOr<std::vector<ArtifactFile>> files = ListArtifactFiles(FolderOf(contents));
+      if (!files.ok()) return files.status();
+      for (const ArtifactFile& file : *files) found[file.sha256] = {file.sha256, absl::ToUnixNanos(file.used)};
+    }
+    std::vector<Content> list;
+    for (auto& [sha256, content] : found) list.push_back(std::move(content));
     return list;
   }
 
@@ -138,8 +141,7 @@ class SqliteTarget : public ReadableSqlite<EmptySide> {
       : ReadableSqlite(std::move(directory), std::move(connection)), store_(std::move(store)) {}
 
   absl::Status Begin() {
-    // No journal and no sync: when it fails it is thrown away, and CheckCopy syncs it whole.
-    absl::Status status = connection_->Execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+    absl::Status status = sqlite::WriteUnsynced(*connection_);
     if (!status.ok()) return status;
     if (status = sqlite::Migrate(*connection_, sqlite::Migrations()); !status.ok()) return status;
     if (status = connection_->Execute("BEGIN"); !status.ok()) return status;
@@ -174,7 +176,7 @@ class SqliteTarget : public ReadableSqlite<EmptySide> {
     return files.SetUsed(content.sha256, absl::FromUnixNanos(content.used_ns));
   }
 
-  absl::Status Commit(const std::vector<Table>&) override {
+  absl::Status Commit() override {
     if (absl::Status status = connection_->Execute("COMMIT"); !status.ok()) return status;
     connection_.reset();
     if (absl::Status status = sqlite::CheckCopy(store_->file()).status(); !status.ok()) return status;
@@ -193,7 +195,7 @@ absl::Status CheckSourceVersion(sqlite::Connection& connection, const std::strin
   if (!version.ok()) return version.status();
   if (*version == static_cast<int64_t>(migrations.size())) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(connection.file(), " is of schema version ", *version, "; what is copied must be of version ",
+      absl::StrCat(connection.file(), " is of schema version ", *version, "; both stores must be of version ",
                    migrations.size(), ": start attuned --data_dir=", directory, " once, which brings it up to date"));
 }
 

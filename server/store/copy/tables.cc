@@ -167,12 +167,6 @@ std::vector<Table> Tables(absl::string_view home) {
   return all;
 }
 
-const std::vector<std::string>& OwnTables() {
-  static const auto& tables = *new std::vector<std::string>{"job_writes",    "hosts",         "attune_schema",
-                                                            "artifact_code", "blob_contents", "blob_space"};
-  return tables;
-}
-
 bool IsStoredIn(const Column& column, Database database) {
   return (database == Database::kSqlite ? column.sqlite : column.postgresql).empty();
 }

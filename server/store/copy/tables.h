@@ -39,10 +39,6 @@ struct Table {
 // Each after those that it refers to. `home` is whose the jobs are that come from SQLite: a holder (queue.h).
 std::vector<Table> Tables(absl::string_view home);
 
-// Tables that are not copied row by row: what is under way, who has the store open, and bytes, which SQLite has as
-// files. docs/store.md says why of each.
-const std::vector<std::string>& OwnTables();
-
 bool IsStoredIn(const Column& column, Database database);
 
 // The columns of `table` that a store on `to` has: these are copied to it, and compared.

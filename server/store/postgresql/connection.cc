@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/postgresql/errors.h"
 
@@ -54,6 +55,10 @@ constexpr char kSession[] =
     "SET lock_timeout = '10s'";
 
 }  // namespace
+
+bool IsUrl(absl::string_view target) {
+  return absl::StartsWith(target, "postgresql://") || absl::StartsWith(target, "postgres://");
+}
 
 absl::Status CheckTarget(const std::string& target) { return SecretsOf(target).status(); }
 

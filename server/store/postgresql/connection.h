@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/deadline.h"
 #include "server/store/postgresql/values.h"
@@ -25,6 +26,9 @@ struct ConnectionSettings {
   absl::Duration connecting = absl::Seconds(5);  // the longest; looking up the host's name comes on top
   absl::Duration statement = absl::Seconds(30);  // the longest that one may take
 };
+
+// Begins with postgresql:// or postgres://: the connection strings that flags take.
+bool IsUrl(absl::string_view target);
 
 // InvalidArgument when it is no connection string.
 absl::Status CheckTarget(const std::string& target);

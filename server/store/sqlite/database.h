@@ -14,7 +14,8 @@ namespace attune::store::sqlite {
 // The only connection that may commit and checkpoint; made when missing, brought to the newest schema.
 absl::StatusOr<std::unique_ptr<Connection>> OpenWriter(const std::string& file);
 
-// Reads beside the writer, which must be open already and stay open longer; never checkpoints.
+// Reads beside the writer, which must be open already and stay open longer, or the caller holds attune.lock; never
+// checkpoints.
 absl::StatusOr<std::unique_ptr<Connection>> OpenReader(const std::string& file);
 
 }  // namespace attune::store::sqlite

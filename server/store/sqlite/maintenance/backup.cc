@@ -92,12 +92,14 @@ absl::StatusOr<std::vector<std::string>> ArtifactsOfIncumbents(Connection& conne
   }
 }
 
+absl::Status WriteUnsynced(Connection& copy) {
+  return copy.Execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+}
+
 absl::Status CopyDatabase(Connection& source, const std::string& file) {
   absl::StatusOr<std::unique_ptr<Connection>> target = Connection::Open(file, Connection::Access::kWrite);
   if (!target.ok()) return target.status();
-  // No journal beside the copy and no sync within it: when it fails it is thrown away, and CheckCopy syncs it whole.
-  absl::Status status = (*target)->Execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
-  if (!status.ok()) return status;
+  if (absl::Status status = WriteUnsynced(**target); !status.ok()) return status;
   return CopyPages(source, **target);
 }
 

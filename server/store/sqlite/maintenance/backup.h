@@ -19,6 +19,9 @@ struct CopyContents {
   std::vector<std::string> artifacts;  // ArtifactsOfIncumbents
 };
 
+// No journal beside the copy and no sync within it: when it fails it is thrown away, and CheckCopy syncs it whole.
+absl::Status WriteUnsynced(Connection& copy);
+
 // Copies `source` as it is at one moment into the new file `file`. `source` may be a reader of a database in use.
 absl::Status CopyDatabase(Connection& source, const std::string& file);
 
