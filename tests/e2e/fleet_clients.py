@@ -8,14 +8,14 @@ import subprocess
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 
 from harness import ATTUNE
+from kills import PROBLEMS
 
-PROBLEMS = ("b1.h1.q16.d32.f16", "b1.h1.q32.d32.f16", "b1.h2.q16.d32.f16")
 DEVICE = ("--device", "pthread")  # the class of PoCL's devices
 FAMILIES = ("attention_opencl", "slowable_opencl")  # the second has two variants, soon compiled
-UNFINISHED = 4  # jobs, beyond which nothing is asked for
 BRIEF = ("--timeout=5s", "--format=json")
 
 
@@ -52,15 +52,19 @@ class Watch:
 
 
 class Clients:
-    def __init__(self, gateways, seed, trials=(3, 6, 12, 24)):
+    """`trials`: of a tuning, at most: one of these. `unfinished`: jobs, from which on nothing is asked for."""
+
+    def __init__(self, gateways, seed, trials=(3, 6, 12, 24), unfinished=4):
         self.gateways = gateways
         self.seed = seed
-        self.trials = trials  # of a tuning, at most: one of these
+        self.trials = trials
+        self.unfinished = unfinished
         self.accepted = {}  # jobs, in order
         self.pairs = []  # (request_id or None, the job of each gateway), of equal requests at once
         self.seen = {}  # (job, variant) of each trial that was listed, by its name
         self.watched = []  # (job, state) as watchers were told
         self.cancelled = 0
+        self.faults = []  # what ended one of the threads
         self.asked = 0  # questions, and how many of them were not answered
         self.unanswered = 0
         self._over = threading.Event()
@@ -81,13 +85,14 @@ class Clients:
         for thread in self._threads:
             thread.join()
 
-    def end_watches(self):
+    def end_watches(self, seconds=30):
         """Once all jobs have ended: who watches one still is told so within seconds."""
+        end = time.monotonic() + seconds
         for watch in list(self._watches):
-            if watch.ended(30):
+            if watch.ended(max(0.0, end - time.monotonic())):
                 self._watch_ended(watch)
             else:
-                self.watched.append((watch.job, "nothing, half a minute after the last had ended"))
+                self.watched.append((watch.job, f"nothing, {seconds} s after the last had ended"))
 
     def close(self):
         self._over.set()
@@ -97,8 +102,11 @@ class Clients:
             watch.close()
 
     def _again(self, work, rng):
-        while not self._over.wait(rng.uniform(0.2, 1.0)):
-            work(rng)
+        try:
+            while not self._over.wait(rng.uniform(0.2, 1.0)):
+                work(rng)
+        except Exception:
+            self.faults.append(f"a client ended: {traceback.format_exc()}")
 
     def _json(self, gateway, *arguments):
         """The lines of an answer; None where there was none."""
@@ -112,7 +120,7 @@ class Clients:
     def _ask(self, rng):
         """One tuning of each gateway: the same."""
         active = self._json(rng.choice(self.gateways), "jobs", "--active")
-        if active is None or len(active) >= UNFINISHED:
+        if active is None or len(active) >= self.unfinished:
             return
         request_id = f"chaos-{uuid.UUID(int=rng.getrandbits(128))}" if rng.random() < 0.5 else None
         tune = [

@@ -1,12 +1,13 @@
 """What befalls a fleet, and what heals it: by their names in EVENTS."""
 
 import collections
+import contextlib
 import random
 import threading
 import time
 
 import takeovers
-from harness import wait_until
+from harness import PATIENCE, wait_until
 from postgresql_proxy import Drop
 
 HOUR = 3600
@@ -26,6 +27,7 @@ EVENTS = {
     "drain a host": 15,
 }
 AHEAD = 20  # of what is to happen: what can happen now may go first
+LAST_DROPS = 60  # seconds: in which the statements come that connections are still to be dropped at
 
 # How a statement begins whose connection is dropped.
 STATEMENTS = {
@@ -50,14 +52,19 @@ class Events:
         self._server_up = True
         self._over = threading.Event()
 
-    def happen(self, pending):
-        """One of these, and takes it from the list: the first for which there is somebody to whom it can happen."""
-        while True:
+    def happen(self, pending, end, patience=PATIENCE):
+        """One of these, and takes it from the list: the first for which there is somebody to whom it can happen. None
+        from `end` on, a moment of time.monotonic()."""
+        give_up = time.monotonic() + patience
+        while time.monotonic() < end:
             for kind in dict.fromkeys(pending[:AHEAD]):
                 if self._happens(kind):
                     self.happened[kind] += 1
                     pending.remove(kind)
                     return
+            if time.monotonic() > give_up:
+                kinds = ", ".join(dict.fromkeys(pending[:AHEAD]))
+                raise AssertionError(f"waited {patience} s for one to whom any of these can happen: {kinds}")
             self.live(0.2)
 
     def live(self, seconds):
@@ -71,14 +78,17 @@ class Events:
                 return
             time.sleep(0.05)
 
-    def heal(self):
-        """Nothing is wrong with any host any more."""
+    def heal(self, drops=LAST_DROPS):
+        """Nothing is wrong with any host any more. `drops`: seconds, for what is still to be dropped."""
         wait_until("all to be healed", lambda: self.live(0.5) or not self._due)
         for start in self._starts:
             start.join()
+        with contextlib.suppress(AssertionError):  # what never comes is told by never_dropped()
+            waiting = [member.proxy for member in self.fleet.members]
+            wait_until("drops", lambda: not any(proxy.waiting for proxy in waiting), drops)
         for member in self.fleet.members:
             member.proxy.forget()
-            member.set_clock(0)
+            member.clock.set(0)
             if member.state != "up":
                 raise AssertionError(f"{member.name} did not come back: it is {member.state}")
 
@@ -162,35 +172,38 @@ class Events:
 
     def _set_clock(self):
         member, seconds = self.random.choice(self.fleet.members), self.random.choice([-HOUR, 0, HOUR])
-        if seconds == member.clock:
+        if seconds == member.clock.off:
             return False
         self.note(f"set a clock: {member.name}, off by {seconds} s")
-        member.set_clock(seconds)
+        member.clock.set(seconds)
         return True
 
     def _drain(self):
+        gateway = self._gateway()
         able = [member for member in self.fleet.hosts if not member.draining]
-        if len(able) < 2:
+        if gateway is None or len(able) < 2:
             return False
         member = self.random.choice(able)
-        told = self._tell("drain", member)
-        # It may drain all the same: the answer was late.
+        # Whatever the answer: it may be late, or lost.
+        member.drain(True)
         self._after(self.random.uniform(1, 12), lambda: self._undrain(member))
-        return told
+        return self._tell("drain", member, gateway)
 
-    def _tell(self, what, member):
+    def _gateway(self):
+        """One that can be told; None when there is none now."""
         up = [gateway for gateway in self.fleet.gateways if gateway.state == "up"]
-        if not up or not self._server_up:
-            return False
-        gateway = self.random.choice(up)
+        return self.random.choice(up) if up and self._server_up else None
+
+    def _tell(self, what, member, gateway):
         told = gateway.attune("--timeout=5s", "hosts", what, f"hosts/{member.holder}", check=False)
         self.note(f"{what} {member.name} by way of {gateway.name}: {told.returncode}")
-        if told.returncode == 0:
-            member.drain(what == "drain")
         return told.returncode == 0
 
     def _undrain(self, member):
-        if not self._tell("undrain", member):
+        gateway = self._gateway()
+        if gateway is not None and self._tell("undrain", member, gateway):
+            member.drain(False)
+        else:
             self._after(1, lambda: self._undrain(member))
 
     def _bring_up(self, member):
@@ -205,3 +218,13 @@ class Events:
 
     def _after(self, seconds, heal):
         self._due.append((time.monotonic() + seconds, heal))
+
+
+def never_dropped(happened, dropped):
+    """Kinds of events, of which there were some, though no connection was dropped at their statement. `dropped`: how
+    many, by (statement, Drop)."""
+    return [
+        f"{happened[kind]} x {kind}, and no connection was dropped at {statement}"
+        for kind, statement in STATEMENTS.items()
+        if happened[kind] and not sum(count for (at, _), count in dropped.items() if at == statement)
+    ]

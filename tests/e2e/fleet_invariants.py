@@ -215,6 +215,9 @@ def equal_requests_are_one_job(rows, pairs):
         if request_id is not None:
             faults.append(f"request_id {request_id} is of {' and of '.join(names)}")
             continue
+        if gone := [name for name in names if name not in histories]:
+            faults.append(f"{' and '.join(gone)} of the equal requests {' and '.join(names)} is gone")
+            continue
         one, two = sorted((histories[name] for name in names), key=lambda changes: changes[0]["at"])
         end = next((change["at"] for change in one if fleet_audit.is_end(change)), None)
         if end is None or two[0]["at"] < end:

@@ -281,6 +281,10 @@ class FleetInvariantsTest(unittest.TestCase):
         self.assertEqual(faults("id", JOB, JOB), [])
         self.assertEqual(faults(None, OTHER, JOB), [])  # made after the first had ended
         self.assertEqual(faults("id", JOB, OTHER), [f"request_id id is of {JOB} and of {OTHER}"])
+        self.assertEqual(
+            faults(None, JOB, "operations/9"),
+            [f"operations/9 of the equal requests {JOB} and operations/9 is gone"],
+        )
         self.make("operations/3")
         self.do_job("operations/4")
         self.assertEqual(

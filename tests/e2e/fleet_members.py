@@ -5,13 +5,12 @@ import os
 import pathlib
 import re
 import signal
-import struct
 import threading
 import time
 
 import fleet_audit
 import postgresql
-from harness import BUILD, KERNELS, PATIENCE, TEST_FAMILIES, Daemon
+from harness import KERNELS, PATIENCE, TEST_FAMILIES, Daemon, WallClock, without_opencl
 from postgresql_proxy import PostgresqlProxy
 
 SETTLES = 6.0  # seconds: until a host that is back has said so to others, and asks for work
@@ -33,30 +32,14 @@ class Member(Daemon):
         self.draining = False
         self._away_since = 0.0
         self.away = []  # times in which it takes no work: (begin, end)
-        self._clock = home / "offset"
-        self.set_clock(0)
+        self.clock = WallClock(home)
 
     @property
     def holder(self):
         return (self.data / "name").read_text()
 
     def environment(self):
-        environment = {
-            "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
-            "ATTUNE_WALL_CLOCK": str(self._clock),
-        }
-        if self.gateway:  # OpenCL finds no device
-            empty = self.directory / "no_vendors"
-            empty.mkdir(exist_ok=True)
-            environment |= {"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)}
-        return environment
-
-    def set_clock(self, seconds):
-        """Its wall clock is off by so much from now on."""
-        self.clock = seconds
-        # In place: a daemon has the file mapped.
-        with open(self._clock, "r+b" if self._clock.exists() else "wb") as file:
-            file.write(struct.pack("=q", seconds))
+        return self.clock.environment | (without_opencl(self.directory) if self.gateway else {})
 
     def _read(self):
         with self.process.stderr as lines, open(self.file, "a", encoding="utf-8", buffering=1) as kept:
@@ -89,8 +72,11 @@ class Member(Daemon):
 
     def _become(self, state=None, draining=None):
         worked = self.state == "up" and not self.draining
-        self.state = self.state if state is None else state
-        self.draining = self.draining if draining is None else draining
+        # Only what is given: another thread may set the other.
+        if state is not None:
+            self.state = state
+        if draining is not None:
+            self.draining = draining
         works = self.state == "up" and not self.draining
         if worked and not works:
             self._away_since = time.time()
@@ -181,6 +167,8 @@ class Fleet:
         count = 0
         for member in self.members:
             for line in re.findall(rf".*{re.escape(event)}.*", member.logged()):
+                if "repeated=" in line:  # says that lines are left out from now on
+                    continue
                 left_out = re.search(r"left_out=(\d+)", line)
                 count += 1 + (int(left_out[1]) if left_out else 0)
         return count

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import postgresql
-from harness import ATTUNED, Daemon, DaemonTest, wait_until
+from harness import ATTUNED, Daemon, DaemonTest, wait_until, without_opencl
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=4", "--seed=3")
@@ -27,11 +27,7 @@ class FleetTest(DaemonTest):
         directory.mkdir(exist_ok=True)
         daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
         self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
-        environment = {}
-        if gateway:  # OpenCL finds no device
-            empty = directory / "no_vendors"
-            empty.mkdir(exist_ok=True)
-            environment = {"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)}
+        environment = without_opencl(directory) if gateway else {}
         return daemon.start(environment=environment) if start else daemon
 
     def name(self, daemon):
@@ -229,10 +225,8 @@ class FleetTest(DaemonTest):
         self.assertEqual(again.returncode, 1)
         self.assertIn("a copy replaces nothing", again.stderr)
 
-        moved = Daemon(self.directory / "moved", flags=[f"--store={self.server.target}"])
-        moved.directory.mkdir()
+        moved = self.member("moved", start=False)
         moved.data = alone.data
-        self.addCleanup(lambda: moved.process and moved.process.poll() is None and moved.kill())
         moved.start()
         self.assertIn(self.name(moved).removeprefix("hosts/"), there.stdout)
         self.assertEqual(moved.json("best", PROBLEM), served)

@@ -13,6 +13,7 @@ import pathlib
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -131,6 +132,33 @@ def run_attune(*arguments, timeout=PATIENCE, env=None):
         timeout=timeout,
         env={**os.environ, **(env or {})},
     )
+
+
+def without_opencl(directory):
+    """An environment in which OpenCL finds no device. `directory`: one of the test's."""
+    empty = pathlib.Path(directory) / "no_vendors"
+    empty.mkdir(exist_ok=True)
+    return {"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)}
+
+
+class WallClock:
+    """The wall clock of daemons that start with its environment."""
+
+    def __init__(self, directory):
+        self._file = pathlib.Path(directory) / "offset"
+        self._file.touch()
+        self.set(0)
+        self.environment = {
+            "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
+            "ATTUNE_WALL_CLOCK": str(self._file),
+        }
+
+    def set(self, seconds):
+        """It is off by so much from now on."""
+        self.off = seconds
+        # In place: a daemon has the file mapped.
+        with open(self._file, "r+b") as file:
+            file.write(struct.pack("=q", seconds))
 
 
 class Writes:

@@ -6,7 +6,7 @@ import threading
 import unittest
 
 import postgresql
-from harness import wait_until
+from harness import PATIENCE, wait_until
 from postgresql_proxy import Drop, PostgresqlProxy
 
 
@@ -75,7 +75,8 @@ class PostgresqlProxyTest(unittest.TestCase):
         self.assertTrue(writer.is_alive())
         self.assertEqual(self.count(), 0)
         self.proxy.thaw()
-        writer.join()
+        writer.join(PATIENCE)
+        self.assertFalse(writer.is_alive())
         self.assertEqual(self.count(), 1)
 
     def test_a_server_that_is_away_is_a_closed_connection(self):

@@ -1,7 +1,7 @@
 """How long it takes until another host has the job of one that was lost, and how much of that is not the fleet's doing.
 
-A host that could take a job is one that is there, takes work, and has none. As long as there is no such host, or no
-database, nobody can be late.
+A host that could take a job is one that is there, takes work, and holds fewer than two. As long as there is no such
+host, or no database, nobody can be late.
 """
 
 import dataclasses
@@ -9,8 +9,9 @@ import itertools
 
 import fleet_audit
 
-TTL = 20.0  # seconds: of a lease
-LATE = 5.0  # after it, what claiming takes at most
+TTL = 20.0  # seconds: of a lease, from when it was last renewed
+LATE = 5.0  # after its end, what claiming takes at most
+JOBS_AT_ONCE = 2  # of a host with one card (kJobsALane in server/jobs/job_lanes.cc)
 
 
 @dataclasses.dataclass
@@ -28,17 +29,18 @@ class Takeover:
     loss: Loss
     by: str
     took: float  # from the loss to the claim
-    late: float  # beyond the TTL, beside the time in which nobody could have taken it
+    late: float  # from the end of the lease, beside the time in which nobody could have taken it
 
 
 def takeovers(rows, losses, away, lag=lambda begin, end: 0.0):
     """`away`: (begin, end) in which a host takes no work, by its name, and of the database, by None. `lag`: how long
     the machine kept this process waiting in a time."""
     histories = fleet_audit.histories(rows)
-    busy = {}
+    held = {}
     for changes in histories.values():
         for host, begin, end in _held(changes):
-            busy.setdefault(host, []).append((begin, end))
+            held.setdefault(host, []).append((begin, end))
+    busy = {host: _overlaps(times) for host, times in held.items()}
     hosts = {host for host in away if host is not None}
     found = []
     for loss in losses:
@@ -46,7 +48,7 @@ def takeovers(rows, losses, away, lag=lambda begin, end: 0.0):
             claim = _claim_after(changes, loss)
             if claim is None or _lost_again(loss, losses, claim["at"]):
                 continue
-            due = loss.at + TTL
+            due = claim["was_until"]
             others = [away[host] + busy.get(host, []) for host in hosts - {loss.host}]
             nobody = _nobody(due, claim["at"], others, away.get(None, []))
             late = claim["at"] - due - nobody - lag(due, claim["at"])
@@ -85,6 +87,16 @@ def _held(changes):
             holder = None
         if fleet_audit.is_lease(change):
             holder, begin = change["holder"], change["at"]
+
+
+def _overlaps(times):
+    """When a host has as many jobs as it takes: where so many of these (begin, end) overlap."""
+    edges = sorted({edge for time in times for edge in time})
+    return [
+        (left, right)
+        for left, right in itertools.pairwise(edges)
+        if sum(begin <= left and right <= end for begin, end in times) >= JOBS_AT_ONCE
+    ]
 
 
 def _claim_after(changes, loss):

@@ -5,8 +5,8 @@ import unittest
 from takeovers import LATE, TTL, Loss, Takeover, late_takeovers, proves_nothing, takeovers
 
 
-def changes(*leases, name="operations/1"):
-    """Of a job: (when, holder) of each lease, None where it ended."""
+def changes(*leases, name="operations/1", until=120.0):
+    """Of a job: (when, holder) of each lease, None where it ended. `until`: when each lease was over."""
     rows = [{"name": name, "at": 0.0, "was_epoch": None, "epoch": 0, "holder": None, "was_done": None, "done": False}]
     for at, holder in leases:
         before, ends = rows[-1], holder is None
@@ -17,6 +17,7 @@ def changes(*leases, name="operations/1"):
                 "was_epoch": before["epoch"],
                 "epoch": before["epoch"] + (not ends),
                 "holder": before["holder"] if ends else holder,
+                "was_until": until if before["holder"] else None,
                 "was_done": before["done"],
                 "done": ends,
             }
@@ -27,8 +28,8 @@ def changes(*leases, name="operations/1"):
 class TakeoversTest(unittest.TestCase):
     LOSS = Loss("h1", "kill a host", 100.0)
 
-    def found(self, *leases, away=None, losses=(LOSS,), more=(), lag=0.0):
-        rows = [*changes(*leases), *more]
+    def found(self, *leases, away=None, losses=(LOSS,), more=(), lag=0.0, until=100 + TTL):
+        rows = [*changes(*leases, until=until), *more]
         return takeovers(
             lambda _: rows, losses, {"h1": [], "h2": [], "h3": [], None: []} | (away or {}), lambda begin, end: lag
         )
@@ -48,6 +49,11 @@ class TakeoversTest(unittest.TestCase):
             "6.0 s after its lease while a host was free",
         )
 
+    def test_is_late_from_the_end_of_the_lease_which_was_renewed_before_the_loss(self):
+        [takeover] = self.found((90, "h1"), (121.5, "h2"), until=115.5)
+        self.assertAlmostEqual(takeover.late, 6.0)
+        self.assertEqual(len(late_takeovers([takeover])), 1)
+
     def test_what_the_host_took_up_again_or_had_ended_is_none(self):
         self.assertEqual(self.found((90, "h1"), (105, "h1")), [])
         self.assertEqual(self.found((90, "h1"), (95, None)), [])
@@ -61,9 +67,15 @@ class TakeoversTest(unittest.TestCase):
         away = {"h2": [(110, 128)], "h3": [(115, 140)]}
         self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), away=away)], [1.0])
 
-    def test_nobody_is_late_while_all_have_work(self):
-        more = [*changes((80, "h2"), (127, None), name="b"), *changes((80, "h3"), (150, None), name="c")]
+    def test_nobody_is_late_while_all_have_as_many_jobs_as_they_take(self):
+        jobs = (("b", 80, "h2", 127), ("c", 110, "h2", 150), ("d", 80, "h3", 150), ("e", 80, "h3", 150))
+        more = [change for name, at, host, end in jobs for change in changes((at, host), (end, None), name=name)]
         self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), more=more)], [2.0])
+
+    def test_a_host_with_one_job_has_room_for_another(self):
+        jobs = (("b", 80, "h2", 121), ("c", 121, "h2", 150), ("d", 80, "h3", 150), ("e", 80, "h3", 150))
+        more = [change for name, at, host, end in jobs for change in changes((at, host), (end, None), name=name)]
+        self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), more=more)], [9.0])
 
     def test_nobody_is_late_while_the_database_is_away(self):
         self.assertEqual([t.late for t in self.found((90, "h1"), (129, "h2"), away={None: [(118, 126)]})], [3.0])

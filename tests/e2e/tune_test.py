@@ -3,7 +3,7 @@
 import shutil
 import unittest
 
-from harness import KERNELS, DaemonTest, holds, wait_until
+from harness import KERNELS, DaemonTest, holds, wait_until, without_opencl
 
 PROBLEM = "b1.h1.q64.d64.f16"
 SAMPLE = ("--strategy=random", "--max-trials=4", "--seed=7")
@@ -129,9 +129,7 @@ class TuneTest(DaemonTest):
         daemon = self.tuned_daemon(PROBLEM, *SAMPLE)
         tuned = daemon.json("best", PROBLEM)[0]
         daemon.stop()
-        empty = self.directory / "no-vendors"
-        empty.mkdir()
-        daemon.start(environment={"OCL_ICD_VENDORS": str(empty), "OPENCL_VENDOR_PATH": str(empty)})
+        daemon.start(environment=without_opencl(self.directory))
         devices = daemon.attune("devices").stdout
         self.assertIn("libcuda", devices)
         best = daemon.json("best", PROBLEM, "--device", tuned["device"])[0]

@@ -1,36 +1,25 @@
 """The wall clock is set while a job runs: its budget and its elapsed time take no notice."""
 
 import json
-import struct
 import unittest
 
-from harness import BUILD, DaemonTest, wait_until
+from harness import DaemonTest, WallClock, wait_until
 
 PROBLEM = "b1.h1.q64.d64.f16"
 HOUR = 3600
 
 
 class WallClockTest(DaemonTest):
-    def set_wall_clock(self, seconds):
-        # In place: the daemon has the file mapped.
-        with open(self.directory / "offset", "r+b") as file:
-            file.write(struct.pack("=q", seconds))
-
     def daemon_of_this_clock(self):
-        (self.directory / "offset").write_bytes(struct.pack("=q", 0))
-        return self.daemon(start=False).start(
-            environment={
-                "LD_PRELOAD": str(BUILD / "tests/e2e/libwall_clock.so"),
-                "ATTUNE_WALL_CLOCK": str(self.directory / "offset"),
-            }
-        )
+        self.clock = WallClock(self.directory)
+        return self.daemon(start=False).start(environment=self.clock.environment)
 
     def test_a_clock_that_is_set_forward_costs_a_job_neither_its_lease_nor_its_time(self):
         daemon = self.daemon_of_this_clock()
         trials = ("--strategy=random", "--max-trials=3", "--max-time=10m")
         name = daemon.json("tune", PROBLEM, *trials, "--detach")[0]["operation"]
         wait_until("a first trial", lambda: daemon.trials(PROBLEM))
-        self.set_wall_clock(HOUR)
+        self.clock.set(HOUR)
         lines = daemon.json("watch", name)
         self.assertLess(max(line["elapsed_s"] for line in lines if line["type"] == "progress"), HOUR)
         [job] = daemon.json("jobs")
@@ -48,7 +37,7 @@ class WallClockTest(DaemonTest):
             return next(j for j in daemon.json("jobs") if j["operation"] == name)["phase"]
 
         wait_until("the job to begin", lambda: phase() != "QUEUED")
-        self.set_wall_clock(-HOUR)
+        self.clock.set(-HOUR)
         lines = daemon.json("watch", name)
         progress = [line for line in lines if line["type"] == "progress"]
         self.assertTrue(progress)
