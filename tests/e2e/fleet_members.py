@@ -49,7 +49,6 @@ class Member(Daemon):
                     self.log += line
                 if self._until in line:
                     self._serving.set()
-        self._serving.set()
 
     def logged(self):
         return self.file.read_text(encoding="utf-8") if self.file.exists() else ""

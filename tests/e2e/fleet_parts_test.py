@@ -10,6 +10,7 @@ from chaos_fleet import Chaos
 from fleet_clients import Clients
 from fleet_events import Events, never_dropped
 from fleet_members import Fleet, Member
+from harness import Daemon
 from postgresql_proxy import Drop
 
 NEVER = float("inf")
@@ -164,6 +165,14 @@ class NoWatches:
 
 
 class MembersTest(unittest.TestCase):
+    def test_a_daemon_that_ends_instead_of_serving_has_not_started(self):
+        class Ending(Daemon):
+            def command(self):
+                return ["sh", "-c", "exec 2>&-; sleep 0.5"]
+
+        with self.assertRaisesRegex(AssertionError, "the daemon did not start"):
+            Ending("/tmp").start()
+
     def test_only_what_is_given_is_set(self):
         class Told(Member):
             def __init__(self):

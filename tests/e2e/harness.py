@@ -67,12 +67,17 @@ class Daemon:
             env={**os.environ, **(environment or {})},
             user=self.user,
         )
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._follow, daemon=True)
         self._reader.start()
         if not self._serving.wait(PATIENCE) or self.process.poll() is not None:
             self.kill()
             raise AssertionError(f"the daemon did not start:\n{self.log}")
         return self
+
+    def _follow(self):
+        self._read()
+        self.process.wait()  # it closes its log a moment before it has ended
+        self._serving.set()
 
     def _read(self):
         with self.process.stderr as lines:
@@ -80,7 +85,6 @@ class Daemon:
                 self.log += line
                 if self._until in line:
                     self._serving.set()
-        self._serving.set()
 
     def kill(self):
         """kill -9, the whole daemon; its workers end by themselves."""
