@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Records spaces on a GPU host for attune-replay (docs/replay.md), from a bundle with attune-replay (deploy/bundle build
-bundle attune-replay):
+"""Records spaces on a GPU host for attune-replay (docs/replay.md), from a bundle with attune-replay
+(deploy/bundle build bundle attune-replay):
 
     python3 tests/gpu/record.py --bundle BUNDLE --out OUT [--family FAMILY] [--data DIR] [--retime N] [--seconds S] \
         [PROBLEM ...]
 
-Tunes every variant of the family for each problem, on a daemon of its own, and writes OUT/PROBLEM.rec. Half a minute a
-problem on 16 cores, which is mostly compiling; what the database of --data knows is not tried again. With --retime the
-fastest 2 %, five at least, are then tried again by N daemons, one after the other: a recording has the time in the middle
-(docs/replay.md), and so an optimum that is no lucky draw. No problem begins later than --seconds. Ends with 1 where one
-could not be recorded.
+Tunes every variant of the family for each problem and writes OUT/PROBLEM.rec. Half a minute a problem on 16 cores,
+which is mostly compiling; what the database of --data knows is not tried again. With --retime the fastest 2 %, five at
+least, of each are then tried again by N daemons, one after the other: a recording has the time in the middle
+(docs/replay.md), and so an optimum that is no lucky draw. No problem is tuned later than --seconds; one left out so is
+not recorded. Ends with 1 where one could not be recorded.
 """
 
 import argparse
@@ -76,24 +76,30 @@ def main():
         def daemon():
             return Daemon(bundle, scratch, [ROOT / "kernels_src"], data=data)
 
-        for problem in options.problems:
-            if time.monotonic() > end:
-                print(f"{problem}: left out, the time is up", flush=True)
-                continue
-            begin = time.monotonic()
-            with daemon() as first:
+        again = {}
+        with daemon() as first:
+            for problem in options.problems:
+                begin = time.monotonic()
+                if begin > end:
+                    print(f"{problem}: left out, the time is up", flush=True)
+                    continue
                 first.attune("tune", problem, f"--family={options.family}", "--strategy=exhaustive", check=False)
-                again = fastest(first, problem, options.family) if options.retime else []
-            for _ in range(options.retime if again else 0):
-                with daemon() as fresh:
-                    try_again(fresh, problem, options.family, again)
-            with daemon() as last:
+                again[problem] = fastest(first, problem, options.family) if options.retime else []
+                print(f"{problem}: tuned in {time.monotonic() - begin:.1f} s", flush=True)
+        for _ in range(options.retime):
+            begin = time.monotonic()
+            with daemon() as fresh:
+                for problem, variants in again.items():
+                    if variants:
+                        try_again(fresh, problem, options.family, variants)
+            print(f"{sum(map(len, again.values()))} timed again in {time.monotonic() - begin:.1f} s", flush=True)
+        with daemon() as last:
+            for problem in again:
                 record = [bundle / "attune-replay", "record", "--server", last.address, "--out", options.out]
                 result = ended([*record, f"--kernels={ROOT / 'kernels_src'}", problem], bundle, RECORD_S)
-            words = (result.stdout + result.stderr).strip().splitlines()
-            said = f", {len(again)} tried {options.retime} times more" if again else ""
-            print(f"{problem}: {time.monotonic() - begin:.1f} s{said}, {words[-1] if words else ''}", flush=True)
-            failed += result.returncode != 0
+                words = (result.stdout + result.stderr).strip().splitlines()
+                print(f"{problem}: {words[-1] if words else ''}", flush=True)
+                failed += result.returncode != 0
     return 1 if failed else 0
 
 
