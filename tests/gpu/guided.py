@@ -34,16 +34,16 @@ from tuning import served, summary
 
 # In no recording and no published result when they were chosen; lengths that no tile divides among them.
 UNSEEN = [
-    "b5.h6.q450.d64.bf16",
-    "b1.h40.kvh8.q1.kv5000.d128.f16",
-    "b3.h10.q777.d128.f16.causal",
-    "b1.h14.kvh2.q1023.d64.f16.causal",
-    "b12.h16.kvh2.q1.kv2222.d64.bf16",
-    "b3.h8.q1500.d96.f16",
-    "b6.h4.kvh2.q4.kv10000.d128.bf16",
-    "b2.h6.q1111.d256.bf16",
-    "b1.h20.kvh4.q300.kv6000.d128.f16.causal-br",
-    "b1.h24.kvh6.q3333.d128.bf16.causal",
+    "b1.h32.kvh8.q1.kv512.d128.f16",
+    "b1.h32.kvh8.q1.kv2048.d128.f16",
+    "b1.h32.kvh8.q512.d128.f16.causal",
+    "b1.h32.kvh8.q1024.d128.f16.causal",
+    "b1.h32.kvh8.q5000.d128.f16.causal",
+    "b3.h9.q350.kv1900.d64.f16",
+    "b2.h10.q1300.d256.f16",
+    "b6.h28.kvh4.q1.kv9000.d128.bf16.window1000",
+    "b2.h20.kvh4.q900.d128.f16.causal",
+    "b9.h16.kvh8.q640.d64.bf16.causal",
 ]
 NAMED = [
     "b7.h12.q197.d64.f16",
