@@ -130,6 +130,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, t
   plan.strategy = strategy.get();
   plan.retry_known = spec.retry_known;
   plan.check_all = spec.check_all;
+  plan.plays_off = true;
   BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, plan);
   const auto use =

@@ -26,9 +26,14 @@ double AtLeadersClock(const Timer::Sample& sample, const Leader& leader) {
 absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Options& options, const Leader& leader) {
   QuickTime quick;
   if (leader.us <= 0) return quick;
+  // Long enough not to be mostly a launch.
+  const auto runs_for = [policy](double us) {
+    const double wanted = policy == v1::POLICY_COLD ? 1 : absl::ToDoubleMicroseconds(kSampleTime) / us;
+    return wanted > 2 ? static_cast<int>(std::min(std::ceil(wanted), kMostRuns)) : 1;
+  };
   SampleSet samples(options);
   double least_us = std::numeric_limits<double>::infinity();
-  int runs = 1;
+  int runs = options.likely_us > 0 ? runs_for(options.likely_us) : 1;
   while (samples.taken() < kLongSamples) {
     const absl::StatusOr<Timer::Sample> sample = timer.Take(runs);
     if (!sample.ok()) return sample.status();
@@ -39,10 +44,9 @@ absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Optio
     const double us = AtLeadersClock(*sample, leader);
     const bool is_long = runs * sample->us >= absl::ToDoubleMicroseconds(options.sample_time);
     if (sample->contended || us <= (1 + (is_long ? kGiveUpMargin : kQuickMargin)) * leader.us) return quick;
-    const double wanted = policy == v1::POLICY_COLD ? 1 : absl::ToDoubleMicroseconds(kSampleTime) / sample->us;
     // The time of a single short run is mostly that of its launch.
-    if (runs == 1 && wanted > 2) {
-      runs = static_cast<int>(std::min(std::ceil(wanted), kMostRuns));
+    if (runs == 1 && runs_for(sample->us) > 1) {
+      runs = runs_for(sample->us);
       continue;
     }
     samples.Add(*sample);

@@ -32,7 +32,7 @@ struct QuickTime {
 };
 // Gives nobody up without a leader, or while another process is on the device. A sample at a lower clock than the
 // leader's counts as if it had been taken at the leader's and all of it were arithmetic: a device that slows down gives
-// nobody up.
+// nobody up. `options.likely_us`, a run's time with its launch, sizes the first sample; without it a single run does.
 absl::StatusOr<QuickTime> QuickLook(Timer& timer, v1::Policy policy, const Options& options, const Leader& leader);
 
 }  // namespace attune::measure

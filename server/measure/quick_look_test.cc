@@ -31,7 +31,7 @@ class QuickLookTest : public ::testing::Test {
   }
 
   FakeWorld world_;
-  const Options options_ = world_.MakeOptions();
+  Options options_ = world_.MakeOptions();
   std::vector<int> runs_;  // of each sample of the last look
 };
 
@@ -85,6 +85,15 @@ TEST_F(QuickLookTest, TheTimeOfOneShortRunIsMostlyItsLaunch) {
   EXPECT_FALSE(quick.given_up.has_value());
   ASSERT_EQ(runs_.size(), 2);
   EXPECT_EQ(runs_[1], 9);
+}
+
+TEST_F(QuickLookTest, WhatTheCheckedRunTookSizesTheFirstSample) {
+  options_.likely_us = 13;  // 8 us, a launch, and two events
+  Look([](int, int) { return 8; }, kClock, false, {7, kClock});
+  EXPECT_EQ(runs_, std::vector<int>({8, 8, 8}));
+  options_.likely_us = 1300;
+  Look([](int, int) { return 1150; });
+  EXPECT_EQ(runs_, std::vector<int>({1, 1, 1}));
 }
 
 TEST_F(QuickLookTest, ADeviceThatSlowsDownGivesNobodyUp) {

@@ -10,7 +10,11 @@ BudgetedStrategy::BudgetedStrategy(std::unique_ptr<Strategy> strategy, Budget bu
 
 bool BudgetedStrategy::IsSpent() const { return budget_.max_trials > 0 && taken_ >= budget_.max_trials; }
 
-bool BudgetedStrategy::IsTimeOver() const { return start_.has_value() && clock_() - *start_ >= budget_.max_time; }
+bool BudgetedStrategy::IsTimeOver() const { return start_.has_value() && TimeLeft() <= absl::ZeroDuration(); }
+
+absl::Duration BudgetedStrategy::TimeLeft() const {
+  return start_.has_value() ? budget_.max_time - (clock_() - *start_) : budget_.max_time;
+}
 
 std::optional<size_t> BudgetedStrategy::Speculate() {
   if (IsTimeOver()) return std::nullopt;

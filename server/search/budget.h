@@ -28,6 +28,7 @@ class BudgetedStrategy : public Strategy {
   bool Done() const override;
   size_t Total() const override;
   std::vector<size_t> Known() const override { return strategy_->Known(); }
+  absl::Duration TimeLeft() const override;
   std::string Stage() const override { return strategy_->Stage(); }
   std::optional<v1::SearchClaim> Claim() const override { return strategy_->Claim(); }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "server/base/clock.h"
@@ -57,6 +58,8 @@ class Strategy {
   virtual size_t Total() const = 0;
   // Those whose trials it has begun with (Field::known): they are tried no more, and its budget does not count them.
   virtual std::vector<size_t> Known() const { return {}; }
+  // What is left of its budget of time, which begins with the first choice.
+  virtual absl::Duration TimeLeft() const { return absl::InfiniteDuration(); }
   // What it is at, for people; empty where there is nothing to say.
   virtual std::string Stage() const { return ""; }
   // How good the best is that was told, as far as the strategy can say.

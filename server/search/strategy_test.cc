@@ -60,6 +60,7 @@ TEST(Strategy, TheDefaultSeedStandsInForZero) {
 TEST(Strategy, ABudgetOfTrialsEndsIt) {
   const auto strategy = MakeStrategy(Random(7, 10), Of(100), 1, StandingStill);
   EXPECT_EQ(strategy->Total(), 10);
+  EXPECT_EQ(strategy->TimeLeft(), absl::InfiniteDuration());
   EXPECT_EQ(AskAll(*strategy).size(), 10);
   v1::Strategy exhaustive;
   exhaustive.set_max_trials(3);
@@ -73,8 +74,10 @@ TEST(Strategy, ABudgetOfTimeCountsFromTheFirstTrial) {
   const auto strategy = MakeStrategy(description, Of(100), 1, [&] { return now; });
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(strategy->Speculate(), i);
   now += absl::Seconds(60);  // compiling, waiting for the device
+  EXPECT_EQ(strategy->TimeLeft(), absl::Seconds(10));
   EXPECT_EQ(strategy->Choose({0, 1, 2}).what, Choice::What::kTry);
   now += absl::Seconds(9);
+  EXPECT_EQ(strategy->TimeLeft(), absl::Seconds(1));
   EXPECT_EQ(strategy->Choose({1, 2}).what, Choice::What::kTry);
   EXPECT_TRUE(strategy->Speculate().has_value());
   now += absl::Seconds(1);

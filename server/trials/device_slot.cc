@@ -52,10 +52,12 @@ auto DeviceUse::InTurn(bool prepared, absl::FunctionRef<bool()> wanted, Call cal
     const absl::Duration start = slot_.clock_();
     const absl::StatusOr<worker::v1::PrepareResponse> made = slot_.worker_->Prepare(request_);
     ready = made.status();
-    cost_.set_prepare_ms(cost_.prepare_ms() + absl::ToDoubleMilliseconds(slot_.clock_() - start));
+    slot_.prepare_time_ = slot_.clock_() - start;
+    cost_.set_prepare_ms(cost_.prepare_ms() + absl::ToDoubleMilliseconds(slot_.prepare_time_));
     if (made.ok()) cost_.set_device_ms(cost_.device_ms() + made->device_ms());
     if (ready.ok()) slot_.prepared_ = name_;
   }
+  if (prepared && ready.ok()) prepare_time_ = slot_.prepare_time_;
   using Result = decltype(call());
   Result result = ready.ok() ? call() : Result(ready);
   ticket_.End();

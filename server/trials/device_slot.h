@@ -31,8 +31,9 @@ class DeviceSlot {
   supervisor::DeviceWorker* const worker_;
   const Clock clock_;
   DeviceTurn turn_;
-  std::string prepared_;  // names the PrepareRequest that holds; guarded by the turn
-  std::jthread idle_;     // gives the device's memory back
+  std::string prepared_;         // names the PrepareRequest that holds; guarded by the turn
+  absl::Duration prepare_time_;  // that it took; the same
+  std::jthread idle_;            // gives the device's memory back
 };
 
 // What a job says of its cost: that of a use of the device, of the compiles for it, and what it had cost before that.
@@ -68,6 +69,8 @@ class DeviceUse {
 
   absl::Duration busy() const { return busy_; }      // in calls
   absl::Duration waited() const { return waited_; }  // for the turn
+  // That the device took for what Use names, when it was last prepared for it.
+  absl::Duration prepare_time() const { return prepare_time_; }
   // Where the time since its first turn went, waiting for others' turns left out; compiles are not known here.
   v1::OperationCost cost() const;
 
@@ -83,6 +86,7 @@ class DeviceUse {
   std::string name_;  // of request_
   absl::Duration busy_;
   absl::Duration waited_;
+  absl::Duration prepare_time_;
   std::optional<absl::Duration> first_turn_;  // when that began
   absl::Duration waited_before_;              // for it
   v1::OperationCost cost_;                    // without wait_ms

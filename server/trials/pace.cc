@@ -7,12 +7,22 @@ namespace {
 
 constexpr int64_t kLeastTrials = 4;
 
+// Of attention_mma on an H200, from 0.1 to 3 s of preparing, within a tenth of what was measured
+// (docs/benchmarks/2026-11-27-h200-throughput.md).
+constexpr absl::Duration kLeastPlayOff = absl::Milliseconds(300);
+constexpr double kPreparations = 2.35;
+
 }  // namespace
 
-std::optional<absl::Duration> TimeLeft(const TrialPace& pace, int64_t left) {
+std::optional<absl::Duration> TimeLeft(const TrialPace& pace, int64_t left, int64_t codes_left) {
   if (pace.run < kLeastTrials) return std::nullopt;
-  const absl::Duration together = std::max(pace.device, pace.compiling / std::max(1, pace.compilers));
-  return together / pace.run * std::max<int64_t>(left, 0);
+  const absl::Duration device = pace.device / pace.run * std::max<int64_t>(left, 0);
+  const absl::Duration a_code = pace.compiling / std::max<int64_t>(pace.codes, 1);
+  // Not more codes than trials.
+  const int64_t codes = std::clamp<int64_t>(codes_left, 0, std::max<int64_t>(left, 0));
+  return std::max(device, a_code * codes / std::max(pace.compilers, 1));
 }
+
+absl::Duration PlayOffTime(absl::Duration prepare) { return kLeastPlayOff + kPreparations * prepare; }
 
 }  // namespace attune::trials

@@ -77,6 +77,7 @@ absl::Status TrialPhase::Run(DeviceUse& use) {
     const std::lock_guard<std::mutex> lock(mutex_);
     busy_ = use.busy() - busy;
     cost_ = use.cost();
+    if (plan_.plays_off) play_off_ = PlayOffTime(use.prepare_time());
   }
   ahead_.End();              // its thread may be thinking
   if (status.ok()) Think();  // what the strategy claims in the end is from every batch that has ended
@@ -211,8 +212,10 @@ absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, 
   if (!(*code)->cached) {
     SetTimestamp((*code)->compile_begin, trial.mutable_cost()->mutable_compile_begin());
     trial.mutable_cost()->set_compile_worker((*code)->compile_worker);
+  }
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (compiled_.insert((*code)->report.compile_key).second) compiling_ += absl::Milliseconds(trial.compile_ms());
+    if (codes_.insert((*code)->report.compile_key).second) compiling_ += absl::Milliseconds(trial.compile_ms());
   }
   trial.set_artifact_sha256((*code)->report.sha256);
   if ((*code)->report.verdict != v1::VERDICT_OK) {
@@ -441,15 +444,17 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
   });
 }
 
-void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) const {
+void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) {
   const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
-  const std::optional<absl::Duration> left = TimeLeft({run_, busy_, compiling_, means_.code.pool().size()},
-                                                      progress.trials_total() - progress.trials_done() - known_left);
-  if (left.has_value()) {
-    SetDuration(*left, progress.mutable_eta());
-  } else {
-    progress.clear_eta();
-  }
+  const int64_t trials_left = progress.trials_total() - progress.trials_done() - known_left;
+  const auto codes = static_cast<int64_t>(codes_.size());
+  const std::optional<absl::Duration> left =
+      TimeLeft({run_, busy_, codes, compiling_, means_.code.pool().size()}, trials_left,
+               progress.compiles_total() - std::max(codes, compiles_));
+  if (!left.has_value()) return progress.clear_eta();
+  const std::lock_guard<std::mutex> lock(strategy_mutex_);
+  SetDuration(std::min(*left, std::max(plan_.strategy->TimeLeft(), absl::ZeroDuration())) + play_off_,
+              progress.mutable_eta());
 }
 
 }  // namespace attune::trials

@@ -40,6 +40,7 @@ class TrialPhase {
     search::Strategy* strategy = nullptr;
     bool retry_known = false;            // tries again what another job has tried
     bool check_all = false;              // checks all of what is slow, too
+    bool plays_off = false;              // a play-off comes behind it, for the time that is said to be left
     v1::OperationCost cost_before = {};  // of the job, on problems before this one
     // How long one compile and one trial may take, when that is less than what the daemon allows all; 0: no less.
     double compile_seconds = 0;
@@ -103,7 +104,7 @@ class TrialPhase {
   void Recorded(size_t index, const v1::Trial& trial);
 
   void UpdateProgress(const v1::Trial* trial, bool reused);
-  void UpdateEtaLocked(v1::OperationProgress& progress) const;
+  void UpdateEtaLocked(v1::OperationProgress& progress);
 
   const Means& means_;
   const Job& job_;
@@ -121,7 +122,8 @@ class TrialPhase {
   absl::Duration busy_;
   v1::OperationCost cost_;          // of the device, so far
   absl::Duration compiling_;        // that the codes of the trials run took, one after the other
-  std::set<std::string> compiled_;  // their keys
+  std::set<std::string> codes_;     // their keys, those of cached ones too
+  absl::Duration play_off_;         // expected behind the trials
   Anchor anchor_;                   // the device's thread
   absl::Duration waited_for_code_;  // before the trial at hand; the device's thread
   bool anchored_ = false;           // the best of another day has been looked for; the same

@@ -71,6 +71,30 @@ TEST_P(DevicePathTest, AStrayWriteToAReferenceIsFoundWhileTheHostLooks) {
   EXPECT_EQ(prepared_->Check(CandidateOf("stray"), Look::kOnHost)->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
 }
 
+// At the first case's, and in turn at another's.
+TEST_P(DevicePathTest, WhatAQuickCheckDoesNotSeeOfALargeProblemIsRepairedInTurnAndBlamedOnNobodyElse) {
+  Prepare("b1.h1.q1.kv132000.d128.f16");
+  std::byte* input = nullptr;
+  ASSERT_EQ(Check(RightThen([&](const FakeArguments& a) { input = a.k.data + 5; })).verdict(), v1::VERDICT_OK);
+  std::byte* const reference = device_.fake_inspector.references.back().data + 3;
+  const std::byte input_before = *input, reference_before = *reference;
+  const auto quick = [&](const char* name) {
+    const auto once = [](const TimedCandidate& ran) { return ran.runnables().front()->Run(); };
+    return prepared_->QuickCheck(CandidateOf(name), once)->verdict();
+  };
+  device_.kernels["right"] = RightKernel(problem_);
+  device_.kernels["strays"] = RightThen([&](const FakeArguments&) {
+    *input = ~input_before;  // of the last case; this is the second one's turn
+    *reference = ~reference_before;
+  });
+  EXPECT_EQ(quick("strays"), v1::VERDICT_OK);
+  EXPECT_NE(*input, input_before);
+  EXPECT_NE(*reference, reference_before);
+  for (size_t i = 2; i < Distributions().size(); ++i) EXPECT_EQ(quick("right"), v1::VERDICT_OK) << i;
+  EXPECT_EQ(*input, input_before);
+  EXPECT_EQ(*reference, reference_before);
+}
+
 TEST_P(DevicePathTest, AWrongResultIsFoundByTheHostsBlockEvenIfTheInspectorLies) {
   Prepare("b1.h1.q8.d16.f16");  // one block has all of it
   device_.fake_inspector.spoil_tally = [](device::Inspector::Tally& tally) { tally = {0, 0, 1}; };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/verify/parallel.h"
 
 namespace attune::verify {
 namespace {
@@ -12,6 +13,13 @@ namespace {
 constexpr std::byte kZoneByte = GuardedBuffer::kZoneByte;
 // Small enough to stay in a core's cache beside what it is compared with.
 constexpr size_t kPiece = 8 << 20;
+
+// At least `size` bytes of a piece, kept for the thread's next call: to zero them anew would take as long as to
+// compare.
+absl::Span<std::byte> Scratch(std::vector<std::byte>& kept, size_t size) {
+  if (kept.size() < size) kept.resize(std::max(size, kPiece));
+  return absl::MakeSpan(kept).first(size);
+}
 
 // Bytes before the first that is not the zone's, or its size.
 size_t IntactBytes(absl::Span<const std::byte> zone) {
@@ -91,26 +99,29 @@ absl::Status GuardedBuffer::Download(absl::Span<std::byte> contents, size_t firs
 }
 
 absl::StatusOr<bool> GuardedBuffer::Holds(MakePiece make) const {
-  std::vector<std::byte> expected(std::min(size_, kPiece));
-  std::vector<std::byte> piece(expected.size());
-  for (size_t done = 0; done < size_; done += piece.size()) {
-    const size_t bytes = std::min(piece.size(), size_ - done);
-    make(done, absl::MakeSpan(expected).subspan(0, bytes));
-    const absl::Span<std::byte> to = absl::MakeSpan(piece).subspan(0, bytes);
-    if (absl::Status status = device_->Download(*buffer_, zone_ + done, to); !status.ok()) return status;
-    if (std::memcmp(to.data(), expected.data(), bytes) != 0) return false;
+  static thread_local std::vector<std::byte> kept;
+  for (size_t done = 0; done < size_; done += kPiece) {
+    const absl::Span<std::byte> expected = Scratch(kept, std::min(kPiece, size_ - done));
+    make(done, expected);
+    const absl::StatusOr<bool> same = HoldsAt(done, expected);
+    if (!same.ok() || !*same) return same;
   }
   return true;
 }
 
 absl::StatusOr<bool> GuardedBuffer::Holds(absl::Span<const std::byte> bytes) const {
-  std::vector<std::byte> piece(std::min(size_, kPiece));
-  for (size_t done = 0; done < size_; done += piece.size()) {
-    const absl::Span<std::byte> to = absl::MakeSpan(piece).subspan(0, std::min(piece.size(), size_ - done));
-    if (absl::Status status = device_->Download(*buffer_, zone_ + done, to); !status.ok()) return status;
-    if (std::memcmp(to.data(), bytes.data() + done, to.size()) != 0) return false;
+  for (size_t done = 0; done < size_; done += kPiece) {
+    const absl::StatusOr<bool> same = HoldsAt(done, bytes.subspan(done, std::min(kPiece, size_ - done)));
+    if (!same.ok() || !*same) return same;
   }
   return true;
+}
+
+absl::StatusOr<bool> GuardedBuffer::HoldsAt(size_t first, absl::Span<const std::byte> bytes) const {
+  static thread_local std::vector<std::byte> kept;
+  const absl::Span<std::byte> held = Scratch(kept, bytes.size());
+  if (absl::Status status = device_->Download(*buffer_, zone_ + first, held); !status.ok()) return status;
+  return SameBytes(held, bytes);
 }
 
 absl::StatusOr<std::string> GuardedBuffer::Damage() const {

@@ -74,6 +74,9 @@ class GuardedBuffer {
                 std::unique_ptr<device::Buffer> buffer)
       : device_(&device), name_(std::move(name)), size_(size), zone_(zone), buffer_(std::move(buffer)) {}
 
+  // Whether a piece of the contents is these bytes.
+  absl::StatusOr<bool> HoldsAt(size_t first, absl::Span<const std::byte> bytes) const;
+
   device::Device* device_;
   std::string name_;
   size_t size_, zone_;

@@ -1,11 +1,11 @@
 #include "server/verify/outputs.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "server/verify/half.h"
+#include "server/verify/parallel.h"
 #include "server/verify/row_map.h"
 
 namespace attune::verify {
@@ -20,8 +20,7 @@ absl::Span<const T> As(absl::Span<const std::byte> bytes) {
 }
 
 bool SameContents(const GuardedBuffer::Snapshot& a, const GuardedBuffer::Snapshot& b) {
-  return a.contents().size() == b.contents().size() &&
-         (a.contents().empty() || std::memcmp(a.contents().data(), b.contents().data(), a.size) == 0);
+  return SameBytes(a.contents(), b.contents());
 }
 
 }  // namespace

@@ -3,9 +3,14 @@
 #define ATTUNE_SERVER_VERIFY_PARALLEL_H_
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 #include <vector>
+
+#include "absl/types/span.h"
 
 namespace attune::verify {
 
@@ -25,6 +30,17 @@ void ParallelChunks(int64_t n, int64_t grain, Body&& body) {
   }
   body(int64_t{0}, int64_t{0}, n / chunks);
   for (std::thread& thread : threads) thread.join();
+}
+
+// Whether they are the same bytes.
+inline bool SameBytes(absl::Span<const std::byte> a, absl::Span<const std::byte> b) {
+  constexpr int64_t kGrain = 1 << 20;
+  if (a.size() != b.size()) return false;
+  std::atomic<bool> same = true;
+  ParallelChunks(static_cast<int64_t>(a.size()), kGrain, [&](int64_t, int64_t begin, int64_t end) {
+    if (begin < end && std::memcmp(a.data() + begin, b.data() + begin, end - begin) != 0) same = false;
+  });
+  return same;
 }
 
 }  // namespace attune::verify

@@ -47,6 +47,11 @@ absl::StatusOr<std::string> SharedInputs::DamageTo(size_t set, PreparedProblem::
 
 absl::StatusOr<std::string> SharedInputs::Damage(Which which, PreparedProblem::Look look) {
   known_intact_ = false;
+  if (large_ && which == Which::kFew) {
+    absl::StatusOr<std::string> damage = DamageTo(0, look);
+    if (!damage.ok() || !damage->empty() || sets_.size() == 1) return damage;
+    return DamageTo(1 + turn_++ % (sets_.size() - 1), look);
+  }
   const absl::StatusOr<bool> intact = SeenIntact(0, sets_.size(), look);
   if (!intact.ok()) return intact.status();
   known_intact_ = *intact;

@@ -3,9 +3,9 @@
 //
 // An inspector looks at all of them each time, in place of which the host is asked only about what it has not found.
 // The host's rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest
-// of a trial): where nothing else points to damage, one of them is looked at each time, in turn. What is found later
-// may then be an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it
-// blames.
+// of a trial): where nothing else points to damage, one of them is looked at each time, in turn. So does the inspector
+// behind a quick look, which takes no longer than it would to read them all. What is found later may then be an earlier
+// candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
 #ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 #define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 
@@ -34,7 +34,9 @@ class SharedInputs {
 
   // Empty, or which input was changed or written around. The inspector looks first, unless that is the host's part.
   absl::StatusOr<std::string> DamageTo(size_t set, PreparedProblem::Look look) const;
-  enum class Which { kAll, kInTurn };  // kInTurn is kAll unless the inputs are large and the host looks
+  // Of large inputs, kInTurn is one set where the host looks, the next one each time, and all where the inspector does;
+  // kFew is the first set, which is what was read, and one in turn, whoever looks. Of others, each is all.
+  enum class Which { kAll, kInTurn, kFew };
   absl::StatusOr<std::string> Damage(Which which, PreparedProblem::Look look);
   // All of them, whatever they hold.
   absl::Status Repair();

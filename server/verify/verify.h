@@ -100,6 +100,8 @@ class TimedCandidate {
   // Empty, or what has been written outside a scratch buffer, or which one must be zero between runs and is not. Looked
   // at where it lies first, when there is an `inspection`.
   virtual absl::StatusOr<std::string> ScratchDamage(Inspection* inspection) const = 0;
+  // How long the checked run took, its launch included, by the device's events; zero where there is none.
+  virtual absl::Duration checked_run() const = 0;
 };
 
 // A problem made ready on a device: inputs of every distribution between red zones, reference results, rotating

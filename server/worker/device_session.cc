@@ -161,6 +161,7 @@ absl::StatusOr<TrialResponse> DeviceSession::Glance(const worker::v1::TrialReque
       prepared_->QuickCheck(request.candidate(), [&](const verify::TimedCandidate& ran) -> absl::Status {
         const absl::Duration start = SteadyNow();
         DeviceTimer timer(*device_, ran.runnables(), request.policy());
+        options.likely_us = absl::ToDoubleMicroseconds(ran.checked_run());
         absl::StatusOr<measure::QuickTime> looked = measure::QuickLook(timer, request.policy(), options, leader);
         time_ms += MillisecondsSince(start);
         if (!looked.ok()) return looked.status();

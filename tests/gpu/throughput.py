@@ -9,8 +9,9 @@ with all code at hand ("warm"). --apart gives each bundle a database of its own,
 large spaces, by a random draw that is the same for all. --seconds: no step begins later than that.
 
 Writes OUT/throughput.json and .md: a job's wall time by its phases, as the daemon reports them; trials and verdicts,
-which must be the same for all bundles (exit status 1 otherwise); and how much of the time the driver saw a kernel on
-the GPU (NVML's utilization, every 100 ms), which is not the daemon's own figure.
+which must be the same for all bundles (exit status 1 otherwise); how much of the time the driver saw a kernel on the
+GPU (NVML's utilization, every 100 ms), which is not the daemon's own figure; and by how much, of the whole time, the
+end that was foretold differed from the real one at most, from a fifth of the job on ("ETA off").
 """
 
 import argparse
@@ -84,7 +85,7 @@ def tune(daemon, step, family, trials, again):
     command = [daemon.bundle / "attune", "--server", daemon.address, "--format=json", "tune", step.problem, *arguments]
     command += ["--retry-known"] if again else []
     begun = at = time.monotonic()
-    phases, last, phase = collections.Counter(), {}, "connecting"
+    phases, last, phase, foretold = collections.Counter(), {}, "connecting", []
     with Utilization() as utilization:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(daemon.bundle)
@@ -96,6 +97,8 @@ def tune(daemon, step, family, trials, again):
             now = time.monotonic()
             phases[phase] += now - at
             at, last = now, row
+            if row["eta_s"] is not None:
+                foretold.append((now - begun, row["eta_s"]))
             phase = row["message"] or row["phase"] if row["phase"] == "reference" else row["phase"]
         process.wait()
     phases[phase] += time.monotonic() - at
@@ -110,9 +113,16 @@ def tune(daemon, step, family, trials, again):
         "compiles": last.get("compiles_done", 0),
         "device_busy": last.get("device_busy"),
         "cost": last.get("cost"),
+        "eta_off": eta_off(foretold, seconds),
         "utilization": utilization.mean and round(utilization.mean, 1),
         "error": process.stderr.read()[-500:] if process.returncode else None,
     }
+
+
+def eta_off(foretold, seconds):
+    """The largest error of an end foretold from a fifth of `seconds` on, in parts of them; None where none was."""
+    late = [abs(at + left - seconds) / seconds for at, left in foretold if at >= seconds / 5]
+    return round(max(late), 3) if late else None
 
 
 def run(bundles, steps, options, scratch, end):
@@ -156,15 +166,17 @@ def disagreements(rows):
 def report(rows, heading):
     """Markdown."""
     aims = {(step.name, kind): getattr(step, kind) for step in STEPS for kind in ("cold", "warm")}
-    columns = ["step", "problem", "bundle", "", "s", "aim", "trials", "SLOW", "a second", "GPU busy", "by NVML", "where"]
+    columns = ["step", "problem", "bundle", "", "s", "aim", "trials", "SLOW", "a second", "GPU busy", "by NVML"]
+    columns += ["ETA off", "where"]
     lines = [f"# {heading}", "", "| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for row in rows:
         where = ", ".join(f"{name} {taken:.2f}" for name, taken in sorted(row["phases"].items(), key=lambda at: -at[1]))
         nvml = f"{row['utilization']:.0f} %" if row["utilization"] is not None else ""
         busy = f"{100 * row['device_busy']:.0f} %" if row["device_busy"] else ""
         aim = aims[row["step"], row["kind"]] or ""
+        eta = f"{100 * row['eta_off']:.0f} %" if row["eta_off"] is not None else ""
         cells = [row["step"], row["problem"], row["bundle"], row["kind"], f"{row['seconds']:.2f}", aim, row["trials"]]
-        cells += [row["verdicts"].get("SLOW", 0), row["trials_per_s"] or "", busy, nvml, row["error"] or where]
+        cells += [row["verdicts"].get("SLOW", 0), row["trials_per_s"] or "", busy, nvml, eta, row["error"] or where]
         lines.append("| " + " | ".join(str(cell).replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
