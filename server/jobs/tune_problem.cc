@@ -46,6 +46,12 @@ void EndTrials(trials::Progress& progress) {
   });
 }
 
+// Whether a search begins with what near problems are served: one that learns, and was not told where to look.
+bool BeginsNearby(const search::SearchSpec& spec) {
+  return search::Learns(spec.strategy.kind()) && spec.seeds.empty() && spec.required.empty() &&
+         spec.selection.where.empty();
+}
+
 void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
   if (contest.served.has_value()) *result.mutable_incumbent() = *std::move(contest.served);
   if (contest.winner.has_value()) *result.mutable_winner() = *std::move(contest.winner);
@@ -106,8 +112,9 @@ absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& sp
   });
 }
 
-absl::StatusOr<TuneOutcome> ProblemTuner::Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot,
+absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::DeviceSlot& slot,
                                                const trials::Job& job, const promotion::ContestRules& rules) const {
+  if (BeginsNearby(spec)) spec.seeds = SeedsFor(spec.tuning_key);
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::TuningKey& tuning_key = spec.tuning_key;

@@ -35,8 +35,9 @@ class ProblemTuner {
   };
   explicit ProblemTuner(const Options& options) : options_(options) {}
 
-  // Cancelled when the job was asked to stop. `rules`: of the contest that decides.
-  absl::StatusOr<TuneOutcome> Tune(const search::SearchSpec& spec, trials::DeviceSlot& slot, const trials::Job& job,
+  // Cancelled when the job was asked to stop. A search that learns begins with what near problems are served, unless it
+  // is told where to look. `rules`: of the contest that decides.
+  absl::StatusOr<TuneOutcome> Tune(search::SearchSpec spec, trials::DeviceSlot& slot, const trials::Job& job,
                                    const promotion::ContestRules& rules = {}) const;
   // Where a small search begins: what near problems are served now.
   std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;

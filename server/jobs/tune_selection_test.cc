@@ -78,6 +78,21 @@ TEST_F(TuneSelectionTest, WhatDidBestForAnotherProblemComesFirst) {
                                             Key("tiles:BLOCK=64,SPLITS=2")));
 }
 
+TEST_F(TuneSelectionTest, ASearchThatLearnsBeginsWithWhatANearProblemIsServedUnlessItIsToldWhereToLook) {
+  SetTimes({{"16/16", 20}, {"16/8", 20}});
+  Start();
+  Tune(TuneRequest("b1.h1.q256.d64.f16"));
+  v1::TuneRequest request = TuneRequest();
+  request.mutable_strategy()->set_kind(v1::Strategy::KIND_GUIDED);
+  request.mutable_strategy()->set_max_trials(1);
+  request.add_where("BLOCK == 64 && SPLITS == 1");
+  Tune(request);
+  EXPECT_THAT(Tries(), ElementsAre(Key("tiles:BLOCK=64,SPLITS=1")));
+  request.clear_where();
+  Tune(request);
+  EXPECT_THAT(Tries(), UnorderedElementsAre(Key("tiles:BLOCK=64,SPLITS=1"), Key("tiles:BLOCK=16,SPLITS=1")));
+}
+
 TEST_F(TuneSelectionTest, OfAProblemThatNobodyTunedThereIsNothingToBeginWith) {
   Start();
   v1::TuneRequest request = TuneRequest();
