@@ -1,16 +1,44 @@
 """Rates of two sides that were measured in turn, and how they compare."""
 
+import os
+import pathlib
 import random
 import statistics
 
 
+def ticks(pid):
+    """Of CPU time: its own in user and kernel mode, and the same of its children that have ended."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return [int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]]
+
+
+def cpu_seconds(pid):
+    return sum(ticks(pid)[:2])
+
+
+def family_cpu_seconds(pid):
+    """Of a process and of all that it has started, living or ended."""
+    children = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return sum(ticks(pid)) + sum(family_cpu_seconds(child) for one in children for child in one.read_text().split())
+
+
 def ratio(ones, others):
     """Of the medians, and 2.5 % and 97.5 % of 2,000 resamplings of the rounds, both sides of a round together."""
+    return interval(list(zip(ones, others, strict=True)), lambda rounds: median(0, rounds) / median(1, rounds))
+
+
+def paired(ones, others):
+    """The median of the rounds' ratios, and the like: for rounds that differ more from one another than their sides."""
+    return interval(
+        list(zip(ones, others, strict=True)), lambda rounds: statistics.median(one / other for one, other in rounds)
+    )
+
+
+def median(side, rounds):
+    return statistics.median(round_[side] for round_ in rounds)
+
+
+def interval(rounds, figure):
     draw = random.Random(1)
-    rounds = range(len(ones))
-    drawn = []
-    for _ in range(2000):
-        chosen = [draw.choice(rounds) for _ in rounds]
-        drawn.append(statistics.median(ones[i] for i in chosen) / statistics.median(others[i] for i in chosen))
-    drawn.sort()
-    return statistics.median(ones) / statistics.median(others), drawn[50], drawn[1949]
+    drawn = sorted(figure([draw.choice(rounds) for _ in rounds]) for _ in range(2000))
+    return figure(rounds), drawn[50], drawn[1949]
