@@ -35,6 +35,7 @@
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
 #include "server/daemon/host_beat.h"
+#include "server/daemon/memory_arenas.h"
 #include "server/daemon/opened_store.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/query_frontend.h"
@@ -389,6 +390,7 @@ void CheckWhatWasParsed() {
 }  // namespace attune
 
 int main(int argc, char** argv) {
+  attune::LimitMemoryArenas();
   absl::SetProgramUsageMessage(
       "finds, proves, keeps and serves the fastest attention kernel for a shape.\n"
       "  attuned --listen=localhost:7411 --data_dir=/var/lib/attune\n"

@@ -1,6 +1,7 @@
 """The daemon as a service: flags, --check, signals, connections, its workers' output and its log."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -280,6 +281,36 @@ class ConnectionsTest(DaemonTest):
         self.assertEqual(stat.S_IMODE(mode), 0o660)
         daemon.stop()
         self.assertFalse(os.path.exists(daemon.address.removeprefix("unix:")))
+
+
+class MemoryTest(DaemonTest):
+    def test_its_malloc_has_an_arena_for_each_core_and_two_at_least(self):
+        os.environ.pop("MALLOC_ARENA_MAX", None)
+        cores = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        os.sched_setaffinity(0, {min(cores)})  # the daemon's, too
+        glibcs = self.arenas({"MALLOC_ARENA_MAX": "64"})
+        if glibcs == 0:
+            self.skipTest("its malloc is not glibc's: a sanitizer's, or another one that was preloaded")
+        self.assertGreater(glibcs, 1)
+        self.assertEqual(self.arenas({}), 1)  # beside that of brk
+
+    def arenas(self, environment):
+        """How many beside that of brk a daemon has that has answered some calls: each is 64 MiB of addresses."""
+        daemon = self.daemon(start=False)
+        daemon.start(environment)
+        for _ in range(5):
+            daemon.attune("jobs")
+        try:
+            lines = pathlib.Path(f"/proc/{daemon.process.pid}/maps").read_text().splitlines()
+        except PermissionError as error:
+            self.skipTest(f"only root sees the daemon's memory: {error}")
+        daemon.stop()
+        areas = [(*(int(end, 16) for end in line.split()[0].split("-")), line.split()[1]) for line in lines]
+        return sum(
+            used[2] == "rw-p" and kept[2] == "---p" and used[1] == kept[0] and kept[1] - used[0] == 64 << 20
+            for used, kept in itertools.pairwise(areas)
+        )
 
 
 class LogTest(DaemonTest):
