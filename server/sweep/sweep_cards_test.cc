@@ -34,21 +34,24 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int kTrialsAProblem = 6;
 
-// Of two threads, again and again. One that waits alone for a minute fails the test, and none waits afterwards.
+// Of some threads, again and again. One that waits for a minute fails the test, and none waits afterwards.
 class Meeting {
  public:
+  explicit Meeting(int threads) : threads_(threads) {}
+
   void Meet() {
     std::unique_lock<std::mutex> lock(mutex_);
-    const int meeting = arrivals_++ / 2;
+    const int meeting = arrivals_++ / threads_;
     changed_.notify_all();
     const bool met = failed_ || changed_.wait_for(lock, std::chrono::minutes(1),
-                                                  [&] { return failed_ || arrivals_ >= 2 * (meeting + 1); });
+                                                  [&] { return failed_ || arrivals_ >= threads_ * (meeting + 1); });
     if (!met) failed_ = true;
-    EXPECT_TRUE(met) << "the other card has not come";
+    EXPECT_TRUE(met) << "another card has not come";
     changed_.notify_all();
   }
 
  private:
+  const int threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
   int arrivals_ = 0;
@@ -59,10 +62,10 @@ class SweepCardsTest : public jobs::TunerTest {
  protected:
   using Trying = supervisor::FakeDeviceWorker::Trying;
 
-  static v1::Device Card(const std::string& fingerprint) {
+  static v1::Device Card(const std::string& fingerprint, int number = 1) {
     v1::Device device = catalog::FakeDevice();
-    device.set_id("cuda:1");
-    device.set_uuid("GPU-1");
+    device.set_id(absl::StrCat("cuda:", number));
+    device.set_uuid(absl::StrCat("GPU-", number));
     device.set_fingerprint(fingerprint);
     return device;
   }
@@ -86,11 +89,12 @@ class SweepCardsTest : public jobs::TunerTest {
     Start();
   }
   // Both cards stand at the first trial of each of their problems until the other does.
-  void KeepInStep() {
-    for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
-      card->ScriptTrial([this, card, trials = std::make_shared<std::atomic<int>>(0)](
+  void KeepInStep() { KeepInStep({&device_, &sister_}, both_); }
+  static void KeepInStep(const std::vector<supervisor::FakeDeviceWorker*>& cards, Meeting& all) {
+    for (supervisor::FakeDeviceWorker* card : cards) {
+      card->ScriptTrial([&all, card, trials = std::make_shared<std::atomic<int>>(0)](
                             const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-        if ((*trials)++ % kTrialsAProblem == 0) both_.Meet();
+        if ((*trials)++ % kTrialsAProblem == 0) all.Meet();
         return card->Good(request.candidate());
       });
     }
@@ -172,7 +176,7 @@ class SweepCardsTest : public jobs::TunerTest {
     return tries;
   }
 
-  Meeting both_;
+  Meeting both_{2};
   supervisor::FakeDeviceWorker sister_{Card("an L4")};
   supervisor::FakeDeviceWorker stranger_{Card("an H200")};
 };
@@ -191,6 +195,22 @@ TEST_F(SweepCardsTest, CardsOfAClassWorkSideBySideAndTuneEachProblemOnce) {
   EXPECT_THAT(CardsOf(report), UnorderedElementsAre("cuda:0", "cuda:0", "cuda:0", "cuda:1", "cuda:1", "cuda:1"));
   EXPECT_THAT(TriesOfAll(), Each(Pair(::testing::_, 1)));
   EXPECT_EQ(report.trials(), 36);
+}
+
+// How long that takes of one card's time: sweep_time --cards=4.
+TEST_F(SweepCardsTest, NoneOfFourCardsIsIdleWhileProblemsWait) {
+  supervisor::FakeDeviceWorker third(Card("an L4", 2));
+  supervisor::FakeDeviceWorker fourth(Card("an L4", 3));
+  Meeting all(4);
+  KeepInStep({&device_, &sister_, &third, &fourth}, all);
+  others_ = {&sister_, &third, &fourth};
+  Start();
+  const v1::SweepReport report = Sweep(Request("l4", 40));
+  std::map<std::string, int> problems;
+  for (const v1::SweepReport::Row& row : report.rows()) ++problems[row.device_id()];
+  EXPECT_THAT(problems, ElementsAre(Pair("cuda:0", 10), Pair("cuda:1", 10), Pair("cuda:2", 10), Pair("cuda:3", 10)));
+  EXPECT_THAT(TriesOfAll(), Each(Pair(::testing::_, 1)));
+  tuning_.reset();  // before the cards
 }
 
 TEST_F(SweepCardsTest, TheSecondNightTimesEachIncumbentOnTheCardThatTimedIt) {

@@ -28,14 +28,19 @@ def server_user():
     return pwd.getpwnam("postgres" if "postgres" in names else "nobody")
 
 
+# A killed process loses nothing that it has written: fsync guards against the machine's death.
+OF_TESTS = ("fsync=off", "shared_buffers=32MB")
+
+
 class PostgresqlServer:
-    def __init__(self):
+    def __init__(self, settings=OF_TESTS):
         # A socket's path has at most 107 characters, so TMPDIR is not asked.
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="attune_postgresql_", dir="/tmp"))
         user = server_user()
         if user is not None:
             os.chown(self.directory, user.pw_uid, user.pw_gid)
         self._as = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        self._settings = [word for setting in settings for word in ("-c", setting)]
         self._process = None
         data = self.directory / "data"
         made = self._run(
@@ -67,7 +72,7 @@ class PostgresqlServer:
             self._process = subprocess.Popen(
                 [
                     *(str(programs() / "postgres"), "-D", str(self.directory / "data"), "-k", str(self.directory)),
-                    *("-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=32MB"),
+                    *("-c", "listen_addresses=", *self._settings),
                 ],
                 stdout=log,
                 stderr=log,
@@ -81,6 +86,11 @@ class PostgresqlServer:
                 raise AssertionError((self.directory / "server.log").read_text())
             time.sleep(0.05)
         return True
+
+    @property
+    def pid(self):
+        """Of its first process, whose children do the work."""
+        return self._process.pid
 
     def kill(self):
         """kill -9 of the postmaster; what it started ends by itself."""

@@ -1,7 +1,11 @@
 // Fills a data directory as months of tuning would: trials of many variants over many problems, each problem with an
 // incumbent. Every field that a real trial has is set, with plausible sizes.
+#include <atomic>
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
@@ -10,10 +14,12 @@
 #include "proto/attune/problem.h"
 #include "server/base/sha256.h"
 #include "server/store/store.h"
+#include "tests/load/filled.h"
 
 ABSL_FLAG(std::string, data_dir, "", "directory to fill; made when missing");
 ABSL_FLAG(int, trials, 100000, "trials in all");
 ABSL_FLAG(int, problems, 100, "problems they are spread over");
+ABSL_FLAG(int, threads, 64, "that write, so that many trials are one commit");
 
 namespace attune {
 namespace {
@@ -22,7 +28,7 @@ v1::Trial MakeTrial(const Problem& problem, int number) {
   v1::Trial trial;
   *trial.mutable_problem() = ToProto(problem);
   trial.set_problem_text(ToText(problem));
-  trial.set_device_id("cuda:0");
+  trial.set_device_id(FilledDevice().id());
   trial.set_policy(v1::POLICY_HOT);
   trial.set_verdict(v1::VERDICT_OK);
   v1::Variant& variant = *trial.mutable_variant();
@@ -58,12 +64,35 @@ v1::Trial MakeTrial(const Problem& problem, int number) {
   v1::Dependencies& dependencies = *trial.mutable_dependencies();
   dependencies.set_source_hash(Sha256("source"));
   dependencies.set_toolchain("nvrtc 13.0");
-  dependencies.set_driver("580.159.04");
-  dependencies.set_device_fingerprint(Sha256("device"));
+  dependencies.set_driver(FilledDevice().driver());
+  dependencies.set_device_fingerprint(FilledDevice().fingerprint());
   trial.set_artifact_sha256(Sha256(text));
   trial.set_job("operations/load");
   *trial.mutable_finish_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
   return trial;
+}
+
+// Its trials, the first of which is its incumbent.
+absl::Status FillProblem(store::Store& store, const Problem& problem, int trials) {
+  v1::Trial best;
+  for (int i = 0; i < trials; ++i) {
+    v1::Trial trial = MakeTrial(problem, i);
+    auto name = store.AppendTrial(trial, {});
+    if (!name.ok()) return name.status();
+    if (i == 0) {
+      trial.set_name(*name);
+      best = trial;
+    }
+  }
+  v1::Incumbent incumbent;
+  *incumbent.mutable_problem() = best.problem();
+  incumbent.set_problem_text(best.problem_text());
+  incumbent.set_device_id(best.device_id());
+  incumbent.set_policy(best.policy());
+  *incumbent.mutable_trial() = best;
+  incumbent.set_job("operations/load");
+  incumbent.set_why("first");
+  return store.Promote(incumbent, "", {}).status();
 }
 
 absl::Status Fill() {
@@ -71,32 +100,21 @@ absl::Status Fill() {
   if (!store.ok()) return store.status();
   const int problems = absl::GetFlag(FLAGS_problems);
   const int each = absl::GetFlag(FLAGS_trials) / problems;
-  for (int p = 0; p < problems; ++p) {
-    Problem problem;
-    problem.batch = 1 + p;
-    problem.heads_q = problem.heads_kv = 8;
-    problem.seq_q = problem.seq_kv = 512;
-    v1::Trial best;
-    for (int i = 0; i < each; ++i) {
-      v1::Trial trial = MakeTrial(problem, i);
-      auto name = (*store)->AppendTrial(trial, {});
-      if (!name.ok()) return name.status();
-      if (i == 0) {
-        trial.set_name(*name);
-        best = trial;
-      }
+  std::atomic<int> next = 0;
+  std::mutex mutex;
+  absl::Status first_error;
+  const auto fill = [&] {
+    for (int p = next++; p < problems; p = next++) {
+      const absl::Status filled = FillProblem(**store, FilledProblem(p), each);
+      const std::lock_guard<std::mutex> lock(mutex);
+      first_error.Update(filled);
+      if (!first_error.ok()) return;
     }
-    v1::Incumbent incumbent;
-    *incumbent.mutable_problem() = best.problem();
-    incumbent.set_problem_text(best.problem_text());
-    incumbent.set_device_id(best.device_id());
-    incumbent.set_policy(best.policy());
-    *incumbent.mutable_trial() = best;
-    incumbent.set_job("operations/load");
-    incumbent.set_why("first");
-    if (auto promoted = (*store)->Promote(incumbent, "", {}); !promoted.ok()) return promoted.status();
-  }
-  return absl::OkStatus();
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < absl::GetFlag(FLAGS_threads); ++i) threads.emplace_back(fill);
+  threads.clear();  // joined
+  return first_error;
 }
 
 }  // namespace

@@ -19,9 +19,11 @@
 #include "attune/v1/service.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/attune/problem.h"
+#include "tests/load/filled.h"
 
 ABSL_FLAG(std::string, server, "localhost:7411", "address");
 ABSL_FLAG(std::string, problem, "b1.h8.q512.d64.f16", "what GetBest asks for");
+ABSL_FLAG(int, problems, 0, "asks for so many of fill_store's problems in turn; 0: for --problem alone");
 ABSL_FLAG(std::string, device, "cuda:0", "device id of the answers");
 ABSL_FLAG(int, threads, 4, "client threads, each with one call in flight");
 ABSL_FLAG(int, rounds, 10, "rounds of each method");
@@ -94,13 +96,26 @@ void BringToken(grpc::ClientContext& context) {
   if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
 }
 
+std::vector<v1::GetBestRequest> Requests() {
+  std::vector<Problem> problems;
+  for (int i = 0; i < absl::GetFlag(FLAGS_problems); ++i) problems.push_back(FilledProblem(i));
+  if (problems.empty()) problems.push_back(*ParseProblem(absl::GetFlag(FLAGS_problem)));
+  std::vector<v1::GetBestRequest> requests;
+  for (const Problem& problem : problems) {
+    v1::GetBestRequest& request = requests.emplace_back();
+    *request.mutable_problem() = ToProto(problem);
+    request.set_device_id(absl::GetFlag(FLAGS_device));
+  }
+  return requests;
+}
+
 int Main() {
   auto channel = grpc::CreateChannel(absl::GetFlag(FLAGS_server), Credentials());
   const auto stub = v1::AttuneService::NewStub(channel);
-  v1::GetBestRequest request;
-  *request.mutable_problem() = ToProto(*ParseProblem(absl::GetFlag(FLAGS_problem)));
-  request.set_device_id(absl::GetFlag(FLAGS_device));
+  const std::vector<v1::GetBestRequest> requests = Requests();
+  std::atomic<size_t> asked = 0;
   const Call ask = [&] {
+    const v1::GetBestRequest& request = requests[asked++ % requests.size()];
     grpc::ClientContext context;
     BringToken(context);
     context.set_wait_for_ready(true);

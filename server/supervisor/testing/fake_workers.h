@@ -190,6 +190,8 @@ class FakeDeviceWorker : public DeviceWorker {
     return count;
   }
 
+  // The problem that it works on, as text; for scripts.
+  const std::string& prepared() const { return prepared_; }
   // How often inputs and references were made: asked for, or for a play-off on fresh data.
   int preparations() const { return preparations_; }
 

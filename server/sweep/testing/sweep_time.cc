@@ -1,25 +1,37 @@
-// How long a sweep takes on one card and on two of its class. The cards are fakes whose trials take a given time, so
-// that what is measured is how the queue shares the problems, on however few cores.
+// How long a sweep takes on one card and on several of its class. The cards are fakes whose trials take a given time,
+// so that what is measured is how the queue shares the problems, on however few cores.
 //
-//   sweep_time [PROBLEMS [MS_A_TRIAL]]
+//   sweep_time --cards=4
+//   sweep_time --cards=4 --unequal --rounds=5
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "proto/attune/problem.h"
+#include "server/base/log.h"
 #include "server/catalog/class_alias.h"
 #include "server/catalog/results.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/daemon/tuning.h"
 #include "server/store/testing/fake_store.h"
 #include "server/supervisor/testing/fake_workers.h"
+
+ABSL_FLAG(int, cards, 2, "cards that one is compared with");
+ABSL_FLAG(int, problems, 40, "problems of the sweep");
+ABSL_FLAG(absl::Duration, trial, absl::Milliseconds(10), "what a trial takes, on the average of all problems");
+ABSL_FLAG(bool, unequal, false, "a problem's trials take as long as it has work: the longest twice the average");
+ABSL_FLAG(int, rounds, 1, "of one card, then of several");
 
 namespace attune::sweep {
 namespace {
@@ -46,8 +58,17 @@ v1::SweepReport Run(jobs::Tuner& tuner, const v1::SweepRequest& request) {
   return last.sweep();
 }
 
+std::string ProblemText(int number) { return absl::StrCat("b1.h", number, ".q128.d64.f16"); }
+
+// Of what a card is at.
+absl::Duration TimeOfTrial(const supervisor::FakeDeviceWorker& card) {
+  if (!absl::GetFlag(FLAGS_unequal)) return absl::GetFlag(FLAGS_trial);
+  const double mean = 0.5 * (1 + absl::GetFlag(FLAGS_problems));
+  return absl::GetFlag(FLAGS_trial) * (static_cast<double>(ParseProblem(card.prepared())->heads_q) / mean);
+}
+
 // In seconds.
-double TimeOn(int cards, int problems, std::chrono::milliseconds trial) {
+double TimeOn(int cards) {
   store::FakeStore store;
   supervisor::FakeCompilePool pool;
   std::vector<std::unique_ptr<supervisor::FakeDeviceWorker>> workers;
@@ -59,11 +80,11 @@ double TimeOn(int cards, int problems, std::chrono::milliseconds trial) {
     supervisor::FakeDeviceWorker* const card = workers.back().get();
     card->ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
     card->ScriptTrial([=](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-      std::this_thread::sleep_for(trial);
+      absl::SleepFor(TimeOfTrial(*card));
       return card->Good(request.candidate());
     });
     card->ScriptPlayOff([=](const worker::v1::PlayOffRequest& request) -> absl::StatusOr<worker::v1::PlayOffResponse> {
-      std::this_thread::sleep_for(trial * request.candidates_size());
+      absl::SleepFor(TimeOfTrial(*card) * request.candidates_size());
       return card->GoodPlayOff(request);
     });
     devices[card->device().id()] = card;
@@ -77,7 +98,7 @@ double TimeOn(int cards, int problems, std::chrono::milliseconds trial) {
   request.mutable_plan()->set_device_id("all");
   request.mutable_plan()->set_policy(v1::POLICY_HOT);
   v1::SweepShapes& shapes = *request.mutable_plan()->add_shapes();
-  for (int i = 1; i <= problems; ++i) shapes.add_problem(absl::StrCat("b1.h", i, ".q128.d64.f16"));
+  for (int i = 1; i <= absl::GetFlag(FLAGS_problems); ++i) shapes.add_problem(ProblemText(i));
   const auto begin = std::chrono::steady_clock::now();
   const v1::SweepReport report = Run(tuning->tuner(), request);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -94,9 +115,17 @@ double TimeOn(int cards, int problems, std::chrono::milliseconds trial) {
 }  // namespace attune::sweep
 
 int main(int argc, char** argv) {
-  const int problems = argc > 1 ? std::atoi(argv[1]) : 40;
-  const std::chrono::milliseconds trial(argc > 2 ? std::atoi(argv[2]) : 10);
-  const double one = attune::sweep::TimeOn(1, problems, trial);
-  const double two = attune::sweep::TimeOn(2, problems, trial);
-  std::printf("two cards take %.3f of one card's time\n", two / one);
+  absl::ParseCommandLine(argc, argv);
+  attune::SetLogLevel(attune::LogLevel::kError);  // writing it down takes time, too
+  const int cards = absl::GetFlag(FLAGS_cards);
+  std::vector<double> speedups;
+  for (int round = 0; round < absl::GetFlag(FLAGS_rounds); ++round) {
+    const double one = attune::sweep::TimeOn(1);
+    const double several = attune::sweep::TimeOn(cards);
+    std::printf("%d cards take %.3f of one card's time: %.2f times as fast\n", cards, several / one, one / several);
+    speedups.push_back(one / several);
+  }
+  std::sort(speedups.begin(), speedups.end());
+  std::printf("%d cards, %zu rounds: %.2f times as fast at worst, %.2f in the middle\n", cards, speedups.size(),
+              speedups.front(), speedups[speedups.size() / 2]);
 }
