@@ -27,6 +27,7 @@ struct TuneArguments {
   uint64_t seed = 0;
   bool retry_known = false;
   bool check_all = false;
+  bool energy = false;
   bool background = false;
   bool detach = false;
   std::string request_id;
@@ -86,6 +87,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   }
   request.set_retry_known(arguments.retry_known);
   request.set_check_all(arguments.check_all);
+  request.set_energy(arguments.energy);
   request.set_background(arguments.background);
   request.set_ignore_advice(arguments.ignore_advice);
   if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
@@ -154,6 +156,9 @@ Action AddTune(CLI::App& app) {
       "--check-all", arguments->check_all,
       "Check all of each variant, however slow it is: without it, what is clearly slower after one checked run "
       "and a few samples is given up as SLOW");
+  app.add_flag("--energy", arguments->energy,
+               "Measure also what a run of each variant in the play-off takes in joules, about a second for each; with "
+               "--policy hot or l2-warm, on a GPU whose energy NVML counts. What is served is still the fastest");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   AddConditionOptions(app, &arguments->conditions);
   AddRepeatable(app, "--require", &arguments->required,

@@ -29,7 +29,7 @@ TEST(TrialJson, HasTheseKeysInThisOrder) {
               ElementsAre("type", "trial", "problem", "device", "policy", "verdict", "detail", "variant", "family",
                           "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
                           "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
-                          "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                          "sm_clock_mhz", "power_w", "temperature_c", "energy", "ctas", "sm_count", "ctas_per_sm",
                           "threads_per_cta", "waves", "occupancy", "registers", "spill_bytes", "shared_bytes",
                           "stack_bytes", "max_abs_error", "plain_max_abs_error", "compile_ms", "artifact_sha256",
                           "source_hash", "toolchain", "driver", "job", "identical_to", "finish_time", "profile",
@@ -77,7 +77,7 @@ TEST(RetimingJson, HasTheseKeysInThisOrder) {
       ElementsAre("type", "retiming", "problem", "device", "device_uuid", "policy", "variant", "latency_ms",
                   "latency_low_ms", "latency_high_ms", "latency_min_ms", "latency_quantiles_ms", "samples", "cycles",
                   "input_sets", "given_up", "settled", "contended", "sm_clock_mhz", "power_w", "temperature_c",
-                  "source_hash", "toolchain", "driver", "device_class", "job", "finish_time", "count"));
+                  "energy", "source_hash", "toolchain", "driver", "device_class", "job", "finish_time", "count"));
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
@@ -85,7 +85,7 @@ TEST(AnswerJson, HasTheseKeysInThisOrder) {
               ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
                           "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
                           "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
-                          "sm_clock_mhz", "power_w", "temperature_c", "ctas", "sm_count", "ctas_per_sm",
+                          "sm_clock_mhz", "power_w", "temperature_c", "energy", "ctas", "sm_count", "ctas_per_sm",
                           "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error",
                           "artifact_sha256", "trial", "promote_time", "ties", "speedups", "recipe", "measure_time",
                           "pinned", "claim", "artifact_state", "artifact_reason", "nearest", "predicted", "holds_for"));

@@ -16,6 +16,12 @@ Json QuantilesJson(const v1::Timing& timing) {
   return quantiles;
 }
 
+Json EnergyJson(const v1::Energy& energy) {
+  return {{"joules", energy.joules()},   {"low_joules", energy.low_joules()}, {"high_joules", energy.high_joules()},
+          {"power_w", energy.power_w()}, {"seconds", energy.seconds()},       {"runs", energy.runs()},
+          {"spans", energy.spans()},     {"contended", energy.contended()}};
+}
+
 void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["latency_ms"] = present ? MillisOrNull(timing.median_us()) : Json();
   (*json)["latency_low_ms"] = present ? MillisOrNull(timing.low_us()) : Json();
@@ -31,6 +37,7 @@ void AddTiming(Json* json, bool present, const v1::Timing& timing) {
   (*json)["sm_clock_mhz"] = present ? PositiveOrNull(timing.sm_clock_mhz()) : Json();
   (*json)["power_w"] = present ? PositiveOrNull(timing.power_w()) : Json();
   (*json)["temperature_c"] = present ? PositiveOrNull(timing.temperature_c()) : Json();
+  (*json)["energy"] = present && timing.has_energy() ? EnergyJson(timing.energy()) : Json();
 }
 
 void AddGeometry(Json* json, bool present, const v1::Geometry& geometry) {

@@ -1,9 +1,11 @@
 #include "client/cli/operation_result.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/energy_text.h"
 #include "client/cli/json.h"
 #include "client/cli/profile_text.h"
 #include "client/cli/submission_text.h"
@@ -44,11 +46,13 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
     Table table = TrialTable(TrialsOf::kOneProblem);
     for (const v1::Trial& trial : result.play_off()) AddTrial(trial, TrialsOf::kOneProblem, &table);
     session.Print(table);
+    if (const std::optional<Table> energies = EnergyTable(result)) session.Print(*energies);
     session.Print("");
   }
   if (result.has_winner()) session.Print(TrialFields(result.winner(), operation.end_time(), "play-off "));
   if (const std::string why = WhyNotTheBest(operation.progress().best(), result); !why.empty()) session.Print(why);
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
+  if (const std::string thriftier = LeastEnergy(result); !thriftier.empty()) session.Print(thriftier);
   if (result.has_claim()) session.Print(absl::StrCat("Search: ", ClaimText(result.claim())));
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));

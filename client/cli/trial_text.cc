@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/energy_text.h"
 #include "client/cli/profile_text.h"
 #include "client/cli/text.h"
 #include "proto/attune/problem.h"
@@ -72,6 +73,7 @@ void AddTiming(const v1::Timing& timing, const google::protobuf::Timestamp& meas
     fields->Row({"clock", absl::StrFormat("%d MHz, %.0f W, %d C", timing.sm_clock_mhz(), timing.power_w(),
                                           timing.temperature_c())});
   }
+  if (timing.has_energy()) fields->Row({"energy", EnergyText(timing.energy())});
 }
 
 void AddGeometry(const v1::Geometry& geometry, absl::string_view device_id, Table* fields) {

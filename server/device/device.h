@@ -92,6 +92,10 @@ class Device {
   virtual absl::Duration ColdResolution() const { return absl::ZeroDuration(); }
 
   virtual Telemetry ReadTelemetry() = 0;
+  // What the whole card has taken since its driver was loaded, whoever used it. It grows in steps, 20 to 100 ms apart.
+  virtual absl::StatusOr<double> ReadJoules() {
+    return absl::FailedPreconditionError("this device does not count its energy");
+  }
 
   // How long kernels have run here since the device was opened, by its own events. Zero where it has none.
   virtual absl::Duration Worked() const { return absl::ZeroDuration(); }

@@ -64,6 +64,17 @@ absl::StatusOr<std::vector<space::Variant>> Required(const v1::TuneRequest& requ
   return required;
 }
 
+absl::Status CheckCountsEnergy(const v1::TuneRequest& request, const std::vector<const v1::Device*>& cards) {
+  if (!request.energy()) return absl::OkStatus();
+  for (const v1::Device* card : cards) {
+    if (card->counts_energy()) continue;
+    return absl::FailedPreconditionError(absl::StrCat("energy is true, and ", card->id(), " (", card->model(),
+                                                      ") does not count its energy; allowed: false, or a device "
+                                                      "whose energy NVML counts"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // Of the problems that a request names; NotFound where one has none.
@@ -108,6 +119,7 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
   if (!problem.ok()) return problem.status();
   if (absl::Status status = CheckFamilies(request, *problem, device, host_); !status.ok()) return status;
   if (const auto required = Required(request, *problem, device, host_); !required.ok()) return required.status();
+  if (absl::Status counts = CheckCountsEnergy(request, cards); !counts.ok()) return counts;
   if (absl::Status fits = verify::CheckFits(*problem, device, verify::HostBytes()); !fits.ok()) return fits;
   if (!request.seed_from().empty()) {
     const auto tuning_key = trials::MakeTuningKey(*problem, device, request.policy(), host_);
@@ -139,7 +151,9 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
       trials::ReadFor(run.job, [&] { return SeedsOf(request, spec.tuning_key); });
   if (!seeds.ok()) return seeds.status();
   spec.seeds = request.on_miss() ? tuner_.SeedsFor(spec.tuning_key) : *std::move(seeds);
-  absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job);
+  promotion::ContestRules rules;
+  rules.energy = request.energy();
+  absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job, rules);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) {
     *operation.mutable_tune() = result;

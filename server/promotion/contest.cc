@@ -71,10 +71,33 @@ class Contest {
       if (right.ok() && *right) right = MayBeServed(decision, *field, result);
       if (!right.ok()) return right.status();
       if (!*right) continue;
+      if (absl::Status status = AddEnergies(*field, decision, result); !status.ok()) return status;
       for (const std::string& objection : objections_) absl::StrAppend(&decision.why, "; ", objection);
       result.why = decision.why;
       return decision;
     }
+  }
+
+  // Beside the times of those who played off; the decision says so where one is not known.
+  absl::Status AddEnergies(const std::vector<size_t>& field, Decision& decision, ContestResult& result) {
+    if (!rules_.energy || field.empty()) return absl::OkStatus();
+    const absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
+    if (!contestants.ok()) return contestants.status();
+    job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
+                           absl::StrCat(field.size(), field.size() == 1 ? " contestant's" : " contestants'",
+                                        " energy, about a second each"));
+    const auto energies = MeasureEnergies(tuning_key_, *contestants, options_.means.code, job_, use_);
+    if (!energies.ok()) return energies.status();
+    for (size_t i = 0; i < field.size(); ++i) {
+      if (const EnergyAnswer& energy = (*energies)[i]; energy.ok()) {
+        *timed_[i].mutable_timing()->mutable_energy() = *energy;
+      } else {
+        absl::StrAppend(&decision.why, "; the energy of ", timed_[i].variant().text(),
+                        " is not known: ", energy.status().message());
+      }
+    }
+    FillResult(decision, result);
+    return absl::OkStatus();
   }
 
   // False: what would be served in place of another may not be, and is out.
@@ -130,9 +153,13 @@ class Contest {
   bool IsRetimed(const ContestResult& result) const {
     if (!rules_.keep_time || rules_.pin) return false;  // a pin that was refused leaves all as it was
     if (!result.before.has_value() || !result.winner.has_value()) return false;
-    const v1::Trial& before = result.before->trial();
-    const v1::Trial& now = *result.winner;
-    return now.variant().text() == before.variant().text() && !now.timing().contended() &&
+    return IsTheSame(*result.before, *result.winner) && !result.winner->timing().contended();
+  }
+
+  // One variant on one card, as it is built today.
+  bool IsTheSame(const v1::Incumbent& incumbent, const v1::Trial& now) const {
+    const v1::Trial& before = incumbent.trial();
+    return now.variant().text() == before.variant().text() &&
            catalog::SameDependencies(before.dependencies(), now.dependencies()) &&
            catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
   }
@@ -319,6 +346,11 @@ class Contest {
     standing.contestant = place;
     if (field.empty()) timed_.clear();
     Decision decision = Choose(standing, field);
+    FillResult(decision, result);
+    return decision;
+  }
+
+  void FillResult(const Decision& decision, ContestResult& result) const {
     result.why = decision.why;
     result.winner.reset();
     if (decision.best.has_value()) result.winner = timed_[*decision.best];
@@ -329,7 +361,6 @@ class Contest {
     });
     result.play_off.clear();
     for (size_t i : by_time) result.play_off.push_back(timed_[i]);
-    return decision;
   }
 
   Decision Choose(const IncumbentState& standing, const std::vector<size_t>& field) const {
@@ -359,6 +390,10 @@ class Contest {
     incumbent.set_policy(tuning_key_.policy);
     *incumbent.mutable_trial() = winner;
     *incumbent.mutable_timing() = winner.timing();
+    if (before.has_value() && before->timing().has_energy() && !winner.timing().has_energy() &&
+        IsTheSame(*before, winner)) {
+      *incumbent.mutable_timing()->mutable_energy() = before->timing().energy();
+    }
     const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
     incumbent.set_pinned(rules_.pin || (same && before->pinned()));
     SetTimestamp(absl::Now(), incumbent.mutable_promote_time());

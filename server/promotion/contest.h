@@ -31,6 +31,7 @@ struct ContestRules {
   std::string why;             // said of the pin
   // An incumbent of this card that is retained is served with this play-off's time from then on.
   bool keep_time = true;
+  bool energy = false;                        // measure what a run of each contestant takes in joules, too
   std::optional<v1::SearchClaim> claim = {};  // of the search before: said of what is promoted
   // Asked of the trial of what would be served in place of another: why it may not be, a sentence; it is then out, and
   // the others play off again. Empty: it may.

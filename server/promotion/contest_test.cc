@@ -103,6 +103,55 @@ TEST_F(ContestTest, ATieIsRunAsOftenAsTheWinnerAndIsOutWhereItFails) {
   EXPECT_THAT(store_.trials().back().detail(), HasSubstr("fresh data: run 61: o[3] is 7"));
 }
 
+TEST_F(ContestTest, EnergyIsMeasuredWhereItIsAskedForAndStaysWithWhatIsServed) {
+  SetTimes({{"32/8", 40}, {"32/4", 40.1}});
+  device_.set_counts_energy(true);
+  device_.ScriptJoules(
+      [](const worker::v1::Candidate& candidate) { return jobs::Seen(candidate) == "32/4" ? 0.011 : 0.012; });
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  EXPECT_FALSE(Await(tuner_->Tune(request)->name()).tune().winner().timing().has_energy());
+  EXPECT_EQ(device_.Count("energy "), 0);
+
+  request.set_energy(true);
+  const v1::TuneResult measured = Await(tuner_->Tune(request)->name()).tune();
+  EXPECT_EQ(device_.Count("energy "), measured.play_off_size());
+  EXPECT_EQ(measured.winner().variant().text(), "tiles:BLOCK=32,SPLITS=2");  // the fastest, not the thriftiest
+  EXPECT_EQ(measured.winner().timing().energy().joules(), 0.012);
+  for (const v1::Trial& trial : measured.play_off()) {
+    const bool thrifty = trial.variant().text() == "tiles:BLOCK=32,SPLITS=1";
+    EXPECT_EQ(trial.timing().energy().joules(), thrifty ? 0.011 : 0.012) << trial.variant().text();
+  }
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing().energy().joules(), 0.012);
+
+  // Another tuning times it anew and asks for none.
+  request.set_energy(false);
+  request.set_request_id("later");
+  Await(tuner_->Tune(request)->name());
+  EXPECT_EQ(store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT)->timing().energy().joules(), 0.012);
+}
+
+TEST_F(ContestTest, AnEnergyThatIsNotKnownIsSaidAndServesAllTheSame) {
+  SetTimes({{"32/8", 40}});
+  device_.set_counts_energy(true);
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.set_energy(true);
+  const v1::TuneResult result = Await(tuner_->Tune(request)->name()).tune();
+  EXPECT_TRUE(result.promoted());
+  EXPECT_THAT(result.decision(), HasSubstr("the energy of tiles:BLOCK=32,SPLITS=2 is not known: this device does not "
+                                           "count its energy"));
+}
+
+TEST_F(ContestTest, EnergyIsRefusedWhereNothingCountsIt) {
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.set_energy(true);
+  const absl::Status refused = tuner_->Tune(request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("does not count its energy; allowed: false, or a device"));
+}
+
 TEST_F(ContestTest, TheServedTimeHasItsRoundsAndCycles) {
   SetTimes({{"32/8", 40}});
   Start();

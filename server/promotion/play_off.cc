@@ -99,6 +99,29 @@ class Calls {
     return std::move(trials_);
   }
 
+  // One call each: what takes the worker down says so of itself alone.
+  absl::StatusOr<std::vector<EnergyAnswer>> Energies() && {
+    std::vector<EnergyAnswer> energies;
+    for (const worker::v1::Candidate& candidate : request_.candidates()) {
+      worker::v1::PlayOffRequest request;
+      request.set_policy(request_.policy());
+      request.set_energy(true);
+      *request.add_candidates() = candidate;
+      const absl::StatusOr<worker::v1::PlayOffResponse> response = Ask(request, use_);
+      if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) {
+        return response.status();
+      }
+      if (!response.ok()) {
+        energies.emplace_back(response.status());
+      } else if (response->results(0).has_energy()) {
+        energies.emplace_back(response->results(0).energy());
+      } else {
+        energies.emplace_back(absl::UnavailableError(response->results(0).detail()));
+      }
+    }
+    return energies;
+  }
+
  private:
   // nullopt when somebody failed.
   absl::StatusOr<std::optional<measure::PairedRounds::Cycle>> Cycle(const std::vector<size_t>& who, int number,
@@ -209,6 +232,15 @@ absl::StatusOr<std::vector<v1::Trial>> CheckManyRuns(const catalog::TuningKey& t
   absl::StatusOr<Calls> calls = CallsFor(tuning_key, contestants, 0, code, job, use);
   if (!calls.ok()) return calls.status();
   return (*std::move(calls)).ManyRuns();
+}
+
+absl::StatusOr<std::vector<EnergyAnswer>> MeasureEnergies(const catalog::TuningKey& tuning_key,
+                                                          const std::vector<Contestant>& contestants,
+                                                          const trials::CodeSource& code, const trials::Job& job,
+                                                          trials::DeviceUse& use) {
+  absl::StatusOr<Calls> calls = CallsFor(tuning_key, contestants, 0, code, job, use);
+  if (!calls.ok()) return calls.status();
+  return (*std::move(calls)).Energies();
 }
 
 absl::StatusOr<v1::Trial> AfterManyRuns(const catalog::TuningKey& tuning_key, const Contestant& contestant,

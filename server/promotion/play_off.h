@@ -50,6 +50,14 @@ absl::StatusOr<v1::Trial> AfterManyRuns(const catalog::TuningKey& tuning_key, co
                                         v1::Trial timed, const trials::CodeSource& code, const trials::Job& job,
                                         trials::DeviceUse& use);
 
+// What a run takes in joules, or why that is not known.
+using EnergyAnswer = absl::StatusOr<v1::Energy>;
+// Of each, in their order, whatever its verdict. An error only where the device cannot be used.
+absl::StatusOr<std::vector<EnergyAnswer>> MeasureEnergies(const catalog::TuningKey& tuning_key,
+                                                          const std::vector<Contestant>& contestants,
+                                                          const trials::CodeSource& code, const trials::Job& job,
+                                                          trials::DeviceUse& use);
+
 }  // namespace attune::promotion
 
 #endif  // ATTUNE_SERVER_PROMOTION_PLAY_OFF_H_

@@ -212,6 +212,12 @@ absl::Status ProblemAndPolicy(Request& request) {
   return absl::OkStatus();
 }
 
+// Cold runs have a flush of L2 and a wait between them, whose energy would count.
+absl::Status EnergyAndPolicy(const v1::TuneRequest& request) {
+  if (!request.energy() || request.policy() != v1::POLICY_COLD) return absl::OkStatus();
+  return absl::InvalidArgumentError("energy is true, with policy cold; allowed: with hot and l2-warm");
+}
+
 // Whose code is to run: exactly one of a trial, a problem (with a variant, perhaps) and a submission (with a problem).
 absl::Status OneSubject(v1::ProfiledCode& code, const catalog::Host& host) {
   constexpr absl::string_view kAllowed =
@@ -285,7 +291,7 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
                                                    "; allowed: with KIND_GUIDED and KIND_EVOLUTION"));
   }
   return FirstError(
-      ProblemAndPolicy(request), KnownFamilies(request.families(), host),
+      ProblemAndPolicy(request), EnergyAndPolicy(request), KnownFamilies(request.families(), host),
       DeviceForWork(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),
       NormaliseVariants(request.mutable_required(), host), NormaliseTexts("seed_from", request.mutable_seed_from()));
 }

@@ -42,6 +42,7 @@ constexpr double kLongestUs = 24 * 3600e6;
 constexpr double kLongestMs = kLongestUs / 1000;
 // More than any protocol takes, any compiler reports and any card draws.
 constexpr int64_t kMostSamples = 100'000'000;
+constexpr int64_t kMostRuns = int64_t{1} << 40;
 constexpr int64_t kMostOfAResource = int64_t{1} << 32;
 constexpr double kMostWatts = 100'000;
 
@@ -87,6 +88,17 @@ absl::Status CheckTiming(const v1::Timing& timing) {
                   CheckRange<int64_t>("a clock in MHz", timing.sm_clock_mhz(), 0, 1'000'000),
                   CheckRange<int64_t>("a temperature in C", timing.temperature_c(), -300, 1'000),
                   CheckRange("a power in W", timing.power_w(), 0.0, kMostWatts)});
+}
+
+absl::Status CheckEnergy(const v1::Energy& energy) {
+  if (!(energy.joules() > 0) || !Ordered(energy.low_joules(), energy.joules()) ||
+      !Ordered(energy.joules(), energy.high_joules())) {
+    return Wrong("an energy of ", energy.joules(), " J in ", energy.low_joules(), " to ", energy.high_joules());
+  }
+  return FirstOf({CheckRange("a power in W", energy.power_w(), 0.0, kMostWatts),
+                  CheckRange("seconds of an energy", energy.seconds(), 0.0, kLongestMs / 1000),
+                  CheckRange<int64_t>("runs of an energy", energy.runs(), 1, kMostRuns),
+                  CheckRange<int64_t>("spans of an energy", energy.spans(), 1, kMostSamples)});
 }
 
 // Of what is right. What is wrong may be off by anything, infinity and NaN included.
@@ -142,6 +154,11 @@ absl::Status CheckPlayOff(const worker::v1::PlayOffRequest& request, const worke
   std::optional<int> rounds;
   for (const worker::v1::TrialResponse& result : response.results()) {
     if (absl::Status status = CheckTrial(result); !status.ok()) return status;
+    if (result.has_energy() && !request.energy()) return Wrong("an energy that nobody asked for");
+    if (request.energy() && result.has_timing()) return Wrong("a timing where energy was asked for");
+    if (result.has_energy()) {
+      if (absl::Status status = CheckEnergy(result.energy()); !status.ok()) return status;
+    }
     if (request.many_runs() || !result.has_timing()) continue;
     if (result.rounds_us_size() == 0 || result.rounds_us_size() != rounds.value_or(result.rounds_us_size())) {
       return Wrong(result.rounds_us_size(), " rounds of one contestant, ", rounds.value_or(0), " of another");

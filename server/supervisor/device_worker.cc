@@ -128,9 +128,10 @@ class DeviceWorkerImpl : public DeviceWorker {
 
  private:
   // On fresh data it is another Prepare and a check of each candidate; many runs are four times as many as a trial has,
-  // all within what a trial may take for its own.
+  // all within what a trial may take for its own, and so are those of an energy.
   absl::Duration PlayOffTimeout(const worker::v1::PlayOffRequest& play_off) const {
     const absl::Duration trials = play_off.candidates_size() * options_.trial_timeout;
+    if (play_off.energy()) return options_.play_off_timeout + trials;
     if (play_off.many_runs()) return options_.play_off_timeout + 4 * trials;
     if (play_off.fresh_seed() == 0) return options_.play_off_timeout;
     return options_.play_off_timeout + options_.prepare_timeout + trials;

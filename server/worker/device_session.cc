@@ -7,9 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "proto/attune/problem.h"
 #include "server/base/clock.h"
+#include "server/measure/energy.h"
 #include "server/measure/measure.h"
 #include "server/measure/quick_look.h"
 #include "server/verify/inspection.h"
+#include "server/worker/device_load.h"
 #include "server/worker/device_timer.h"
 #include "server/worker/time_floor.h"
 
@@ -203,6 +205,7 @@ absl::Status DeviceSession::SetTiming(const verify::TimedCandidate& timed, Devic
 absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::PlayOff(const worker::v1::PlayOffRequest& request) {
   if (absl::Status status = EnsurePrepared(); !status.ok()) return status;
   if (request.many_runs()) return ManyRuns(request);
+  if (request.energy()) return Energies(request);
   if (request.reload()) {
     if (absl::Status status = Reload(); !status.ok()) return status;
   }
@@ -272,6 +275,27 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::ManyRuns(const worker
     } else {
       return finding.status();
     }
+  }
+  return response;
+}
+
+absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::Energies(const worker::v1::PlayOffRequest& request) {
+  worker::v1::PlayOffResponse response;
+  for (const worker::v1::Candidate& candidate : request.candidates()) {
+    TrialResponse& result = *response.add_results();
+    result.set_verdict(attune::v1::VERDICT_OK);
+    absl::StatusOr<std::unique_ptr<verify::TimedCandidate>> timed = prepared_->ForTiming(candidate);
+    if (!timed.ok()) {
+      if (!CannotRunHere(timed.status())) return timed.status();
+      SetVerdict(result, attune::v1::VERDICT_INFEASIBLE, timed.status().message());
+      continue;
+    }
+    DeviceLoad load(*device_, (*timed)->runnables(), request.policy());
+    absl::StatusOr<attune::v1::Energy> energy = measure::MeasureEnergy(load, measure::EnergyOptions());
+    // The device's own faults are errors; what its counter lacks is no fault of anybody's.
+    if (!energy.ok() && !absl::IsFailedPrecondition(energy.status())) return energy.status();
+    if (energy.ok()) *result.mutable_energy() = *std::move(energy);
+    if (!energy.ok()) result.set_detail(std::string(energy.status().message()));
   }
   return response;
 }

@@ -55,6 +55,8 @@ class DeviceSession : public Session {
   absl::Status Reload();
   // Each many more times, without timing.
   absl::StatusOr<worker::v1::PlayOffResponse> ManyRuns(const worker::v1::PlayOffRequest& request);
+  // What a run of each takes in joules, without timing or verdict.
+  absl::StatusOr<worker::v1::PlayOffResponse> Energies(const worker::v1::PlayOffRequest& request);
   // Times those of the results that are OK as one cycle.
   absl::Status TimeCycle(const worker::v1::PlayOffRequest& request, std::vector<worker::v1::TrialResponse>& results);
   // Checks with fresh data; OK with nothing said when the request asks for no check.

@@ -430,6 +430,35 @@ TEST_F(DeviceSessionTest, ManyRunsFindWhatIsSeldomWrong) {
   EXPECT_FALSE(response.results(0).has_timing());
 }
 
+TEST_F(DeviceSessionTest, MeasuresEnergyOfEachOrSaysWhyNot) {
+  l2_bytes_ = 1 << 20;
+  ASSERT_EQ(Prepare().error_message(), "");
+  Request request;
+  for (const char* artifact : {"right", "faster", "big"}) {
+    *request.mutable_play_off()->add_candidates() = CandidateOf(artifact);
+  }
+  request.mutable_play_off()->set_policy(attune::v1::POLICY_HOT);
+  request.mutable_play_off()->set_energy(true);
+  PlayOffResponse response = session_.Handle(request).play_off();
+  ASSERT_EQ(response.results_size(), 3);
+  EXPECT_FALSE(response.results(0).has_energy());
+  EXPECT_EQ(response.results(0).detail(), "this device does not count its energy");
+  EXPECT_EQ(response.results(2).verdict(), attune::v1::VERDICT_INFEASIBLE);
+
+  // 2 J for each call, which is 5 ms of runs: 400 W.
+  device_->joules = [this] { return 2.0 * static_cast<double>(device_->hot_sets.size()); };
+  response = session_.Handle(request).play_off();
+  ASSERT_EQ(response.results_size(), 3);
+  EXPECT_NEAR(response.results(0).energy().joules(), 400 * 10e-6, 1e-9) << response.results(0).detail();
+  EXPECT_NEAR(response.results(1).energy().joules(), 400 * 5e-6, 1e-9);
+  EXPECT_FALSE(response.results(0).has_timing());
+  EXPECT_GT(device_->hot_sets.back(), 1U);
+  request.mutable_play_off()->set_policy(attune::v1::POLICY_L2_WARM);
+  response = session_.Handle(request).play_off();
+  EXPECT_TRUE(response.results(0).has_energy());
+  EXPECT_EQ(device_->hot_sets.back(), 1U);
+}
+
 TEST_F(DeviceSessionTest, AFurtherCycleLoadsCodeAndAllocatesMemoryAnew) {
   ASSERT_EQ(Prepare().error_message(), "");
   PlayOff({"right", "faster"}, /*fresh_seed=*/77);

@@ -143,6 +143,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
         seed=3,
         retry_known=True,
         background=True,
+        energy=True,
         request_id="mine",
         seed_from=["b1.h2.kvh2.q64.d64.f16"],
     )
@@ -155,6 +156,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
     assert list(request.seed_from) == ["b1.h2.q64.d64.f16"]
     assert request.retry_known
     assert request.background
+    assert request.energy
 
 
 def test_a_sweep_takes_text_a_file_or_a_message(connect, server, tmp_path):

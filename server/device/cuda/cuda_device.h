@@ -41,6 +41,7 @@ class CudaDevice : public Device {
   absl::StatusOr<double> TimeCold(Runnable& runnable) override;
   absl::Duration ColdResolution() const override;
   Telemetry ReadTelemetry() override;
+  absl::StatusOr<double> ReadJoules() override { return telemetry_.ReadJoules(); }
   absl::Duration Worked() const override { return work_clock_->total(); }
   Inspector* inspector() override { return inspector_.get(); }
 

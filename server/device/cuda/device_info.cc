@@ -106,6 +106,7 @@ absl::StatusOr<v1::Device> DescribeDevice(const DriverApi& api, const NvmlApi* n
   device.set_memory_bandwidth_gbs(attribute(kMemoryClockRateKhz) * attribute(kGlobalMemoryBusWidthBits) / 4 /
                                   1'000'000);
   if (!attribute.status().ok()) return attribute.status();
+  device.set_counts_energy(nvml != nullptr && nvml->JoulesOf(nvml->FindDevice(device.uuid())).has_value());
 
   if (profile != nullptr) device = Emulate(std::move(device), *profile, absl::StripPrefix(profile->id(), "profile:"));
   device.set_fingerprint(Fingerprint(device));

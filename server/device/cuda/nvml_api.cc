@@ -19,6 +19,7 @@ std::shared_ptr<const NvmlApi> NvmlApi::Load() {
   nvml.Find("nvmlDeviceGetClockInfo", &api->DeviceGetClockInfo);
   nvml.Find("nvmlDeviceGetMaxClockInfo", &api->DeviceGetMaxClockInfo);
   nvml.Find("nvmlDeviceGetPowerUsage", &api->DeviceGetPowerUsage);
+  nvml.Find("nvmlDeviceGetTotalEnergyConsumption", &api->DeviceGetTotalEnergy);
   nvml.Find("nvmlDeviceGetTemperature", &api->DeviceGetTemperature);
   // Renamed in 12.2; the mask is the same.
   if (!nvml.Find("nvmlDeviceGetCurrentClocksEventReasons", &api->DeviceGetThrottleReasons)) {
@@ -43,6 +44,15 @@ NvmlDevice NvmlApi::FindDevice(const std::string& uuid) const {
   NvmlDevice device = nullptr;
   if (DeviceGetHandleByUuid == nullptr || DeviceGetHandleByUuid(uuid.c_str(), &device) != kNvmlSuccess) return nullptr;
   return device;
+}
+
+std::optional<double> NvmlApi::JoulesOf(NvmlDevice device) const {
+  unsigned long long millijoules = 0;
+  if (device == nullptr || DeviceGetTotalEnergy == nullptr ||
+      DeviceGetTotalEnergy(device, &millijoules) != kNvmlSuccess) {
+    return std::nullopt;
+  }
+  return static_cast<double>(millijoules) / 1000.0;
 }
 
 }  // namespace attune::device::cuda

@@ -4,6 +4,7 @@
 #define ATTUNE_SERVER_DEVICE_CUDA_NVML_API_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/device/cuda/dynamic_library.h"
@@ -51,11 +52,14 @@ class NvmlApi {
   std::string DriverVersion() const;
   // Null when NVML does not know it. `uuid` as "GPU-...".
   NvmlDevice FindDevice(const std::string& uuid) const;
+  // That the card has taken since the driver was loaded; nullopt where NVML does not count them.
+  std::optional<double> JoulesOf(NvmlDevice device) const;
 
   // Null where this NVML has none of them.
   NvmlResult (*DeviceGetClockInfo)(NvmlDevice device, NvmlClock clock, unsigned* mhz) = nullptr;
   NvmlResult (*DeviceGetMaxClockInfo)(NvmlDevice device, NvmlClock clock, unsigned* mhz) = nullptr;
   NvmlResult (*DeviceGetPowerUsage)(NvmlDevice device, unsigned* milliwatts) = nullptr;
+  NvmlResult (*DeviceGetTotalEnergy)(NvmlDevice device, unsigned long long* millijoules) = nullptr;
   NvmlResult (*DeviceGetTemperature)(NvmlDevice device, NvmlTemperatureSensor sensor, unsigned* celsius) = nullptr;
   NvmlResult (*DeviceGetThrottleReasons)(NvmlDevice device, unsigned long long* reasons) = nullptr;
   NvmlResult (*DeviceGetComputeProcesses)(NvmlDevice device, unsigned* count, NvmlProcessInfo* processes) = nullptr;

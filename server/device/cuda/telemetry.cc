@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
 #include "server/device/cuda/contention.h"
@@ -31,6 +33,12 @@ Telemetry TelemetryReader::Read() {
     last_ = ReadNow(now);
   }
   return last_;
+}
+
+absl::StatusOr<double> TelemetryReader::ReadJoules() const {
+  const std::optional<double> joules = nvml_ != nullptr ? nvml_->JoulesOf(device_) : std::nullopt;
+  if (!joules.has_value()) return absl::FailedPreconditionError("NVML does not count the energy of this device");
+  return *joules;
 }
 
 Telemetry TelemetryReader::ReadNow(absl::Time now) {

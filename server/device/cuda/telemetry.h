@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/device/cuda/nvml_api.h"
 #include "server/device/device.h"
@@ -18,6 +19,8 @@ class TelemetryReader {
 
   // Called while this process holds a context on the device. NVML is asked at most every 20 ms, for it is slow.
   Telemetry Read();
+  // Device::ReadJoules.
+  absl::StatusOr<double> ReadJoules() const;
 
  private:
   Telemetry ReadNow(absl::Time now);

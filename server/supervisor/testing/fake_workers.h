@@ -158,6 +158,9 @@ class FakeDeviceWorker : public DeviceWorker {
   void ScriptAnchor(Trying anchor) { anchor_ = std::move(anchor); }
   void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }  // each of its cycles
   void ScriptManyRuns(Playing many_runs) { many_runs_ = std::move(many_runs); }
+  // What a candidate takes in joules; null: the device counts none.
+  void ScriptJoules(std::function<double(const worker::v1::Candidate&)> joules) { joules_ = std::move(joules); }
+  void set_counts_energy(bool counts) { device_.set_counts_energy(counts); }
   void set_driver(const std::string& driver) { device_.set_driver(driver); }
 
   worker::v1::TrialResponse Good(const worker::v1::Candidate& candidate) const {
@@ -178,8 +181,19 @@ class FakeDeviceWorker : public DeviceWorker {
     return response;
   }
 
+  worker::v1::PlayOffResponse Energies(const worker::v1::PlayOffRequest& request) const {
+    worker::v1::PlayOffResponse response;
+    for (const worker::v1::Candidate& candidate : request.candidates()) {
+      worker::v1::TrialResponse& result = *response.add_results();
+      result.set_verdict(v1::VERDICT_OK);
+      if (joules_) result.mutable_energy()->set_joules(joules_(candidate));
+      if (!joules_) result.set_detail("this device does not count its energy");
+    }
+    return response;
+  }
+
   // "prepare <problem>", "trial <problem>", "anchor <problem>", "play-off <problem>" and "again <problem>" of its
-  // further cycles, "many runs <problem>", "floor", "release", in order.
+  // further cycles, "many runs <problem>", "energy <problem>", "floor", "release", in order.
   std::vector<std::string> calls() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return calls_;
@@ -225,7 +239,12 @@ class FakeDeviceWorker : public DeviceWorker {
       seed_ = request.fresh_seed();
       ++preparations_;
     }
-    Note((request.many_runs() ? "many runs " : request.reload() ? "again " : "play-off ") + prepared_);
+    Note((request.energy()      ? "energy "
+          : request.many_runs() ? "many runs "
+          : request.reload()    ? "again "
+                                : "play-off ") +
+         prepared_);
+    if (request.energy()) return Energies(request);
     if (request.many_runs() && many_runs_) return many_runs_(request);
     if (request.many_runs()) return GoodPlayOff(request);
     return play_off_ ? play_off_(request) : GoodPlayOff(request);
@@ -263,6 +282,7 @@ class FakeDeviceWorker : public DeviceWorker {
   Us us_ = [](const worker::v1::Candidate&) { return 100.0; };
   Trying trial_, anchor_;
   Playing play_off_, many_runs_;
+  std::function<double(const worker::v1::Candidate&)> joules_;
   std::string prepared_ = "nothing";
   uint64_t seed_ = 0;
   std::atomic<int> preparations_ = 0;

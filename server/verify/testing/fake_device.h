@@ -58,6 +58,7 @@ class FakeDevice : public device::Device {
   std::map<std::string, std::function<double()>> seconds;
   v1::Device properties;
   device::Telemetry telemetry;
+  std::function<absl::StatusOr<double>()> joules;  // what its counter says; null: it has none
   size_t memory_limit = size_t{1} << 30;
 
   int loads = 0;
@@ -77,6 +78,7 @@ class FakeDevice : public device::Device {
   absl::StatusOr<double> TimeCold(device::Runnable& runnable) override;
   absl::Duration ColdResolution() const override { return cold_resolution; }
   device::Telemetry ReadTelemetry() override { return telemetry; }
+  absl::StatusOr<double> ReadJoules() override { return joules ? joules() : device::Device::ReadJoules(); }
   device::Inspector* inspector() override { return inspects ? &fake_inspector : nullptr; }
 
   bool inspects = false;

@@ -74,6 +74,7 @@ from attune.values.trend import ComparedRow, ComparedTimes, DependencyChange, Tr
 from attune.values.trial import (
     Accuracy,
     Dependencies,
+    Energy,
     Geometry,
     Resources,
     Timing,
@@ -102,6 +103,7 @@ __all__ = [
     "Diagnostic",
     "Domain",
     "Effort",
+    "Energy",
     "EvaluateResult",
     "Explanation",
     "FamilyPreflight",

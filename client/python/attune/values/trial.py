@@ -33,6 +33,20 @@ class Variant(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Energy(Value):
+    """What back-to-back runs take from the whole card, idle power included, by its own counter."""
+
+    joules: float  # a run, over all spans
+    low_joules: float  # in the span that took least
+    high_joules: float  # and in the one that took most
+    power_w: float  # mean, over all spans
+    seconds: float  # of all spans together
+    runs: int  # in them
+    spans: int  # from one step of the counter to another
+    contended: bool  # another process was on the device
+
+
+@dataclass(frozen=True, slots=True)
 class Timing(Value):
     """Times in microseconds."""
 
@@ -52,6 +66,7 @@ class Timing(Value):
     cycles: int  # of a play-off, samples are then its rounds; 0: timed alone
     quantiles_us: tuple[float, ...]  # 33, evenly spaced from the fastest sample to the slowest; () where none were kept
     input_sets: int = 0  # copies of the inputs that the runs took in turn; 0: timed before this was kept
+    energy: Energy | None = None  # of the same code on the same card; None: nobody asked, or it could not be measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,71 @@
+#include "client/cli/energy_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/text.h"
+
+namespace attune::cli {
+namespace {
+
+// Of the play-off, least energy first.
+std::vector<const v1::Trial*> Measured(const v1::TuneResult& result) {
+  std::vector<const v1::Trial*> measured;
+  for (const v1::Trial& trial : result.play_off()) {
+    if (trial.timing().has_energy()) measured.push_back(&trial);
+  }
+  std::stable_sort(measured.begin(), measured.end(), [](const v1::Trial* a, const v1::Trial* b) {
+    return a->timing().energy().joules() < b->timing().energy().joules();
+  });
+  return measured;
+}
+
+}  // namespace
+
+std::string Joules(double joules) {
+  if (joules < 1e-3) return absl::StrFormat("%.4g uJ", joules * 1e6);
+  if (joules < 1) return absl::StrFormat("%.4g mJ", joules * 1e3);
+  return absl::StrFormat("%.4g J", joules);
+}
+
+std::string EnergyText(const v1::Energy& energy) {
+  return absl::StrFormat("%s a run (%s to %s in %s), %.0f W over %.2f s%s", Joules(energy.joules()),
+                         Joules(energy.low_joules()), Joules(energy.high_joules()), Counted(energy.spans(), "span"),
+                         energy.power_w(), energy.seconds(),
+                         energy.contended() ? ", another process was on the device" : "");
+}
+
+std::optional<Table> EnergyTable(const v1::TuneResult& result) {
+  const std::vector<const v1::Trial*> measured = Measured(result);
+  if (measured.empty()) return std::nullopt;
+  Table table({{"energy a run", kNumber},
+               {"lowest", kNumber},
+               {"highest", kNumber},
+               {"W", kNumber},
+               {"time us", kNumber},
+               {"variant", kVariant}});
+  for (const v1::Trial* trial : measured) {
+    const v1::Energy& energy = trial->timing().energy();
+    table.Row({Joules(energy.joules()), Joules(energy.low_joules()), Joules(energy.high_joules()),
+               absl::StrFormat("%.0f", energy.power_w()), Micros(trial->timing().median_us()),
+               VariantText(trial->variant())});
+  }
+  return table;
+}
+
+std::string LeastEnergy(const v1::TuneResult& result) {
+  const std::vector<const v1::Trial*> measured = Measured(result);
+  if (measured.empty() || !result.winner().timing().has_energy()) return "";
+  const v1::Energy& least = measured.front()->timing().energy();
+  const v1::Energy& winners = result.winner().timing().energy();
+  // Spans that overlap do not tell them apart.
+  if (least.contended() || winners.contended() || least.high_joules() >= winners.low_joules()) return "";
+  const std::string variant = VariantText(measured.front()->variant());
+  return absl::StrFormat("Least energy: %s takes %s a run, %.1f %% less than the winner; attune serve %s %s serves it",
+                         variant, Joules(least.joules()), 100 * (1 - least.joules() / winners.joules()),
+                         result.winner().problem_text(), variant);
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,65 @@
+#include "client/cli/energy_text.h"
+
+#include "gtest/gtest.h"
+
+namespace attune::cli {
+namespace {
+
+v1::Trial Of(const char* variant, double joules, double low, double high) {
+  v1::Trial trial;
+  trial.set_problem_text("b1.h8.q1024.d128.f16");
+  trial.mutable_variant()->set_text(variant);
+  v1::Energy& energy = *trial.mutable_timing()->mutable_energy();
+  energy.set_joules(joules);
+  energy.set_low_joules(low);
+  energy.set_high_joules(high);
+  return trial;
+}
+
+v1::TuneResult Result() {
+  v1::TuneResult result;
+  *result.mutable_winner() = Of("f:A=1", 0.0400, 0.0398, 0.0402);
+  *result.add_play_off() = result.winner();
+  *result.add_play_off() = Of("f:A=2", 0.0380, 0.0379, 0.0382);
+  result.add_play_off()->mutable_variant()->set_text("f:A=3");  // not measured
+  return result;
+}
+
+TEST(Joules, HasAUnitThatFits) {
+  EXPECT_EQ(Joules(12.5), "12.5 J");
+  EXPECT_EQ(Joules(0.01234), "12.34 mJ");
+  EXPECT_EQ(Joules(0.0000123), "12.3 uJ");
+}
+
+TEST(EnergyText, SaysHowItWasMeasured) {
+  v1::Energy energy = Of("f:A=1", 0.04, 0.0398, 0.0402).timing().energy();
+  energy.set_spans(3);
+  energy.set_power_w(401.2);
+  energy.set_seconds(0.987);
+  EXPECT_EQ(EnergyText(energy), "40 mJ a run (39.8 mJ to 40.2 mJ in 3 spans), 401 W over 0.99 s");
+  energy.set_contended(true);
+  EXPECT_EQ(EnergyText(energy).substr(60), ", another process was on the device");
+}
+
+TEST(LeastEnergy, NamesWhoTakesLessThanTheWinnerForCertain) {
+  EXPECT_EQ(LeastEnergy(Result()),
+            "Least energy: f:A=2 takes 38 mJ a run, 5.0 % less than the winner; attune serve b1.h8.q1024.d128.f16 "
+            "f:A=2 serves it");
+}
+
+TEST(LeastEnergy, IsNobodyWhereSpansOverlapOrTheDeviceWasShared) {
+  v1::TuneResult overlaps = Result();
+  overlaps.mutable_play_off(1)->mutable_timing()->mutable_energy()->set_high_joules(0.0399);
+  EXPECT_EQ(LeastEnergy(overlaps), "");
+  v1::TuneResult contended = Result();
+  contended.mutable_play_off(1)->mutable_timing()->mutable_energy()->set_contended(true);
+  EXPECT_EQ(LeastEnergy(contended), "");
+}
+
+TEST(EnergyTable, HasWhoWasMeasured) {
+  EXPECT_TRUE(EnergyTable(Result()).has_value());
+  EXPECT_FALSE(EnergyTable(v1::TuneResult()).has_value());
+}
+
+}  // namespace
+}  // namespace attune::cli

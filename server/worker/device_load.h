@@ -1,0 +1,33 @@
+// A candidate on a device as the measurement of energy sees it.
+#ifndef ATTUNE_SERVER_WORKER_DEVICE_LOAD_H_
+#define ATTUNE_SERVER_WORKER_DEVICE_LOAD_H_
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/device/device.h"
+#include "server/measure/energy.h"
+
+namespace attune::worker {
+
+// `device`, and what `runnables` points to, outlive it. The runs are HOT's, or L2_WARM's.
+class DeviceLoad : public measure::Load {
+ public:
+  DeviceLoad(device::Device& device, absl::Span<device::Runnable* const> runnables, attune::v1::Policy policy)
+      : device_(device), runnables_(policy == attune::v1::POLICY_HOT ? runnables : runnables.first(1)) {}
+
+  absl::StatusOr<double> Run(int runs) override {
+    const absl::StatusOr<double> seconds = device_.TimeHot(runnables_, runs);
+    if (!seconds.ok()) return seconds.status();
+    return *seconds * 1e6;
+  }
+  absl::StatusOr<double> ReadJoules() override { return device_.ReadJoules(); }
+  bool Contended() override { return device_.ReadTelemetry().contended; }
+
+ private:
+  device::Device& device_;
+  const absl::Span<device::Runnable* const> runnables_;
+};
+
+}  // namespace attune::worker
+
+#endif  // ATTUNE_SERVER_WORKER_DEVICE_LOAD_H_
