@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "server/base/pause.h"
+#include "server/base/proto_time.h"
 #include "server/daemon/host_beat.h"
 #include "server/store/postgresql/store.h"
 #include "tests/load/filled.h"
@@ -33,6 +34,7 @@ ABSL_FLAG(std::string, database, "", "as attuned --store");
 ABSL_FLAG(std::string, cache_dir, "", "directory for the hosts' caches of compiled code");
 ABSL_FLAG(int, hosts, 50, "hosts");
 ABSL_FLAG(int, queued, 0, "jobs of the hosts' class that are put into the queue first, beside one that each host holds");
+ABSL_FLAG(int, ended, 0, "jobs of the hosts' class that are put there first as if they had ended three days ago");
 ABSL_FLAG(bool, looks, false, "look for work every 2 s, and for what others serve every 5 s");
 ABSL_FLAG(absl::Duration, time, absl::Minutes(1), "how long, from when all have registered");
 
@@ -85,13 +87,21 @@ class Tally {
   std::vector<std::string> errors_;
 };
 
+v1::Operation NewOperation(const std::string& name, absl::Time created) {
+  v1::Operation operation;
+  operation.set_name(name);
+  operation.set_title("simulated");
+  operation.set_problem(ToText(FilledProblem(0)));
+  SetTimestamp(created, operation.mutable_create_time());
+  return operation;
+}
+
 store::Job NewJob(const std::string& name) {
   store::Job job;
   job.name = absl::StrCat("operations/", name);
   job.request = "simulated";
   job.device_class = FilledDevice().fingerprint();
-  job.operation.set_name(job.name);
-  job.operation.set_title("simulated");
+  job.operation = NewOperation(job.name, absl::Now());
   return job;
 }
 
@@ -195,6 +205,23 @@ absl::Status Queue(int jobs) {
   return absl::OkStatus();
 }
 
+// In one statement: with a transaction for each it would take long.
+absl::Status AddEnded(int jobs) {
+  if (jobs == 0) return absl::OkStatus();
+  auto connection = store::postgresql::Connection::Open({.target = absl::GetFlag(FLAGS_database)});
+  if (!connection.ok()) return connection.status();
+  v1::Operation operation = NewOperation("operations/ended", absl::Now() - absl::Hours(72));
+  operation.set_done(true);
+  operation.set_state(v1::Operation::STATE_SUCCEEDED);
+  const std::string message = operation.SerializeAsString();
+  return (*connection)
+      ->Execute(
+          "INSERT INTO jobs (name, kind, request, done, cancelled, operation, device_class, holder, epoch, lease_until,"
+          " end_ns) SELECT 'operations/ended' || i, 1, '', true, false, $1, $2, 'simulated', 1, now(),"
+          " extract(epoch FROM now())::bigint * 1000000000 FROM generate_series(1, $3::bigint) AS i",
+          store::postgresql::Blob{message}, FilledDevice().fingerprint(), jobs);
+}
+
 // How the server does the claim's two statements, with what the queue holds now.
 absl::StatusOr<std::vector<std::string>> PlanOfClaim() {
   auto connection = store::postgresql::Connection::Open({.target = absl::GetFlag(FLAGS_database)});
@@ -220,6 +247,7 @@ absl::Status Simulate() {
   Tally tally;
   std::vector<std::unique_ptr<SimulatedHost>> hosts;
   if (absl::Status queued = Queue(absl::GetFlag(FLAGS_queued)); !queued.ok()) return queued;
+  if (absl::Status added = AddEnded(absl::GetFlag(FLAGS_ended)); !added.ok()) return added;
   const absl::StatusOr<std::vector<std::string>> plan = PlanOfClaim();
   if (!plan.ok()) return plan.status();
   for (int i = 0; i < absl::GetFlag(FLAGS_hosts); ++i) {
