@@ -33,7 +33,8 @@
 ABSL_FLAG(std::string, database, "", "as attuned --store");
 ABSL_FLAG(std::string, cache_dir, "", "directory for the hosts' caches of compiled code");
 ABSL_FLAG(int, hosts, 50, "hosts");
-ABSL_FLAG(int, queued, 0, "jobs of the hosts' class that are put into the queue first, beside one that each host holds");
+ABSL_FLAG(int, queued, 0,
+          "jobs of the hosts' class that are put into the queue first, beside one that each host holds");
 ABSL_FLAG(int, ended, 0, "jobs of the hosts' class that are put there first as if they had ended three days ago");
 ABSL_FLAG(bool, looks, false, "look for work every 2 s, and for what others serve every 5 s");
 ABSL_FLAG(absl::Duration, time, absl::Minutes(1), "how long, from when all have registered");
@@ -69,9 +70,15 @@ class Tally {
     const auto quantile = [this](double q) {
       return claims_ms_.empty() ? 0.0 : claims_ms_[static_cast<size_t>(q * static_cast<double>(claims_ms_.size() - 1))];
     };
-    return {{"claims", claims_ms_.size()},     {"claim_p50_ms", quantile(0.5)},    {"claim_p99_ms", quantile(0.99)},
-            {"claim_max_ms", quantile(1)},     {"jobs_claimed", claimed_.size()},  {"claimed_twice", claimed_twice_},
-            {"jobs_finished", finished.load()}, {"renewals", renewals.load()},     {"told", told.load()},
+    return {{"claims", claims_ms_.size()},
+            {"claim_p50_ms", quantile(0.5)},
+            {"claim_p99_ms", quantile(0.99)},
+            {"claim_max_ms", quantile(1)},
+            {"jobs_claimed", claimed_.size()},
+            {"claimed_twice", claimed_twice_},
+            {"jobs_finished", finished.load()},
+            {"renewals", renewals.load()},
+            {"told", told.load()},
             {"errors", errors_}};
   }
 
@@ -134,7 +141,8 @@ class SimulatedHost {
     threads_.emplace_back([this](const std::stop_token& stop) { Every(kRenewal, stop, [this] { Renew(); }); });
     if (!absl::GetFlag(FLAGS_looks)) return absl::OkStatus();
     threads_.emplace_back([this](const std::stop_token& stop) { Every(kLook, stop, [this] { Look(); }); });
-    threads_.emplace_back([this](const std::stop_token& stop) { Every(kServedLook, stop, [this] { LookAtServed(); }); });
+    threads_.emplace_back(
+        [this](const std::stop_token& stop) { Every(kServedLook, stop, [this] { LookAtServed(); }); });
     return absl::OkStatus();
   }
   // Claims no more; what it works on ends.

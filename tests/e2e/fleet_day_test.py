@@ -1,0 +1,81 @@
+"""A laptop's day with a fleet, all of it by the address of one gateway: docs/tutorials/fleet.md tells the same."""
+
+import json
+import signal
+import unittest
+
+import postgresql
+from harness import Daemon, DaemonTest, run_attune, wait_until, without_opencl
+
+PROBLEM = "b1.h1.q32.d32.f16"
+BUDGET = ("--strategy=random", "--max-trials=48", "--seed=3")
+
+
+@unittest.skipUnless(postgresql.programs(), "no PostgreSQL server is installed (Debian's package: postgresql-15)")
+class FleetDayTest(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.server = postgresql.PostgresqlServer()
+        self.addCleanup(self.server.close)
+
+    def member(self, name, gateway=False):
+        directory = self.directory / name
+        directory.mkdir()
+        daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
+        self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
+        return daemon.start(environment=without_opencl(directory) if gateway else {})
+
+    def laptop(self, *arguments):
+        """What the command prints, by lines."""
+        done = run_attune("--format=json", *arguments, env={"ATTUNE_SERVER": self.address})
+        self.assertEqual(done.returncode, 0, f"attune {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def working(self, job):
+        """The host that works on it; None as long as none does."""
+        for host in self.laptop("hosts"):
+            if job in [operation["operation"] for operation in host["operations"]]:
+                return host["host"]
+        return None
+
+    def test_a_laptops_day(self):
+        gateway = self.member("gateway", gateway=True)
+        self.address = gateway.address
+        hosts = {"hosts/" + (host.data / "name").read_text(): host for host in (self.member("one"), self.member("two"))}
+        wait_until("both hosts", lambda: sum(bool(host["devices"]) for host in self.laptop("hosts")) == 2)
+
+        # In the morning: tune, look on, and go. The gateway knows the hosts' class from its next heartbeat on.
+        tune = ("--format=json", "tune", PROBLEM, "--detach", *BUDGET)
+        started = wait_until("a job", lambda: gateway.attune(*tune, check=False).stdout.partition('{"type":"error"')[0])
+        job = json.loads(started.splitlines()[0])["operation"]
+        watch = gateway.popen("watch", job)
+        first = wait_until("its host", lambda: self.working(job))
+        wait_until("trials", lambda: len(self.laptop("trials", PROBLEM, "--limit", "0")) > 1)
+        watch.send_signal(signal.SIGINT)
+        watch.communicate()
+        before = {trial["trial"] for trial in self.laptop("trials", PROBLEM, "--limit", "0")}
+        self.assertEqual(self.laptop("jobs")[0]["state"], "RUNNING", "whoever looks on may go")
+
+        # At noon its host dies; in the afternoon somebody looks on again, as if nothing had been.
+        hosts.pop(first).kill()
+        [(second, survivor)] = hosts.items()
+        result = self.laptop("watch", job)[-1]
+        self.assertEqual(result["type"], "tuning", survivor.log)
+        self.assertEqual(
+            {host["host"]: host["state"] for host in self.laptop("hosts") if host["devices"]}[first], "LOST"
+        )
+        trials = self.laptop("trials", PROBLEM, "--limit", "0")
+        self.assertLess(before, {trial["trial"] for trial in trials}, "nothing of the morning is lost")
+        self.assertIn(f"job started job={job}", survivor.log, second)
+
+        # In the evening: the best, with its code, and what was done.
+        code = self.directory / "code"
+        [best] = self.laptop("best", PROBLEM, f"--artifact={code}")
+        self.assertIn(best["provenance"], ("EXACT", "TIE"))
+        self.assertGreater(code.stat().st_size, 0)
+        [done] = self.laptop("jobs")
+        self.assertEqual((done["operation"], done["state"]), (job, "SUCCEEDED"))
+
+
+if __name__ == "__main__":
+    unittest.main()
