@@ -31,6 +31,8 @@ class DeviceTimer : public measure::Timer {
   attune::v1::Policy policy() const { return policy_; }
 
  private:
+  // Seconds of a run in a graph of `runs`.
+  absl::StatusOr<double> TakeHot(int runs);
   // That a sample may take in turn.
   size_t most_sets() const;
 

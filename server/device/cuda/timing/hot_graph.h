@@ -20,7 +20,7 @@ namespace attune::device::cuda {
 
 class HotGraph {
  public:
-  // Captures `runs` runs, run i of runnables[i % size], and replays them once.
+  // Captures `runs` runs, run i of runnables[i % size], and replays them once where they are several.
   static absl::StatusOr<HotGraph> Create(const DriverApi& api, StreamHandle stream,
                                          absl::Span<CudaRunnable* const> runnables, int runs, WorkClock& clock);
 
