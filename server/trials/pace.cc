@@ -7,10 +7,9 @@ namespace {
 
 constexpr int64_t kLeastTrials = 4;
 
-// Of attention_mma on an H200, from 0.1 to 3 s of preparing, within a tenth of what was measured
-// (docs/benchmarks/2026-11-27-h200-throughput.md).
-constexpr absl::Duration kLeastPlayOff = absl::Milliseconds(300);
-constexpr double kPreparations = 2.35;
+// Fitted to four problems of attention_mma on an H200 (docs/benchmarks/2026-11-27-h200-quick-look.md).
+constexpr absl::Duration kLeastPlayOff = absl::Milliseconds(400);
+constexpr double kPreparations = 1.75;
 
 }  // namespace
 

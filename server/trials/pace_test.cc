@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace attune::trials {
 namespace {
 
@@ -40,6 +42,13 @@ TEST(TrialPace, NoMoreCodesAreCompiledThanTrialsAreLeft) {
 
 TEST(TrialPace, NothingLeftTakesNoTime) {
   EXPECT_EQ(TimeLeft({.run = 8, .device = absl::Seconds(4)}, -1, -1), absl::ZeroDuration());
+}
+
+// Seconds of preparing, and of the play-off with its checks, on an H200.
+TEST(PlayOffTime, IsWithinHalfASecondOfWhatWasMeasured) {
+  for (const auto& [prepare, measured] : {std::pair(0.12, 0.48), {0.55, 1.7}, {1.16, 1.97}, {2.64, 5.04}}) {
+    EXPECT_NEAR(absl::ToDoubleSeconds(PlayOffTime(absl::Seconds(prepare))), measured, 0.5) << prepare;
+  }
 }
 
 }  // namespace
