@@ -158,7 +158,7 @@ Action AddTune(CLI::App& app) {
       "and a few samples is given up as SLOW");
   app.add_flag("--energy", arguments->energy,
                "Measure also what a run of each variant in the play-off takes in joules, about a second for each; with "
-               "--policy hot or l2-warm, on a GPU whose energy NVML counts. What is served is still the fastest");
+               "--policy hot or l2-warm, on a card whose energy NVML counts. What is served is still the fastest");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   AddConditionOptions(app, &arguments->conditions);
   AddRepeatable(app, "--require", &arguments->required,

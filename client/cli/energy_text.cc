@@ -22,6 +22,12 @@ std::vector<const v1::Trial*> Measured(const v1::TuneResult& result) {
   return measured;
 }
 
+// As the options of `serve`, beside which the others are as they were for what was tuned.
+std::string WhereItIsServed(const v1::Trial& winner) {
+  return absl::StrCat(winner.device_id().empty() ? "" : " --device ", winner.device_id(),
+                      winner.policy() == v1::POLICY_L2_WARM ? " --policy l2-warm" : "");
+}
+
 }  // namespace
 
 std::string Joules(double joules) {
@@ -63,9 +69,10 @@ std::string LeastEnergy(const v1::TuneResult& result) {
   // Spans that overlap do not tell them apart.
   if (least.contended() || winners.contended() || least.high_joules() >= winners.low_joules()) return "";
   const std::string variant = VariantText(measured.front()->variant());
-  return absl::StrFormat("Least energy: %s takes %s a run, %.1f %% less than the winner; attune serve %s %s serves it",
-                         variant, Joules(least.joules()), 100 * (1 - least.joules() / winners.joules()),
-                         result.winner().problem_text(), variant);
+  return absl::StrFormat(
+      "Least energy: %s takes %s a run, %.1f %% less than the winner; attune serve %s %s%s serves it", variant,
+      Joules(least.joules()), 100 * (1 - least.joules() / winners.joules()), result.winner().problem_text(), variant,
+      WhereItIsServed(result.winner()));
 }
 
 }  // namespace attune::cli

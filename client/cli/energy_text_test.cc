@@ -1,5 +1,6 @@
 #include "client/cli/energy_text.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace attune::cli {
@@ -48,6 +49,13 @@ TEST(LeastEnergy, NamesWhoTakesLessThanTheWinnerForCertain) {
             "f:A=2 serves it");
 }
 
+TEST(LeastEnergy, IsServedWhereItWasMeasured) {
+  v1::TuneResult result = Result();
+  result.mutable_winner()->set_device_id("cuda:1");
+  result.mutable_winner()->set_policy(v1::POLICY_L2_WARM);
+  EXPECT_THAT(LeastEnergy(result), ::testing::EndsWith("f:A=2 --device cuda:1 --policy l2-warm serves it"));
+}
+
 TEST(LeastEnergy, IsNobodyWhereSpansOverlapOrTheDeviceWasShared) {
   v1::TuneResult overlaps = Result();
   overlaps.mutable_play_off(1)->mutable_timing()->mutable_energy()->set_high_joules(0.0399);
@@ -57,8 +65,13 @@ TEST(LeastEnergy, IsNobodyWhereSpansOverlapOrTheDeviceWasShared) {
   EXPECT_EQ(LeastEnergy(contended), "");
 }
 
-TEST(EnergyTable, HasWhoWasMeasured) {
-  EXPECT_TRUE(EnergyTable(Result()).has_value());
+TEST(EnergyTable, HasWhoWasMeasuredTheThriftiestFirst) {
+  const std::optional<Table> table = EnergyTable(Result());
+  ASSERT_TRUE(table.has_value());
+  const std::string text = table->Render(200, /*colored=*/false);
+  EXPECT_LT(text.find("f:A=2"), text.find("f:A=1"));
+  EXPECT_NE(text.find("f:A=1"), std::string::npos);
+  EXPECT_EQ(text.find("f:A=3"), std::string::npos);
   EXPECT_FALSE(EnergyTable(v1::TuneResult()).has_value());
 }
 

@@ -61,7 +61,7 @@ TEST(MeasureEnergy, CountsFromStepToStepOfTheCounter) {
   EXPECT_EQ(load.most_at_once, 50);  // 5 ms
 }
 
-TEST(MeasureEnergy, ARunThatIsLongerThanASpanIsASpan) {
+TEST(MeasureEnergy, OfRunsThatAreLongerThanASpanOneGoesAtATime) {
   FakeLoad load(2e6, 70, 0.1);
   const absl::StatusOr<v1::Energy> energy = Measured(load);
   ASSERT_TRUE(energy.ok()) << energy.status();

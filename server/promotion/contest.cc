@@ -71,16 +71,19 @@ class Contest {
       if (right.ok() && *right) right = MayBeServed(decision, *field, result);
       if (!right.ok()) return right.status();
       if (!*right) continue;
-      if (absl::Status status = AddEnergies(*field, decision, result); !status.ok()) return status;
+      right = AddEnergies(*field, decision, result);
+      if (!right.ok()) return right.status();
+      if (!*right) continue;
       for (const std::string& objection : objections_) absl::StrAppend(&decision.why, "; ", objection);
       result.why = decision.why;
       return decision;
     }
   }
 
-  // Beside the times of those who played off; the decision says so where one is not known.
-  absl::Status AddEnergies(const std::vector<size_t>& field, Decision& decision, ContestResult& result) {
-    if (!rules_.energy || field.empty()) return absl::OkStatus();
+  // Beside the times of those who played off; the decision says so where one is not known. False: somebody did wrong
+  // in the runs for it, and is out.
+  absl::StatusOr<bool> AddEnergies(const std::vector<size_t>& field, Decision& decision, ContestResult& result) {
+    if (!rules_.energy || field.empty()) return true;
     const absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
     if (!contestants.ok()) return contestants.status();
     job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
@@ -88,16 +91,25 @@ class Contest {
                                         " energy, about a second each"));
     const auto energies = MeasureEnergies(tuning_key_, *contestants, options_.means.code, job_, use_);
     if (!energies.ok()) return energies.status();
+    bool right = true;
     for (size_t i = 0; i < field.size(); ++i) {
-      if (const EnergyAnswer& energy = (*energies)[i]; energy.ok()) {
-        *timed_[i].mutable_timing()->mutable_energy() = *energy;
+      const EnergyAnswer& answer = (*energies)[i];
+      if (answer.verdict != v1::VERDICT_OK) {
+        v1::Trial wrong = timed_[i];
+        wrong.set_verdict(answer.verdict);
+        wrong.set_detail(absl::StrCat("while its energy was measured: ", answer.detail));
+        wrong.clear_timing();
+        if (absl::Status status = Exclude(field[i], std::move(wrong)); !status.ok()) return status;
+        right = false;
+      } else if (answer.energy.has_value()) {
+        *timed_[i].mutable_timing()->mutable_energy() = *answer.energy;
       } else {
         absl::StrAppend(&decision.why, "; the energy of ", timed_[i].variant().text(),
-                        " is not known: ", energy.status().message());
+                        " is not known: ", answer.detail);
       }
     }
-    FillResult(decision, result);
-    return absl::OkStatus();
+    if (right) FillResult(decision, result);
+    return right;
   }
 
   // False: what would be served in place of another may not be, and is out.

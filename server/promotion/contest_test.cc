@@ -143,6 +143,21 @@ TEST_F(ContestTest, AnEnergyThatIsNotKnownIsSaidAndServesAllTheSame) {
                                            "count its energy"));
 }
 
+TEST_F(ContestTest, WhoDiesWhileItsEnergyIsMeasuredIsOut) {
+  SetTimes({{"32/8", 40}, {"32/4", 40.1}});
+  device_.set_counts_energy(true);
+  device_.ScriptJoules(
+      [](const worker::v1::Candidate& candidate) { return jobs::Seen(candidate) == "32/8" ? -1 : 0.012; });
+  Start();
+  v1::TuneRequest request = TuneRequest();
+  request.set_energy(true);
+  const v1::TuneResult result = Await(tuner_->Tune(request)->name()).tune();
+  EXPECT_EQ(result.winner().variant().text(), "tiles:BLOCK=32,SPLITS=1");
+  const v1::Trial out = store_.trials().back();
+  EXPECT_EQ(out.verdict(), v1::VERDICT_CRASHED);
+  EXPECT_THAT(out.detail(), HasSubstr("while its energy was measured: died"));
+}
+
 TEST_F(ContestTest, EnergyIsRefusedWhereNothingCountsIt) {
   Start();
   v1::TuneRequest request = TuneRequest();

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "proto/attune/quote.h"
 #include "server/measure/cycles.h"
 #include "server/measure/quantiles.h"
 #include "server/trials/code.h"
@@ -19,6 +20,7 @@ namespace {
 // On the device behind the first cycle, which has the second check in it: no further cycle is begun after it, but for
 // the least number.
 constexpr absl::Duration kMostTime = absl::Milliseconds(1500);
+constexpr size_t kMostDetail = 4000;
 // A time is settled when its interval is narrower than this part of it.
 constexpr double kSettled = 0.01;
 
@@ -111,13 +113,15 @@ class Calls {
       if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) {
         return response.status();
       }
+      EnergyAnswer& answer = energies.emplace_back();
       if (!response.ok()) {
-        energies.emplace_back(response.status());
-      } else if (response->results(0).has_energy()) {
-        energies.emplace_back(response->results(0).energy());
-      } else {
-        energies.emplace_back(absl::UnavailableError(response->results(0).detail()));
+        answer.detail = std::string(response.status().message());
+        continue;
       }
+      const worker::v1::TrialResponse& result = response->results(0);
+      answer.verdict = result.verdict();
+      answer.detail = Cleaned(result.detail(), kMostDetail);
+      if (result.has_energy()) answer.energy = result.energy();
     }
     return energies;
   }

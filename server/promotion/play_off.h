@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -50,9 +51,13 @@ absl::StatusOr<v1::Trial> AfterManyRuns(const catalog::TuningKey& tuning_key, co
                                         v1::Trial timed, const trials::CodeSource& code, const trials::Job& job,
                                         trials::DeviceUse& use);
 
-// What a run takes in joules, or why that is not known.
-using EnergyAnswer = absl::StatusOr<v1::Energy>;
-// Of each, in their order, whatever its verdict. An error only where the device cannot be used.
+// What a run takes in joules, or why that is not known; and what the runs for it have brought to light.
+struct EnergyAnswer {
+  v1::Verdict verdict = v1::VERDICT_OK;
+  std::optional<v1::Energy> energy;
+  std::string detail;  // without an energy
+};
+// Of each, in their order. An error only where the device cannot be used.
 absl::StatusOr<std::vector<EnergyAnswer>> MeasureEnergies(const catalog::TuningKey& tuning_key,
                                                           const std::vector<Contestant>& contestants,
                                                           const trials::CodeSource& code, const trials::Job& job,

@@ -30,6 +30,15 @@ v1::TuneRequest GoodTune() {
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
+TEST(Validate, EnergyIsMeasuredOfRunsThatFollowOneAnother) {
+  v1::TuneRequest request = GoodTune();
+  request.set_energy(true);
+  request.set_policy(v1::POLICY_L2_WARM);
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  request.set_policy(v1::POLICY_COLD);
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("energy is true, with policy cold"));
+}
+
 TEST(Validate, FillsInWhatATuneRequestLeavesOut) {
   v1::TuneRequest request = GoodTune();
   ASSERT_TRUE(Validate(request, OneDeviceOneFamily()).ok());

@@ -77,6 +77,7 @@ absl::Status CheckQuantiles(const v1::Timing& timing) {
 }
 
 absl::Status CheckTiming(const v1::Timing& timing) {
+  if (timing.has_energy()) return Wrong("an energy in a timing");
   if (!Ordered(timing.low_us(), timing.median_us()) || !Ordered(timing.median_us(), timing.high_us()) ||
       timing.high_us() > kLongestUs || !IsIn(timing.min_us(), 0, timing.median_us())) {
     return Wrong("a time of ", timing.median_us(), " us in ", timing.low_us(), " to ", timing.high_us(), ", at least ",

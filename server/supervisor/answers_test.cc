@@ -87,6 +87,30 @@ TEST_F(AnswersTest, EveryResultOfAPlayOffIsLookedAt) {
   EXPECT_THAT(Mistake(), HasSubstr("verdict 0"));
 }
 
+TEST_F(AnswersTest, AnEnergyIsWhatAPlayOffAskedForAndNothingElse) {
+  trial().mutable_timing()->mutable_energy();
+  EXPECT_THAT(Mistake(), HasSubstr("an energy in a timing"));
+  trial().mutable_timing()->clear_energy();
+  worker::v1::TrialResponse result = trial();
+  result.clear_timing();
+  v1::Energy& energy = *result.mutable_energy();
+  energy.set_joules(2);
+  energy.set_low_joules(1);
+  energy.set_high_joules(3);
+  energy.set_runs(1);
+  energy.set_spans(1);
+  request_.mutable_play_off()->add_candidates();
+  *response_.mutable_play_off()->add_results() = result;
+  EXPECT_THAT(Mistake(), HasSubstr("an energy that nobody asked for"));
+  request_.mutable_play_off()->set_energy(true);
+  EXPECT_EQ(Mistake(), "");
+  v1::Energy& given = *response_.mutable_play_off()->mutable_results(0)->mutable_energy();
+  for (const double joules : {0.5, 4.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    given.set_joules(joules);
+    EXPECT_THAT(Mistake(), HasSubstr("an energy of ")) << joules;
+  }
+}
+
 TEST_F(AnswersTest, ContestantsOfAPlayOffHaveTheSameRounds) {
   const worker::v1::TrialResponse good = trial();
   for (int i = 0; i < 2; ++i) {

@@ -417,6 +417,7 @@ void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
 }
 
 void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
+  const absl::Duration budget = TimeLeftOfBudget();
   const std::lock_guard<std::mutex> lock(mutex_);
   job_.progress.Change([&](v1::OperationProgress& progress) {
     progress.set_compiles_done(compiles_);
@@ -440,11 +441,16 @@ void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
       progress.mutable_best()->clear_recipe();
     }
     SetCost(plan_.cost_before, cost_, compile_ms(), progress);
-    UpdateEtaLocked(progress);
+    UpdateEtaLocked(budget, progress);
   });
 }
 
-void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) {
+absl::Duration TrialPhase::TimeLeftOfBudget() {
+  const std::lock_guard<std::mutex> lock(strategy_mutex_);
+  return std::max(plan_.strategy->TimeLeft(), absl::ZeroDuration());
+}
+
+void TrialPhase::UpdateEtaLocked(absl::Duration budget, v1::OperationProgress& progress) const {
   const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
   const int64_t trials_left = progress.trials_total() - progress.trials_done() - known_left;
   const auto codes = static_cast<int64_t>(codes_.size());
@@ -452,9 +458,7 @@ void TrialPhase::UpdateEtaLocked(v1::OperationProgress& progress) {
       TimeLeft({run_, busy_, codes, compiling_, means_.code.pool().size()}, trials_left,
                progress.compiles_total() - std::max(codes, compiles_));
   if (!left.has_value()) return progress.clear_eta();
-  const std::lock_guard<std::mutex> lock(strategy_mutex_);
-  SetDuration(std::min(*left, std::max(plan_.strategy->TimeLeft(), absl::ZeroDuration())) + play_off_,
-              progress.mutable_eta());
+  SetDuration(std::min(*left, budget) + play_off_, progress.mutable_eta());
 }
 
 }  // namespace attune::trials

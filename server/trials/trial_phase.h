@@ -104,7 +104,8 @@ class TrialPhase {
   void Recorded(size_t index, const v1::Trial& trial);
 
   void UpdateProgress(const v1::Trial* trial, bool reused);
-  void UpdateEtaLocked(v1::OperationProgress& progress);
+  absl::Duration TimeLeftOfBudget();
+  void UpdateEtaLocked(absl::Duration budget, v1::OperationProgress& progress) const;
 
   const Means& means_;
   const Job& job_;

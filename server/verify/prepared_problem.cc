@@ -332,7 +332,8 @@ class PreparedProblemImpl : public PreparedProblem {
     };
     Inspection::Expected expected;
     if (inputs_.large() && which == SharedInputs::Which::kFew) {
-      // The first was looked at with what was compared with it.
+      // One of the others in turn. Where the first case's is damaged, the host has compared with its own copy; a whole
+      // check looks at all of them.
       const size_t turn = reference_turn_++ % cases_.size() + 1;
       expect(turn < cases_.size() ? cases_[turn] : fresh_, expected);
     } else {

@@ -294,8 +294,16 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceSession::Energies(const worker
     absl::StatusOr<attune::v1::Energy> energy = measure::MeasureEnergy(load, measure::EnergyOptions());
     // The device's own faults are errors; what its counter lacks is no fault of anybody's.
     if (!energy.ok() && !absl::IsFailedPrecondition(energy.status())) return energy.status();
-    if (energy.ok()) *result.mutable_energy() = *std::move(energy);
-    if (!energy.ok()) result.set_detail(std::string(energy.status().message()));
+    // What it has done to what others read is found now, and not blamed on them.
+    const absl::StatusOr<std::string> damage = prepared_->RepairInputs();
+    if (!damage.ok()) return damage.status();
+    if (!damage->empty()) {
+      SetVerdict(result, attune::v1::VERDICT_OUT_OF_BOUNDS, *damage);
+    } else if (energy.ok()) {
+      *result.mutable_energy() = *std::move(energy);
+    } else {
+      result.set_detail(std::string(energy.status().message()));
+    }
   }
   return response;
 }

@@ -445,8 +445,7 @@ TEST_F(DeviceSessionTest, MeasuresEnergyOfEachOrSaysWhyNot) {
   EXPECT_EQ(response.results(0).detail(), "this device does not count its energy");
   EXPECT_EQ(response.results(2).verdict(), attune::v1::VERDICT_INFEASIBLE);
 
-  // 2 J for each call, which is 5 ms of runs: 400 W.
-  device_->joules = [this] { return 2.0 * static_cast<double>(device_->hot_sets.size()); };
+  device_->joules = [this] { return 400 * device_->hot_seconds; };
   response = session_.Handle(request).play_off();
   ASSERT_EQ(response.results_size(), 3);
   EXPECT_NEAR(response.results(0).energy().joules(), 400 * 10e-6, 1e-9) << response.results(0).detail();

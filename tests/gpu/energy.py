@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Joules a run of the fastest variant and of the thriftiest of its play-off, on a GPU host whose energy NVML counts,
-from a bundle (deploy/bundle). An estimate: a minute with the defaults.
+from a bundle (deploy/bundle). One problem took 26 s on an H200.
 
     python3 tests/gpu/energy.py --bundle BUNDLE --out OUT [--problems N] [--repeats N] [--trials N] [--seconds S]
 

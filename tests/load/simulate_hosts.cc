@@ -268,6 +268,7 @@ absl::Status Simulate() {
   Print({{"over", true}});
   for (const auto& host : hosts) host->End();
   report["jobs_finished"] = tally.finished.load();
+  report["errors"] = tally.Report()["errors"];  // those of the end, too
   report["seconds"] = absl::ToDoubleSeconds(absl::GetFlag(FLAGS_time));
   Print(report);
   return absl::OkStatus();

@@ -186,8 +186,10 @@ class FakeDeviceWorker : public DeviceWorker {
     for (const worker::v1::Candidate& candidate : request.candidates()) {
       worker::v1::TrialResponse& result = *response.add_results();
       result.set_verdict(v1::VERDICT_OK);
-      if (joules_) result.mutable_energy()->set_joules(joules_(candidate));
-      if (!joules_) result.set_detail("this device does not count its energy");
+      const double joules = joules_ ? joules_(candidate) : 0;
+      if (joules > 0) result.mutable_energy()->set_joules(joules);
+      if (joules < 0) result.set_verdict(v1::VERDICT_CRASHED);
+      if (joules <= 0) result.set_detail(joules < 0 ? "died" : "this device does not count its energy");
     }
     return response;
   }

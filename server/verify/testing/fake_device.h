@@ -65,6 +65,7 @@ class FakeDevice : public device::Device {
   size_t allocated = 0;  // bytes now
   absl::Duration cold_resolution;
   std::vector<size_t> hot_sets;  // runnables in each call of TimeHot
+  double hot_seconds = 0;        // of all runs in these calls
 
   const v1::Device& info() const override { return properties; }
   absl::StatusOr<std::unique_ptr<device::Buffer>> Allocate(size_t bytes) override;
