@@ -35,7 +35,8 @@ Json DeviceJson(const v1::Device& device) {
           {"memory_bytes", PositiveOrNull(device.memory_bytes())},
           {"compute_capability", PositiveOrNull(device.compute_capability())},
           {"sm_clock_mhz", PositiveOrNull(device.sm_clock_mhz())},
-          {"memory_bandwidth_gbs", PositiveOrNull(device.memory_bandwidth_gbs())}};
+          {"memory_bandwidth_gbs", PositiveOrNull(device.memory_bandwidth_gbs())},
+          {"counts_energy", device.counts_energy()}};
 }
 
 Json HostJson(const v1::Host& host) {

@@ -37,6 +37,7 @@ class Device(Value):
     compute_capability: int  # 89 for 8.9; 0 without CUDA
     sm_clock_mhz: int  # maximum
     memory_bandwidth_gbs: int  # theoretical, 10^9 bytes/s; 0 when unknown
+    counts_energy: bool  # a counter of the whole card's joules can be read; tune(energy=True) needs it
 
 
 @dataclass(frozen=True, slots=True)
