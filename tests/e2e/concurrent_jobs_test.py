@@ -46,8 +46,7 @@ class ConcurrentJobsTest(DaemonTest):
     def check_trials(self, daemon):
         trials = daemon.trials(PROBLEM)
         self.assertEqual({t["verdict"] for t in trials}, {"OK"}, daemon.log)
-        variants = [t["variant"] for t in trials]
-        self.assertEqual(sorted(variants), sorted(set(variants)), "a variant was tried twice")
+        self.assertNoneAgain(trials)  # on a busy machine a disturbed trial is taken again
 
     def check_served(self, daemon, results):
         # In the order of the log: times of the listing are whole seconds, and two jobs may share one.
