@@ -13,6 +13,7 @@
 #include "server/measure/cycles.h"
 #include "server/measure/quantiles.h"
 #include "server/trials/code.h"
+#include "server/trials/trial.h"
 
 namespace attune::promotion {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 // On the device behind the first cycle, which has the second check in it: no further cycle is begun after it, but for
 // the least number.
 constexpr absl::Duration kMostTime = absl::Milliseconds(1500);
-constexpr size_t kMostDetail = 4000;
 // A time is settled when its interval is narrower than this part of it.
 constexpr double kSettled = 0.01;
 
@@ -120,7 +120,7 @@ class Calls {
       }
       const worker::v1::TrialResponse& result = response->results(0);
       answer.verdict = result.verdict();
-      answer.detail = Cleaned(result.detail(), kMostDetail);
+      answer.detail = Cleaned(result.detail(), trials::kMostDetail);
       if (result.has_energy()) answer.energy = result.energy();
     }
     return energies;

@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_TRIALS_TRIAL_H_
 #define ATTUNE_SERVER_TRIALS_TRIAL_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -10,6 +11,9 @@
 #include "server/space/space.h"
 
 namespace attune::trials {
+
+// Bytes of a detail that are kept.
+inline constexpr size_t kMostDetail = 4000;
 
 // Everything that is known before it runs.
 inline v1::Trial NewTrial(const catalog::TuningKey& tuning_key, const space::Variant& variant, absl::string_view job) {

@@ -19,7 +19,6 @@ namespace {
 
 constexpr int kDeviceTries = 3;     // of a trial that the infrastructure lost
 constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
-constexpr size_t kMostDetail = 4000;
 
 CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& job, const TrialPhase::Plan& plan) {
   return {&means.code.store(),

@@ -4,7 +4,7 @@
 // An inspector looks at all of them each time, in place of which the host is asked only about what it has not found.
 // The host's rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest
 // of a trial): where nothing else points to damage, one of them is looked at each time, in turn. So does the inspector
-// behind a quick look, which takes no longer than it would to read them all. What is found later may then be an earlier
+// behind a quick look, which may take less than to read them all. What is found later may then be an earlier
 // candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
 #ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 #define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_

@@ -14,7 +14,7 @@ namespace attune::worker {
 // `device`, and what `runnables` points to, outlive it. The runs are HOT's, or L2_WARM's.
 //
 // A graph that is new to the device is replayed once before it counts, and nobody would know of these runs: so runs are
-// made up of graphs whose lengths are powers of two, which are all there once the device is warm.
+// made up of graphs whose lengths are powers of two, which are soon all there.
 class DeviceLoad : public measure::Load {
  public:
   DeviceLoad(device::Device& device, absl::Span<device::Runnable* const> runnables, attune::v1::Policy policy)

@@ -55,7 +55,7 @@ class DeviceSession : public Session {
   absl::Status Reload();
   // Each many more times, without timing.
   absl::StatusOr<worker::v1::PlayOffResponse> ManyRuns(const worker::v1::PlayOffRequest& request);
-  // What a run of each takes in joules, without timing or verdict.
+  // What a run of each takes in joules, without timing. OUT_OF_BOUNDS is who has damaged what others read.
   absl::StatusOr<worker::v1::PlayOffResponse> Energies(const worker::v1::PlayOffRequest& request);
   // Times those of the results that are OK as one cycle.
   absl::Status TimeCycle(const worker::v1::PlayOffRequest& request, std::vector<worker::v1::TrialResponse>& results);

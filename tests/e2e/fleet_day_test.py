@@ -4,39 +4,19 @@ import json
 import signal
 import unittest
 
-import postgresql
-from harness import Daemon, DaemonTest, run_attune, wait_until, without_opencl
+from fleet_case import FleetCase
+from harness import run_attune, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=64", "--seed=3")
 
 
-@unittest.skipUnless(postgresql.programs(), "no PostgreSQL server is installed (Debian's package: postgresql-15)")
-class FleetDayTest(DaemonTest):
-    def setUp(self):
-        super().setUp()
-        self.server = postgresql.PostgresqlServer()
-        self.addCleanup(self.server.close)
-
-    def member(self, name, gateway=False):
-        directory = self.directory / name
-        directory.mkdir()
-        daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
-        self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
-        return daemon.start(environment=without_opencl(directory) if gateway else {})
-
+class FleetDayTest(FleetCase):
     def laptop(self, *arguments):
         """What the command prints, by lines."""
         done = run_attune("--format=json", *arguments, env={"ATTUNE_SERVER": self.address})
         self.assertEqual(done.returncode, 0, f"attune {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def working(self, job):
-        """The host that works on it; None as long as none does."""
-        for host in self.laptop("hosts"):
-            if job in [operation["operation"] for operation in host["operations"]]:
-                return host["host"]
-        return None
 
     def state_of(self, name):
         return next(host["state"] for host in self.laptop("hosts") if host["host"] == name)
@@ -44,7 +24,7 @@ class FleetDayTest(DaemonTest):
     def test_a_laptops_day(self):
         gateway = self.member("gateway", gateway=True)
         self.address = gateway.address
-        hosts = {"hosts/" + (host.data / "name").read_text(): host for host in (self.member("one"), self.member("two"))}
+        hosts = {self.name(host): host for host in (self.member("one"), self.member("two"))}
         wait_until("both hosts", lambda: sum(bool(host["devices"]) for host in self.laptop("hosts")) == 2)
 
         # In the morning: tune, look on, and go. The gateway knows the hosts' class from its next heartbeat on.
@@ -52,7 +32,7 @@ class FleetDayTest(DaemonTest):
         started = wait_until("a job", lambda: gateway.attune(*tune, check=False).stdout.partition('{"type":"error"')[0])
         job = json.loads(started.splitlines()[0])["operation"]
         watch = gateway.popen("watch", job)
-        first = wait_until("its host", lambda: self.working(job))
+        first = wait_until("its host", lambda: self.holder(gateway, job))
         wait_until("trials", lambda: len(self.laptop("trials", PROBLEM, "--limit", "0")) > 1)
         watch.send_signal(signal.SIGINT)
         watch.communicate()

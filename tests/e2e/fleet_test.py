@@ -5,8 +5,8 @@ import signal
 import subprocess
 import unittest
 
-import postgresql
-from harness import ATTUNED, Daemon, DaemonTest, wait_until, without_opencl
+from fleet_case import FleetCase
+from harness import ATTUNED, Daemon, wait_until
 
 PROBLEM = "b1.h1.q32.d32.f16"
 BUDGET = ("--strategy=random", "--max-trials=4", "--seed=3")
@@ -15,31 +15,7 @@ LONG = ("--strategy=random", "--max-trials=400", "--seed=3")  # is cancelled
 OWN = ("--device", "opencl:0")  # this host's card: no work for others
 
 
-@unittest.skipUnless(postgresql.programs(), "no PostgreSQL server is installed (Debian's package: postgresql-15)")
-class FleetTest(DaemonTest):
-    def setUp(self):
-        super().setUp()
-        self.server = postgresql.PostgresqlServer()
-        self.addCleanup(self.server.close)
-
-    def member(self, name, start=True, gateway=False):
-        directory = self.directory / name
-        directory.mkdir(exist_ok=True)
-        daemon = Daemon(directory, flags=[f"--store={self.server.target}", "--trial_timeout=10m"])
-        self.addCleanup(lambda: daemon.process and daemon.process.poll() is None and daemon.kill())
-        environment = without_opencl(directory) if gateway else {}
-        return daemon.start(environment=environment) if start else daemon
-
-    def name(self, daemon):
-        return "hosts/" + (daemon.data / "name").read_text()
-
-    def holder(self, daemon, job):
-        """The host that works on the job; None as long as none does."""
-        for host in daemon.json("hosts"):
-            if job in [operation["operation"] for operation in host["operations"]]:
-                return host["host"]
-        return None
-
+class FleetTest(FleetCase):
     def await_taken(self, gateway, *arguments):
         """What a command prints once the gateway has heard of a host that can do it."""
 

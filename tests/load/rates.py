@@ -1,9 +1,11 @@
-"""Rates of two sides that were measured in turn, and how they compare."""
+"""Figures of two sides that were measured in turn, and how they compare."""
 
 import os
 import pathlib
 import random
+import re
 import statistics
+import subprocess
 
 
 def ticks(pid):
@@ -17,9 +19,23 @@ def cpu_seconds(pid):
 
 
 def family_cpu_seconds(pid):
-    """Of a process and of all that it has started, living or ended."""
-    children = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
-    return sum(ticks(pid)) + sum(family_cpu_seconds(child) for one in children for child in one.read_text().split())
+    """Of a process and of all that it has started, living or ended. 0 of one that ends meanwhile: its parent has it."""
+    try:
+        spent = sum(ticks(pid))
+        children = [one.read_text().split() for one in pathlib.Path(f"/proc/{pid}/task").glob("*/children")]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return spent + sum(family_cpu_seconds(child) for one in children for child in one)
+
+
+def look_ups(query_load, daemon, seconds, *flags):
+    """A round of tests/load/query_load: GetBest's calls a second, and a call's microseconds of the daemon's CPU."""
+    command = [str(query_load), f"--server={daemon.address}", "--rounds=1", f"--round_time={seconds}s", *flags]
+    before = cpu_seconds(daemon.process.pid)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    spent = cpu_seconds(daemon.process.pid) - before
+    ping, best = (int(re.search(rf"{name} +(\d+) calls/s", done.stdout).group(1)) for name in ("Ping", "GetBest"))
+    return best, spent / (2 * seconds * (ping + best)) * 1e6  # each was asked twice, once to warm up
 
 
 def ratio(ones, others):

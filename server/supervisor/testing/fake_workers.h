@@ -158,7 +158,7 @@ class FakeDeviceWorker : public DeviceWorker {
   void ScriptAnchor(Trying anchor) { anchor_ = std::move(anchor); }
   void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }  // each of its cycles
   void ScriptManyRuns(Playing many_runs) { many_runs_ = std::move(many_runs); }
-  // What a candidate takes in joules; null: the device counts none.
+  // What a candidate takes in joules; null, or 0: the device counts none; negative: it dies.
   void ScriptJoules(std::function<double(const worker::v1::Candidate&)> joules) { joules_ = std::move(joules); }
   void set_counts_energy(bool counts) { device_.set_counts_energy(counts); }
   void set_driver(const std::string& driver) { device_.set_driver(driver); }

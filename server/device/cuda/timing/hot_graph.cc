@@ -46,7 +46,7 @@ absl::StatusOr<HotGraph> HotGraph::Create(const DriverApi& api, StreamHandle str
   ATTUNE_CUDA_CALL(api, GraphInstantiateWithFlags, &executable, graph.get(), 0);
   hot.executable_ = GraphExec(api, executable);
   ATTUNE_CUDA_CALL(api, GraphUpload, executable, stream);
-  // A single run is timed for its rough length, or is so long that the launch before it does not matter.
+  // A single run that is long is not repeated for what its launch adds; who wants the time of a short one replays it.
   if (runs > 1) {
     if (absl::StatusOr<double> warm_up = hot.Time(); !warm_up.ok()) return warm_up.status();
   }
