@@ -2,11 +2,10 @@
 """Whether the bench measures the times that the daemon has stored, on a GPU host, from a bundle with the Python client
 and attune-bench in BUNDLE/site (docs/gpu-host.md); torch is the host's. An estimate: 8 minutes for the grid's 38.
 
-    python3 tests/gpu/bench_times.py --bundle BUNDLE --out OUT [--seconds S] [--data DIR [--resume JSONL]]
+    python3 tests/gpu/bench_times.py --bundle BUNDLE --out OUT [--seconds S] [--data DIR [--tuned] [--resume JSONL]]
 
-attune-bench tunes the problems (--max-time, about as many random variants as are tried in that time), the daemon ends,
-and the bench times the served variants in its own process: graphs of back-to-back runs over rotating inputs, as the
-daemon's policy HOT, until the median's 95 % interval is narrower than 1 % of it. These times are compared with the
+attune-bench tunes the problems as `attune tune` does, unless they are (--tuned), the daemon ends, and the bench times
+the served variants in its own process: graphs of back-to-back runs over rotating inputs, as the daemon's policy HOT, until the median's 95 % interval is narrower than 1 % of it. These times are compared with the
 play-offs' that the daemon then tells (`attune best`). At least 34 of 38 must be within 2 %.
 
 Writes OUT/bench_times.json and .md, and the bench's own files to OUT/bench. Ends with 1 where too few are within 2 %,
@@ -38,12 +37,10 @@ DEADLINE_PASSED = 3  # of attune-bench
 def bench_command(setup, options, data, resume):
     """attune-bench with attune alone."""
     problems = [] if resume else options.problem or bench_grid()
-    command = [sys.executable, "-m", "attune_bench", *problems, "--contestants=attune", "--no-record", "--tune"]
-    command += [
-        f"--max-time={options.max_time}",
-        f"--row-time={options.row_time}",
-        f"--device={setup.device or 'cuda:0'}",
-    ]
+    command = [sys.executable, "-m", "attune_bench", *problems, f"--contestants={options.contestants}", "--no-record"]
+    command += [] if options.tuned else ["--tune"]
+    command += [f"--row-time={options.row_time}", f"--device={setup.device or 'cuda:0'}"]
+    command += [f"--max-time={options.max_time}"] if options.max_time else []
     command += [f"--attuned={setup.bundle / 'attuned'}", f"--data={data}", f"--lock-dir={data}/locks"]
     command += [f"--kernels={','.join(str(path) for path in setup.kernels)}", f"--out={options.out}/bench"]
     command += [f"--daemon-libraries={environment(setup.bundle)['LD_LIBRARY_PATH']}"]
@@ -157,8 +154,10 @@ def main():
     parser.add_argument("problem", nargs="*", help="default: the bench's grid")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--data", type=pathlib.Path, help="data directory of the daemon, kept")
+    parser.add_argument("--tuned", action="store_true", help="the database of --data has the problems' winners: tune none")
     parser.add_argument("--resume", type=pathlib.Path, metavar="JSONL", help="the bench's file of an earlier call")
-    parser.add_argument("--max-time", type=float, default=2, metavar="S", help="of trials a problem; default: 2")
+    parser.add_argument("--max-time", type=float, metavar="S", help="of trials a problem; default: no limit")
+    parser.add_argument("--contestants", default="attune", help="of the bench; default: attune")
     parser.add_argument("--row-time", type=float, default=1, metavar="S", help="of samples a problem; default: 1")
     options = parser.parse_args()
     setup = tuning.setup_of(options)

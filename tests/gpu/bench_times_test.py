@@ -69,6 +69,7 @@ class Judge(unittest.TestCase):
 class Command(unittest.TestCase):
     def command(self, resume=None, **given):
         known = {"out": pathlib.Path("/o"), "problem": [], "max_time": 2, "row_time": 1, "seconds": 1e9}
+        known |= {"contestants": "attune", "tuned": False}
         setup = Setup(pathlib.Path("/b"), [pathlib.Path("/k")], ["f"], "", [])
         return bench_command(setup, types.SimpleNamespace(**known | given), pathlib.Path("/d"), resume)
 
@@ -82,6 +83,11 @@ class Command(unittest.TestCase):
         command = self.command(resume=pathlib.Path("/r.jsonl"), seconds=500)
         self.assertEqual(command[-2:], ["--deadline=500", "--resume=/r.jsonl"])
         self.assertFalse(set(command) & set(bench_grid()))
+
+    def test_tunes_unless_that_was_done_and_without_a_limit_of_its_own(self):
+        self.assertTrue({"--tune", "--max-time=2"} < set(self.command()))
+        tuned = self.command(tuned=True, max_time=None)
+        self.assertFalse([word for word in tuned if word.startswith(("--tune", "--max-time"))])
 
     def test_has_options_that_the_bench_has(self):
         source = (pathlib.Path(bench_times.ROOT) / "client/bench/attune_bench/options.py").read_text()

@@ -14,11 +14,6 @@ from attune.values import Answer
 from attune_bench.progress import Progress, say
 from attune_bench.work import flops
 
-# Estimates, good for a budget only.
-TRIAL_S = 0.05
-RESULT_S = 2e-8  # an element of O
-RUN_FLOPS_A_S = 80e12
-LEAST_TRIALS = 8
 COMPILE_S = 30.0  # that the code of an answer that nobody tuned is waited for
 
 
@@ -26,7 +21,7 @@ COMPILE_S = 30.0  # that the code of an answer that nobody tuned is waited for
 class Tuning:
     """How long to tune, in seconds: each problem, and all together."""
 
-    max_time: float
+    max_time: float | None  # of trials; None: until the daemon's default search ends by itself
     deadline: float  # of `clock`; problems not reached by then are asked for only
     families: tuple[str, ...] = ()  # empty: all
 
@@ -76,27 +71,8 @@ def _line(error: AttuneError) -> str:
     return str(error).splitlines()[0]
 
 
-def trials_within(problem: Problem, seconds: float) -> int:
-    """About how many trials the daemon makes in so long, and at least LEAST_TRIALS.
-
-    It has compiled dozens ahead by then, and would try them all, however long that takes with a large problem. A trial
-    is taken to cost a fixed time, its results' way to the host on every input, and a dozen runs.
-    """
-    results = problem.batch * problem.heads_q * problem.seq_q * problem.head_dim
-    trial = TRIAL_S + results * RESULT_S + 12 * flops(problem) / RUN_FLOPS_A_S
-    return max(LEAST_TRIALS, round(seconds / trial))
-
-
 def _tune(client: attune.Client, problem: Problem, device: str, tuning: Tuning) -> None:
-    trials = trials_within(problem, tuning.max_time)
     try:
-        client.tune(
-            problem,
-            device=device,
-            families=tuning.families,
-            strategy="random",
-            max_trials=trials,
-            max_time=tuning.max_time,
-        ).result()
+        client.tune(problem, device=device, families=tuning.families, max_time=tuning.max_time).result()
     except AttuneError as error:
         say(f"{problem}: tuning ended with {error}; what is served is asked for all the same")

@@ -81,7 +81,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="only these; default: all",
     )
-    tuning.add_argument("--max-time", type=_seconds, default=4.0, metavar="S", help="of trials a problem; default: 4")
+    tuning.add_argument(
+        "--max-time",
+        type=_seconds,
+        metavar="S",
+        help="of trials a problem; default: what `attune tune` takes by itself",
+    )
 
     timing = made.add_argument_group("timing")
     timing.add_argument("--row-time", type=_seconds, default=2.0, metavar="S", help="of samples a problem; default: 2")

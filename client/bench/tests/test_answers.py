@@ -6,7 +6,7 @@ import pytest
 from attune.problem import Problem
 from fake import PROBLEM, message, operation
 
-from attune_bench.answers import LEAST_TRIALS, Tuning, ask, trials_within
+from attune_bench.answers import Tuning, ask
 from attune_bench.work import flops
 
 PROBLEMS = [Problem.parse(PROBLEM), Problem.parse("b1.h1.q128.d64.f16")]
@@ -41,17 +41,15 @@ def test_tuning_comes_before_asking_and_has_its_time(server, client):
     ask(client, PROBLEMS[:1], "cuda:1", Tuning(max_time=2.5, deadline=10), clock=lambda: 0)
     (request,) = server.asked("Tune")
     assert (request.device_id, request.strategy.max_time.ToMilliseconds()) == ("cuda:1", 2500)
-    assert request.strategy.max_trials == trials_within(PROBLEMS[0], 2.5)
-    assert request.strategy.kind == attune.Strategy.RANDOM.value
     methods = [method for method, _ in server.requests]
     assert methods.index("Tune") < methods.index("GetBest")
 
 
-def test_a_large_problem_gets_fewer_trials_in_the_same_time_but_some():
-    small, large = Problem.parse("b1.h1.q128.d64.f16"), Problem.parse("b1.h16.q16384.d128.f16")
-    assert trials_within(small, 4) == 80
-    assert trials_within(large, 4) == LEAST_TRIALS
-    assert LEAST_TRIALS < trials_within(large, 40) < trials_within(small, 4)
+def test_without_a_time_it_tunes_as_attune_tune_does(server, client):
+    ask(client, PROBLEMS[:1], "cuda:0", Tuning(max_time=None, deadline=10), clock=lambda: 0)
+    (request,) = server.asked("Tune")
+    wanted = type(request.strategy)(kind=attune.Strategy.GUIDED.value)
+    assert request.strategy == wanted, "no effort or budget of the bench's own"
 
 
 def test_past_the_deadline_problems_are_asked_for_only(server, client):
