@@ -36,6 +36,7 @@
 #include "server/daemon/flags.h"
 #include "server/daemon/host_beat.h"
 #include "server/daemon/memory_arenas.h"
+#include "server/daemon/memory_trim.h"
 #include "server/daemon/opened_store.h"
 #include "server/daemon/protobuf_log.h"
 #include "server/daemon/query_frontend.h"
@@ -226,6 +227,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   if (!opened.ok()) return opened.status();
   const std::unique_ptr<store::Store>& store = opened->store;
   store::Backups backups(store.get(), settings.backup_dir);
+  const MemoryTrim trim;
   std::optional<StoreFilesWatch> files;
   if (metrics->store() != nullptr) files.emplace(settings.data_dir, backups, *metrics->store());
 
