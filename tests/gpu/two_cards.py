@@ -65,7 +65,10 @@ def sisters(daemon):
 
 def timed(daemon, *arguments):
     begin = time.monotonic()
-    lines = daemon.attune(*arguments)
+    lines = daemon.attune(*arguments, check=False)
+    for row in lines[-1].get("rows", []):
+        if row["outcome"] == "FAILED":
+            print(f"{row['problem']} on {row['device']}: {row['reason']}", flush=True)
     return time.monotonic() - begin, lines[-1]
 
 
