@@ -34,16 +34,16 @@ from tuning import served, summary
 
 # In no recording and no published result when they were chosen; lengths that no tile divides among them.
 UNSEEN = [
-    "b1.h32.kvh8.q1.kv512.d128.f16",
-    "b1.h32.kvh8.q1.kv2048.d128.f16",
-    "b1.h32.kvh8.q512.d128.f16.causal",
-    "b1.h32.kvh8.q1024.d128.f16.causal",
-    "b1.h32.kvh8.q5000.d128.f16.causal",
-    "b3.h9.q350.kv1900.d64.f16",
-    "b2.h10.q1300.d256.f16",
-    "b6.h28.kvh4.q1.kv9000.d128.bf16.window1000",
-    "b2.h20.kvh4.q900.d128.f16.causal",
-    "b9.h16.kvh8.q640.d64.bf16.causal",
+    "b1.h16.kvh4.q1.kv6000.d128.f16",
+    "b3.h32.kvh8.q1.kv1500.d128.bf16",
+    "b8.h40.kvh8.q1.kv7000.d128.f16.window2000",
+    "b2.h12.q600.d64.f16",
+    "b5.h8.q1000.d128.f16.causal",
+    "b1.h10.q3000.d64.bf16.causal",
+    "b1.h28.kvh4.q700.d128.f16.causal",
+    "b4.h14.kvh2.q250.kv2500.d128.bf16",
+    "b2.h18.q900.d96.f16",
+    "b1.h6.q2500.d256.f16",
 ]
 NAMED = [
     "b7.h12.q197.d64.f16",
