@@ -13,8 +13,8 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kBatch = 8;           // trials between two fits, where no code is waited for
-constexpr size_t kPending = 12;        // trials planned and not told, while code is waited for
+constexpr size_t kPending = 12;        // trials planned and not told, or compiled ahead, while code is waited for
+constexpr size_t kSureFor = 8;         // trials in a row after which it is sure enough, before it ends
 constexpr size_t kExploreEvery = 4;    // plans: one trial of any candidate, where there is room for it
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
 constexpr double kPolishShare = 0.25;  // of the limit
@@ -41,7 +41,7 @@ std::vector<bool> UntoldOf(size_t candidates, const std::vector<Told>& told) {
   return untold;
 }
 
-// The next batch, from what the model expects.
+// The next trials, from what the model expects.
 class BatchPlanner {
  public:
   BatchPlanner(const Exchange& exchange, const std::vector<Told>& told, const std::vector<bool>& open,
@@ -107,6 +107,15 @@ class BatchPlanner {
     return ranked_[random.Below(ranked_.size())].second;
   }
   const std::vector<size_t>& batch() const { return batch_; }
+  // The most promising of what is not in the batch.
+  std::vector<size_t> Next(size_t most_ahead) const {
+    std::vector<size_t> next;
+    for (const auto& [improvement, candidate] : ranked_) {
+      if (next.size() >= most_ahead) break;
+      if (!taken_.contains(candidate)) next.push_back(candidate);
+    }
+    return next;
+  }
 
  private:
   // ln(us), so many deviations from what is expected, and more for what may fail.
@@ -158,10 +167,13 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   const std::vector<Expectation> expected = model_.Expect(situation.told, options_.seed + situation.round);
   plan.confidence = ConfidenceThatBest(BestOf(situation.told), UntoldOf(field_.candidates, situation.told), expected);
   const auto enough = [this](double confidence) { return options_.enough > 0 && confidence >= options_.enough; };
-  const bool sure = enough(*plan.confidence) && situation.confidence.has_value() && enough(*situation.confidence);
+  const size_t told = situation.told.size();
+  if (enough(*plan.confidence)) plan.sure_since = situation.sure_since.value_or(told);
+  const bool sure = plan.sure_since.has_value() && told - *plan.sure_since >= kSureFor;
   if (ended || sure) return plan;
-  const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kBatch;
-  const size_t most = situation.pending == 0 ? kBatch : kPending - situation.pending;
+  const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kPending;
+  // One after the other, each from all before it; several only to keep compilers busy.
+  const size_t most = situation.pending == 0 ? 1 : kPending - situation.pending;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(most, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
                                                    kPolishShare * static_cast<double>(options_.limit);
@@ -176,6 +188,8 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
     planner.Take(next);
   }
   plan.batch = planner.batch();
+  // Should its code not be there, others are compiled beside it.
+  if (situation.pending == 0) plan.ahead = planner.Next(std::min(kPending, left) - 1);
   return plan;
 }
 

@@ -1,10 +1,11 @@
-// A search that a model guides: it begins with what is likely, then tries what the model expects most improvement of,
-// one of the best one's neighbours (trees smooth away what a single step changes), what is fastest in draws from the
-// model, and now and then anything (so that nothing is never looked at). Near the end of its limit it polishes: the
-// neighbours of the best few.
+// A search that a model guides: it begins with what is likely, then tries one variant after the other, each time that
+// of which the model, fitted to all trials before, expects most improvement. Several at a time from one fit were worse:
+// of 24 recorded spaces of an H200 and an H100 (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
 //
-// While the device waits for code it plans more after each trial, so that no batch waits for its slowest code: mostly
-// one, that of which most improvement is expected among those that are not on the way.
+// While the device waits for code it plans more after each trial, so that compilers are busy and nothing waits for the
+// slowest code. Where there is room for several those are the most promising one, one of the best one's neighbours
+// (trees smooth away what a single step changes; near the end of the limit, of the best few), what is fastest in draws
+// from the model, and now and then anything.
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 
@@ -23,7 +24,7 @@ class GuidedStrategy final : public LearningStrategy {
   struct Options {
     uint64_t seed = 1;
     int64_t limit = 0;  // trials it can count on, at most; 0: all
-    // It ends when it is so sure, twice in a row, that nothing is much better than the best; 0: never.
+    // It ends when it has been so sure for eight trials that nothing is much better than the best; 0: never.
     double enough = 0;
   };
   // `field` has points.

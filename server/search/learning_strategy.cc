@@ -92,6 +92,7 @@ void LearningStrategy::Adopt(Plan plan) {
   thinking_ = false;
   ++situation_.round;
   situation_.confidence = plan.confidence;
+  situation_.sure_since = plan.sure_since;
   ends_ = plan.batch.empty();
   plan.batch.insert(plan.batch.begin(), plan_.batch.begin(), plan_.batch.end());
   const auto was_told = [this](size_t candidate) { return states_[candidate] == State::kTold; };

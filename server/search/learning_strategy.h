@@ -43,6 +43,7 @@ class LearningStrategy : public Strategy {
     std::vector<size_t> ahead;  // to be compiled after those, most wanted first
     // That nothing else is better than the best by more than kWithin (confidence.h); nothing while that is not known.
     std::optional<double> confidence = {};
+    std::optional<size_t> sure_since = {};  // since how many were told it is sure enough to end; nothing: it is not
   };
   // What was told so far, in the order of telling, those known before first. LOST trials are not in it, but are not to
   // be planned again. `open`: whether a candidate was neither told nor lost.
@@ -53,6 +54,7 @@ class LearningStrategy : public Strategy {
     size_t pending = 0;                     // planned before and not told yet; these are not open either
     size_t round = 0;                       // plans made before
     std::optional<double> confidence = {};  // of the plan before
+    std::optional<size_t> sure_since = {};  // likewise
   };
 
  private:
