@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "server/search/beginning.h"
@@ -141,6 +142,39 @@ TEST(GuidedStrategy, SaysHowGoodItsBestIsAndEndsWhenThatIsEnough) {
   EXPECT_EQ(claim->tried(), static_cast<int64_t>(tried.size()));
   EXPECT_EQ(claim->of(), static_cast<int64_t>(field.candidates));
   EXPECT_NEAR(BestOf(tried, field, Bowl), 10, 0.2);
+}
+
+TEST(GuidedStrategy, PlansOneTrialAndHasOthersCompiledBesideIt) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1});
+  Search(strategy, field, Bowl, 8);  // what it begins with
+  while (const Strategy::Thought thought = strategy.Think()) thought()();
+  std::vector<size_t> asked;
+  while (const std::optional<size_t> next = strategy.Speculate()) asked.push_back(*next);
+  EXPECT_THAT(asked, SizeIs(12));
+  EXPECT_EQ(strategy.Choose(asked).candidate, asked.front());
+  EXPECT_EQ(strategy.Choose(asked).what, Choice::What::kWait);
+}
+
+TEST(GuidedStrategy, EndsOnceItHasBeenSureForEightTrials) {
+  const Field field = TwoFamilies();
+  GuidedStrategy strategy(field, {.seed = 1, .enough = 0.95});
+  std::vector<size_t> all;
+  for (size_t i = 0; i < field.candidates; ++i) all.push_back(i);
+  std::optional<int64_t> sure_since;
+  while (true) {
+    while (const Strategy::Thought thought = strategy.Think()) thought()();
+    const auto claim = strategy.Claim();
+    const bool sure = claim.has_value() && claim->confidence() >= 0.95;
+    sure_since = sure ? std::optional(sure_since.value_or(claim->tried())) : std::nullopt;
+    if (strategy.Done()) break;
+    while (strategy.Speculate().has_value()) continue;
+    const Choice choice = strategy.Choose(all);
+    ASSERT_EQ(choice.what, Choice::What::kTry);
+    strategy.Tell(choice.candidate, TrialOf(Bowl(field.points[choice.candidate])));
+  }
+  ASSERT_TRUE(sure_since.has_value());
+  EXPECT_EQ(strategy.Claim()->tried() - *sure_since, 8);
 }
 
 TEST(GuidedStrategy, IsNotSureOfWhatWasLost) {
