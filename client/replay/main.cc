@@ -1,9 +1,11 @@
 // attune-replay: strategies on recorded spaces, without a device (docs/replay.md).
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +23,10 @@
 #include "client/replay/prior.h"
 #include "client/replay/record.h"
 #include "client/replay/recorded_space.h"
+#include "client/replay/regret.h"
 #include "client/replay/replay.h"
 #include "client/replay/search_times.h"
+#include "client/replay/seeding.h"
 #include "client/replay/synthetic_space.h"
 #include "client/replay/warm.h"
 #include "server/base/device_profile.h"
@@ -35,6 +39,9 @@ struct SpaceArguments {
   std::string family;
   int synthetic = 0;
   bool warm = false;
+  std::string begin_with;  // "served", "shipped"; empty: neither
+  std::string kernels = ATTUNE_SOURCE_DIR "/kernels_src";
+  std::vector<std::string> only;  // problems; empty: all
 };
 
 // Of all families when `family` is empty.
@@ -42,6 +49,20 @@ absl::StatusOr<v1::Recording> ReadFamily(const std::string& file, const std::str
   absl::StatusOr<v1::Recording> recording = ReadRecording(file);
   if (!recording.ok() || family.empty()) return recording;
   return OnlyFamily(*recording, family);
+}
+
+// Leaves out the spaces of other problems.
+absl::Status KeepOnly(const std::vector<std::string>& problems, std::vector<RecordedSpace>& spaces) {
+  for (const std::string& problem : problems) {
+    if (std::any_of(spaces.begin(), spaces.end(), [&](const RecordedSpace& space) { return space.name == problem; })) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("--only is '", problem, "'; no recording is of it"));
+  }
+  std::erase_if(spaces, [&](const RecordedSpace& space) {
+    return !problems.empty() && std::find(problems.begin(), problems.end(), space.name) == problems.end();
+  });
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments) {
@@ -56,6 +77,13 @@ absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments)
     recordings.push_back(*std::move(recording));
   }
   if (arguments.warm) Warm(recordings, spaces);
+  if (!arguments.begin_with.empty()) {
+    const auto families = space::LoadFamilies(arguments.kernels);
+    if (!families.ok()) return families.status();
+    const TunedWhere where = arguments.begin_with == "served" ? TunedWhere::kHere : TunedWhere::kBeforeShipping;
+    if (absl::Status status = SeedFromOthers(recordings, where, *families, spaces); !status.ok()) return status;
+  }
+  if (absl::Status status = KeepOnly(arguments.only, spaces); !status.ok()) return status;
   for (int seed = 1; seed <= arguments.synthetic; ++seed) {
     SyntheticOptions options;
     options.seed = static_cast<uint64_t>(seed);
@@ -65,7 +93,7 @@ absl::StatusOr<std::vector<RecordedSpace>> Load(const SpaceArguments& arguments)
     spaces.back().field.neighbours.push_back(NeighbourOf(SyntheticSpace(options), 1));
   }
   for (RecordedSpace& space : spaces) {
-    if (!arguments.warm) space.field.likely.guesses.clear();
+    if (!arguments.warm && arguments.begin_with.empty()) space.field.likely.guesses.clear();
   }
   if (spaces.empty()) return absl::InvalidArgumentError("name recordings, or spaces to make with --synthetic");
   return spaces;
@@ -126,6 +154,33 @@ absl::Status RunTimed(const TimedArguments& arguments) {
   if (!table.ok()) return table.status();
   std::cout << *table;
   return absl::OkStatus();
+}
+
+const std::map<std::string, attune::v1::Strategy::Effort>& Efforts() {
+  static const auto* const efforts =
+      new std::map<std::string, attune::v1::Strategy::Effort>{{"quick", attune::v1::Strategy::EFFORT_QUICK},
+                                                              {"standard", attune::v1::Strategy::EFFORT_STANDARD},
+                                                              {"full", attune::v1::Strategy::EFFORT_FULL}};
+  return *efforts;
+}
+
+struct RegretArguments {
+  SpaceArguments spaces;
+  RegretOptions options;
+  std::string effort = "standard";
+  std::string csv;
+};
+
+absl::Status RunRegret(RegretArguments arguments) {
+  arguments.options.effort = Efforts().at(arguments.effort);
+  const absl::StatusOr<std::vector<RecordedSpace>> spaces = Load(arguments.spaces);
+  if (!spaces.ok()) return spaces.status();
+  for (const RecordedSpace& space : *spaces) {
+    if (arguments.options.host.compilers > 0 && space.compile_ms.empty()) return NoCompileTimes(space);
+  }
+  const std::vector<Ends> ends = SearchToTheEnd(*spaces, arguments.options);
+  std::cout << Markdown(ends);
+  return arguments.csv.empty() ? absl::OkStatus() : WriteFile(arguments.csv, Csv(ends));
 }
 
 struct AdviceArguments {
@@ -299,6 +354,15 @@ void AddSpaces(CLI::App& command, SpaceArguments& spaces) {
       ->check(CLI::NonNegativeNumber);
   command.add_flag("--warm", spaces.warm,
                    "Strategies know the families' guesses and the other recordings (of a synthetic space: a near one)");
+  command
+      .add_option("--begin-with", spaces.begin_with,
+                  "Strategies begin with the other recordings' fastest variants, as a daemon that has tuned those "
+                  "problems does (served), or one that was shipped with them (shipped), and with the families' guesses")
+      ->check(CLI::IsMember({"served", "shipped"}));
+  command.add_option("--only", spaces.only, "Run on this problem; the other recordings are there to learn from")
+      ->allow_extra_args(false);
+  command.add_option("--kernels", spaces.kernels, "With --begin-with: the kernel families that were recorded")
+      ->capture_default_str();
 }
 
 int Main(int argc, char** argv) {
@@ -363,6 +427,23 @@ int Main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   timed_command.callback([&] { status = RunTimed(timed); });
+
+  RegretArguments regret;
+  CLI::App& regret_command = *app.add_subcommand(
+      "regret", "How near the best a search with --effort ends, how often two seeds agree, and what it says of itself");
+  AddSpaces(regret_command, regret.spaces);
+  regret_command.add_option("--seeds", regret.options.seeds, "Runs on each space")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  regret_command.add_option("--effort", regret.effort, "quick, standard or full")
+      ->check(CLI::IsMember({"quick", "standard", "full"}))
+      ->capture_default_str();
+  regret_command
+      .add_option("--compilers", regret.options.host.compilers, "Codes compiled at once; 0: all code is there")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  regret_command.add_option("--csv", regret.csv, "Write every run here");
+  regret_command.callback([&] { status = RunRegret(regret); });
 
   AdviceArguments advice;
   CLI::App& advice_command =

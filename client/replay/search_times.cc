@@ -8,6 +8,11 @@
 
 namespace attune::replay {
 
+absl::Status NoCompileTimes(const RecordedSpace& space) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(space.name, ": no compile time was recorded; leave it out, or give --compilers=0"));
+}
+
 absl::StatusOr<std::string> TimeSearches(const std::vector<RecordedSpace>& spaces, const TimedOptions& options) {
   std::string text = absl::StrFormat(
       "| problem | variants | trials | codes compiled | s | longest s | within %.3g %% "
@@ -19,9 +24,7 @@ absl::StatusOr<std::string> TimeSearches(const std::vector<RecordedSpace>& space
   };
   for (const RecordedSpace& space : spaces) {
     if (options.host.compilers > 0 && space.compile_ms.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(space.name,
-                                                     ": no compile time was recorded; leave it out, or "
-                                                     "give --compilers=0"));
+      return NoCompileTimes(space);
     }
     std::vector<double> trials, codes, seconds;
     int near = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/replay/recorded_space.h"
 #include "client/replay/replay.h"
@@ -16,6 +17,9 @@ struct TimedOptions {
   int seeds = 20;
   double within = 0.02;  // of the best
 };
+
+// That its searches cannot be timed with compilers.
+absl::Status NoCompileTimes(const RecordedSpace& space);
 
 // GUIDED with standard effort, which is what `tune` does: a line a space with medians over the seeds, as Markdown.
 // InvalidArgument for a space without compile times, where there are compilers.

@@ -15,8 +15,7 @@
 namespace attune::jobs {
 namespace {
 
-constexpr int kMostRead = 32;     // trials of a problem that seeds come from: cards and sessions repeat their variants
-constexpr size_t kMostSeeds = 4;  // of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws
+constexpr int kMostRead = 32;  // trials of a problem that seeds come from: cards and sessions repeat their variants
 
 void BeginTrials(const search::CandidateSet& candidates, const search::Strategy& strategy, trials::Progress& progress) {
   const auto total = static_cast<int64_t>(strategy.Total());
@@ -63,7 +62,7 @@ void FillResult(promotion::ContestResult contest, v1::TuneResult& result) {
 }  // namespace
 
 std::vector<space::Variant> ProblemTuner::SeedsFor(const catalog::TuningKey& tuning_key) const {
-  return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, kMostSeeds);
+  return options_.results.Nearby(tuning_key.problem, tuning_key.device, tuning_key.policy, search::kMostSeeds);
 }
 
 absl::StatusOr<std::vector<space::Variant>> ProblemTuner::SeedsFrom(const std::string& problem_text,
@@ -89,13 +88,13 @@ absl::StatusOr<std::vector<space::Variant>> ProblemTuner::SeedsFrom(const std::s
   return FeasibleHere(texts, tuning_key);
 }
 
-// The first kMostSeeds of different variants that today's families have and that are feasible.
+// The first search::kMostSeeds of different variants that today's families have and that are feasible.
 std::vector<space::Variant> ProblemTuner::FeasibleHere(const std::vector<std::string>& texts,
                                                        const catalog::TuningKey& tuning_key) const {
   std::vector<space::Variant> seeds;
   std::set<std::string> seen;
   for (const std::string& text : texts) {
-    if (seeds.size() == kMostSeeds) break;
+    if (seeds.size() == search::kMostSeeds) break;
     absl::StatusOr<space::Variant> variant = space::ParseVariant(text, options_.families);
     if (!variant.ok() || !seen.insert(variant->ToText()).second) continue;
     if (space::Feasible(*variant, tuning_key.problem, tuning_key.device).ok()) seeds.push_back(*std::move(variant));

@@ -1,6 +1,6 @@
 // A search that a model guides: it begins with what is likely, then tries one variant after the other, each time that
-// of which the model, fitted to all trials before, expects most improvement. Several at a time from one fit were worse:
-// of 24 recorded spaces of an H200 and an H100 (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
+// of which the model, fitted to all trials before, expects most improvement. Several at a time from one fit were worse
+// on recorded spaces (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
 //
 // While the device waits for code it plans more after each trial, so that compilers are busy and nothing waits for the
 // slowest code. Where there is room for several those are the most promising one, one of the best one's neighbours

@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_SEARCH_SEARCH_SPEC_H_
 #define ATTUNE_SERVER_SEARCH_SEARCH_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,9 @@
 #include "server/store/store.h"
 
 namespace attune::search {
+
+// Of a budget of ten, as --on_miss=tune has, they leave room for guesses and draws.
+inline constexpr size_t kMostSeeds = 4;
 
 struct SearchSpec {
   catalog::TuningKey tuning_key;

@@ -1,0 +1,90 @@
+#include "client/replay/seeding.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/device_profile.h"
+#include "server/catalog/answers/derived_answer.h"
+#include "server/search/search_spec.h"
+
+namespace attune::replay {
+namespace {
+
+absl::StatusOr<attune::v1::Device> DeviceOf(const v1::Recording& recording) {
+  for (absl::string_view name : DeviceProfileNames()) {
+    absl::StatusOr<attune::v1::Device> device = DeviceProfile(name);
+    if (device.ok() && device->model() == recording.device_model()) return device;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(recording.problem(), " was recorded on '", recording.device_model(),
+                                                 "', which no device profile is of; its variants cannot be re-fitted"));
+}
+
+// What would be served for a recorded problem, or was shipped for it.
+absl::StatusOr<catalog::AnswerPtr> FastestOf(const v1::Recording& recording, TunedWhere where,
+                                             const Families& families) {
+  const absl::StatusOr<Families> recorded = FamiliesOf(recording, families);
+  if (!recorded.ok()) return recorded.status();
+  const v1::Row* fastest = nullptr;
+  for (const v1::Row& row : recording.rows()) {
+    if (HasTime(row) && (fastest == nullptr || row.median_us() < fastest->median_us())) fastest = &row;
+  }
+  auto answer = std::make_shared<catalog::Answer>();
+  answer->problem = *ParseProblem(recording.problem());
+  answer->variant = {.family = (*recorded)[static_cast<size_t>(fastest->family())],
+                     .values = {fastest->values().begin(), fastest->values().end()}};
+  answer->response.mutable_timing()->set_median_us(fastest->median_us());
+  if (where == TunedWhere::kHere) {
+    answer->response.set_trial("trials/0");
+  } else {
+    answer->response.set_provenance_detail(recording.device_model());
+  }
+  return answer;
+}
+
+bool SaysSomethingOf(const v1::Recording& other, const v1::Recording& one, TunedWhere where) {
+  if (other.problem() == one.problem() || other.policy() != one.policy()) return false;
+  if (where == TunedWhere::kHere) return other.device_class() == one.device_class();
+  const auto its_device = DeviceOf(other);
+  const auto device = DeviceOf(one);
+  return its_device.ok() && device.ok() && its_device->compute_capability() == device->compute_capability();
+}
+
+}  // namespace
+
+absl::Status SeedFromOthers(const std::vector<v1::Recording>& recordings, TunedWhere where, const Families& families,
+                            std::vector<RecordedSpace>& spaces) {
+  std::vector<catalog::AnswerPtr> answers;
+  for (const v1::Recording& recording : recordings) {
+    absl::StatusOr<catalog::AnswerPtr> answer = FastestOf(recording, where, families);
+    if (!answer.ok()) return answer.status();
+    answers.push_back(*std::move(answer));
+  }
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    const v1::Recording& recording = recordings[i];
+    const absl::StatusOr<attune::v1::Device> device = DeviceOf(recording);
+    if (!device.ok()) return device.status();
+    std::map<std::string, size_t> by_text;
+    for (int row = 0; row < recording.rows_size(); ++row) {
+      by_text.emplace(VariantText(recording, recording.rows(row)), static_cast<size_t>(row));
+    }
+    std::vector<catalog::AnswerPtr> others;
+    for (size_t other = 0; other < recordings.size(); ++other) {
+      if (SaysSomethingOf(recordings[other], recording, where)) others.push_back(answers[other]);
+    }
+    std::vector<size_t> seeds;
+    for (const space::Variant& variant :
+         catalog::VariantsNearby(std::move(others), answers[i]->problem, *device, search::kMostSeeds)) {
+      const auto found = by_text.find(variant.ToText());
+      if (found != by_text.end()) seeds.push_back(found->second);
+    }
+    std::vector<size_t>& guesses = spaces[i].field.likely.guesses;
+    guesses.insert(guesses.begin(), seeds.begin(), seeds.end());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attune::replay
