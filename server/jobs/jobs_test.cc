@@ -5,8 +5,8 @@
 #include <future>
 #include <thread>
 
+#include "server/catalog/retry_trials.h"
 #include "server/jobs/testing/gated_tuner.h"
-#include "server/trials/retry_trials.h"
 
 namespace attune::jobs {
 namespace {
@@ -328,7 +328,7 @@ TEST_F(JobsTest, TrialsToRetryAreTriedAgainByTheNextJobAndTheirCodeIsCompiledAga
   EXPECT_EQ(store_.trials().size(), 6) << "a verdict holds";
   v1::TrialFilter filter;
   filter.add_verdicts(v1::VERDICT_CRASHED);
-  const auto retried = trials::RetryTrials(filter, store_, host_);
+  const auto retried = catalog::RetryTrials(filter, store_, host_);
   ASSERT_TRUE(retried.ok()) << retried.status();
   EXPECT_EQ(retried->trials(), 2);
   EXPECT_EQ(retried->codes(), 1);

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "server/catalog/misses.h"
+#include "server/catalog/retry_trials.h"
 #include "server/jobs/testing/tuner_fixture.h"
-#include "server/trials/retry_trials.h"
 
 namespace attune::jobs {
 namespace {

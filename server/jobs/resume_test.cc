@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
+#include "server/catalog/retry_trials.h"
 #include "server/jobs/testing/gated_tuner.h"
-#include "server/trials/retry_trials.h"
 
 namespace attune::jobs {
 namespace {

@@ -12,9 +12,9 @@
 #include "server/base/seed.h"
 #include "server/catalog/host.h"
 #include "server/promotion/play_off.h"
+#include "server/promotion/record_retiming.h"
 #include "server/search/exhaustive_strategy.h"
 #include "server/search/todays_variant.h"
-#include "server/trials/record_retiming.h"
 #include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
 
@@ -156,7 +156,7 @@ class Contest {
           !(result.winner.has_value() && text == result.winner->variant().text())) {
         continue;
       }
-      if (absl::Status status = trials::RecordRetiming(timed, store(), job_); !status.ok()) return status;
+      if (absl::Status status = RecordRetiming(timed, store(), job_); !status.ok()) return status;
     }
     return absl::OkStatus();
   }

@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/catalog/preflight.h"
+#include "server/catalog/retry_trials.h"
 #include "server/service/calls.h"
 #include "server/service/views.h"
 #include "server/service/watch.h"
 #include "server/sweep/plan_sweep.h"
-#include "server/trials/retry_trials.h"
 
 namespace attune::service {
 namespace {
@@ -298,7 +298,7 @@ grpc::ServerUnaryReactor* AttuneServiceImpl::RetryTrials(grpc::CallbackServerCon
         v1::RetryTrialsRequest valid = *request;
         if (absl::Status status = Validate(valid, *options_.host); !status.ok()) return status;
         const absl::Status status =
-            Fill(trials::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
+            Fill(catalog::RetryTrials(valid.filter(), *options_.store, *options_.host), response);
         if (status.ok() && options_.supply != nullptr) options_.supply->ForgetUseless();
         return status;
       },

@@ -15,9 +15,9 @@
 #include "server/catalog/host.h"
 #include "server/catalog/served_timing.h"
 #include "server/promotion/play_off.h"
+#include "server/promotion/record_retiming.h"
 #include "server/sweep/sweep_outcome.h"
 #include "server/sweep/sweep_plan.h"
-#include "server/trials/record_retiming.h"
 #include "server/trials/reference.h"
 #include "server/trials/store_wait.h"
 #include "server/trials/trial.h"
@@ -194,7 +194,7 @@ class SweepProblem {
         judged_ = absl::StrCat("the incumbent on fresh data: ", attune::Word(latest_.verdict()), " ", latest_.detail());
         return absl::OkStatus();
       }
-      if (absl::Status kept = trials::RecordRetiming(latest_, store(), job_); !kept.ok()) return kept;
+      if (absl::Status kept = promotion::RecordRetiming(latest_, store(), job_); !kept.ok()) return kept;
       fresh_seed = 0;  // one check a night
       row_.set_after_us(latest_.timing().median_us());
       readings.push_back(Read(before, latest_.timing(), RegressionOf(plan_)));

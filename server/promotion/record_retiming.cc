@@ -1,12 +1,12 @@
-#include "server/trials/record_retiming.h"
+#include "server/promotion/record_retiming.h"
 
 #include "absl/time/clock.h"
 #include "server/base/proto_time.h"
 #include "server/trials/store_wait.h"
 
-namespace attune::trials {
+namespace attune::promotion {
 
-absl::Status RecordRetiming(const v1::Trial& timed, store::Store& store, const Job& job) {
+absl::Status RecordRetiming(const v1::Trial& timed, store::Store& store, const trials::Job& job) {
   v1::Retiming retiming;
   retiming.set_problem_text(timed.problem_text());
   retiming.set_device_id(timed.device_id());
@@ -17,7 +17,8 @@ absl::Status RecordRetiming(const v1::Trial& timed, store::Store& store, const J
   *retiming.mutable_dependencies() = timed.dependencies();
   retiming.set_job(job.name);
   SetTimestamp(absl::Now(), retiming.mutable_finish_time());
-  return WriteFor(job, [&](const store::JobWrite& write) { return store.AppendRetiming(retiming, write); }).status();
+  return trials::WriteFor(job, [&](const store::JobWrite& write) { return store.AppendRetiming(retiming, write); })
+      .status();
 }
 
-}  // namespace attune::trials
+}  // namespace attune::promotion

@@ -1,4 +1,4 @@
-#include "server/trials/retry_trials.h"
+#include "server/catalog/retry_trials.h"
 
 #include <algorithm>
 #include <map>
@@ -11,15 +11,15 @@
 #include "proto/attune/problem.h"
 #include "server/space/space.h"
 
-namespace attune::trials {
+namespace attune::catalog {
 namespace {
 
 constexpr int kPageSize = 1000;
 
 // The compile key of a trial that has no code; nullopt when it has, or its variant or device is no longer here.
-std::optional<std::string> FailedCompile(const v1::Trial& trial, const catalog::Host& host) {
+std::optional<std::string> FailedCompile(const v1::Trial& trial, const Host& host) {
   if (!trial.artifact_sha256().empty()) return std::nullopt;
-  const v1::Device* device = catalog::DeviceFor(trial, host);
+  const v1::Device* device = DeviceFor(trial, host);
   if (device == nullptr) return std::nullopt;
   const absl::StatusOr<Problem> problem = FromProto(trial.problem());
   const absl::StatusOr<space::Variant> variant = space::ParseVariant(trial.variant().text(), host.families);
@@ -32,7 +32,7 @@ std::optional<std::string> FailedCompile(const v1::Trial& trial, const catalog::
 }  // namespace
 
 absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filter, store::Store& store,
-                                                    const catalog::Host& host) {
+                                                    const Host& host) {
   std::map<std::string, std::set<std::string>> failed;  // toolchain to compile keys
   std::string token;
   do {
@@ -60,4 +60,4 @@ absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::TrialFilter& filte
   return response;
 }
 
-}  // namespace attune::trials
+}  // namespace attune::catalog
