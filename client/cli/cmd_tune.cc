@@ -28,6 +28,7 @@ struct TuneArguments {
   bool retry_known = false;
   bool check_all = false;
   bool energy = false;
+  int64_t cards = 1;
   bool background = false;
   bool detach = false;
   std::string request_id;
@@ -88,6 +89,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_retry_known(arguments.retry_known);
   request.set_check_all(arguments.check_all);
   request.set_energy(arguments.energy);
+  if (arguments.cards > 1) request.set_cards(arguments.cards);
   request.set_background(arguments.background);
   request.set_ignore_advice(arguments.ignore_advice);
   if (absl::Status status = AddConditions(arguments.conditions, request.mutable_where()); !status.ok()) return status;
@@ -159,6 +161,12 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--energy", arguments->energy,
                "Measure also what a run of each variant in the play-off takes in joules, about a second for each; with "
                "--policy hot or l2-warm, on a card whose energy NVML counts. What is served is still the fastest");
+  app.add_option("--cards", arguments->cards,
+                 "Spread the trials over so many cards of one class of the server, which --device names (by default "
+                 "that of its first card); what is served is decided on one of them")
+      ->check(CLI::Range(1, 1024))
+      ->default_val(1)
+      ->type_name("N");
   app.add_flag("--ignore-advice", arguments->ignore_advice, kIgnoreAdviceHelp);
   AddConditionOptions(app, &arguments->conditions);
   AddRepeatable(app, "--require", &arguments->required,

@@ -32,6 +32,19 @@ Json CostJson(const v1::OperationProgress& progress) {
           {"compile_ms", cost.compile_ms()}};
 }
 
+// Null where a tuning has no more than one.
+Json CardsJson(const v1::OperationProgress& progress) {
+  if (progress.cards().empty()) return Json();
+  Json cards = Json::array();
+  for (const v1::CardShare& card : progress.cards()) {
+    cards.push_back({{"device", card.device_id()},
+                     {"trials", card.trials()},
+                     {"at_work", card.at_work()},
+                     {"lost", TextOrNull(card.lost())}});
+  }
+  return cards;
+}
+
 }  // namespace
 
 Json OperationJson(const v1::Operation& operation) {
@@ -80,7 +93,8 @@ Json ProgressJson(const v1::Operation& operation) {
           {"waits_for", WaitsForJson(operation)},
           {"queue_position", QueuePositionJson(operation)},
           {"problems_done", progress.problems_total() > 0 ? Json(progress.problems_done()) : Json()},
-          {"problems_total", PositiveOrNull(progress.problems_total())}};
+          {"problems_total", PositiveOrNull(progress.problems_total())},
+          {"cards", CardsJson(progress)}};
 }
 
 Json TuningJson(const v1::Operation& operation) {
@@ -96,7 +110,8 @@ Json TuningJson(const v1::Operation& operation) {
                {"play_off", Json::array()},
                {"measure_time", TextOrNull(Iso(operation.end_time()))},
                {"claim", ClaimJson(result.has_claim(), result.claim())},
-               {"anchor_moved", result.anchor_moved() > 0 ? Json(result.anchor_moved()) : Json()}};
+               {"anchor_moved", result.anchor_moved() > 0 ? Json(result.anchor_moved()) : Json()},
+               {"cards", CardsJson(operation.progress())}};
   for (const v1::Trial& trial : result.play_off()) json["play_off"].push_back(TrialJson(trial));
   return json;
 }

@@ -179,15 +179,30 @@ TEST(ProgressJson, HasTheseKeysInThisOrder) {
               ElementsAre("type", "operation", "state", "phase", "trials_done", "trials_total", "trials_reused",
                           "trials_per_s", "compiles_done", "compiles_total", "verdicts", "best_variant",
                           "best_latency_ms", "device_busy", "cost", "elapsed_s", "eta_s", "message", "waits_for",
-                          "queue_position", "problems_done", "problems_total"));
+                          "queue_position", "problems_done", "problems_total", "cards"));
 }
 
 TEST(ProgressJson, WhatIsNotKnownIsNull) {
   const Json empty = ProgressJson(v1::Operation());
   for (const char* key : {"trials_per_s", "best_variant", "best_latency_ms", "device_busy", "cost", "elapsed_s",
-                          "eta_s", "waits_for", "queue_position", "problems_done", "problems_total"}) {
+                          "eta_s", "waits_for", "queue_position", "problems_done", "problems_total", "cards"}) {
     EXPECT_TRUE(empty[key].is_null()) << key;
   }
+}
+
+TEST(ProgressJson, SaysWhatEachOfSeveralCardsDoes) {
+  v1::Operation operation;
+  v1::CardShare& first = *operation.mutable_progress()->add_cards();
+  first.set_device_id("cuda:0");
+  first.set_trials(12);
+  first.set_at_work(true);
+  v1::CardShare& second = *operation.mutable_progress()->add_cards();
+  second.set_device_id("cuda:1");
+  second.set_lost("gone");
+  const std::string cards = R"([{"device":"cuda:0","trials":12,"at_work":true,"lost":null},)"
+                            R"({"device":"cuda:1","trials":0,"at_work":false,"lost":"gone"}])";
+  EXPECT_EQ(ProgressJson(operation)["cards"].dump(), cards);
+  EXPECT_EQ(TuningJson(operation)["cards"].dump(), cards);
 }
 
 TEST(OperationJson, HasTheseKeysInThisOrder) {
@@ -246,7 +261,7 @@ TEST(ResultJson, WhatIsNotKnownIsNull) {
 TEST(ResultJson, HasTheseKeysInThisOrder) {
   EXPECT_THAT(Keys(TuningJson(v1::Operation())),
               ElementsAre("type", "operation", "promoted", "decision", "floor_ms", "verdicts", "incumbent", "winner",
-                          "play_off", "measure_time", "claim", "anchor_moved"));
+                          "play_off", "measure_time", "claim", "anchor_moved", "cards"));
   EXPECT_THAT(Keys(EvaluationJson(v1::Operation())),
               ElementsAre("type", "operation", "decision", "reason", "speedup", "trial", "incumbent", "measure_time"));
   const Json sweep = SweepJson(attune::testing::EndedSweep(true).sweep());

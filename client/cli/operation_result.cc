@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/energy_text.h"
 #include "client/cli/json.h"
 #include "client/cli/profile_text.h"
@@ -33,6 +34,14 @@ std::string WhyNotTheBest(const v1::Trial& best, const v1::TuneResult& result) {
                           : absl::StrCat("took ", Micros(again->timing().median_us()), " us there"));
 }
 
+// "Trials: 12 on cuda:0, 11 on cuda:1"; empty where one card ran all.
+std::string TrialsByCard(const v1::OperationProgress& progress) {
+  if (progress.cards().empty()) return "";
+  return absl::StrCat("Trials: ", absl::StrJoin(progress.cards(), ", ", [](std::string* out, const auto& card) {
+                        absl::StrAppend(out, card.trials(), " on ", card.device_id());
+                      }));
+}
+
 ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   const v1::TuneResult& result = operation.tune();
   const bool served = result.has_incumbent();
@@ -53,6 +62,7 @@ ExitCode PrintTuning(Session& session, const v1::Operation& operation) {
   if (const std::string why = WhyNotTheBest(operation.progress().best(), result); !why.empty()) session.Print(why);
   session.Print(absl::StrCat(result.promoted() ? "promoted: " : "not promoted: ", result.decision()));
   if (const std::string thriftier = LeastEnergy(result); !thriftier.empty()) session.Print(thriftier);
+  if (const std::string cards = TrialsByCard(operation.progress()); !cards.empty()) session.Print(cards);
   if (result.has_claim()) session.Print(absl::StrCat("Search: ", ClaimText(result.claim())));
   if (result.floor_us() > 0) {
     session.Print(absl::StrCat("Launch overhead on this device: ", Micros(result.floor_us()), " us"));

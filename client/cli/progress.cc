@@ -1,6 +1,7 @@
 #include "client/cli/progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -36,6 +37,18 @@ std::string Fitting(const std::vector<std::string>& figures, size_t width) {
   return text;
 }
 
+// "on cuda:0, cuda:1, without cuda:2" of a tuning on several cards, behind whose trials there is one; empty otherwise.
+std::string CardsText(const v1::OperationProgress& progress) {
+  std::string at_work, lost;
+  for (const v1::CardShare& card : progress.cards()) {
+    std::string& list = card.lost().empty() ? at_work : lost;
+    if (card.at_work() || !card.lost().empty()) absl::StrAppend(&list, list.empty() ? "" : ", ", card.device_id());
+  }
+  if (!at_work.empty()) at_work.insert(0, "on ");
+  if (lost.empty()) return at_work;
+  return absl::StrCat(at_work, at_work.empty() ? "without " : ", without ", lost);
+}
+
 bool IsSweep(const v1::OperationProgress& progress) { return progress.problems_total() > 0; }
 
 std::vector<std::string> SweepFigures(const v1::OperationProgress& progress) {
@@ -59,6 +72,7 @@ std::vector<std::string> TrialFigures(const v1::OperationProgress& progress) {
   }
   if (progress.device_busy() > 0) figures.push_back(absl::StrCat("device ", Share(progress.device_busy()), " busy"));
   if (progress.trials_reused() > 0) figures.push_back(absl::StrCat(progress.trials_reused(), " reused"));
+  if (std::string cards = CardsText(progress); !cards.empty()) figures.push_back(std::move(cards));
   return figures;
 }
 

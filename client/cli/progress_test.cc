@@ -43,6 +43,19 @@ TEST(RenderProgress, ShowsBarRateEtaBusyShareBestAndVerdicts) {
                           "best 41.20 us  attention_wmma:BLOCK_M=64,KV_SPLITS=4", "OK 40  WRONG_RESULT 5  "));
 }
 
+TEST(RenderProgress, NamesTheCardsOfATuningOnSeveral) {
+  v1::Operation operation = Running();
+  for (const char* id : {"cuda:0", "cuda:1", "cuda:2", "cuda:3"}) {
+    v1::CardShare& card = *operation.mutable_progress()->add_cards();
+    card.set_device_id(id);
+    card.set_at_work(card.device_id() < "cuda:2");
+  }
+  EXPECT_THAT(RenderProgress(operation, 200, false)[1], HasSubstr("5 reused  on cuda:0, cuda:1"));
+  operation.mutable_progress()->mutable_cards(3)->set_lost("gone");
+  EXPECT_THAT(RenderProgress(operation, 200, false)[1], HasSubstr("on cuda:0, cuda:1, without cuda:3"));
+  EXPECT_THAT(ProgressLogLine(operation), HasSubstr("on cuda:0, cuda:1, without cuda:3"));
+}
+
 TEST(RenderProgress, KeepsToTheTerminalsWidth) {
   for (const size_t width : {20u, 40u, 68u, 69u, 80u, 100u}) {
     EXPECT_THAT(RenderProgress(Running(), width, false), Each(ResultOf(DisplayWidth, ::testing::Le(width))))

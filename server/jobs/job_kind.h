@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_JOBS_JOB_KIND_H_
 #define ATTUNE_SERVER_JOBS_JOB_KIND_H_
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -35,6 +36,7 @@ struct JobTerms {
   std::string identity;    // equal for requests that ask for the same
   bool own = false;        // what comes of it is its principal's: no other joins it
   trials::Priority priority = trials::Priority::kInteractive;
+  size_t sisters = 0;  // cards of the same class beside the one that works on it
 };
 
 // How a job is called.
@@ -52,6 +54,8 @@ struct JobRun {
   v1::Operation before;  // as an earlier process left it
   // Changes what the operation has found so far, and stores that, so that the next process goes on behind it.
   std::function<absl::Status(absl::FunctionRef<void(v1::Operation&)>)> save;
+  std::vector<trials::DeviceSlot*> sisters =
+      {};  // of the other cards that work on it: as many as JobTerms says, or are
 };
 
 // Thread-safe. Requests are serialised messages, valid and normalised (the service has seen to it).

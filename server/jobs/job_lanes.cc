@@ -162,9 +162,30 @@ bool JobLanes::HasRoom(const std::string& device, std::optional<trials::Priority
   return !stopped_ && lane.running.size() + lane.queue.size() < kJobsALane;
 }
 
+JobLanes::Help::Help(JobLanes& lanes, std::vector<std::string> devices, size_t most)
+    : lanes_(lanes), devices_(std::move(devices)) {
+  const std::lock_guard<std::mutex> lock(lanes_.mutex_);
+  std::stable_sort(devices_.begin(), devices_.end(), [this](const std::string& a, const std::string& b) {
+    return lanes_.LoadLocked(a) < lanes_.LoadLocked(b);
+  });
+  devices_.resize(std::min(devices_.size(), most));
+  for (const std::string& device : devices_) ++lanes_.helped_[device];
+}
+
+JobLanes::Help::~Help() {
+  const std::lock_guard<std::mutex> lock(lanes_.mutex_);
+  for (const std::string& device : devices_) --lanes_.helped_[device];
+  lanes_.changed_.notify_all();  // what waits for any of several devices may be better begun there now
+}
+
 size_t JobLanes::Load(const std::string& device) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  size_t jobs = 0;
+  return LoadLocked(device);
+}
+
+size_t JobLanes::LoadLocked(const std::string& device) const {
+  const auto helped = helped_.find(device);
+  size_t jobs = helped == helped_.end() ? 0 : helped->second;
   for (const auto& [key, lane] : lanes_) {
     if (lane.device != device || !lane.takes_device) continue;
     jobs += lane.running.size();
@@ -186,7 +207,8 @@ bool JobLanes::AwaitQuiet(absl::Duration timeout) {
 }
 
 size_t JobLanes::RunningOn(const std::string& device) const {
-  size_t running = 0;
+  const auto helped = helped_.find(device);
+  size_t running = helped == helped_.end() ? 0 : helped->second;
   for (const auto& [key, lane] : lanes_) {
     if (lane.device != device || !lane.takes_device) continue;
     running += static_cast<size_t>(

@@ -49,8 +49,23 @@ class JobLanes {
   // Some that waited may be gone: tells the others their places.
   void Refresh();
 
-  // How many jobs of the device run or wait.
+  // How many jobs of the device run or wait, those of other lanes that it helps included.
   size_t Load(const std::string& device);
+
+  // Devices that help a job of another's lane, as long as this lives: the least loaded of `devices`, equals in their
+  // order, `most` at most.
+  class Help {
+   public:
+    Help(JobLanes& lanes, std::vector<std::string> devices, size_t most);
+    ~Help();
+    Help(const Help&) = delete;
+    Help& operator=(const Help&) = delete;
+    const std::vector<std::string>& devices() const { return devices_; }
+
+   private:
+    JobLanes& lanes_;
+    std::vector<std::string> devices_;
+  };
 
   // Whether one more of that priority, nullopt: one that takes no device, would have a thread at once.
   bool HasRoom(const std::string& device, std::optional<trials::Priority> priority);
@@ -93,8 +108,9 @@ class JobLanes {
   // The first in the lane's queue that is not better begun by another lane; null when there is none.
   std::shared_ptr<Entry> NextFor(const Lane& lane) const;
   bool BetterElsewhere(const Entry& entry, const Lane& lane) const;
-  // Jobs that have not ended.
+  // Jobs that have not ended, those that it helps included.
   size_t RunningOn(const std::string& device) const;
+  size_t LoadLocked(const std::string& device) const;
   // Tells all that wait their places.
   void TellPlacesLocked();
   // Those that wait for a thread.
@@ -108,7 +124,8 @@ class JobLanes {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<Key, Lane> lanes_;  // fixed after construction
+  std::map<Key, Lane> lanes_;             // fixed after construction
+  std::map<std::string, size_t> helped_;  // jobs of other devices, by device
   int running_ = 0;
   uint64_t begun_ = 0;  // jobs
   bool stopped_ = false;

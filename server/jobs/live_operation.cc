@@ -25,6 +25,11 @@ absl::Duration LiveOperation::device_time() const {
   return DeviceTimeLocked();
 }
 
+void LiveOperation::AddDeviceTime(absl::Duration time) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  device_time_ += time;
+}
+
 absl::Duration LiveOperation::DeviceTimeLocked() const {
   return on_device_since_.has_value() ? device_time_ + (clock_() - *on_device_since_) : device_time_;
 }

@@ -68,6 +68,7 @@ class LiveOperation : public trials::Progress {
 
   // Changes its progress.
   void Change(absl::FunctionRef<void(v1::OperationProgress&)> change) override;
+  void AddDeviceTime(absl::Duration time) override;
 
   // Asks to stop between two trials, because the daemon goes down. `cancel`: for good, the running trial cut short.
   void RequestStop(bool cancel);

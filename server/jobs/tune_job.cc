@@ -100,6 +100,7 @@ JobTerms TuneJob::TermsOf(const v1::TuneRequest& request) const {
   terms.device = request.device_id();
   terms.priority = request.background() ? trials::Priority::kBackground : trials::Priority::kInteractive;
   if (request.on_miss()) terms.priority = trials::Priority::kIdle;
+  terms.sisters = static_cast<size_t>(std::max<int64_t>(request.cards() - 1, 0));
   return terms;
 }
 
@@ -109,6 +110,7 @@ void TuneJob::SetDevice(const std::string& device_id, v1::TuneRequest& request) 
 
 v1::TuneRequest TuneJob::Canonical(v1::TuneRequest request) const {
   std::sort(request.mutable_families()->begin(), request.mutable_families()->end());
+  if (request.cards() == 1) request.clear_cards();
   return request;
 }
 
@@ -126,7 +128,10 @@ absl::StatusOr<JobTitle> TuneJob::AdmitRequest(const v1::TuneRequest& request,
     if (!tuning_key.ok()) return tuning_key.status();
     if (const auto seeds = SeedsOf(request, *tuning_key); !seeds.ok()) return seeds.status();
   }
-  return JobTitle{absl::StrCat("tune ", request.on_miss() ? "on a miss " : "", ToText(*problem), " on ", device.id()),
+  return JobTitle{absl::StrCat("tune ", request.on_miss() ? "on a miss " : "", ToText(*problem), " on ", device.id(),
+                               request.cards() > 2   ? absl::StrCat(" and ", request.cards() - 1, " more cards")
+                               : request.cards() > 1 ? " and another card"
+                                                     : ""),
                   ToText(*problem)};
 }
 
@@ -153,7 +158,13 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.seeds = request.on_miss() ? tuner_.SeedsFor(spec.tuning_key) : *std::move(seeds);
   promotion::ContestRules rules;
   rules.energy = request.energy();
-  absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job, rules);
+  std::vector<trials::Sister> sisters;
+  for (trials::DeviceSlot* slot : run.sisters) {
+    absl::StatusOr<catalog::TuningKey> key = trials::MakeTuningKey(*problem, slot->device(), request.policy(), host_);
+    if (!key.ok()) return key.status();
+    sisters.push_back({slot, *std::move(key)});
+  }
+  absl::StatusOr<TuneOutcome> outcome = tuner_.Tune(spec, run.slot, run.job, rules, sisters);
   if (!outcome.ok()) return outcome.status();
   return [result = std::move(outcome->result)](v1::Operation& operation) {
     *operation.mutable_tune() = result;

@@ -1,6 +1,7 @@
 #include "server/jobs/tune_problem.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/jobs/sisters_best.h"
 #include "server/search/learning_field.h"
 #include "server/search/strategy.h"
 #include "server/trials/store_wait.h"
@@ -111,9 +113,29 @@ absl::StatusOr<search::Field> ProblemTuner::FieldOf(const search::SearchSpec& sp
   });
 }
 
+// Prepared, its floor measured; `joins` may be null, otherwise its sisters join once it is the job's turn here.
+absl::StatusOr<std::unique_ptr<trials::DeviceUse>> ProblemTuner::TakeCard(trials::DeviceSlot& slot,
+                                                                          const catalog::TuningKey& tuning_key,
+                                                                          const trials::Job& job,
+                                                                          trials::TrialPhase* joins,
+                                                                          double& floor_us) const {
+  std::function<void(const worker::v1::PrepareRequest&)> at_turn;
+  if (joins != nullptr) at_turn = [joins](const worker::v1::PrepareRequest& prepare) { joins->Join(prepare); };
+  auto use = trials::TakeDevice(slot, tuning_key, options_.families, options_.means.code, job,
+                                trials::InputSeed(tuning_key), at_turn);
+  if (!use.ok()) return use.status();
+  const absl::StatusOr<double> floor =
+      trials::MeasureFloor(tuning_key, options_.families, options_.means.code, job, **use);
+  if (!floor.ok()) return floor.status();
+  floor_us = *floor;
+  return use;
+}
+
 absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::DeviceSlot& slot,
-                                               const trials::Job& job, const promotion::ContestRules& rules) const {
+                                               const trials::Job& job, const promotion::ContestRules& rules,
+                                               const std::vector<trials::Sister>& sisters) const {
   if (BeginsNearby(spec)) spec.seeds = SeedsFor(spec.tuning_key);
+  for (const trials::Sister& sister : sisters) spec.sisters.push_back(sister.tuning_key);
   if (absl::Status open = trials::OpenDevice(slot, job); !open.ok()) return open;
   const trials::TrialPhase::Means& means = options_.means;
   const catalog::TuningKey& tuning_key = spec.tuning_key;
@@ -137,29 +159,48 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   plan.retry_known = spec.retry_known;
   plan.check_all = spec.check_all;
   plan.plays_off = true;
+  plan.sisters = sisters;
   BeginTrials(*candidates, *strategy, job.progress);
   trials::TrialPhase phase(means, job, plan);
-  const auto use =
-      trials::TakeDevice(slot, tuning_key, options_.families, means.code, job, trials::InputSeed(tuning_key));
-  if (!use.ok()) return use.status();
-  const absl::StatusOr<double> floor = trials::MeasureFloor(tuning_key, options_.families, means.code, job, **use);
-  if (!floor.ok()) return floor.status();
+  double floor_us = 0;
+  auto use = TakeCard(slot, tuning_key, job, sisters.empty() ? nullptr : &phase, floor_us);
+  if (!use.ok() && (!phase.joined() || absl::IsCancelled(use.status()))) return use.status();
   job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, "compiling ahead, checking, timing");
-  if (absl::Status status = phase.Run(**use); !status.ok()) return status;
+  if (absl::Status ran = use.ok() ? phase.Run(**use) : phase.RunOnSisters(use.status()); !ran.ok()) return ran;
+
+  // One card decides: the first, or the first that is left.
+  const catalog::TuningKey* deciding = &tuning_key;
+  v1::OperationCost before = phase.shares().CostFrom(1);
+  if (const trials::Sister* left = phase.FirstLeft(); !phase.shares().lost(0).ok() && left != nullptr) {
+    before = phase.shares().CostFrom(0);
+    deciding = &left->tuning_key;
+    use = TakeCard(*left->slot, *deciding, job, nullptr, floor_us);
+    if (!use.ok()) return use.status();
+  }
+  int64_t tried_again = 0;
+  if (!sisters.empty()) {
+    v1::OperationCost others = before;
+    others.set_compile_ms(phase.compile_ms());
+    const absl::StatusOr<int64_t> tried = TrySistersBest(
+        means, *candidates, spec, *deciding, {options_.contests.play_off_size(), rules.near}, others, job, **use);
+    if (!tried.ok()) return tried.status();
+    tried_again = *tried;
+  }
   EndTrials(job.progress);
 
   promotion::ContestRules with_claim = rules;
   with_claim.claim = strategy->Claim();
-  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(tuning_key, with_claim, job, **use);
+  absl::StatusOr<promotion::ContestResult> contest = options_.contests.Hold(*deciding, with_claim, job, **use);
   if (!contest.ok()) return contest.status();
+  contest->why += LostCards(phase);
   job.progress.Change(
-      [&](v1::OperationProgress& progress) { trials::SetCost({}, (*use)->cost(), phase.compile_ms(), progress); });
+      [&](v1::OperationProgress& progress) { trials::SetCost(before, (*use)->cost(), phase.compile_ms(), progress); });
   TuneOutcome outcome;
-  outcome.trials = phase.run();
+  outcome.trials = phase.run() + tried_again;
   outcome.compiles = phase.compiles();
   FillResult(*std::move(contest), outcome.result);
   *outcome.result.mutable_removed() = {candidates->removed.begin(), candidates->removed.end()};
-  outcome.result.set_floor_us(*floor);
+  outcome.result.set_floor_us(floor_us);
   outcome.result.set_anchor_moved(phase.anchor_moved());
   if (with_claim.claim.has_value()) *outcome.result.mutable_claim() = *with_claim.claim;
   return outcome;

@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_JOBS_TUNE_PROBLEM_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "server/trials/device_slot.h"
 #include "server/trials/job.h"
 #include "server/trials/reference.h"
+#include "server/trials/sister_cards.h"
 #include "server/trials/trial_phase.h"
 
 namespace attune::jobs {
@@ -36,9 +38,11 @@ class ProblemTuner {
   explicit ProblemTuner(const Options& options) : options_(options) {}
 
   // Cancelled when the job was asked to stop. A search that learns begins with what near problems are served, unless it
-  // is told where to look. `rules`: of the contest that decides.
+  // is told where to look. `rules`: of the contest that decides. `sisters`: cards that share the trials; the rest is on
+  // the slot's card, or where that is lost, on the first that is left.
   absl::StatusOr<TuneOutcome> Tune(search::SearchSpec spec, trials::DeviceSlot& slot, const trials::Job& job,
-                                   const promotion::ContestRules& rules = {}) const;
+                                   const promotion::ContestRules& rules = {},
+                                   const std::vector<trials::Sister>& sisters = {}) const;
   // Where a small search begins: what near problems are served now.
   std::vector<space::Variant> SeedsFor(const catalog::TuningKey& tuning_key) const;
   // What another problem is served, and its fastest trials on this class, as far as they are feasible here; a few.
@@ -51,6 +55,10 @@ class ProblemTuner {
                                            const catalog::TuningKey& tuning_key) const;
   absl::StatusOr<search::Field> FieldOf(const search::SearchSpec& spec, const search::CandidateSet& candidates,
                                         const trials::Job& job) const;
+  absl::StatusOr<std::unique_ptr<trials::DeviceUse>> TakeCard(trials::DeviceSlot& slot,
+                                                              const catalog::TuningKey& tuning_key,
+                                                              const trials::Job& job, trials::TrialPhase* joins,
+                                                              double& floor_us) const;
 
   const Options options_;
 };

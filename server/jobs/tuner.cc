@@ -195,9 +195,10 @@ class JobTuner : public Tuner {
     return cards;
   }
 
-  // Whose work any host may do.
-  static bool IsShared(store::JobKind id) {
-    return id == store::JobKind::kTune || id == store::JobKind::kEvaluate || id == store::JobKind::kSweep;
+  // Whose work any host may do. What wants several cards is this host's: another may have fewer.
+  static bool IsShared(store::JobKind id, const JobTerms& terms) {
+    return (id == store::JobKind::kTune || id == store::JobKind::kEvaluate || id == store::JobKind::kSweep) &&
+           terms.sisters == 0;
   }
 
   // The class that `name` stands for among all hosts; null where it names a card, or no class.
@@ -291,7 +292,7 @@ class JobTuner : public Tuner {
     const JobKind& kind = *kinds_.at(id);
     const absl::StatusOr<JobTerms> terms = kind.Terms(request);
     if (!terms.ok()) return terms.status();
-    if (shared_ && IsShared(id)) {
+    if (shared_ && IsShared(id, *terms)) {
       const v1::Device* const of_class = ClassNamed(terms->device);
       if (of_class != nullptr) return StartForClass(id, request, *of_class, asker);
       const bool here = !catalog::DevicesHere(host_, terms->device).empty();
@@ -374,13 +375,16 @@ class JobTuner : public Tuner {
   void Enqueue(const std::shared_ptr<LiveOperation>& live, const JobKind& kind, const std::string& request,
                const JobTerms& terms, const std::vector<trials::DeviceSlot*>& slots, bool for_any_host = false) {
     const bool takes_card = terms.cards != Cards::kNone;
-    const auto run = [this, live, &kind, request, priority = terms.priority, takes_card, for_any_host,
-                      cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
+    const auto run = [this, live, &kind, request, priority = terms.priority, sisters = terms.sisters, takes_card,
+                      for_any_host, cards = CardsOf(slots)](const std::string& device, const trials::Waiter& waiter) {
       if (for_any_host && !TakesWork()) {
         if (live->Withdraw()) operations_.Drop(live);
         return;
       }
       RunJob(live, takes_card ? device : "", [&] {
+        const JobLanes::Help help(lanes_, SistersOf(device), sisters);
+        std::vector<trials::DeviceSlot*> helping;
+        for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,
                               *live,        live->epoch(), live->abort_token()};
         LiveParts parts(*this, live);
@@ -388,7 +392,8 @@ class JobTuner : public Tuner {
                                                        [&](absl::FunctionRef<void(v1::Operation&)> change) {
                                                          live->Update(change);
                                                          return operations_.Save(*live);
-                                                       }});
+                                                       },
+                                                       std::move(helping)});
         if (takes_card) CountWait(*live, device, priority);
         return fill;
       });
@@ -399,6 +404,18 @@ class JobTuner : public Tuner {
     for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
     if (terms.cards == Cards::kOne) devices.resize(1);
     lanes_.Add(devices, terms.priority, std::move(job));
+  }
+
+  // The other cards of its class here.
+  std::vector<std::string> SistersOf(const std::string& device) const {
+    std::vector<std::string> sisters;
+    const std::string& fingerprint = slots_.at(device)->device().fingerprint();
+    for (const v1::Device& one : host_.devices) {
+      if (one.fingerprint() == fingerprint && one.id() != device && slots_.contains(one.id())) {
+        sisters.push_back(one.id());
+      }
+    }
+    return sisters;
   }
 
   // As metrics call it.

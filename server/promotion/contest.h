@@ -57,6 +57,7 @@ class Contests {
     size_t play_off_size = 6;
   };
   explicit Contests(const Options& options) : options_(options) {}
+  size_t play_off_size() const { return options_.play_off_size; }
 
   // Plays off the best and the incumbent, checked on fresh data; who fails there is recorded as a trial and out. An
   // incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h.

@@ -80,18 +80,7 @@ absl::Status Complete(store::Store& store, const catalog::TuningKey& tuning_key,
                    [&](const Candidate& a, const Candidate& b) { return first.at(a.spec.key) < first.at(b.spec.key); });
   for (size_t i = 0; i < set.all.size(); ++i) set.by_text[set.all[i].text] = i;
 
-  absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, tuning_key);
-  if (!known.ok()) return known.status();
-  const double best_us = BestUs(*known, set);
-  for (v1::Trial& trial : *known) {
-    const std::optional<size_t> index = CandidateOf(trial, set);
-    if (!index.has_value()) continue;
-    if (catalog::Holds(trial, best_us)) {
-      set.all[*index].known = std::move(trial);
-    } else {
-      set.all[*index].doubted = trial.name();
-    }
-  }
+  if (absl::Status status = AddKnownOf(tuning_key, store, set); !status.ok()) return status;
   const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, tuning_key, kMostPriors);
   if (!priors.ok()) return priors.status();
   for (const v1::Trial& trial : *priors) {
@@ -134,9 +123,25 @@ Field CandidateSet::ToField() const {
 void DoubtSlow(CandidateSet& set) {
   for (Candidate& candidate : set.all) {
     if (!candidate.known.has_value() || candidate.known->verdict() != v1::VERDICT_SLOW) continue;
-    candidate.doubted = candidate.known->name();
+    candidate.doubted.push_back(candidate.known->name());
     candidate.known.reset();
   }
+}
+
+absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set) {
+  absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, tuning_key);
+  if (!known.ok()) return known.status();
+  const double best_us = BestUs(*known, set);
+  for (v1::Trial& trial : *known) {
+    const std::optional<size_t> index = CandidateOf(trial, set);
+    if (!index.has_value() || set.all[*index].known.has_value()) continue;
+    if (catalog::Holds(trial, best_us)) {
+      set.all[*index].known = std::move(trial);
+    } else {
+      set.all[*index].doubted.push_back(trial.name());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CandidateSet> GatherCandidates(store::Store& store,

@@ -24,8 +24,8 @@ struct Candidate {
   space::CompileSpec spec;
   // What is known of it under today's dependencies: a trial of this card, or a verdict of its class; without recipe.
   std::optional<v1::Trial> known = {};
-  // The name of a trial of it that is to be repeated (catalog/holds.h); empty: there is none.
-  std::string doubted = {};
+  // The names of trials of it that are to be repeated (catalog/holds.h), one of a card.
+  std::vector<std::string> doubted = {};
 };
 
 struct CandidateSet {
@@ -56,6 +56,10 @@ struct Listing {
   uint64_t seed = 1;       // of the sample: the same draws the same
   space::Selection selection;
 };
+
+// Of a job that has several cards: what another of them, that `tuning_key` names, has tried is known, too, where the
+// first has tried nothing.
+absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set);
 
 // Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs, whatever the listing
 // selects. Families that do not apply to the problem, or do not understand what is selected, are left out;

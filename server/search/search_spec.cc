@@ -36,8 +36,11 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   }
   extra.insert(extra.end(), seeds.begin(), seeds.end());
   absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, listing, stopped);
-  if (set.ok() && spec.check_all) DoubtSlow(*set);
   if (!set.ok()) return set.status();
+  for (const catalog::TuningKey& sister : spec.sisters) {
+    if (absl::Status status = AddKnownOf(sister, store, *set); !status.ok()) return status;
+  }
+  if (spec.check_all) DoubtSlow(*set);
   if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());
   std::vector<size_t> first;
   for (const space::Variant& seed : seeds) first.push_back(*set->Find(seed.ToText()));

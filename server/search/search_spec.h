@@ -29,8 +29,9 @@ struct SearchSpec {
   bool retry_known = false;
   bool check_all = false;
   space::Selection selection = {};
-  std::vector<space::Variant> required = {};  // feasible; tried before seeds and guesses
-  std::vector<space::Variant> seeds = {};     // that near problems are served, feasible: tried before the guesses
+  std::vector<space::Variant> required = {};     // feasible; tried before seeds and guesses
+  std::vector<space::Variant> seeds = {};        // that near problems are served, feasible: tried before the guesses
+  std::vector<catalog::TuningKey> sisters = {};  // of the other cards of a search that has several
 };
 
 // What would be tried now, the seeds, and the variant of `served` when it is feasible today, included.

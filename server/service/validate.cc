@@ -218,6 +218,25 @@ absl::Status EnergyAndPolicy(const v1::TuneRequest& request) {
   return absl::InvalidArgumentError("energy is true, with policy cold; allowed: with hot and l2-warm");
 }
 
+// Several cards are of one class, that of this server's first device where none is named.
+absl::Status SeveralCards(v1::TuneRequest& request, const catalog::Host& host) {
+  const int64_t cards = request.cards();
+  if (cards == 0 || cards == 1) return absl::OkStatus();
+  std::string& name = *request.mutable_device_id();
+  if (name.empty() && !host.devices.empty()) name = host.devices.front().class_alias();
+  if (absl::Status present = PresentDevice(&name, host); !present.ok()) return present;
+  const std::vector<const v1::Device*> here = catalog::DevicesHere(host, name);
+  const std::string& alias = here.front()->class_alias();
+  if (name != alias) {
+    return absl::InvalidArgumentError(absl::StrCat("cards is ", cards, ", and device_id ", Quoted(name),
+                                                   " names one card; allowed: 1, or as device_id the card's class, ",
+                                                   Quoted(alias)));
+  }
+  if (cards > 1 && cards <= static_cast<int64_t>(here.size())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cards is ", cards, "; allowed: 1 to ", here.size(),
+                                                 ", the cards of class ", Quoted(alias), " here"));
+}
+
 // Whose code is to run: exactly one of a trial, a problem (with a variant, perhaps) and a submission (with a problem).
 absl::Status OneSubject(v1::ProfiledCode& code, const catalog::Host& host) {
   constexpr absl::string_view kAllowed =
@@ -290,6 +309,8 @@ absl::Status Validate(v1::TuneRequest& request, const catalog::Host& host) {
                                                    v1::Strategy::Kind_Name(strategy.kind()),
                                                    "; allowed: with KIND_GUIDED and KIND_EVOLUTION"));
   }
+  // Before a device is filled in.
+  if (absl::Status several = SeveralCards(request, host); !several.ok()) return several;
   return FirstError(
       ProblemAndPolicy(request), EnergyAndPolicy(request), KnownFamilies(request.families(), host),
       DeviceForWork(request.mutable_device_id(), host), UnderstoodWhere(request.families(), request.where(), host),

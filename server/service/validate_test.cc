@@ -39,6 +39,40 @@ TEST(Validate, EnergyIsMeasuredOfRunsThatFollowOneAnother) {
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("energy is true, with policy cold"));
 }
 
+TEST(Validate, SeveralCardsAreOfOneClassThatIsHere) {
+  catalog::Host host = OneDeviceOneFamily();
+  host.devices.emplace_back().set_id("cuda:1");
+  host.devices[1].set_uuid("GPU-1");
+  for (v1::Device& device : host.devices) device.set_class_alias("l4");
+  host.devices.emplace_back().set_id("opencl:0");
+  host.devices[2].set_class_alias("pthread");
+  const auto refused = [&](int64_t cards, const std::string& device) {
+    v1::TuneRequest request = GoodTune();
+    request.set_cards(cards);
+    request.set_device_id(device);
+    const absl::Status status = Validate(request, host);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return Message(status);
+  };
+  v1::TuneRequest request = GoodTune();
+  request.set_cards(2);
+  ASSERT_TRUE(Validate(request, host).ok());
+  EXPECT_EQ(request.device_id(), "l4") << "the class of the first";
+  EXPECT_EQ(refused(3, ""), "cards is 3; allowed: 1 to 2, the cards of class 'l4' here");
+  EXPECT_EQ(refused(-1, "l4"), "cards is -1; allowed: 1 to 2, the cards of class 'l4' here");
+  EXPECT_EQ(refused(2, "pthread"), "cards is 2; allowed: 1 to 1, the cards of class 'pthread' here");
+  const std::string kOneCard =
+      "cards is 2, and device_id 'cuda:0' names one card; allowed: 1, or as device_id the "
+      "card's class, 'l4'";
+  EXPECT_EQ(refused(2, "cuda:0"), kOneCard);
+  EXPECT_THAT(refused(2, "GPU-1"), HasSubstr("names one card"));
+  request.set_device_id("h200");
+  EXPECT_TRUE(absl::IsNotFound(Validate(request, host)));
+  request.set_device_id("cuda:0");
+  request.set_cards(1);
+  EXPECT_TRUE(Validate(request, host).ok());
+}
+
 TEST(Validate, FillsInWhatATuneRequestLeavesOut) {
   v1::TuneRequest request = GoodTune();
   ASSERT_TRUE(Validate(request, OneDeviceOneFamily()).ok());

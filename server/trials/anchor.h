@@ -3,6 +3,9 @@
 // The leader's own time is the luckiest of many, and that of another day had another clock; a variant as fast as it
 // would be given up. The anchor is the fastest variant so far, timed again in this job, and once more every so many
 // trials, which also tells whether the device's times have moved meanwhile.
+//
+// Each card of a job has an anchor of its own, since times of two cards are not compared. The variant that becomes one
+// card's is offered to the others: each times it itself, and takes it where it is clearly faster there.
 #ifndef ATTUNE_SERVER_TRIALS_ANCHOR_H_
 #define ATTUNE_SERVER_TRIALS_ANCHOR_H_
 
@@ -21,8 +24,10 @@ class Anchor {
   static constexpr double kMoved = 0.01;
 
   // A trial of this job, or of another day, whose variant becomes the anchor when it is clearly faster: `candidate`
-  // ran.
-  void Note(const v1::Timing& timing, const worker::v1::Candidate& candidate);
+  // ran. Whether it has become so.
+  bool Note(const v1::Timing& timing, const worker::v1::Candidate& candidate);
+  // What has become another card's anchor.
+  void Offer(const worker::v1::Candidate& candidate) { offered_ = candidate; }
   // Whom to time now, for itself; nullptr: nobody.
   const worker::v1::Candidate* Due() const;
   // What that took; nullopt: it could not be timed, and nobody is given up until the next that can.
@@ -36,10 +41,13 @@ class Anchor {
   double moved() const { return moved_; }
 
  private:
+  void TimedOffered(const std::optional<v1::Timing>& timing);
+
   std::optional<worker::v1::Candidate> candidate_;
-  v1::Timing timing_;         // of candidate_; without median: not timed yet
-  double chosen_for_us_ = 0;  // the lower end of the time that candidate_ was chosen for
-  int since_ = 0;             // trials
+  v1::Timing timing_;                             // of candidate_; without median: not timed yet
+  double chosen_for_us_ = 0;                      // the lower end of the time that candidate_ was chosen for
+  std::optional<worker::v1::Candidate> offered_;  // not timed here yet
+  int since_ = 0;                                 // trials
   bool due_ = false;
   double moved_ = 0;
 };

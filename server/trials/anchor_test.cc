@@ -37,6 +37,40 @@ TEST_F(AnchorTest, NobodyIsGivenUpBeforeItIsTimed) {
   EXPECT_DOUBLE_EQ(anchor_.YardstickUs(), 1.002 * 101);
 }
 
+TEST_F(AnchorTest, TakesAnotherCardsWhereThatIsClearlyFasterHereToo) {
+  anchor_.Note(Around(100), Named("a"));
+  anchor_.Offer(Named("other"));
+  EXPECT_EQ(Due(), "a") << "its own first";
+  anchor_.Timed(Around(100));
+  EXPECT_EQ(Due(), "other");
+  anchor_.Timed(Around(99.9));
+  EXPECT_DOUBLE_EQ(anchor_.YardstickUs(), 1.002 * 100) << "not told apart here";
+  EXPECT_EQ(Due(), "");
+  anchor_.Offer(Named("another"));
+  anchor_.Timed(std::nullopt);
+  EXPECT_DOUBLE_EQ(anchor_.YardstickUs(), 1.002 * 100) << "it could not be timed here";
+  anchor_.Offer(Named("faster"));
+  anchor_.Timed(Around(90));
+  EXPECT_DOUBLE_EQ(anchor_.YardstickUs(), 1.002 * 90);
+  EXPECT_EQ(Due(), "");
+  EXPECT_EQ(anchor_.moved(), 0) << "of two variants";
+  for (int i = 0; i < Anchor::kEvery; ++i) anchor_.Note(Around(120), Named("slower"));
+  EXPECT_EQ(Due(), "faster") << "timed again as its own is";
+}
+
+TEST_F(AnchorTest, TakesAnotherCardsWhereItHasNone) {
+  anchor_.Offer(Named("other"));
+  EXPECT_EQ(Due(), "other");
+  anchor_.Timed(Around(50));
+  EXPECT_DOUBLE_EQ(anchor_.YardstickUs(), 1.002 * 50);
+}
+
+TEST_F(AnchorTest, SaysWhetherItHasChanged) {
+  EXPECT_TRUE(anchor_.Note(Around(100), Named("a")));
+  EXPECT_FALSE(anchor_.Note(Around(100), Named("b")));
+  EXPECT_TRUE(anchor_.Note(Around(90), Named("c")));
+}
+
 TEST_F(AnchorTest, IsTheLastThatWasClearlyFaster) {
   anchor_.Note(Around(100), Named("a"));
   anchor_.Timed(Around(100));

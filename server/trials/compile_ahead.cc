@@ -39,8 +39,9 @@ struct CompileAhead::State {
   size_t wanted = 0;                // keys with candidates that were neither taken nor dropped
   bool exhausted = false;
   bool stopped = false;
-  bool ask = true;       // `next` may have something
-  uint64_t version = 0;  // grows whenever a choice may come out otherwise
+  bool ask = true;        // `next` may have something
+  bool choosing = false;  // one of those that take
+  uint64_t version = 0;   // grows whenever a choice may come out otherwise
 
   bool OverLocked() const { return stopped || (exhausted && wanted == 0); }
   void PublishLocked(const std::string& compile_key, absl::StatusOr<CodePtr> code) {
@@ -211,12 +212,20 @@ std::optional<CompileAhead::Ready> CompileAhead::Take(Choose choose) {
   std::unique_lock<std::mutex> lock(state_->mutex);
   bool waits = false;
   while (!state_->stopped && !state_->OverLocked()) {
+    // What another chooses must not be among those that are ready here.
+    if (state_->choosing) {
+      state_->changed.wait(lock, [&] { return !state_->choosing; });
+      continue;
+    }
     const uint64_t version = state_->version;
     std::vector<size_t> candidates;
     for (const State::Waiting& waiting : state_->ready) candidates.push_back(waiting.ready.candidate);
+    state_->choosing = true;
     lock.unlock();
     const search::Choice choice = choose(candidates);
     lock.lock();
+    state_->choosing = false;
+    state_->changed.notify_all();
     if (choice.what == search::Choice::What::kDone) return std::nullopt;
     if (choice.what == search::Choice::What::kTry) return state_->TakeLocked(choice.candidate);
     if (!std::exchange(waits, true)) {

@@ -58,7 +58,7 @@ class CompileAhead {
 
   // What `choose` picks among those that are ready, in the order in which they became so, or none. It is asked whenever
   // something may have changed, on the caller's thread. Blocks; nullopt when it says that it is done, or when there
-  // will be none any more.
+  // will be none any more. Several threads may take; one of them chooses at a time.
   using Choose = absl::FunctionRef<search::Choice(const std::vector<size_t>& ready)>;
   std::optional<Ready> Take(Choose choose);
 

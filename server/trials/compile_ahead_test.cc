@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <latch>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -94,6 +96,21 @@ TEST_F(CompileAheadTest, GivesEveryCandidateItsCode) {
   CompileAhead ahead(Options(2), Candidates({"a", "b", "c"}), [] {});
   EXPECT_THAT(TakeAll(ahead), UnorderedElementsAre(0, 1, 2));
   EXPECT_EQ(pool_.compiles(), 3);
+}
+
+TEST_F(CompileAheadTest, SeveralThatTakeGetEachCandidateOnce) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 200; ++i) keys.push_back(absl::StrCat("key ", i / 2));
+  CompileAhead ahead(Options(8), Candidates(keys), [] {});
+  std::vector<std::vector<size_t>> taken(3);
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<size_t>& own : taken) threads.emplace_back([&] { own = TakeAll(ahead); });
+  }
+  std::multiset<size_t> all;
+  for (const std::vector<size_t>& own : taken) all.insert(own.begin(), own.end());
+  EXPECT_EQ(all.size(), keys.size());
+  EXPECT_EQ(std::set<size_t>(all.begin(), all.end()).size(), keys.size());
 }
 
 TEST_F(CompileAheadTest, CandidatesOfOneKeyShareACompile) {

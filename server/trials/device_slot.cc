@@ -122,6 +122,18 @@ void SetCost(const v1::OperationCost& before, const v1::OperationCost& use, doub
   progress.set_device_busy(all > 0 ? std::min(cost.device_ms() / all, 1.0) : 0);
 }
 
+v1::OperationCost SumOf(const v1::OperationCost& a, const v1::OperationCost& b) {
+  v1::OperationCost sum;
+  sum.set_prepare_ms(a.prepare_ms() + b.prepare_ms());
+  sum.set_check_ms(a.check_ms() + b.check_ms());
+  sum.set_time_ms(a.time_ms() + b.time_ms());
+  sum.set_play_off_ms(a.play_off_ms() + b.play_off_ms());
+  sum.set_wait_ms(a.wait_ms() + b.wait_ms());
+  sum.set_device_ms(a.device_ms() + b.device_ms());
+  sum.set_compile_ms(a.compile_ms() + b.compile_ms());
+  return sum;
+}
+
 v1::OperationCost DeviceUse::cost() const {
   v1::OperationCost cost = cost_;
   if (!first_turn_.has_value()) return cost;

@@ -40,6 +40,8 @@ class DeviceSlot {
 void SetCost(const v1::OperationCost& before, const v1::OperationCost& use, double compile_ms,
              v1::OperationProgress& progress);
 
+v1::OperationCost SumOf(const v1::OperationCost& a, const v1::OperationCost& b);
+
 // One job's use of a device. Calls wait for the job's turn and prepare the device anew when another job has prepared
 // it for something else since. Cancelled when `stop` was requested before it was this job's turn, or `abort` before the
 // device has answered: then the call is cut short. One thread.

@@ -15,7 +15,7 @@ constexpr double kPreparations = 1.75;
 
 std::optional<absl::Duration> TimeLeft(const TrialPace& pace, int64_t left, int64_t codes_left) {
   if (pace.run < kLeastTrials) return std::nullopt;
-  const absl::Duration device = pace.device / pace.run * std::max<int64_t>(left, 0);
+  const absl::Duration device = pace.device / pace.run * std::max<int64_t>(left, 0) / std::max(pace.cards, 1);
   const absl::Duration a_code = pace.compiling / std::max<int64_t>(pace.codes, 1);
   // Not more codes than trials.
   const int64_t codes = std::clamp<int64_t>(codes_left, 0, std::max<int64_t>(left, 0));

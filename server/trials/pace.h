@@ -18,6 +18,7 @@ struct TrialPace {
   int64_t codes = 0;                                // of theirs, which several may share
   absl::Duration compiling = absl::ZeroDuration();  // that these took, one after the other; cached ones took none
   int compilers = 1;                                // at work at once
+  int cards = 1;                                    // the same
 };
 
 // For `left` more trials, with `codes_left` more codes; nullopt while too few have run to tell.

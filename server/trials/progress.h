@@ -6,6 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "attune/v1/service.pb.h"
 #include "server/base/proto_time.h"
 
@@ -18,6 +19,8 @@ class Progress {
 
   virtual ~Progress() = default;
   virtual void Change(absl::FunctionRef<void(v1::OperationProgress&)> change) = 0;
+  // It ran so long on cards beside the one that it is said to run on.
+  virtual void AddDeviceTime(absl::Duration /*time*/) {}
   // What is done from now on.
   virtual void SetPhase(v1::OperationProgress::Phase phase, const std::string& message) {
     Change([&](v1::OperationProgress& progress) {

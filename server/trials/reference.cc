@@ -67,16 +67,20 @@ absl::Status OpenDevice(DeviceSlot& slot, const Job& job) {
   return DeviceUse(slot, job.priority, job.stop, {}, job.abort).OpenIfFree();
 }
 
-absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::TuningKey& tuning_key,
-                                                      const Families& families, const CodeSource& code, const Job& job,
-                                                      uint64_t seed) {
+absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(
+    DeviceSlot& slot, const catalog::TuningKey& tuning_key, const Families& families, const CodeSource& code,
+    const Job& job, uint64_t seed, const std::function<void(const worker::v1::PrepareRequest&)>& at_turn) {
   job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "compiling the reference kernel");
   absl::StatusOr<worker::v1::PrepareRequest> prepare = MakePrepareRequest(tuning_key, families, code, job, seed);
   if (!prepare.ok()) return prepare.status();
   // Its place in the queue begins here: nobody waits for the device while a kernel is compiled.
   auto device = std::make_unique<DeviceUse>(slot, job.priority, job.stop, job.waiter, job.abort);
-  device->Use(*std::move(prepare));
+  device->Use(*prepare);
   job.progress.SetPhase(v1::OperationProgress::PHASE_REFERENCE, "inputs and reference results");
+  if (at_turn) {
+    if (absl::Status status = device->Await(); !status.ok()) return status;
+    at_turn(*prepare);
+  }
   if (absl::Status status = device->Prepare(); !status.ok()) return status;
   return device;
 }

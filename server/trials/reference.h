@@ -3,6 +3,7 @@
 #define ATTUNE_SERVER_TRIALS_REFERENCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,11 +23,11 @@ using Families = catalog::FamilyList;
 absl::Status OpenDevice(DeviceSlot& slot, const Job& job);
 
 // Compiles both reference kernels if need be, then waits for the job's turn and prepares the device for the tuning_key.
-// `seed` is the inputs': InputSeed, or that of the play-off that comes first. FailedPrecondition when the backend has
-// no reference family or it does not apply.
-absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(DeviceSlot& slot, const catalog::TuningKey& tuning_key,
-                                                      const Families& families, const CodeSource& code, const Job& job,
-                                                      uint64_t seed);
+// `seed` is the inputs': InputSeed, or that of the play-off that comes first. `at_turn` is told, before it prepares,
+// what the device is given. FailedPrecondition when the backend has no reference family or it does not apply.
+absl::StatusOr<std::unique_ptr<DeviceUse>> TakeDevice(
+    DeviceSlot& slot, const catalog::TuningKey& tuning_key, const Families& families, const CodeSource& code,
+    const Job& job, uint64_t seed, const std::function<void(const worker::v1::PrepareRequest&)>& at_turn = nullptr);
 // Of trials: it follows from the problem.
 uint64_t InputSeed(const catalog::TuningKey& tuning_key);
 

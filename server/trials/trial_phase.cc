@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/attune/quote.h"
+#include "server/base/log.h"
 #include "server/base/proto_time.h"
 #include "server/catalog/code_rejection.h"
 #include "server/catalog/host.h"
@@ -17,15 +18,14 @@
 namespace attune::trials {
 namespace {
 
-constexpr int kDeviceTries = 3;     // of a trial that the infrastructure lost
-constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken
+constexpr int kMostLostInARow = 3;  // then the infrastructure itself is broken, or the card is lost
 
 CompileAhead::Options AheadOptions(const TrialPhase::Means& means, const Job& job, const TrialPhase::Plan& plan) {
   return {&means.code.store(),
           &means.code.pool(),
           &job,
           plan.tuning_key->toolchain,
-          means.compile_ahead,
+          means.compile_ahead * static_cast<int>(1 + plan.sisters.size()),
           CompilePriority(job.priority, /*awaited=*/false),
           plan.retry_known};
 }
@@ -46,45 +46,142 @@ int64_t CountKnown(const TrialPhase::Plan& plan) {
   return static_cast<int64_t>(static_cast<double>(known) * std::min(share, 1.0));
 }
 
+std::vector<std::string> CardsOf(const TrialPhase::Plan& plan) {
+  std::vector<std::string> ids = {plan.tuning_key->device.id()};
+  for (const Sister& sister : plan.sisters) ids.push_back(sister.tuning_key.device.id());
+  return ids;
+}
+
 }  // namespace
 
 TrialPhase::TrialPhase(const Means& means, const Job& job, const Plan& plan)
     : means_(means),
       job_(job),
       plan_(plan),
-      known_(CountKnown(plan_)),
+      card_shared_{means.code, *plan_.candidates, plan_.trial_seconds, plan_.check_all, offer_},
+      shares_(CardsOf(plan_)),
+      progress_(job, shares_, {plan_.cost_before, CountKnown(plan_), means.code.pool().size()}),
       recorder_(&means.code.store(), job, [this](size_t index, const v1::Trial& trial) { Recorded(index, trial); }),
       ahead_(
-          AheadOptions(means, job, plan_), [this](bool room) { return Next(room); }, [this] { Compiled(); }) {}
+          AheadOptions(means, job, plan_), [this](bool room) { return Next(room); }, [this] { Compiled(); }),
+      sister_cards_(job, {[this](size_t sister, DeviceUse& use) { return WorkOnSister(sister, use); },
+                          [this](size_t sister, const absl::Status& why) { Lose(sister + 1, why); },
+                          [this](size_t sister) { return shares_.HasFor(sister + 1); }}) {}
 
-TrialPhase::~TrialPhase() = default;
+TrialPhase::~TrialPhase() { ahead_.Stop(); }
+
+void TrialPhase::Join(const worker::v1::PrepareRequest& prepare) {
+  joined_ = true;
+  sister_cards_.Join(plan_.sisters, prepare);
+}
 
 absl::Status TrialPhase::Run(DeviceUse& use) {
-  const std::stop_token stop = job_.stop;
-  const std::stop_callback stopper(stop, [this] { ahead_.Stop(); });
-  const absl::Duration busy = use.busy();
-  absl::Status status;
-  while (status.ok() && !stop.stop_requested()) {
-    const absl::Duration idle = means_.clock();
-    std::optional<CompileAhead::Ready> ready = ahead_.Take([this](const std::vector<size_t>& candidates) {
-      const std::lock_guard<std::mutex> lock(strategy_mutex_);
-      return plan_.strategy->Choose(candidates);
-    });
-    if (!ready.has_value()) break;
-    waited_for_code_ = means_.clock() - idle;
-    status = Try(ready->candidate, ready->code, use);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    busy_ = use.busy() - busy;
-    cost_ = use.cost();
-    if (plan_.plays_off) play_off_ = PlayOffTime(use.prepare_time());
+  const std::stop_callback stopper(job_.stop, [this] { ahead_.Stop(); });
+  CardTrials first(card_shared_, *plan_.tuning_key, use);
+  absl::Status status = Work(first, 0);
+  if (!status.ok() && !shares_.lost(0).ok()) return RunOnSisters();
+  ahead_.Stop();
+  sister_cards_.End();
+  // What one of them had in hand may have come back.
+  if (status.ok() && shares_.HasFor(0)) status = Work(first, 0);
+  return End(status);
+}
+
+absl::Status TrialPhase::RunOnSisters(const absl::Status& why) {
+  const std::stop_callback stopper(job_.stop, [this] { ahead_.Stop(); });
+  Lose(0, why);
+  return RunOnSisters();
+}
+
+absl::Status TrialPhase::RunOnSisters() {
+  sister_cards_.AwaitDone();
+  ahead_.Stop();
+  sister_cards_.End();
+  return End(FirstLeft() == nullptr ? shares_.lost(0) : absl::OkStatus());
+}
+
+absl::Status TrialPhase::End(absl::Status status) {
+  ahead_.End();  // its thread may be thinking
+  if (!plan_.sisters.empty()) {
+    const v1::OperationCost cost = shares_.CostFrom(1);
+    job_.progress.AddDeviceTime(
+        absl::Milliseconds(cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.wait_ms()));
   }
-  ahead_.End();              // its thread may be thinking
+  if (status.ok() && !failed_.ok()) status = failed_;
   if (status.ok()) Think();  // what the strategy claims in the end is from every batch that has ended
   absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
   if (!recorded.ok()) return recorded;
-  if (stop.stop_requested()) return absl::CancelledError("stopped");
+  if (job_.stop.stop_requested()) return absl::CancelledError("stopped");
   return absl::OkStatus();
+}
+
+absl::Status TrialPhase::Work(CardTrials& card, size_t number) {
+  const absl::Duration busy = card.use().busy();
+  const CardShares::Share before = shares_.Begin(number);
+  if (shares_.several()) UpdateProgress(nullptr, false);
+  absl::Status status;
+  while (status.ok() && !job_.stop.stop_requested()) {
+    const absl::Duration idle = means_.clock();
+    const std::optional<CompileAhead::Ready> ready = Take(number);
+    if (!ready.has_value()) break;
+    status = Try(*ready, means_.clock() - idle, card, number);
+    shares_.SetCost(number, before.busy + card.use().busy() - busy, SumOf(before.cost, card.use().cost()));
+    if (plan_.plays_off) progress_.SetPlayOff(PlayOffTime(card.use().prepare_time()));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    anchor_moved_ = std::max(anchor_moved_, card.anchor().moved());
+  }
+  shares_.End(number);
+  if (!shares_.several()) return status;
+  UpdateProgress(nullptr, false);
+  // What another was to take before who lost it is anybody's now.
+  ahead_.Wake();
+  sister_cards_.Wake();
+  return status;
+}
+
+absl::Status TrialPhase::WorkOnSister(size_t sister, DeviceUse& use) {
+  CardTrials card(card_shared_, plan_.sisters[sister].tuning_key, use);
+  absl::Status status = Work(card, sister + 1);
+  if (status.ok() || absl::IsCancelled(status) || !shares_.lost(sister + 1).ok()) return status;
+  // What is the job's and no card's ends it on all of them.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (failed_.ok()) failed_ = status;
+  ahead_.Stop();
+  return status;
+}
+
+void TrialPhase::Lose(size_t card, const absl::Status& why) {
+  shares_.Lose(card, why);
+  if (!shares_.several()) return;
+  LogWarning("card lost to a job", {{"job", job_.name}, {"device", shares_.all()[card].id}, {"error", why.message()}});
+  UpdateProgress(nullptr, false);
+}
+
+std::optional<CompileAhead::Ready> TrialPhase::Take(size_t card) {
+  if (!shares_.several()) return ahead_.Take([this](const std::vector<size_t>& ready) { return Choose(ready); });
+  while (true) {
+    if (std::optional<CompileAhead::Ready> back = shares_.TakeFor(card)) return back;
+    std::optional<CompileAhead::Ready> ready = ahead_.Take([&](const std::vector<size_t>& candidates) {
+      return shares_.HasFor(card) ? search::Choice::Done() : Choose(candidates);
+    });
+    if (ready.has_value()) return ready;
+    if (shares_.HasFor(card)) continue;
+    ahead_.Wake();  // the others' choices may have ended, too
+    return std::nullopt;
+  }
+}
+
+search::Choice TrialPhase::Choose(const std::vector<size_t>& ready) {
+  const std::lock_guard<std::mutex> lock(strategy_mutex_);
+  return plan_.strategy->Choose(ready);
+}
+
+const Sister* TrialPhase::FirstLeft() const {
+  for (size_t i = 0; i < plan_.sisters.size(); ++i) {
+    if (shares_.lost(i + 1).ok()) return &plan_.sisters[i];
+  }
+  return nullptr;
 }
 
 CompileAhead::Wanted TrialPhase::Next(bool room) {
@@ -104,10 +201,7 @@ CompileAhead::Wanted TrialPhase::Next(bool room) {
 void TrialPhase::ReuseKnown() {
   for (size_t index : plan_.strategy->Known()) {
     v1::Trial known = *plan_.candidates->all[index].known;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      NoteLocked(index, known);
-    }
+    Note(index, known);
     UpdateProgress(&known, true);
   }
 }
@@ -141,7 +235,7 @@ std::optional<CompileAhead::Item> TrialPhase::NextItem() {
       index = plan_.strategy->Speculate();
     }
     if (!index.has_value()) return std::nullopt;
-    if (std::optional<v1::Trial> known = Known(*index); known.has_value()) {
+    if (std::optional<v1::Trial> known = KnownOfAnyCard(*index); known.has_value()) {
       Reuse(*index, *std::move(known));
       continue;
     }
@@ -155,7 +249,15 @@ std::optional<CompileAhead::Item> TrialPhase::NextItem() {
   }
 }
 
-std::optional<v1::Trial> TrialPhase::Known(size_t index) {
+std::optional<v1::Trial> TrialPhase::KnownOfAnyCard(size_t index) {
+  std::optional<v1::Trial> known = Known(index, *plan_.tuning_key);
+  for (const Sister& sister : plan_.sisters) {
+    if (!known.has_value()) known = Known(index, sister.tuning_key);
+  }
+  return known;
+}
+
+std::optional<v1::Trial> TrialPhase::Known(size_t index, const catalog::TuningKey& tuning_key) {
   const search::Candidate& candidate = plan_.candidates->all[index];
   if (candidate.known.has_value() && (!plan_.retry_known || candidate.known->job() == job_.name)) {
     return candidate.known;
@@ -163,18 +265,17 @@ std::optional<v1::Trial> TrialPhase::Known(size_t index) {
   if (plan_.retry_known) return std::nullopt;
   // Another job may have tried it since this one began.
   absl::StatusOr<v1::Trial> trial =
-      ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, *plan_.tuning_key)); });
-  if (!trial.ok() || trial->name() == candidate.doubted) return std::nullopt;
+      ReadFor(job_, [&] { return means_.code.store().FindTrial(KeyOf(candidate, tuning_key)); });
+  if (!trial.ok()) return std::nullopt;
+  const std::vector<std::string>& doubted = candidate.doubted;
+  if (std::find(doubted.begin(), doubted.end(), trial->name()) != doubted.end()) return std::nullopt;
   if (plan_.check_all && trial->verdict() == v1::VERDICT_SLOW) return std::nullopt;
   return *std::move(trial);
 }
 
 void TrialPhase::Reuse(size_t index, v1::Trial trial) {
   trial.clear_recipe();
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    NoteLocked(index, trial);
-  }
+  Note(index, trial);
   Tell(index, trial);
   UpdateProgress(&trial, true);
 }
@@ -188,76 +289,102 @@ void TrialPhase::Tell(size_t index, const v1::Trial& trial) {
 }
 
 void TrialPhase::Compiled() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++compiles_;
-  }
+  progress_.CountCompile();
   UpdateProgress(nullptr, false);
 }
 
-absl::Status TrialPhase::Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use) {
+absl::Status TrialPhase::Try(const CompileAhead::Ready& ready, absl::Duration waited, CardTrials& card, size_t number) {
   if (absl::Status status = recorder_.status(); !status.ok()) return status;
-  const catalog::TuningKey& tuning_key = *plan_.tuning_key;
+  const size_t index = ready.candidate;
+  const absl::StatusOr<CodePtr>& code = ready.code;
+  const catalog::TuningKey& tuning_key = card.tuning_key();
   const search::Candidate& candidate = plan_.candidates->all[index];
   v1::Trial trial = NewTrial(tuning_key, candidate.variant, job_.name);
   if (absl::IsCancelled(code.status()) || absl::IsUnavailable(code.status())) return code.status();
   if (!code.ok()) {
     trial.set_verdict(v1::VERDICT_LOST);
     trial.set_detail(absl::StrCat("compiling: ", code.status().message()));
-    lost_ = code.status();
-    return FinishUnrun(index, std::move(trial));
+    card.SetWhyLost(code.status());
+    return FinishUnrun(index, std::move(trial), card, number);
   }
   trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
   if (!(*code)->cached) {
     SetTimestamp((*code)->compile_begin, trial.mutable_cost()->mutable_compile_begin());
     trial.mutable_cost()->set_compile_worker((*code)->compile_worker);
   }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (codes_.insert((*code)->report.compile_key).second) compiling_ += absl::Milliseconds(trial.compile_ms());
-  }
+  progress_.AddCode((*code)->report.compile_key, absl::Milliseconds(trial.compile_ms()));
   trial.set_artifact_sha256((*code)->report.sha256);
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     trial.set_verdict((*code)->report.verdict);
     trial.set_detail(Cleaned((*code)->report.log, kMostDetail));
-    return FinishUnrun(index, std::move(trial));
+    return FinishUnrun(index, std::move(trial), card, number);
   }
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
   if (!recipe.ok()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
-    return FinishUnrun(index, std::move(trial));
+    return FinishUnrun(index, std::move(trial), card, number);
   }
   *trial.mutable_recipe() = *std::move(recipe);
   std::optional<size_t> duplicate;
-  if (ResolvedWithoutRun(**code, trial, duplicate)) return FinishUnrun(index, std::move(trial), duplicate);
-  TrialClaims::Claim claim;
-  std::optional<v1::Trial> known;
-  if (absl::Status status = OnDevice(index, **code, trial, use, claim, known); !status.ok()) return status;
-  if (!known.has_value()) return Finish(index, std::move(trial), std::nullopt, std::move(claim));
-  Reuse(index, *std::move(known));
+  if (ResolvedWithoutRun(**code, tuning_key, trial, duplicate)) {
+    return FinishUnrun(index, std::move(trial), card, number, duplicate);
+  }
+  Claimed claim(*this, index, tuning_key);
+  const absl::Status ran = card.Try(candidate, **code, waited, claim, trial);
+  if (!claim.status().ok()) return claim.status();
+  if (!ran.ok()) {
+    if (shares_.several() && !job_.stop.stop_requested()) {
+      shares_.HandBack(ready);
+      ahead_.Wake();
+      sister_cards_.Wake();
+    }
+    if (absl::IsFailedPrecondition(ran)) Lose(number, ran);
+    return ran;
+  }
+  if (claim.known().has_value()) {
+    Reuse(index, *std::move(claim.known()));
+    return absl::OkStatus();
+  }
+  if (trial.verdict() == v1::VERDICT_LOST && shares_.HandBackLost(number, ready)) {
+    ahead_.Wake();
+    sister_cards_.Wake();
+    return CountLost(true, card, number);
+  }
+  return Finish(index, std::move(trial), std::nullopt, claim.Take(), card, number);
+}
+
+bool TrialPhase::Claimed::Claim() {
+  auto taken = phase_.means_.claims.Take(KeyOf(phase_.plan_.candidates->all[index_], tuning_key_), phase_.job_.stop);
+  if (!taken.has_value()) {
+    status_ = absl::CancelledError("stopped while another job tried the variant");
+    return false;
+  }
+  claim_ = *std::move(taken);
+  known_ = phase_.Known(index_, tuning_key_);
+  return !known_.has_value();
+}
+
+absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, CardTrials& card, size_t number,
+                                     std::optional<size_t> duplicate) {
+  Claimed claim(*this, index, KeyOfCard(trial));
+  claim.Claim();
+  if (!claim.status().ok()) return claim.status();
+  if (!claim.known().has_value()) return Finish(index, std::move(trial), duplicate, claim.Take(), card, number);
+  Reuse(index, *std::move(claim.known()));
   return absl::OkStatus();
 }
 
-absl::Status TrialPhase::TakeClaim(size_t index, TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
-  auto taken = means_.claims.Take(KeyOf(plan_.candidates->all[index], *plan_.tuning_key), job_.stop);
-  if (!taken.has_value()) return absl::CancelledError("stopped while another job tried the variant");
-  claim = *std::move(taken);
-  known = Known(index);
-  return absl::OkStatus();
+const catalog::TuningKey& TrialPhase::KeyOfCard(const v1::Trial& trial) const {
+  for (const Sister& sister : plan_.sisters) {
+    if (catalog::IsOf(catalog::InstanceOf(trial), sister.tuning_key.device)) return sister.tuning_key;
+  }
+  return *plan_.tuning_key;
 }
 
-absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate) {
-  TrialClaims::Claim claim;
-  std::optional<v1::Trial> known;
-  if (absl::Status status = TakeClaim(index, claim, known); !status.ok()) return status;
-  if (!known.has_value()) return Finish(index, std::move(trial), duplicate, std::move(claim));
-  Reuse(index, *std::move(known));
-  return absl::OkStatus();
-}
-
-bool TrialPhase::ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate) {
-  const v1::Device& device = plan_.tuning_key->device;
+bool TrialPhase::ResolvedWithoutRun(const Code& code, const catalog::TuningKey& tuning_key, v1::Trial& trial,
+                                    std::optional<size_t>& duplicate) {
+  const v1::Device& device = tuning_key.device;
   *trial.mutable_resources() = catalog::ResourcesOf(code.report, trial.recipe());
   *trial.mutable_geometry() = space::GeometryOf(trial.recipe(), trial.resources(), device);
   const std::string impediment =
@@ -276,6 +403,10 @@ bool TrialPhase::ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::opt
   *trial.mutable_accuracy() = first.accuracy();
   *trial.mutable_timing() = first.timing();
   if (!first.name().empty()) trial.set_identical_to(first.name());
+  if (Timed(first) && shares_.several()) {  // a time is the card's that took it
+    trial.set_device_id(first.device_id());
+    trial.set_device_uuid(first.device_uuid());
+  }
   return true;
 }
 
@@ -293,116 +424,49 @@ std::optional<size_t> TrialPhase::FindDuplicate(const v1::Trial& trial) {
   return std::nullopt;
 }
 
-absl::Status TrialPhase::OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use,
-                                  TrialClaims::Claim& claim, std::optional<v1::Trial>& known) {
-  worker::v1::TrialRequest request;
-  request.set_most_seconds(plan_.trial_seconds);
-  request.mutable_candidate()->set_artifact(code.artifact);
-  *request.mutable_candidate()->mutable_recipe() = trial.recipe();
-  request.mutable_candidate()->set_deterministic(plan_.candidates->all[index].variant.family->manifest.deterministic());
-  request.set_policy(plan_.tuning_key->policy);
-  if (absl::Status status = TimeAnchor(use); !status.ok()) return status;
-  request.set_leader_us(anchor_.YardstickUs());
-  request.set_leader_sm_clock_mhz(anchor_.sm_clock_mhz());
-  request.set_check_all(plan_.check_all);
-  for (int attempt = 0; attempt < kDeviceTries; ++attempt) {
-    // Only whoever has the turn claims: nobody waits for a claim while its holder waits for the device.
-    claim = TrialClaims::Claim();
-    absl::Status claimed;
-    absl::StatusOr<worker::v1::TrialResponse> response = use.Trial(request, [&] {
-      claimed = TakeClaim(index, claim, known);
-      return claimed.ok() && !known.has_value();
-    });
-    if (!claimed.ok() || known.has_value()) return claimed;
-    if (response.ok()) {
-      trial.mutable_cost()->set_wait_ms(absl::ToDoubleMilliseconds(waited_for_code_));
-      trial.mutable_cost()->set_check_ms(response->check_ms());
-      trial.mutable_cost()->set_time_ms(response->time_ms());
-      trial.mutable_cost()->set_device_ms(response->device_ms());
-      trial.set_verdict(response->verdict());
-      trial.set_detail(Cleaned(response->detail(), kMostDetail));
-      if (response->has_accuracy()) *trial.mutable_accuracy() = response->accuracy();
-      if (response->has_timing()) *trial.mutable_timing() = response->timing();
-      anchor_.Note(Timed(trial) ? trial.timing() : v1::Timing(), request.candidate());
-      return absl::OkStatus();
-    }
-    // Stopped while waiting for the turn; or the device belongs to somebody else, and trying again cannot help.
-    if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) return response.status();
-    lost_ = response.status();
-  }
-  trial.set_verdict(v1::VERDICT_LOST);
-  trial.set_detail(absl::StrCat("on the device: ", lost_.message()));
-  return absl::OkStatus();
-}
-
-void TrialPhase::AnchorAtKnown() {
-  std::optional<size_t> best;
-  for (size_t i = 0; i < plan_.candidates->all.size(); ++i) {
-    const std::optional<v1::Trial>& known = plan_.candidates->all[i].known;
-    if (!known.has_value() || !Timed(*known) || known->timing().given_up()) continue;
-    if (!best.has_value() || known->timing().median_us() < plan_.candidates->all[*best].known->timing().median_us()) {
-      best = i;
-    }
-  }
-  if (!best.has_value()) return;
-  const search::Candidate& candidate = plan_.candidates->all[*best];
-  const catalog::TuningKey& tuning_key = *plan_.tuning_key;
-  absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
-  const absl::StatusOr<CodePtr> code = FindCode(means_.code.store(), candidate.spec.key, tuning_key.toolchain);
-  if (!recipe.ok() || !code.ok() || (*code)->report.verdict != v1::VERDICT_OK) return;
-  worker::v1::Candidate runs;
-  runs.set_artifact((*code)->artifact);
-  *runs.mutable_recipe() = *std::move(recipe);
-  runs.set_deterministic(candidate.variant.family->manifest.deterministic());
-  anchor_.Note(candidate.known->timing(), runs);
-}
-
-absl::Status TrialPhase::TimeAnchor(DeviceUse& use) {
-  if (!std::exchange(anchored_, true)) AnchorAtKnown();
-  const worker::v1::Candidate* const due = anchor_.Due();
-  if (due == nullptr) return absl::OkStatus();
-  worker::v1::TrialRequest request;
-  *request.mutable_candidate() = *due;
-  request.set_policy(plan_.tuning_key->policy);
-  request.set_time_only(true);
-  const absl::StatusOr<worker::v1::TrialResponse> response = use.Trial(request, [] { return true; });
-  if (absl::IsCancelled(response.status()) || absl::IsFailedPrecondition(response.status())) return response.status();
-  const bool timed = response.ok() && response->verdict() == v1::VERDICT_OK && response->timing().median_us() > 0;
-  anchor_.Timed(timed ? std::make_optional(response->timing()) : std::nullopt);
-  return absl::OkStatus();
-}
-
 absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate,
-                                TrialClaims::Claim claim) {
+                                TrialClaims::Claim claim, CardTrials& card, size_t number) {
   const bool lost = trial.verdict() == v1::VERDICT_LOST;
   SetTimestamp(absl::Now(), trial.mutable_finish_time());
+  v1::Trial outcome = trial;
+  outcome.clear_recipe();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++run_;
-    v1::Trial outcome = trial;
-    outcome.clear_recipe();
-    NoteLocked(index, outcome);
-    if (duplicate.has_value()) std::erase(by_artifact_[trial.artifact_sha256()], index);
+    outcomes_[index] = outcome;
   }
+  progress_.CountRun();
+  shares_.CountTrial(number);
   Tell(index, trial);
   if (!trial.identical_to().empty()) duplicate.reset();
+  const bool runs_anew = !duplicate.has_value();
   recorder_.Add(index, std::move(trial), duplicate, std::move(claim));
-  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
-  if (lost_in_a_row_ < kMostLostInARow) return absl::OkStatus();
-  return absl::Status(lost_.code(),
-                      absl::StrCat(lost_in_a_row_, " trials in a row were lost, the last because: ", lost_.message()));
+  if (runs_anew) NoteCode(index, outcome);  // what shares its result is recorded after it
+  return CountLost(lost, card, number);
 }
 
-void TrialPhase::NoteLocked(size_t index, const v1::Trial& trial) {
-  outcomes_[index] = trial;
-  if (trial.verdict() == v1::VERDICT_LOST) return;
-  if (Timed(trial) &&
-      (!leader_.has_value() || trial.timing().median_us() < outcomes_.at(*leader_).timing().median_us())) {
-    leader_ = index;
-  }
+absl::Status TrialPhase::CountLost(bool lost, CardTrials& card, size_t number) {
+  const int in_a_row = card.CountLost(lost);
+  if (in_a_row < kMostLostInARow) return absl::OkStatus();
+  absl::Status why(card.why_lost().code(),
+                   absl::StrCat(in_a_row, " trials in a row were lost, the last because: ", card.why_lost().message()));
+  Lose(number, why);
+  return why;
+}
+
+void TrialPhase::NoteCode(size_t index, const v1::Trial& trial) {
   // INFEASIBLE says nothing of code: it was not run.
   if (trial.artifact_sha256().empty() || !trial.identical_to().empty()) return;
-  if (trial.verdict() != v1::VERDICT_INFEASIBLE) by_artifact_[trial.artifact_sha256()].push_back(index);
+  if (trial.verdict() == v1::VERDICT_INFEASIBLE || trial.verdict() == v1::VERDICT_LOST) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  by_artifact_[trial.artifact_sha256()].push_back(index);
+}
+
+void TrialPhase::Note(size_t index, const v1::Trial& trial) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    outcomes_[index] = trial;
+  }
+  NoteCode(index, trial);
 }
 
 void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
@@ -416,48 +480,12 @@ void TrialPhase::Recorded(size_t index, const v1::Trial& trial) {
 }
 
 void TrialPhase::UpdateProgress(const v1::Trial* trial, bool reused) {
-  const absl::Duration budget = TimeLeftOfBudget();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  job_.progress.Change([&](v1::OperationProgress& progress) {
-    progress.set_compiles_done(compiles_);
-    progress.set_compiles_total(std::max(progress.compiles_total(), compiles_));
-    if (trial == nullptr) return;
-    progress.set_trials_done(progress.trials_done() + 1);
-    progress.set_trials_total(std::max(progress.trials_total(), progress.trials_done()));
-    if (reused) progress.set_trials_reused(progress.trials_reused() + 1);
-    v1::VerdictCount* count = nullptr;
-    for (v1::VerdictCount& row : *progress.mutable_verdicts()) {
-      if (row.verdict() == trial->verdict()) count = &row;
-    }
-    if (count == nullptr) {
-      count = progress.add_verdicts();
-      count->set_verdict(trial->verdict());
-    }
-    count->set_count(count->count() + 1);
-    if (Timed(*trial) &&
-        (!Timed(progress.best()) || trial->timing().median_us() < progress.best().timing().median_us())) {
-      *progress.mutable_best() = *trial;
-      progress.mutable_best()->clear_recipe();
-    }
-    SetCost(plan_.cost_before, cost_, compile_ms(), progress);
-    UpdateEtaLocked(budget, progress);
-  });
-}
-
-absl::Duration TrialPhase::TimeLeftOfBudget() {
-  const std::lock_guard<std::mutex> lock(strategy_mutex_);
-  return std::max(plan_.strategy->TimeLeft(), absl::ZeroDuration());
-}
-
-void TrialPhase::UpdateEtaLocked(absl::Duration budget, v1::OperationProgress& progress) const {
-  const int64_t known_left = std::max<int64_t>(0, known_ - progress.trials_reused());
-  const int64_t trials_left = progress.trials_total() - progress.trials_done() - known_left;
-  const auto codes = static_cast<int64_t>(codes_.size());
-  const std::optional<absl::Duration> left =
-      TimeLeft({run_, busy_, codes, compiling_, means_.code.pool().size()}, trials_left,
-               progress.compiles_total() - std::max(codes, compiles_));
-  if (!left.has_value()) return progress.clear_eta();
-  SetDuration(std::min(*left, budget) + play_off_, progress.mutable_eta());
+  absl::Duration budget;
+  {
+    const std::lock_guard<std::mutex> lock(strategy_mutex_);
+    budget = std::max(plan_.strategy->TimeLeft(), absl::ZeroDuration());
+  }
+  progress_.Update(trial, reused, budget);
 }
 
 }  // namespace attune::trials

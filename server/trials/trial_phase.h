@@ -2,6 +2,10 @@
 //
 // Three threads: one lets the strategy think, asks it and compiles ahead (CompileAhead), the caller's lets it choose
 // and feeds the device, one records (Recorder). A trial counts as done once it is on disk; the strategy is told before.
+//
+// With sisters (`--cards N`) each of them has a thread more, that does what the caller's does (SisterCards). A trial is
+// of the card that ran it, and races against an anchor that this card timed (CardTrials). One that a card lost is tried
+// on another before it is LOST; a card that loses several in a row is out, and the others go on.
 #ifndef ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 #define ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 
@@ -13,6 +17,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,13 +27,16 @@
 #include "server/catalog/tuning_key.h"
 #include "server/search/candidates.h"
 #include "server/search/strategy.h"
-#include "server/trials/anchor.h"
+#include "server/trials/card_shares.h"
+#include "server/trials/card_trials.h"
 #include "server/trials/code.h"
 #include "server/trials/compile_ahead.h"
 #include "server/trials/device_slot.h"
 #include "server/trials/job.h"
 #include "server/trials/recorder.h"
+#include "server/trials/sister_cards.h"
 #include "server/trials/trial_claims.h"
+#include "server/trials/trial_progress.h"
 
 namespace attune::trials {
 
@@ -41,6 +49,7 @@ class TrialPhase {
     bool retry_known = false;            // tries again what another job has tried
     bool check_all = false;              // checks all of what is slow, too
     bool plays_off = false;              // a play-off comes behind it, for the time that is said to be left
+    std::vector<Sister> sisters = {};    // cards that run trials, too, once they Join
     v1::OperationCost cost_before = {};  // of the job, on problems before this one
     // How long one compile and one trial may take, when that is less than what the daemon allows all; 0: no less.
     double compile_seconds = 0;
@@ -51,7 +60,7 @@ class TrialPhase {
   struct Means {
     const CodeSource& code;
     TrialClaims& claims;
-    int compile_ahead = 1;  // artifacts compiled, or being so, ahead of the device
+    int compile_ahead = 1;  // artifacts compiled, or being so, ahead of each device
     Clock clock = SteadyNow;
   };
 
@@ -59,53 +68,87 @@ class TrialPhase {
   TrialPhase(const Means& means, const Job& job, const Plan& plan);
   ~TrialPhase();
 
-  // Runs all on the device. Cancelled when the operation was asked to stop; what was tried by then is recorded.
+  // The sisters' devices are prepared, and they run trials from then on. Once, before Run.
+  void Join(const worker::v1::PrepareRequest& prepare);
+  bool joined() const { return joined_; }
+  // Runs all on the device, and what the sisters take on theirs. Cancelled when the operation was asked to stop; what
+  // was tried by then is recorded. With sisters an error of one card is the phase's only when none is left.
   absl::Status Run(DeviceUse& use);
+  // On the sisters alone: the first card was lost before.
+  absl::Status RunOnSisters(const absl::Status& why);
 
   // After Run: the trials by candidate, those reused from the store included; without recipes.
   const std::map<size_t, v1::Trial>& trials() const { return outcomes_; }
-  int64_t run() const { return run_; }            // in this phase
-  int64_t compiles() const { return compiles_; }  // in this phase
-  double anchor_moved() const { return anchor_.moved(); }
-  double compile_ms() const { return absl::ToDoubleMilliseconds(compiling_); }  // of compile workers, each code once
+  int64_t run() const { return progress_.run(); }            // in this phase
+  int64_t compiles() const { return progress_.compiles(); }  // in this phase
+  double anchor_moved() const { return anchor_moved_; }      // of the card where it moved most
+  // Of compile workers, each code once.
+  double compile_ms() const { return absl::ToDoubleMilliseconds(progress_.compiling()); }
+  const CardShares& shares() const { return shares_; }
+  const Sister* FirstLeft() const;  // of the sisters, that is not lost; null: none
 
  private:
+  // The claim of one trial, and whether another job has tried it meanwhile.
+  class Claimed final : public CardTrials::Claimant {
+   public:
+    Claimed(TrialPhase& phase, size_t index, const catalog::TuningKey& tuning_key)
+        : phase_(phase), index_(index), tuning_key_(tuning_key) {}
+    bool Claim() override;
+    void Release() override { claim_ = TrialClaims::Claim(); }
+    // Cancelled when the job was stopped while another had the claim.
+    const absl::Status& status() const { return status_; }
+    std::optional<v1::Trial>& known() { return known_; }  // another job's
+    TrialClaims::Claim Take() { return std::move(claim_); }
+
+   private:
+    TrialPhase& phase_;
+    const size_t index_;
+    const catalog::TuningKey& tuning_key_;  // of the card that is to run it
+    TrialClaims::Claim claim_;
+    std::optional<v1::Trial> known_;
+    absl::Status status_;
+  };
+
   // On the compile-ahead thread.
   CompileAhead::Wanted Next(bool room);
   void ReuseKnown();  // what the strategy has begun with
   void Think();
   std::optional<CompileAhead::Item> NextItem();
-  std::optional<v1::Trial> Known(size_t index);
+  std::optional<v1::Trial> Known(size_t index, const catalog::TuningKey& tuning_key);
+  std::optional<v1::Trial> KnownOfAnyCard(size_t index);
   void Reuse(size_t index, v1::Trial trial);
   void Tell(size_t index, const v1::Trial& trial);
   void Compiled();
 
-  // On the device's thread.
-  absl::Status Try(size_t index, const absl::StatusOr<CodePtr>& code, DeviceUse& use);
-  // Takes the claim and looks whether another job has tried it meanwhile, whose trial is `known` then. Cancelled when
-  // the job is stopped while another has the claim.
-  absl::Status TakeClaim(size_t index, TrialClaims::Claim& claim, std::optional<v1::Trial>& known);
-  // The verdict without running it, if the compiler's report or a duplicate has it already.
-  bool ResolvedWithoutRun(const Code& code, v1::Trial& trial, std::optional<size_t>& duplicate);
-  // Runs it; nothing when another job was faster, whose trial is `known` then.
-  absl::Status OnDevice(size_t index, const Code& code, v1::Trial& trial, DeviceUse& use, TrialClaims::Claim& claim,
-                        std::optional<v1::Trial>& known);
-  // Times the anchor when that is due.
-  absl::Status TimeAnchor(DeviceUse& use);
-  // Takes the best of another day for the anchor, where its code is at hand.
-  void AnchorAtKnown();
+  // On each card's thread.
+  absl::Status Work(CardTrials& card, size_t number);
+  absl::Status WorkOnSister(size_t sister, DeviceUse& use);
+  absl::Status RunOnSisters();
+  absl::Status End(absl::Status status);
+  void Lose(size_t card, const absl::Status& why);
+  std::optional<CompileAhead::Ready> Take(size_t card);
+  search::Choice Choose(const std::vector<size_t>& ready);
+  absl::Status Try(const CompileAhead::Ready& ready, absl::Duration waited, CardTrials& card, size_t number);
+  // The verdict without running it, if the compiler's report or a duplicate has it already. Of two that two cards have
+  // in hand at once neither is the other's duplicate: both run.
+  bool ResolvedWithoutRun(const Code& code, const catalog::TuningKey& tuning_key, v1::Trial& trial,
+                          std::optional<size_t>& duplicate);
   // For a trial that needed no run: records it unless another job has.
-  absl::Status FinishUnrun(size_t index, v1::Trial trial, std::optional<size_t> duplicate = std::nullopt);
-  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim);
+  absl::Status FinishUnrun(size_t index, v1::Trial trial, CardTrials& card, size_t number,
+                           std::optional<size_t> duplicate = std::nullopt);
+  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim,
+                      CardTrials& card, size_t number);
+  absl::Status CountLost(bool lost, CardTrials& card, size_t number);
+  // Of the card that the trial says.
+  const catalog::TuningKey& KeyOfCard(const v1::Trial& trial) const;
   std::optional<size_t> FindDuplicate(const v1::Trial& trial);
-  void NoteLocked(size_t index, const v1::Trial& trial);
+  void Note(size_t index, const v1::Trial& trial);
+  void NoteCode(size_t index, const v1::Trial& trial);
 
   // On the recorder's thread.
   void Recorded(size_t index, const v1::Trial& trial);
 
   void UpdateProgress(const v1::Trial* trial, bool reused);
-  absl::Duration TimeLeftOfBudget();
-  void UpdateEtaLocked(absl::Duration budget, v1::OperationProgress& progress) const;
 
   const Means& means_;
   const Job& job_;
@@ -113,25 +156,18 @@ class TrialPhase {
   std::mutex strategy_mutex_;  // of the strategy; nothing else is locked under it
   bool begun_ = false;         // the compile-ahead thread alone
   std::mutex mutex_;
-  const int64_t known_;  // of those to be asked for
   std::map<size_t, v1::Trial> outcomes_;
   std::map<std::string, std::vector<size_t>> by_artifact_;  // sha256 to those that ran
-  std::optional<size_t> leader_;                            // fastest outcome
-  int64_t run_ = 0;
-  int64_t compiles_ = 0;
-  // The device's side of the progress; guarded by mutex_.
-  absl::Duration busy_;
-  v1::OperationCost cost_;          // of the device, so far
-  absl::Duration compiling_;        // that the codes of the trials run took, one after the other
-  std::set<std::string> codes_;     // their keys, those of cached ones too
-  absl::Duration play_off_;         // expected behind the trials
-  Anchor anchor_;                   // the device's thread
-  absl::Duration waited_for_code_;  // before the trial at hand; the device's thread
-  bool anchored_ = false;           // the best of another day has been looked for; the same
-  absl::Status lost_;               // why the last trial was LOST
-  int lost_in_a_row_ = 0;
+  double anchor_moved_ = 0;
+  AnchorOffer offer_;
+  const CardTrials::Shared card_shared_;
+  CardShares shares_;
+  TrialProgress progress_;
+  absl::Status failed_;  // on a sister, what is no card's; guarded by mutex_
   Recorder recorder_;
   CompileAhead ahead_;
+  bool joined_ = false;
+  SisterCards sister_cards_;  // last: its threads use all of the above
 };
 
 }  // namespace attune::trials

@@ -69,6 +69,36 @@ class TwoCardsTest(DaemonTest):
         self.assertEqual(len(served), 1, served)
         daemon.stop()
 
+    def test_a_tuning_is_shared_by_the_cards_of_a_class(self):
+        daemon = self.start("pthread pthread")
+        shared = ("--cards=2", "--family=attention_opencl", "--strategy=random", "--max-trials=12", "--seed=3")
+        result = self.tune(daemon, "pthread", *shared)
+        self.assertEqual([card["device"] for card in result["cards"]], ["opencl:0", "opencl:1"])
+        self.assertEqual(sum(card["trials"] for card in result["cards"]), 12, result["cards"])
+        self.assertEqual([card["lost"] for card in result["cards"]], [None, None])
+        on_first, on_second = self.trials(daemon, "opencl:0"), self.trials(daemon, "opencl:1")
+        self.assertEqual(len(set(on_first) | set(on_second)), 12)
+        self.assertGreater(len(on_second), 0)
+        # One card decides, and has a trial of what it decides on.
+        self.assertEqual(result["incumbent"]["device"], "opencl:0")
+        self.assertIn(result["winner"]["variant"], on_first)
+        self.assertEqual({trial["device"] for trial in result["play_off"]}, {"opencl:0"})
+        # Each variant was compiled once.
+        compiled = [t for t in daemon.json("trials", "--limit", "0") if t["compile_ms"]]
+        self.assertEqual(len({t["variant"] for t in compiled}), len(compiled))
+        # Nothing that either has tried is tried again, but for times that were disturbed.
+        again = self.tune(daemon, "pthread", *shared)
+        disturbed = sum(not holds(trial) for trial in (*on_first.values(), *on_second.values()))
+        self.assertLessEqual(sum(card["trials"] for card in again["cards"]), disturbed)
+        for card in ("opencl:0", "opencl:1"):
+            self.assertNoneAgain(daemon.json("--device", card, "trials", "--limit", "0"))
+
+        refused = daemon.attune("--device", "opencl:1", "tune", PROBLEM, "--cards=2", check=False)
+        self.assertIn("cards is 2, and device_id 'opencl:1' names one card; allowed: 1", refused.stderr)
+        refused = daemon.attune("tune", PROBLEM, "--cards=3", check=False)
+        self.assertIn("cards is 3; allowed: 1 to 2, the cards of class 'pthread' here", refused.stderr)
+        daemon.stop()
+
     def test_work_for_a_class_goes_to_its_cards(self):
         daemon = self.start("pthread pthread")
         jobs = [

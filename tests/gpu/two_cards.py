@@ -6,6 +6,8 @@ answers  the second card answers at once with its sister's winner, compiles noth
          again and takes its own times
 sweep    a sweep of 40 problems over both cards takes how long, beside the same sweep on one. Each begins with all code
          compiled and no trial of its policy, in a copy of one data directory
+cards    one problem's whole space tuned on one card and with --cards 2 takes how long, begun in the same way, and do
+         both choose alike
 
 Writes OUT/two_cards.json after each part; ends with 1 where something does not hold.
 """
@@ -41,6 +43,10 @@ families: "attention_mma"
 """
 PROBLEMS = 40
 RATIO = 1 / 1.8  # of one card's time, at most
+SPACE = "b1.h32.kvh8.q2048.d128.f16.causal"
+SPACE_FAMILIES = ("--family=attention_mma", "--family=attention_hopper")
+SPACE_RATIO = 0.6  # the play-off is on one card
+ALIKE = 1.02  # what one winner may take in the time of the other
 
 
 class Checks:
@@ -145,7 +151,45 @@ def sweep_times(bundle, directory, kernels, trials, check):
     return result
 
 
-PARTS = ("answers", "sweep")
+def share_trials(bundle, directory, kernels, problem, check):
+    """Seconds of one problem's whole space on one card and on both, and what each chose."""
+    space = ("tune", problem, *SPACE_FAMILIES, "--strategy=exhaustive")
+    compiled = directory / "compiled"
+    compiled.mkdir()
+    with Daemon(bundle, compiled, kernels) as daemon:
+        _, _, alias = sisters(daemon)
+        seconds, _ = timed(daemon, "--device", alias, *space, "--cards=2")
+        print(f"compiled and timed HOT on both: {seconds:.1f} s", flush=True)
+    result = {"problem": problem, "compiled_s": seconds}
+    for cards in (1, 2):
+        own = directory / str(cards)
+        shutil.copytree(compiled / "data", own / "data")
+        with Daemon(bundle, own, kernels) as daemon:
+            seconds, tuning = timed(daemon, "--device", alias, "--policy=cold", *space, f"--cards={cards}")
+            trials = daemon.attune("--policy=cold", "trials", problem, "--limit=0")
+            result[str(cards)] = {
+                "seconds": seconds, "cards": tuning["cards"], "cost": daemon.attune("jobs")[0]["cost"],
+                "trials": dict(collections.Counter(trial["device"] for trial in trials)),
+                "compiles": sum(trial["compile_ms"] is not None for trial in trials),
+                "variant": tuning["winner"]["variant"], "latency_ms": tuning["winner"]["latency_ms"],
+            }  # fmt: skip
+            print(f"{cards} card(s): {seconds:.1f} s, {result[str(cards)]}", flush=True)
+        check(result[str(cards)]["compiles"] == 0, f"with {cards} nothing is compiled again")
+    one, two = result["1"], result["2"]
+    result["ratio"] = two["seconds"] / one["seconds"]
+    check(
+        result["ratio"] <= SPACE_RATIO,
+        f"with two cards it takes {result['ratio']:.3f} of one card's time; wanted: {SPACE_RATIO}",
+    )
+    apart = max(one["latency_ms"], two["latency_ms"]) / min(one["latency_ms"], two["latency_ms"])
+    check(
+        one["variant"] == two["variant"] or apart <= ALIKE,
+        f"the winners are {one['variant']}, {one['latency_ms']} ms, and {two['variant']}, {two['latency_ms']} ms",
+    )
+    return result
+
+
+PARTS = ("answers", "sweep", "cards")
 
 
 def main():
@@ -154,6 +198,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="run only these")
     parser.add_argument("--trials", type=int, default=8, help=f"of each of the sweep's {PROBLEMS} problems")
+    parser.add_argument("--problem", default=SPACE, help="whose whole space is tuned, default: %(default)s")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -167,8 +212,10 @@ def main():
             if part == "answers":
                 with Daemon(bundle, own, kernels) as daemon:
                     result[part] = share_answers(daemon, check)
-            else:
+            elif part == "sweep":
                 result[part] = sweep_times(bundle, own, kernels, arguments.trials, check)
+            else:
+                result[part] = share_trials(bundle, own, kernels, arguments.problem, check)
             result["failed"] = check.failed
             (arguments.out / "two_cards.json").write_text(json.dumps(result, indent=1) + "\n")
     return 1 if check.failed else 0

@@ -144,6 +144,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
         retry_known=True,
         background=True,
         energy=True,
+        cards=2,
         request_id="mine",
         seed_from=["b1.h2.kvh2.q64.d64.f16"],
     )
@@ -157,6 +158,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
     assert request.retry_known
     assert request.background
     assert request.energy
+    assert request.cards == 2
 
 
 def test_a_sweep_takes_text_a_file_or_a_message(connect, server, tmp_path):

@@ -40,6 +40,7 @@ def tune(
     effort: Effort | str | None = None,
     check_all: bool = False,
     energy: bool = False,
+    cards: int = 1,
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
@@ -49,11 +50,12 @@ def tune(
     strategies but EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under today's
     dependencies; `check_all` checks all of what is slow, too, so that none is SLOW. `energy` measures also
     what a run of each contestant of the play-off takes in joules, about a second for each, with HOT and L2_WARM alone;
-    what is served is still the fastest. `background` gives way to every other job. `ignore_advice` tries also what the
-    families advise against. `where`: only variants of which each of these is true, expressions over a family's
-    parameters ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is guessed or drawn;
-    `seed_from`: problems whose best variants are tried next. The same `request_id` (at most 128 characters) starts the
-    same tuning once.
+    what is served is still the fastest. `cards`: how many cards of one class share the trials, of the class that
+    `device` names, or that of the server's first device. `background` gives way to every other job. `ignore_advice`
+    tries also what the families advise against. `where`: only variants of which each of these is true, expressions
+    over a family's parameters ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is
+    guessed or drawn; `seed_from`: problems whose best variants are tried next. The same `request_id` (at most 128
+    characters) starts the same tuning once.
     """
     chosen: dict[str, Any] = {"seed": seed}
     if effort is not None:
@@ -77,6 +79,7 @@ def tune(
         retry_known=retry_known,
         check_all=check_all,
         energy=energy,
+        cards=arguments.count("cards", cards),
         background=background,
         ignore_advice=ignore_advice,
         where=arguments.several("where", where, "'BLOCK_M == 64'"),

@@ -36,6 +36,16 @@ class OperationCost(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class CardShare(Value):
+    """What one of several cards does for a tuning."""
+
+    device_id: str
+    trials: int  # that it ran, or that needed no run
+    at_work: bool  # False before it is its turn there, and behind the trials
+    lost: str  # why the tuning goes on without it; empty: it has it, or waits for it
+
+
+@dataclass(frozen=True, slots=True)
 class Progress(Value):
     """Of an operation, as it stands."""
 
@@ -62,6 +72,7 @@ class Progress(Value):
     device_id: str  # the card that works on it, or did; empty with a sweep
     phases: tuple[PhaseBegin, ...]  # those that it has come to, in order
     cost: OperationCost | None  # so far, of the process that runs it; None with a sweep
+    cards: tuple[CardShare, ...]  # of a tuning on several, device_id's the first; empty otherwise
 
 
 @dataclass(frozen=True, slots=True)
