@@ -46,6 +46,13 @@ std::string Where(PGconn* handle) {
                       text(PQdb(handle)));
 }
 
+// With what is said elsewhere than in `target`; null when there is no memory for it.
+PGconn* BeginConnection(const std::string& target) {
+  constexpr std::array<const char*, 4> kKeywords = {"dbname", "fallback_application_name", "client_encoding", nullptr};
+  const std::array<const char*, 4> values = {target.c_str(), "attune", "UTF8", nullptr};
+  return PQconnectStartParams(kKeywords.data(), values.data(), /*expand_dbname=*/1);
+}
+
 // What holds for a session. A commit that was answered must outlive the server's death. A process that is stopped in
 // the middle of a transaction must not keep others from its rows for long, nor wait for theirs.
 constexpr int kOldestServer = 130000;  // as PQserverVersion gives it
@@ -62,12 +69,22 @@ bool IsUrl(absl::string_view target) {
 
 absl::Status CheckTarget(const std::string& target) { return SecretsOf(target).status(); }
 
+std::string PlaceOf(const std::string& target) {
+  PGconn* const handle = BeginConnection(target);
+  const Options all(PQconninfo(handle));
+  PQfinish(handle);
+  std::string place;
+  for (const char* const keyword : {"host", "hostaddr", "port", "dbname", "user", "options"}) {
+    const std::string value = ValueOf(all.get(), keyword);
+    if (!value.empty()) absl::StrAppend(&place, place.empty() ? "" : " ", keyword, "=", value);
+  }
+  return place;
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionSettings& settings) {
   absl::StatusOr<std::vector<std::string>> secrets = SecretsOf(settings.target);
   if (!secrets.ok()) return secrets.status();
-  constexpr std::array<const char*, 4> kKeywords = {"dbname", "fallback_application_name", "client_encoding", nullptr};
-  const std::array<const char*, 4> values = {settings.target.c_str(), "attune", "UTF8", nullptr};
-  PGconn* const handle = PQconnectStartParams(kKeywords.data(), values.data(), /*expand_dbname=*/1);
+  PGconn* const handle = BeginConnection(settings.target);
   if (handle == nullptr) return absl::ResourceExhaustedError("no memory for a connection to PostgreSQL");
   const Options all(PQconninfo(handle));  // with those of the environment and the service file
   for (std::string& secret : SecretsIn(all.get())) secrets->push_back(std::move(secret));
@@ -85,6 +102,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionSet
 absl::Status Connection::Connect() {
   const Deadline deadline = After(settings_.connecting);
   where_ = Where(handle_.get());
+  // The only way to the SQLSTATE of a connection that is refused.
+  PQsetErrorVerbosity(handle_.get(), PQERRORS_VERBOSE);
   PostgresPollingStatusType next = PGRES_POLLING_WRITING;
   while (PQstatus(handle_.get()) != CONNECTION_BAD) {
     if (!Await(next == PGRES_POLLING_WRITING, deadline)) {
@@ -94,10 +113,11 @@ absl::Status Connection::Connect() {
     if (next == PGRES_POLLING_FAILED) break;
     if (next != PGRES_POLLING_OK) continue;
     where_ = Where(handle_.get());
+    PQsetErrorVerbosity(handle_.get(), PQERRORS_DEFAULT);
     if (PQsetnonblocking(handle_.get(), 1) == 0) return absl::OkStatus();
     break;
   }
-  return LostConnection(WithoutSecrets(PQerrorMessage(handle_.get()), secrets_), where_);
+  return NoConnection(PQerrorMessage(handle_.get()), PQconnectionNeedsPassword(handle_.get()) != 0, secrets_, where_);
 }
 
 bool Connection::Await(bool to_write, const Deadline& deadline) const {

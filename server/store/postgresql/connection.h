@@ -33,6 +33,10 @@ bool IsUrl(absl::string_view target);
 // InvalidArgument when it is no connection string.
 absl::Status CheckTarget(const std::string& target);
 
+// Which database that is, whichever way it is said: host, port, database, role and options, without a password. For a
+// connection string that CheckTarget likes.
+std::string PlaceOf(const std::string& target);
+
 // One thread at a time.
 class Connection {
  public:

@@ -182,6 +182,45 @@ TEST_F(UnreachableTest, AStringThatIsNoneSaysWhatItMustBe) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("postgresql://[USER@]HOST[:PORT]/DATABASE"));
 }
 
+TEST_F(PostgresqlConnectionTest, WhoIsRefusedMeetsNoOutage) {
+  const std::string here = TestServer::Get().Target("connection");
+  for (const char* const wrong : {" dbname=attune_no_such", " user=attune_no_such", " options=-cno_such_setting=1"}) {
+    const absl::Status refused = Connection::Open({.target = absl::StrCat(here, wrong)}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << wrong;
+    EXPECT_TRUE(IsRefused(refused)) << wrong << refused;
+    EXPECT_FALSE(IsUnreachable(refused)) << wrong;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("no_such")) << wrong;
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("LOCATION"))) << wrong;
+  }
+}
+
+TEST_F(UnreachableTest, WhereNobodyIsItIsAnOutage) {
+  EXPECT_TRUE(IsUnreachable(Open("host=/tmp/attune_no_such_folder dbname=attune")));
+  EXPECT_TRUE(IsUnreachable(Open("postgresql://me@127.0.0.1:1/attune")));
+}
+
+TEST(NoConnectionTest, SaysWhatAServerSaidAndWhetherItMayPass) {
+  const auto refused = [](absl::string_view verbose) { return IsRefused(NoConnection(verbose, false, {}, "here")); };
+  EXPECT_TRUE(refused("connection to server failed: FATAL:  28P01: password authentication failed\n"));
+  EXPECT_TRUE(refused("connection to server failed: FATAL:  28000: no pg_hba.conf entry\nLOCATION:  here, auth.c:1\n"));
+  EXPECT_TRUE(refused("at \"a\" failed: timeout expired\nat \"b\" failed: FATAL:  3D000: database does not exist\n"));
+  EXPECT_FALSE(refused("connection to server failed: FATAL:  57P03: the database system is starting up\n"));
+  EXPECT_FALSE(refused("connection to server failed: FATAL:  53300: sorry, too many clients already\n"));
+  EXPECT_FALSE(refused("connection to server failed: Connection refused\n"));
+  EXPECT_FALSE(refused(""));
+  EXPECT_TRUE(IsRefused(NoConnection("fe_sendauth: no password supplied\n", true, {}, "here")));
+  EXPECT_EQ(
+      NoConnection("to abc failed: FATAL:  28P01: no abc\nLOCATION:  a, b.c:1\n", false, {"abc"}, "here").message(),
+      "here: to ... failed: FATAL:  no ...");
+}
+
+TEST(PlaceOfTest, IsTheDatabaseWithoutAPassword) {
+  const std::string url = PlaceOf("postgresql://me:geheim@db.invalid:5433/attune?application_name=one");
+  EXPECT_EQ(url, "host=db.invalid port=5433 dbname=attune user=me");
+  EXPECT_EQ(PlaceOf("host=db.invalid port=5433 dbname=attune user=me password=other"), url);
+  EXPECT_NE(PlaceOf("host=db.invalid port=5433 dbname=attune user=me options=-csearch_path=two"), url);
+}
+
 TEST(WithoutSecretsTest, TakesThemOut) {
   EXPECT_EQ(WithoutSecrets("no entry \"abc\"\n\tof abc\n", {"", "abc"}), "no entry \"...\";  of ...");
 }

@@ -1,5 +1,6 @@
 #include "server/store/postgresql/errors.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -10,12 +11,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace attune::store::postgresql {
 namespace {
 
 constexpr absl::string_view kLost = "attune.store/lost_connection";
 constexpr absl::string_view kConflict = "attune.store/conflict";
+constexpr absl::string_view kRefused = "attune.store/refused_connection";
 
 // By SQLSTATE, whole or its class; the first that fits counts.
 // https://www.postgresql.org/docs/15/errcodes-appendix.html
@@ -52,6 +55,29 @@ absl::StatusCode CodeOf(absl::string_view sql_state) {
   return absl::StatusCode::kInternal;
 }
 
+// Where the SQLSTATE of the last "FATAL:  28P01: ..." begins; npos where no server has spoken.
+size_t FindSqlState(absl::string_view verbose) {
+  constexpr absl::string_view kBefore = ":  ";
+  constexpr size_t kLength = 5;
+  for (size_t at = verbose.rfind(kBefore); at != absl::string_view::npos; at = verbose.rfind(kBefore, at - 1)) {
+    const absl::string_view rest = verbose.substr(at + kBefore.size());
+    const absl::string_view state = rest.substr(0, kLength);
+    const bool is_state = std::all_of(state.begin(), state.end(),
+                                      [](char c) { return absl::ascii_isdigit(c) || absl::ascii_isupper(c); });
+    if (state.size() == kLength && is_state && absl::StartsWith(rest.substr(kLength), ": ")) {
+      return at + kBefore.size();
+    }
+    if (at == 0) break;
+  }
+  return absl::string_view::npos;
+}
+
+// Role or password, database, rights, options.
+bool Refuses(absl::string_view sql_state) {
+  const absl::string_view its_class = sql_state.substr(0, 2);
+  return its_class == "28" || its_class == "3D" || its_class == "42" || its_class == "22";
+}
+
 }  // namespace
 
 absl::Status FromSqlState(absl::string_view sql_state, absl::string_view message, absl::string_view where) {
@@ -74,6 +100,25 @@ absl::Status LostConnection(absl::string_view reason, absl::string_view where) {
 }
 
 bool IsLostConnection(const absl::Status& status) { return status.GetPayload(kLost).has_value(); }
+
+absl::Status NoConnection(absl::string_view verbose, bool needs_password, const std::vector<std::string>& secrets,
+                          absl::string_view where) {
+  std::string message;
+  for (const absl::string_view line : absl::StrSplit(verbose, '\n', absl::SkipEmpty())) {
+    if (absl::StartsWith(line, "LOCATION:")) continue;  // in the server's sources
+    absl::StrAppend(&message, line, "\n");
+  }
+  std::string sql_state;
+  if (const size_t at = FindSqlState(message); at != std::string::npos) {
+    sql_state = message.substr(at, 5);
+    message.erase(at, 7);
+  }
+  absl::Status status = LostConnection(WithoutSecrets(message, secrets), where);
+  if (needs_password || Refuses(sql_state)) status.SetPayload(kRefused, absl::Cord(sql_state));
+  return status;
+}
+
+bool IsRefused(const absl::Status& status) { return status.GetPayload(kRefused).has_value(); }
 
 bool IsConflict(const absl::Status& status) { return status.GetPayload(kConflict).has_value(); }
 

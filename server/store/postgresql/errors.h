@@ -20,6 +20,15 @@ absl::Status FromSqlState(absl::string_view sql_state, absl::string_view message
 absl::Status LostConnection(absl::string_view reason, absl::string_view where);
 bool IsLostConnection(const absl::Status& status);
 
+// Why no connection was made, by libpq's message with PQERRORS_VERBOSE, without `secrets`: a lost connection, and
+// IsRefused is true of it when the server answers and lets nobody in as this role, to this database or with these
+// options. That is no outage: somebody has to change something. `needs_password`: libpq had none to give.
+absl::Status NoConnection(absl::string_view verbose, bool needs_password, const std::vector<std::string>& secrets,
+                          absl::string_view where);
+bool IsRefused(const absl::Status& status);
+// It may pass by itself: nobody answers, or the server starts, stops or has no room.
+inline bool IsUnreachable(const absl::Status& status) { return IsLostConnection(status) && !IsRefused(status); }
+
 // Whether the transaction did nothing, and may succeed when it is made again.
 bool IsConflict(const absl::Status& status);
 

@@ -6,6 +6,7 @@
 
 #include "absl/random/random.h"
 #include "server/base/log.h"
+#include "server/base/reason.h"
 #include "server/store/postgresql/errors.h"
 
 namespace attune::store::postgresql {
@@ -22,9 +23,22 @@ void Pause(absl::Duration at_most) {
 
 }  // namespace
 
+void Pool::Close(absl::Status why) {
+  reached_ = false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = std::move(why);
+}
+
+void Pool::Open() {
+  reached_ = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> Pool::Take() {
   {
     std::unique_lock<std::mutex> lock(mutex_);
+    if (!closed_.ok()) return closed_;
     returned_.wait(lock, [this] { return lent_ < settings_.most_connections; });
     ++lent_;
     if (!idle_.empty()) {
@@ -51,8 +65,12 @@ void Pool::PutBack(std::unique_ptr<Connection> connection) {
 
 absl::Status Pool::DoOnce(absl::FunctionRef<absl::Status(Connection&)> work) {
   absl::StatusOr<std::unique_ptr<Connection>> connection = Take();
-  if (!connection.ok()) return connection.status();
+  if (!connection.ok()) {
+    reached_ = false;
+    return connection.status();
+  }
   absl::Status done = work(**connection);
+  reached_ = !IsLostConnection(done);
   PutBack(*std::move(connection));
   return done;
 }
@@ -61,9 +79,13 @@ absl::Status Pool::Do(absl::FunctionRef<absl::Status(Connection&)> work) {
   const Deadline deadline = After(settings_.patience);
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     absl::Status done = DoOnce(work);
-    if (!IsLostConnection(done) && !IsConflict(done)) return done;
-    if (std::chrono::steady_clock::now() >= deadline) return done;
-    if (pause == kFirstPause && IsLostConnection(done)) LogWarning("database away", {{"reason", done.message()}});
+    const bool lost = IsLostConnection(done);
+    if (!lost && !IsConflict(done)) return done;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      if (lost) SetRetryDelay(kRetryDelay, done);
+      return done;
+    }
+    if (pause == kFirstPause && lost) LogWarning("database away", {{"reason", done.message()}});
     Pause(pause);
   }
 }

@@ -2,6 +2,7 @@
 #ifndef ATTUNE_SERVER_STORE_POSTGRESQL_POOL_H_
 #define ATTUNE_SERVER_STORE_POSTGRESQL_POOL_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -16,6 +17,9 @@
 
 namespace attune::store::postgresql {
 
+// After which it is worth asking again when the database was away.
+inline constexpr absl::Duration kRetryDelay = absl::Seconds(5);
+
 struct PoolSettings {
   ConnectionSettings connection;
   size_t most_connections = 4;
@@ -28,9 +32,16 @@ class Pool {
  public:
   explicit Pool(PoolSettings settings) : settings_(std::move(settings)) {}
 
+  // From now on no work is done: `why` is its error, at once. Until Open.
+  void Close(absl::Status why);
+  void Open();
+  // Whether the last try to work with the database reached it.
+  bool reached() const { return reached_; }
+
   // Does `work` with a connection. It is done again from its start when another transaction got in its way, and when
   // the connection was lost, after which nobody knows whether a commit happened: so all work is such that to repeat it
-  // is harmless. The error of the last try when patience is at its end.
+  // is harmless. The error of the last try when patience is at its end, with a retry delay (reason.h) when the database
+  // is away.
   absl::Status Do(absl::FunctionRef<absl::Status(Connection&)> work);
   // The same in a transaction, which is committed when `work` says OK.
   absl::Status Transact(absl::FunctionRef<absl::Status(Connection&)> work);
@@ -57,7 +68,9 @@ class Pool {
   absl::Status DoOnce(absl::FunctionRef<absl::Status(Connection&)> work);
 
   const PoolSettings settings_;
-  std::mutex mutex_;
+  std::atomic<bool> reached_ = true;
+  std::mutex mutex_;  // guards what follows
+  absl::Status closed_;
   std::condition_variable returned_;
   size_t lent_ = 0;
   std::vector<std::unique_ptr<Connection>> idle_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/base/reason.h"
 #include "server/store/postgresql/testing/server.h"
 
 namespace attune::store::postgresql {
@@ -93,6 +94,27 @@ TEST_F(PostgresqlPoolTest, ALostConnectionIsMadeAnewAndTheWorkDoneAgain) {
   });
   EXPECT_TRUE(done.ok()) << done;
   EXPECT_EQ(tries, 3);
+}
+
+TEST_F(PostgresqlPoolTest, ClosedItDoesNothingUntilItIsOpened) {
+  Pool pool({.connection = {.target = target_}, .patience = absl::Minutes(3)});
+  const auto work = [](Connection& connection) { return connection.Execute("SELECT 1"); };
+  EXPECT_TRUE(pool.Do(work).ok());
+  EXPECT_TRUE(pool.reached());
+  pool.Close(absl::UnavailableError("not yet"));
+  EXPECT_EQ(pool.Do(work).message(), "not yet");
+  EXPECT_FALSE(pool.reached());
+  pool.Open();
+  EXPECT_TRUE(pool.Do(work).ok());
+  EXPECT_TRUE(pool.reached());
+}
+
+TEST_F(PostgresqlPoolTest, WhereNobodyAnswersItSaysWhenToAskAgain) {
+  Pool pool({.connection = {.target = "host=/tmp/attune_no_such_folder"}, .patience = absl::ZeroDuration()});
+  const absl::Status away = pool.Do([](Connection&) { return absl::OkStatus(); });
+  EXPECT_EQ(away.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(away.GetPayload(kRetryDelayUrl).has_value());
+  EXPECT_FALSE(pool.reached());
 }
 
 TEST_F(PostgresqlPoolTest, AnErrorOfTheWorkItselfIsNotTriedAgain) {

@@ -1,6 +1,8 @@
 #include "server/store/postgresql/store.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/reason.h"
 #include "server/store/maintenance/retention_pass.h"
 #include "server/store/postgresql/migrations.h"
 #include "server/store/postgresql/results/incumbents.h"
@@ -11,21 +13,67 @@
 #include "server/store/postgresql/upkeep/retention_rows.h"
 
 namespace attune::store::postgresql {
+namespace {
+
+absl::Status Away(absl::string_view reason) {
+  absl::Status status = absl::UnavailableError(absl::StrCat("no database since this daemon started: ", reason));
+  SetRetryDelay(kRetryDelay, status);
+  return status;
+}
+
+}  // namespace
 
 absl::StatusOr<PostgresqlStore::Parts> PostgresqlStore::PartsOf(const StoreOptions& options) {
   Parts parts = {.pool = std::make_shared<Pool>(options.database), .code = nullptr};
-  if (absl::Status status = Migrate(*parts.pool, Migrations()); !status.ok()) return status;
-  if (absl::Status status = parts.pool->Do(CheckRights); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<KeptCode>> code = KeptCode::Open(options.cache_directory, parts.pool.get());
   if (!code.ok()) return code.status();
   parts.code = *std::move(code);
   return parts;
 }
 
+PostgresqlStore::PostgresqlStore(Parts parts, const StoreOptions& options)
+    : metrics_(options.metrics),
+      database_(options.database),
+      pool_(std::move(parts.pool)),
+      queue_(pool_, options.home),
+      hosts_(pool_),
+      code_(std::move(parts.code)),
+      blobs_(pool_.get(), options.blob_limit) {
+  pool_->Close(Away("it was not looked for yet"));
+  if (metrics_ == nullptr) return;
+  metrics_->writer().Set([pool = pool_] { return metrics::WriterState{.waiting = 0, .writable = pool->reached()}; });
+}
+
+PostgresqlStore::~PostgresqlStore() {
+  if (metrics_ != nullptr) metrics_->writer().Clear();
+}
+
 absl::StatusOr<std::unique_ptr<PostgresqlStore>> PostgresqlStore::Open(const StoreOptions& options) {
+  absl::StatusOr<std::unique_ptr<PostgresqlStore>> store = OpenUnprepared(options);
+  if (!store.ok()) return store;
+  if (absl::Status status = (*store)->Prepare(options.database.patience); !status.ok()) return status;
+  return store;
+}
+
+absl::StatusOr<std::unique_ptr<PostgresqlStore>> PostgresqlStore::OpenUnprepared(const StoreOptions& options) {
   absl::StatusOr<Parts> parts = PartsOf(options);
   if (!parts.ok()) return parts.status();
   return std::unique_ptr<PostgresqlStore>(new PostgresqlStore(*std::move(parts), options));
+}
+
+// By connections of its own: nobody else is to see tables that are not of this version.
+absl::Status PostgresqlStore::Prepare(absl::Duration patience) {
+  PoolSettings settings = database_;
+  settings.patience = patience;
+  Pool own(settings);
+  absl::Status status = Migrate(own, Migrations());
+  if (status.ok()) status = own.Do(CheckRights);
+  if (status.ok()) {
+    pool_->Open();
+  } else {
+    pool_->Close(Away(status.message()));
+  }
+  return status;
 }
 
 absl::StatusOr<std::string> PostgresqlStore::AppendTrial(const v1::Trial& trial, const JobWrite& write) {

@@ -38,6 +38,14 @@ class PostgresqlStore : public Store {
   // Makes the tables, or brings them up to date. FailedPrecondition when a newer version of this program has been
   // there; PermissionDenied when they may not be made; Unavailable when the server does not answer.
   static absl::StatusOr<std::unique_ptr<PostgresqlStore>> Open(const StoreOptions& options);
+  // One that has not looked for its database yet: until Prepare has succeeded, what needs that is Unavailable at once,
+  // with a retry delay. Compiled code in the cache can be read.
+  static absl::StatusOr<std::unique_ptr<PostgresqlStore>> OpenUnprepared(const StoreOptions& options);
+  ~PostgresqlStore() override;
+
+  // As Open does, the server tried for so long; may be called until it succeeds, by one thread at a time. Of its errors
+  // IsUnreachable (errors.h) is true when the server does not answer.
+  absl::Status Prepare(absl::Duration patience);
 
   absl::StatusOr<std::string> AppendTrial(const v1::Trial& trial, const JobWrite& write) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
@@ -101,16 +109,11 @@ class PostgresqlStore : public Store {
     std::unique_ptr<KeptCode> code;
   };
   static absl::StatusOr<Parts> PartsOf(const StoreOptions& options);
-  PostgresqlStore(Parts parts, const StoreOptions& options)
-      : metrics_(options.metrics),
-        pool_(std::move(parts.pool)),
-        queue_(pool_, options.home),
-        hosts_(pool_),
-        code_(std::move(parts.code)),
-        blobs_(pool_.get(), options.blob_limit) {}
+  PostgresqlStore(Parts parts, const StoreOptions& options);
 
  private:
   metrics::Store* const metrics_;
+  const PoolSettings database_;
   const std::shared_ptr<Pool> pool_;
   PostgresqlQueue queue_;
   PostgresqlHosts hosts_;

@@ -17,7 +17,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/deadline.h"
+#include "server/base/reason.h"
 #include "server/base/sha256.h"
+#include "server/metrics/metrics.h"
+#include "server/store/postgresql/errors.h"
 #include "server/store/postgresql/results/incumbents.h"
 #include "server/store/postgresql/results/trials.h"
 #include "server/store/postgresql/testing/server.h"
@@ -324,6 +327,42 @@ TEST_F(PostgresqlStoreTest, WhatWasAnsweredOutlivesTheServersDeath) {
   ASSERT_GE(made.size(), 40U);
   EXPECT_EQ(Int("SELECT count(*) FROM trials"), static_cast<int64_t>(made.size())) << "each once";
   for (const auto& [variant, name] : made) EXPECT_EQ(store_->GetTrial(name)->variant().text(), variant);
+}
+
+TEST_F(PostgresqlStoreTest, UntilItIsPreparedThereIsNothingButCachedCode) {
+  const std::string code = PutCode("binary");
+  StoreOptions options = OptionsOf("here");
+  metrics::Metrics metrics("0.1.0", {});
+  options.metrics = &metrics.store();
+  const auto opened = PostgresqlStore::OpenUnprepared(options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  PostgresqlStore& store = **opened;
+  EXPECT_FALSE(metrics.store().writer().Get()->writable);
+  const absl::Status away = store.GetTrial("trials/1").status();
+  EXPECT_EQ(away.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(away.GetPayload(kRetryDelayUrl).has_value());
+  EXPECT_EQ(store.hosts().List().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(store.queue().Get("operations/1").status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(*store.ReadArtifact(code), "binary");
+
+  // What a newer version has made is not touched, then either.
+  Script("UPDATE attune_schema SET version = version + 1");
+  EXPECT_EQ(store.Prepare(absl::ZeroDuration()).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(store.GetTrial("trials/1").status().message()), HasSubstr("start the newer one"));
+  Script("UPDATE attune_schema SET version = version - 1");
+  EXPECT_TRUE(store.Prepare(absl::ZeroDuration()).ok());
+  EXPECT_EQ(store.GetTrial("trials/1").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(metrics.store().writer().Get()->writable);
+}
+
+TEST_F(PostgresqlStoreTest, WhereNobodyAnswersItCannotBePreparedYet) {
+  StoreOptions options = OptionsOf("here");
+  options.database.connection.target = "host=/tmp/attune_no_such_folder";
+  const auto opened = PostgresqlStore::OpenUnprepared(options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const absl::Status away = (*opened)->Prepare(absl::ZeroDuration());
+  EXPECT_TRUE(IsUnreachable(away)) << away;
+  EXPECT_THAT(std::string((*opened)->GetTrial("trials/1").status().message()), HasSubstr("attune_no_such_folder"));
 }
 
 // 10^5 trials of 1,000 problems, whose statistics the planner has.

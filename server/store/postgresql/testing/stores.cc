@@ -105,7 +105,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& directory, s
   options.blob_limit = kBlobLimit;
   auto parts = ClockedStore::PartsOf(options);
   if (!parts.ok()) return parts.status();
-  return std::make_unique<ClockedStore>(*std::move(parts), options, *std::move(clock));
+  auto store = std::make_unique<ClockedStore>(*std::move(parts), options, *std::move(clock));
+  if (absl::Status status = store->Prepare(options.database.patience); !status.ok()) return status;
+  return store;
 }
 
 }  // namespace
