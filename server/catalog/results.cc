@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@
 #include "server/catalog/answers/stored_answer.h"
 #include "server/catalog/prior/shipped_prior.h"
 #include "server/catalog/result_log.h"
+#include "server/catalog/results_of_copy.h"
+#include "server/catalog/served_copy.h"
 #include "server/store/page_token.h"
 
 namespace attune::catalog {
@@ -43,6 +46,7 @@ class StoredResults : public Results {
 
   absl::Status Load() {
     PublishShipped();
+    All all;
     std::string token;
     do {
       absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
@@ -50,22 +54,40 @@ class StoredResults : public Results {
       for (const v1::Incumbent& incumbent : page->items) {
         absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
         if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
-          LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", answer.status().message()}});
+          LogNotServed(incumbent, answer.status());
           continue;
         }
         if (!answer.ok()) return answer.status();
-        Add(incumbent, *std::move(answer));
+        Add(incumbent, *std::move(answer), all);
       }
       token = page->next_page_token;
     } while (!token.empty());
+    copied_ = false;
+    answers_.Assign(std::move(all));
     return absl::OkStatus();
+  }
+
+  void LoadCopy(const served::v1::Copy& copy) {
+    PublishShipped();
+    std::map<std::string, std::vector<v1::Baseline>> baselines;  // by problem
+    for (const v1::Baseline& baseline : copy.baselines()) baselines[baseline.problem_text()].push_back(baseline);
+    All all;
+    for (const v1::Incumbent& incumbent : copy.incumbents()) {
+      absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, baselines[incumbent.problem_text()], host_);
+      if (answer.ok()) {
+        Add(incumbent, *std::move(answer), all);
+      } else {
+        LogNotServed(incumbent, answer.status());
+      }
+    }
+    copy_time_ = TimeText(copy);
+    copied_ = true;
+    answers_.Assign(std::move(all));
   }
 
   absl::Status Reload() override {
     const std::lock_guard<std::mutex> one(changing_);
-    const absl::Status read = Load();
-    answers_.Put({}, nullptr);  // drops what was derived: a class that nobody tuned for may have better answers by now
-    return read;
+    return Load();  // drops what was derived, too: a class that nobody tuned for may have better answers by now
   }
 
   using Results::GetBest;
@@ -77,7 +99,10 @@ class StoredResults : public Results {
     const std::string doubt = Doubt(key);
     std::vector<std::string> tried;
     const AnswerPtr answer = Choose(request, *problem, key, cards, tried);
-    if (!doubt.empty()) tried.push_back(doubt);
+    const std::string copied = Copied();
+    for (const std::string& caveat : {doubt, copied}) {
+      if (!caveat.empty()) tried.push_back(caveat);
+    }
     const bool ranges = request.include_domains() && doubt.empty() && !cards.empty();
     const AnswerPtr domains = ranges ? WithDomains(request, *problem, key, *cards.front(), answer) : nullptr;
     if (answer == nullptr) {
@@ -88,9 +113,10 @@ class StoredResults : public Results {
     }
     v1::GetBestResponse response = GiveTo(cards, *answer, host_);
     if (domains != nullptr) *response.mutable_domains() = domains->response.domains();
-    if (!doubt.empty()) {
+    for (const std::string& caveat : {doubt, copied}) {
+      if (caveat.empty()) continue;
       const std::string& detail = response.provenance_detail();
-      response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", doubt));
+      response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", caveat));
     }
     if (absl::Status status = AddCode(answer, request.include_artifact(), response); !status.ok()) return status;
     if (response.artifact_state() == v1::ARTIFACT_STATE_COMPILING) *awaited = answer->compile_key;
@@ -138,6 +164,7 @@ class StoredResults : public Results {
   void Reread(const ResultKey& key) override { Refresh(key); }
 
  private:
+  using All = std::unordered_map<std::string, AnswerPtr>;         // by the key's text
   using Shipped = std::map<std::string, std::vector<AnswerPtr>>;  // by the key's text, without a problem
 
   // What answers for the class and the policy of the key may be derived from: what was tuned here, and what was
@@ -287,13 +314,22 @@ class StoredResults : public Results {
     return {baseline.problem_text(), ClassNamed(baseline.device_id(), host_), baseline.policy()};
   }
 
-  // An incumbent read at the start, newest first. What a class has of its own goes before what a card of it was given
-  // when it was of another.
-  void Add(const v1::Incumbent& incumbent, AnswerPtr answer) {
+  // One of all incumbents, newest first. What a class has of its own goes before what a card of it was given when it
+  // was of another.
+  void Add(const v1::Incumbent& incumbent, AnswerPtr answer, All& all) const {
     const ResultKey key = KeyOf(incumbent);
-    if (incumbent.device_class() == key.device_class || answers_.Find(key) == nullptr) {
-      answers_.Put(key, std::move(answer));
-    }
+    AnswerPtr& served = all[ToText(key)];
+    if (incumbent.device_class() == key.device_class || served == nullptr) served = std::move(answer);
+  }
+
+  static void LogNotServed(const v1::Incumbent& incumbent, const absl::Status& why) {
+    LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", why.message()}});
+  }
+
+  // That answers come from a copy; empty when they do not.
+  std::string Copied() const {
+    if (!copied_) return "";
+    return absl::StrCat("from this daemon's copy of ", copy_time_, ": the database has not answered since it started");
   }
 
   // What the store serves counts, so that two changes at once cannot end in the older.
@@ -368,6 +404,8 @@ class StoredResults : public Results {
   std::mutex changing_;
   std::map<std::string, std::string> outdated_;  // text of the key to why; guarded by changing_
   std::atomic<bool> some_are_outdated_ = false;
+  std::string copy_time_;  // set before answers are asked for
+  std::atomic<bool> copied_ = false;
 };
 
 }  // namespace
@@ -375,6 +413,13 @@ class StoredResults : public Results {
 absl::StatusOr<std::unique_ptr<Results>> Results::Load(store::Store& store, const Host& host, CodeSupply* supply) {
   auto results = std::make_unique<StoredResults>(store, host, supply);
   if (absl::Status status = results->Load(); !status.ok()) return status;
+  return results;
+}
+
+std::unique_ptr<Results> LoadFromCopy(const served::v1::Copy& copy, store::Store& store, const Host& host,
+                                      CodeSupply* supply) {
+  auto results = std::make_unique<StoredResults>(store, host, supply);
+  results->LoadCopy(copy);
   return results;
 }
 

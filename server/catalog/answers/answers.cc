@@ -31,6 +31,14 @@ void Answers::Put(const ResultKey& key, AnswerPtr answer) {
   ++version_;
 }
 
+void Answers::Assign(std::unordered_map<std::string, AnswerPtr> all) {
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  answers_ = std::move(all);
+  derived_.clear();
+  ++puts_;
+  ++version_;
+}
+
 AnswerPtr Answers::Derived(const ResultKey& key, absl::string_view name, absl::FunctionRef<AnswerPtr()> make) {
   const std::string text = absl::StrCat(ToText(key), "\n", name);
   uint64_t puts = 0;

@@ -22,6 +22,8 @@ class Answers {
   AnswerPtr Find(const ResultKey& key) const;  // null when there is none
   // Null: there is none any more. Derived answers are dropped, whatever they came from.
   void Put(const ResultKey& key, AnswerPtr answer);
+  // These, by their keys' texts, and no others from now on; as after Put.
+  void Assign(std::unordered_map<std::string, AnswerPtr> all);
   // What `make` gives, made once and kept until the next Put; null too. `name` tells answers for one key apart.
   AnswerPtr Derived(const ResultKey& key, absl::string_view name, absl::FunctionRef<AnswerPtr()> make);
   // Those of incumbents for a class and a policy.

@@ -32,19 +32,15 @@ bool IsFor(const v1::Incumbent& incumbent, const v1::Baseline& baseline, const H
          ClassNamed(baseline.device_id(), host) == KeyFor(incumbent, host).device_class;
 }
 
-absl::Status AddBaselines(const v1::Incumbent& incumbent, const Host& host, store::Store& store,
-                          v1::GetBestResponse& response) {
-  absl::StatusOr<store::Page<v1::Baseline>> baselines =
-      store.ListBaselines(incumbent.problem_text(), /*device_id=*/"", kBaselinePage, "");
-  if (!baselines.ok()) return baselines.status();
+void AddBaselines(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines, const Host& host,
+                  v1::GetBestResponse& response) {
   size_t room = kMostBaselineBytes;
-  for (v1::Baseline& baseline : baselines->items) {
+  for (const v1::Baseline& baseline : baselines) {
     if (response.baselines_size() == kMostBaselines) break;
     if (!IsFor(incumbent, baseline, host) || baseline.ByteSizeLong() > room) continue;
     room -= baseline.ByteSizeLong();
-    *response.add_baselines() = std::move(baseline);
+    *response.add_baselines() = baseline;
   }
-  return absl::OkStatus();
 }
 
 void SetProvenance(const v1::Trial& trial, const Host& host, v1::GetBestResponse& response) {
@@ -95,23 +91,36 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_promote_time() = incumbent.promote_time();
 }
 
-}  // namespace
-
-absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host) {
-  const absl::StatusOr<v1::Trial> trial = WholeTrial(incumbent, store);
-  if (!trial.ok()) return trial.status();
+absl::StatusOr<AnswerPtr> Make(const v1::Incumbent& incumbent, const v1::Trial& trial,
+                               const std::vector<v1::Baseline>& baselines, const Host& host) {
   const absl::StatusOr<Problem> problem = FromProto(incumbent.problem());
   if (!problem.ok()) return problem.status();
   auto answer = std::make_shared<Answer>();
   answer->problem = *problem;
   answer->policy = incumbent.policy();
-  answer->resources = trial->resources();
-  answer->timed_by = {InstanceOf(*trial), trial->dependencies().device_fingerprint()};
-  Fill(incumbent, *trial, answer->response);
-  if (absl::Status status = AddBaselines(incumbent, host, store, answer->response); !status.ok()) return status;
-  SetProvenance(*trial, host, answer->response);
-  SetVariant(*trial, host, *answer);
+  answer->resources = trial.resources();
+  answer->timed_by = {InstanceOf(trial), trial.dependencies().device_fingerprint()};
+  Fill(incumbent, trial, answer->response);
+  AddBaselines(incumbent, baselines, host, answer->response);
+  SetProvenance(trial, host, answer->response);
+  SetVariant(trial, host, *answer);
   return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host) {
+  const absl::StatusOr<v1::Trial> trial = WholeTrial(incumbent, store);
+  if (!trial.ok()) return trial.status();
+  const absl::StatusOr<store::Page<v1::Baseline>> baselines =
+      store.ListBaselines(incumbent.problem_text(), /*device_id=*/"", kBaselinePage, "");
+  if (!baselines.ok()) return baselines.status();
+  return Make(incumbent, *trial, baselines->items, host);
+}
+
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
+                                           const Host& host) {
+  return Make(incumbent, incumbent.trial(), baselines, host);
 }
 
 }  // namespace attune::catalog

@@ -2,6 +2,8 @@
 #ifndef ATTUNE_SERVER_CATALOG_STORED_ANSWER_H_
 #define ATTUNE_SERVER_CATALOG_STORED_ANSWER_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "attune/v1/service.pb.h"
 #include "server/catalog/answers/answer.h"
@@ -13,6 +15,9 @@ namespace attune::catalog {
 // With its ties, and the baselines of every card that it is for. InvalidArgument for a problem that only earlier
 // versions took.
 absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host);
+// Without a store: `incumbent` with its whole trial, and all baselines of its problem, newest first.
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
+                                           const Host& host);
 
 }  // namespace attune::catalog
 

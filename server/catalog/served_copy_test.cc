@@ -1,0 +1,137 @@
+#include "server/catalog/served_copy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/catalog/results.h"
+#include "server/catalog/results_of_copy.h"
+#include "server/catalog/testing/results_fixture.h"
+
+namespace attune::catalog {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr char kHere[] = "host=db.example port=5432 dbname=attune user=attune";
+const absl::Time kTime = absl::FromUnixSeconds(1'764'255'485);  // 2025-11-27 14:58:05 UTC
+
+class ServedCopyTest : public ResultsTest {
+ protected:
+  served::v1::Copy Take() {
+    absl::StatusOr<served::v1::Copy> copy = TakeCopy(store_, kHere, kTime);
+    EXPECT_TRUE(copy.ok()) << copy.status();
+    return *std::move(copy);
+  }
+  std::string File() {
+    absl::StatusOr<std::string> file = CopyToFile(Take());
+    EXPECT_TRUE(file.ok()) << file.status();
+    return *std::move(file);
+  }
+};
+
+TEST_F(ServedCopyTest, ComesBackFromItsFileAsItWas) {
+  TuneOne();
+  v1::Host host;
+  host.set_name("hosts/a");
+  ASSERT_TRUE(store_.hosts().Register(host, 1).ok());
+  const served::v1::Copy copy = Take();
+  EXPECT_EQ(copy.incumbents_size(), 1);
+  EXPECT_EQ(copy.hosts_size(), 1);
+  const absl::StatusOr<std::string> file = CopyToFile(copy);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::StatusOr<served::v1::Copy> back = CopyFromFile(*file, kHere);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->SerializeAsString(), copy.SerializeAsString());
+  EXPECT_EQ(TimeText(*back), "2025-11-27 14:58 UTC");
+}
+
+TEST_F(ServedCopyTest, IsTheSameUntilWhatIsServedChanges) {
+  TuneOne();
+  EXPECT_EQ(File(), File());
+}
+
+TEST_F(ServedCopyTest, ADamagedFileIsNoCopy) {
+  TuneOne();
+  const std::string file = File();
+  for (size_t at = 0; at < file.size(); at += 1 + file.size() / 97) {
+    std::string flipped = file;
+    flipped[at] ^= 1;
+    EXPECT_FALSE(CopyFromFile(flipped, kHere).ok()) << at;
+    EXPECT_EQ(CopyFromFile(file.substr(0, at), kHere).status().code(), absl::StatusCode::kDataLoss) << at;
+  }
+  EXPECT_EQ(CopyFromFile(absl::StrCat(file, "more"), kHere).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ServedCopyTest, OfAnotherDatabaseItIsNotUsed) {
+  const absl::Status foreign = CopyFromFile(File(), "host=other.example").status();
+  EXPECT_EQ(foreign.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(foreign.message(), HasSubstr("of another database, 'host=db.example"));
+}
+
+TEST_F(ServedCopyTest, OfALaterFormatItIsNotUsed) {
+  const std::string later = absl::StrReplaceAll(File(), {{"served copy 1 ", "served copy 2 "}});
+  const absl::Status refused = CopyFromFile(later, kHere).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("of format 2; this program knows format 1"));
+}
+
+TEST_F(ServedCopyTest, AnswersAsTheStoreWouldAndSaysThatItIsOne) {
+  TuneOne();
+  ASSERT_TRUE(store_
+                  .RecordBaseline([] {
+                    v1::Baseline baseline;
+                    baseline.set_problem_text(kProblem);
+                    baseline.set_device_id("cuda:0");
+                    baseline.set_policy(v1::POLICY_HOT);
+                    baseline.set_contender("flash");
+                    baseline.mutable_timing()->set_median_us(50);
+                    return baseline;
+                  }())
+                  .ok());
+  const served::v1::Copy copy = Take();
+  const Host host = Today();
+  const std::unique_ptr<Results> stored = Open(host);
+  store_.FailReads(absl::UnavailableError("away"));
+  const std::unique_ptr<Results> copied = LoadFromCopy(copy, store_, host);
+  EXPECT_TRUE(copied->IsTuned(Key()));
+  for (const std::string& problem : {std::string(kProblem), std::string("b1.h1.q160.d64.f16")}) {
+    const auto from_store = stored->GetBest(Ask(problem));
+    auto from_copy = copied->GetBest(Ask(problem));
+    ASSERT_TRUE(from_store.ok() && from_copy.ok()) << from_store.status() << from_copy.status();
+    EXPECT_THAT(
+        from_copy->provenance_detail(),
+        EndsWith("from this daemon's copy of 2025-11-27 14:58 UTC: the database has not answered since it started"));
+    from_copy->set_provenance_detail(from_store->provenance_detail());
+    EXPECT_EQ(from_copy->SerializeAsString(), from_store->SerializeAsString());
+  }
+}
+
+TEST_F(ServedCopyTest, GivesItsPlaceToTheStoreAndSaysSoNoMore) {
+  const served::v1::Copy before = Take();
+  TuneOne();
+  const Host host = Today();
+  const std::unique_ptr<Results> results = LoadFromCopy(before, store_, host);
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_HEURISTIC) << "nothing was tuned then";
+  const uint64_t version = results->version();
+  ASSERT_TRUE(results->Reload().ok());
+  EXPECT_GT(results->version(), version);
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
+  EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance_detail(), "");
+}
+
+TEST_F(ServedCopyTest, WhatTheStoreHasNoMoreIsNotServedAfterIt) {
+  TuneOne();
+  const served::v1::Copy before = Take();
+  store::FakeStore restored;  // of before that tuning
+  const Host host = Today();
+  const std::unique_ptr<Results> results = LoadFromCopy(before, restored, host);
+  EXPECT_TRUE(results->IsTuned(Key()));
+  ASSERT_TRUE(results->Reload().ok());
+  EXPECT_FALSE(results->IsTuned(Key()));
+}
+
+}  // namespace
+}  // namespace attune::catalog
