@@ -31,6 +31,8 @@
 #include "server/daemon/check.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/daemon/copy_from.h"
+#include "server/daemon/edge/copy_keeper.h"
+#include "server/daemon/edge/until_done.h"
 #include "server/daemon/environment_flags.h"
 #include "server/daemon/exposed_metrics.h"
 #include "server/daemon/flags.h"
@@ -182,9 +184,13 @@ v1::Host DescribeHost(const std::string& holder, const catalog::Host& host) {
 // Null with a store of this daemon's own.
 absl::StatusOr<std::shared_ptr<catalog::Fleet>> FleetOf(const OpenedStore& opened) {
   if (!opened.shared) return nullptr;
+  auto fleet = std::make_shared<catalog::Fleet>();
+  if (opened.copy != nullptr) {
+    fleet->Set({opened.copy->hosts().begin(), opened.copy->hosts().end()});
+    return fleet;
+  }
   const absl::StatusOr<std::vector<v1::Host>> hosts = opened.store->hosts().List();
   if (!hosts.ok()) return hosts.status();
-  auto fleet = std::make_shared<catalog::Fleet>();
   fleet->Set(*hosts);
   return fleet;
 }
@@ -223,7 +229,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   const absl::StatusOr<ExposedMetrics> metrics = ExposedMetrics::Start(settings, kVersion);
   if (!metrics.ok()) return metrics.status();
 
-  const absl::StatusOr<OpenedStore> opened = OpenStore(settings, metrics->store());
+  absl::StatusOr<OpenedStore> opened = OpenStore(settings, metrics->store());
   if (!opened.ok()) return opened.status();
   const std::unique_ptr<store::Store>& store = opened->store;
   store::Backups backups(store.get(), settings.backup_dir);
@@ -238,11 +244,15 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   if (!guard.ok()) return guard.status();
   const absl::StatusOr<std::shared_ptr<catalog::Fleet>> fleet = FleetOf(*opened);
   if (!fleet.ok()) return fleet.status();
-  const FrontendMeans means{settings, *families, *store, backups, *guard, *metrics, kVersion, *fleet};
-  const ServedWatch::Since read{SteadyNow(), *fleet == nullptr ? 0 : (*fleet)->Known().size()};
+  FrontendMeans means{settings, *families,          *store,      backups, *guard, *metrics, kVersion,
+                      *fleet,   opened->copy.get(), opened->away};
+  ServedWatch::Since read{SteadyNow(), *fleet == nullptr ? 0 : (*fleet)->Known().size()};
   auto front = ServeEarly(means, host_file, options);
   if (!front.ok()) return front.status();
-  if (*front != nullptr) manager.Ready("answering from the store; the host is being probed");
+  if (*front != nullptr) {
+    manager.Ready(absl::StrCat("answering from ", opened->copy == nullptr ? "the store" : "a copy",
+                               "; the host is being probed"));
+  }
   const absl::StatusOr<supervisor::HostDescription> probed = supervisor::ProbeHost(options);
   if (!probed.ok()) {
     LogError("the host could not be probed; serving stored answers only", {{"error", probed.status().message()}});
@@ -281,12 +291,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     device_workers.push_back(supervisor::MakeDeviceWorker(options, device));
     workers[device.id()] = device_workers.back().get();
   }
-  const absl::StatusOr<std::unique_ptr<HostBeat>> beat =
-      HostBeat::Start(store->hosts(), DescribeHost(opened->holder, (*front)->host),
-                      [fleet = *fleet](const std::vector<v1::Host>& hosts) {
-                        if (fleet != nullptr) fleet->Set(hosts);
-                      });
-  if (!beat.ok()) return beat.status();
+  std::unique_ptr<HostBeat> beat;
   const std::unique_ptr<profile::Tools> tools =
       profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =
@@ -299,7 +304,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .holder = opened->holder,
                       .lease = opened->shared ? store::kHostTtl : store::kDefaultLease,
                       .shared = opened->shared,
-                      .takes_work = [beat = beat->get()] { return !beat->draining(); },
+                      .takes_work = [&beat] { return !beat->draining(); },
                       .library = LibraryOf(settings),
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
                       .tools = tools.get(),
@@ -307,10 +312,50 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .metrics = metrics->jobs()});
   if (!tuning.ok()) return tuning.status();
   jobs::Tuner& tuner = (*tuning)->tuner();
-  if (absl::Status resumed = tuner.Resume(); !resumed.ok()) return resumed;
+  const auto join = [&]() -> absl::Status {
+    if (beat == nullptr) {
+      absl::StatusOr<std::unique_ptr<HostBeat>> started =
+          HostBeat::Start(store->hosts(), DescribeHost(opened->holder, (*front)->host),
+                          [fleet = *fleet](const std::vector<v1::Host>& hosts) {
+                            if (fleet != nullptr) fleet->Set(hosts);
+                          });
+      if (!started.ok()) return started.status();
+      beat = *std::move(started);
+    }
+    return tuner.Resume();
+  };
+  if (opened->copy == nullptr) {
+    if (absl::Status joined = join(); !joined.ok()) return joined;
+  } else {
+    signals.Serving();
+    manager.Ready("answering from a copy; the database does not answer");
+    (*front)->server->SetCanTune(true);  // as where the database went later: who asks is told when to try again
+    LogInfo("look-ups are served from the copy",
+            {{"address", absl::StrJoin((*front)->server->addresses(), ",")}, {"version", kVersion}});
+    const auto come_back = [&]() -> absl::Status {
+      if (absl::Status prepared = opened->prepare(); !prepared.ok()) return prepared;
+      read = {SteadyNow(), (*fleet)->Known().size()};
+      if (absl::Status anew = ReadAnew(means, **front); !anew.ok()) return anew;
+      return join();
+    };
+    if (!TryUntilDone(come_back, [&](absl::Duration time) { return !signals.WaitFor(time); })) {
+      LogInfo("stopped before the database was back", {{"signal", signals.Wait()}});
+      manager.Stopping("the database was not back");
+      (*front)->compiler->Shutdown();
+      (*front)->Close(kClosing / 2);
+      return absl::OkStatus();
+    }
+    LogInfo("the database is back: this daemon is a member of its fleet", {{"database", opened->database}});
+    means.copy = nullptr;
+    opened->copy.reset();
+  }
   (*front)->tuner.Arrive(&tuner);
+  std::optional<CopyKeeper> copies;
   std::optional<ServedWatch> served;
-  if (opened->shared) served.emplace(*store, *(*front)->results, **fleet, read);
+  if (opened->shared) {
+    copies.emplace(*store, opened->database, settings.data_dir);
+    served.emplace(*store, *(*front)->results, **fleet, read, ServedWatch::kPeriod, [&copies] { copies->Changed(); });
+  }
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;
@@ -346,6 +391,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   on_miss.reset();
   tuner.Drain(settings.drain_timeout);
   served.reset();
+  copies.reset();
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
   (*front)->compiler->Shutdown();

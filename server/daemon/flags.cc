@@ -44,11 +44,12 @@ ABSL_FLAG(int64_t, quota_requests, 2000, "requests a second of a principal, twic
 ABSL_FLAG(attune::ByteSize, quota_request_size, attune::ByteSize{0},
           "the largest request of a principal, such as 64KiB; 0: 4MiB, as for everybody");
 ABSL_FLAG(std::string, data_dir, "attune-data", "directory of the database and the compiled artifacts");
-ABSL_FLAG(std::string, store, "",
-          "keep results, operations, artifacts and blobs in this PostgreSQL database, together with other daemons: "
-          "postgresql://user@host/database; the password is taken from ~/.pgpass or PGPASSFILE (docs/fleet.md). "
-          "--data_dir is then this daemon's own: tokens, audit log, and a cache of artifacts. Default: SQLite in "
-          "--data_dir");
+ABSL_FLAG(
+    std::string, store, "",
+    "keep results, operations, artifacts and blobs in this PostgreSQL database, together with other daemons: "
+    "postgresql://user@host/database; the password is taken from ~/.pgpass or PGPASSFILE (docs/fleet.md). "
+    "--data_dir is then this daemon's own: tokens, audit log, a cache of artifacts, and a copy of what is served, "
+    "from which look-ups are answered after a start without the database. Default: SQLite in --data_dir");
 ABSL_FLAG(std::vector<std::string>, kernels_dir, {},
           "directories of kernel families, comma-separated; default: the ones installed beside the daemon");
 ABSL_FLAG(std::string, worker, "", "the attune-worker executable; default: beside the daemon");

@@ -9,14 +9,39 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/log.h"
+#include "server/base/proto_time.h"
+#include "server/base/reason.h"
+#include "server/catalog/served_copy.h"
+#include "server/daemon/edge/copy_keeper.h"
 #include "server/store/files.h"
+#include "server/store/postgresql/connection.h"
+#include "server/store/postgresql/errors.h"
 #include "server/store/postgresql/store.h"
 
 namespace attune {
 namespace {
 
+// Nothing but the copy is there until the database answers.
+void SetAside(const absl::Status& why, store::postgresql::PostgresqlStore& store, OpenedStore& opened) {
+  opened.away =
+      absl::UnavailableError(absl::StrCat("the database has not answered since this daemon started: ", why.message()));
+  SetRetryDelay(store::postgresql::kRetryDelay, opened.away);
+  opened.prepare = [&store] { return store.Prepare(absl::ZeroDuration()); };
+  LogWarning(
+      "the database does not answer; look-ups are answered from a copy",
+      {{"database", opened.database},
+       {"copy_of", catalog::TimeText(*opened.copy)},
+       {"copy_age", absl::FormatDuration(absl::Trunc(absl::Now() - TimeOf(opened.copy->time()), absl::Seconds(1)))},
+       {"incumbents", opened.copy->incumbents_size()},
+       {"reason", why.message()}});
+}
+
 absl::StatusOr<OpenedStore> OpenShared(const Settings& settings, metrics::Store* metrics) {
-  OpenedStore opened = {.lock = {}, .holder = "", .shared = true, .store = nullptr};
+  OpenedStore opened;
+  opened.shared = true;
   if (absl::Status status = store::MakeDirectories(settings.data_dir); !status.ok()) return status;
   absl::StatusOr<store::LockFile> lock = store::LockFile::Acquire(absl::StrCat(settings.data_dir, "/attune.lock"));
   if (!lock.ok()) return lock.status();
@@ -30,9 +55,19 @@ absl::StatusOr<OpenedStore> OpenShared(const Settings& settings, metrics::Store*
   options.cache_directory = absl::StrCat(settings.data_dir, "/artifact_cache");
   options.metrics = metrics;
   options.blob_limit = settings.blob_limit;
-  auto store = store::postgresql::PostgresqlStore::Open(options);
-  if (!store.ok()) return store.status();
-  opened.store = *std::move(store);
+  auto unprepared = store::postgresql::PostgresqlStore::OpenUnprepared(options);
+  if (!unprepared.ok()) return unprepared.status();
+  std::unique_ptr<store::postgresql::PostgresqlStore> store = *std::move(unprepared);
+  opened.database = store::postgresql::PlaceOf(settings.store);
+  absl::Status ready = store->Prepare(absl::ZeroDuration());
+  if (store::postgresql::IsUnreachable(ready)) {
+    opened.copy = ReadKeptCopy(settings.data_dir, opened.database);
+    if (opened.copy != nullptr) SetAside(ready, *store, opened);
+  }
+  // Others may migrate it at this moment, or it starts beside this daemon.
+  if (!ready.ok() && opened.copy == nullptr) ready = store->Prepare(options.database.patience);
+  if (!ready.ok() && opened.copy == nullptr) return ready;
+  opened.store = std::move(store);
   return opened;
 }
 

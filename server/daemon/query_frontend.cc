@@ -6,8 +6,10 @@
 #include "absl/strings/str_join.h"
 #include "server/base/cage_kernel.h"
 #include "server/base/log.h"
+#include "server/catalog/results_of_copy.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/store/files.h"
+#include "server/submit/copied_submissions.h"
 #include "server/supervisor/remembered_host.h"
 
 namespace attune {
@@ -32,14 +34,23 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   front->described = std::move(host);
   front->host = {front->described.devices, front->described.backends, means.families, means.fleet};
   front->submissions = std::make_unique<submit::Submissions>(means.store, front->host, LibraryOf(means.settings));
-  if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) return added;
+  if (means.copy != nullptr) {
+    submit::AddCopied(*means.copy, LibraryOf(means.settings), front->host);
+    front->tuner.SayMeanwhile(means.away);
+  } else if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) {
+    return added;
+  }
   front->compiler = supervisor::MakeCompilePool(options, front->described);
   if (means.settings.on_miss != "off") {
     front->supply = std::make_unique<trials::CodeOnDemand>(means.store, *front->compiler, front->host);
   }
-  auto results = catalog::Results::Load(means.store, front->host, front->supply.get());
-  if (!results.ok()) return results.status();
-  front->results = *std::move(results);
+  if (means.copy != nullptr) {
+    front->results = catalog::LoadFromCopy(*means.copy, means.store, front->host, front->supply.get());
+  } else {
+    auto results = catalog::Results::Load(means.store, front->host, front->supply.get());
+    if (!results.ok()) return results.status();
+    front->results = *std::move(results);
+  }
   front->misses = std::make_unique<catalog::Misses>(
       [known = front->results.get()](const catalog::ResultKey& key) { return known->IsTuned(key); });
   front->service =
@@ -70,6 +81,16 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   return front;
 }
 
+absl::Status ReadAnew(const FrontendMeans& means, QueryFrontend& front) {
+  absl::StatusOr<std::vector<v1::Host>> hosts = means.store.hosts().List();
+  if (!hosts.ok()) return hosts.status();
+  means.fleet->Set(*hosts);
+  if (absl::Status added = front.submissions->AddAdopted(); !added.ok()) return added;
+  if (absl::Status removed = submit::RemoveWithdrawn(*means.copy, means.store, front.host); !removed.ok())
+    return removed;
+  return front.results->Reload();
+}
+
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(const FrontendMeans& means, const std::string& host_file,
                                                           supervisor::WorkerOptions options) {
   const absl::StatusOr<std::string> bytes = store::ReadFile(host_file);
@@ -84,7 +105,8 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(const FrontendMeans& m
   auto front =
       Serve(means, means.settings.listen, ChooseDevices(means.settings.devices, *std::move(remembered)).host, options);
   if (front.ok()) {
-    LogInfo("answering from the store while the host is probed",
+    LogInfo(means.copy != nullptr ? "answering from the copy while the host is probed"
+                                  : "answering from the store while the host is probed",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}});
   }
   return front;

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "attune/served/v1/served.pb.h"
 #include "server/access/audit_log.h"
 #include "server/access/tokens.h"
 #include "server/catalog/host.h"
@@ -73,6 +75,9 @@ struct FrontendMeans {
   const ExposedMetrics& metrics;
   std::string version;
   std::shared_ptr<catalog::Fleet> fleet = nullptr;  // where other hosts have the store open, too
+  // While the store is away: what is answered from, until ReadAnew, and why.
+  const served::v1::Copy* copy = nullptr;
+  absl::Status away = absl::OkStatus();
 };
 
 absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
@@ -83,6 +88,10 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
 // Serves on the description that the last start left in `host_file`, while the host is probed; null when there is none.
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(const FrontendMeans& means, const std::string& host_file,
                                                           supervisor::WorkerOptions options);
+
+// What a frontend has from a copy it reads from the store, which has come back. After an error it still answers from
+// the copy, and this may be tried again.
+absl::Status ReadAnew(const FrontendMeans& means, QueryFrontend& front);
 
 // Whose libraries submissions may include.
 std::string LibraryOf(const Settings& settings);

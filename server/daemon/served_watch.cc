@@ -19,10 +19,11 @@ constexpr absl::Duration kLate = absl::Minutes(2);
 }  // namespace
 
 ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
-                         absl::Duration period)
+                         absl::Duration period, std::function<void()> changed)
     : store_(store),
       results_(results),
       fleet_(fleet),
+      changed_(std::move(changed)),
       seen_at_(since.read),
       classes_(since.classes),
       thread_([this, period](const std::stop_token& stop) {
@@ -38,6 +39,7 @@ void ServedWatch::LookForClasses() {
   if (classes == classes_) return;
   const absl::Status read = results_.Reload();
   if (read.ok()) classes_ = classes;
+  if (read.ok() && changed_) changed_();
   if (!read.ok() && !unread_) {
     LogWarning("answers for a new class of cards are not made yet", {{"error", read.message()}});
   }
@@ -57,16 +59,19 @@ void ServedWatch::Look() {
   }
   away_ = false;
   seen_at_ = now;
+  bool any = false;
   std::map<Key, absl::Time> seen;
   for (const store::ServedChange& change : *changes) {
     Key key = {change.problem_text, change.device_class, change.policy};
     const auto before = seen_.find(key);
     if (before == seen_.end() || before->second != change.time) {
       results_.Reread({change.problem_text, change.device_class, change.policy});
+      any = true;
     }
     seen.emplace(std::move(key), change.time);
   }
   seen_ = std::move(seen);
+  if (any && changed_) changed_();
 }
 
 }  // namespace attune

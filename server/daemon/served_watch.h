@@ -4,6 +4,7 @@
 #define ATTUNE_SERVER_DAEMON_SERVED_WATCH_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -23,9 +24,11 @@ class ServedWatch {
     absl::Duration read;  // SteadyNow
     size_t classes = 0;   // of Fleet::Known
   };
-  // Looks every `period`, until the end of its life, at what has changed `since` then. All live longer.
+  static constexpr absl::Duration kPeriod = absl::Seconds(5);
+  // Looks every `period`, until the end of its life, at what has changed `since` then, and calls `changed` after what
+  // has. All live longer.
   ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
-              absl::Duration period = absl::Seconds(5));
+              absl::Duration period = kPeriod, std::function<void()> changed = nullptr);
 
  private:
   using Key = std::tuple<std::string, std::string, int>;  // problem, class, policy
@@ -36,6 +39,7 @@ class ServedWatch {
   store::Store& store_;
   catalog::Results& results_;
   const catalog::Fleet& fleet_;
+  const std::function<void()> changed_;
   std::map<Key, absl::Time> seen_;
   absl::Duration seen_at_;  // of the last look that succeeded
   bool away_ = false;       // the last look failed

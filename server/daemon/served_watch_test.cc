@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -90,6 +91,26 @@ TEST_F(ServedWatchTest, HasResultsReadAgainForANewClassUntilThatSucceeds) {
   EXPECT_TRUE(results_.AwaitReloads(3));
   watch.reset();
   EXPECT_EQ(results_.reloads(), 3);
+}
+
+// Another process promotes something, once.
+class ChangedStore : public store::FakeStore {
+ public:
+  absl::StatusOr<std::vector<store::ServedChange>> ChangesOfServed(absl::Duration) override {
+    return std::vector<store::ServedChange>{{"b1.h1.q32.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(1)}};
+  }
+};
+
+TEST_F(ServedWatchTest, TellsOfEachChangeOnce) {
+  ChangedStore store;
+  std::atomic<int> told = 0;
+  {
+    ServedWatch watch(store, results_, fleet_, ServedWatch::Since{SteadyNow(), 0}, absl::Milliseconds(1),
+                      [&] { ++told; });
+    fleet_.Set({HostWith("l4")});
+    EXPECT_TRUE(results_.AwaitReloads(1));  // a later look than the one that saw the change
+  }
+  EXPECT_EQ(told, 2) << "of the change, and of the class";
 }
 
 TEST_F(ServedWatchTest, KnowsWhichClassesTheResultsWereReadWith) {

@@ -27,7 +27,11 @@ void ShutdownSignals::Watch(absl::Duration limit) {
   std::thread([this, limit] { Run(limit); }).detach();
 }
 
-void ShutdownSignals::Serving() { serving_.Notify(); }
+void ShutdownSignals::Serving() {
+  if (!serving_.HasBeenNotified()) serving_.Notify();
+}
+
+bool ShutdownSignals::WaitFor(absl::Duration time) { return arrived_.WaitForNotificationWithTimeout(time); }
 
 std::string ShutdownSignals::Wait() {
   arrived_.WaitForNotification();

@@ -24,10 +24,12 @@ class ShutdownSignals {
   // From now on, and for the life of the process, a signal ends it: at once before Serving, otherwise `limit` after it
   // at the latest. What is committed stays, however the process ends.
   void Watch(absl::Duration limit);
-  // What a signal ends is worth draining.
+  // What a signal ends is worth draining. By one thread; may be said again.
   void Serving();
   // Blocks until one arrives; its name, as "SIGTERM".
   std::string Wait();
+  // Blocks for as long at most; whether one has arrived.
+  bool WaitFor(absl::Duration time);
 
  private:
   void Run(absl::Duration limit);

@@ -1,17 +1,21 @@
-// A tuner to come: what the service is given while the host is still being probed, so that look-ups are answered
-// meanwhile.
+// A tuner to come: what the service is given while the host is still being probed, or a shared store is away, so that
+// look-ups are answered meanwhile.
 #ifndef ATTUNE_SERVER_JOBS_PENDING_TUNER_H_
 #define ATTUNE_SERVER_JOBS_PENDING_TUNER_H_
 
 #include <atomic>
+#include <mutex>
+#include <utility>
 
 #include "server/jobs/tuner.h"
 
 namespace attune::jobs {
 
-// Unavailable, which clients try again, until Arrive; from then on each call is the real tuner's.
+// Unavailable, with a delay after which clients try again, until Arrive; from then on each call is the real tuner's.
 class PendingTuner final : public Tuner {
  public:
+  // What it waits for; unless told otherwise, for the host's probe.
+  void SayMeanwhile(absl::Status unavailable);
   // `tuner` is resumed, and outlives every later call.
   void Arrive(Tuner* tuner) { tuner_ = tuner; }
 
@@ -33,7 +37,12 @@ class PendingTuner final : public Tuner {
   void Drain(absl::Duration grace) override;
 
  private:
+  template <typename Call>
+  auto Ask(const Call& call) -> decltype(call(std::declval<Tuner&>()));
+
   std::atomic<Tuner*> tuner_ = nullptr;
+  std::mutex mutex_;
+  absl::Status meanwhile_;  // OK: the host is being probed; guarded by mutex_
 };
 
 }  // namespace attune::jobs

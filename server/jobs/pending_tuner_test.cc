@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/base/reason.h"
 #include "server/jobs/testing/tuner_fixture.h"
 
 namespace attune::jobs {
@@ -17,6 +18,16 @@ TEST_F(PendingTunerTest, SaysTryAgainUntilTheTunerArrives) {
   EXPECT_EQ(pending.GetOperation("operations/1").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(pending.Watch("operations/1", [](const v1::Operation&) {}).status().code(), absl::StatusCode::kUnavailable);
   pending.Drain(absl::ZeroDuration());
+}
+
+TEST_F(PendingTunerTest, SaysWhatItWaitsForAndWhenToTryAgain) {
+  PendingTuner pending;
+  EXPECT_TRUE(pending.Tune(TuneRequest()).status().GetPayload(kRetryDelayUrl).has_value());
+  absl::Status away = absl::UnavailableError("no database");
+  SetRetryDelay(absl::Seconds(5), away);
+  pending.SayMeanwhile(away);
+  EXPECT_EQ(pending.Tune(TuneRequest()).status(), away);
+  EXPECT_EQ(pending.Cancel("operations/1").status(), away);
 }
 
 TEST_F(PendingTunerTest, IsTheRealTunerOnceThatArrived) {
