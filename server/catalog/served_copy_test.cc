@@ -87,7 +87,7 @@ TEST_F(ServedCopyTest, AnswersAsTheStoreWouldAndSaysThatItIsOne) {
                     baseline.set_device_id("cuda:0");
                     baseline.set_policy(v1::POLICY_HOT);
                     baseline.set_contender("flash");
-                    baseline.mutable_timing()->set_median_us(50);
+                    baseline.set_median_us(50);
                     return baseline;
                   }())
                   .ok());

@@ -50,7 +50,7 @@ class CopyKeeperTest : public testing::Test {
     baseline.set_device_id("cuda:0");
     baseline.set_policy(v1::POLICY_HOT);
     baseline.set_contender("flash");
-    baseline.mutable_timing()->set_median_us(50);
+    baseline.set_median_us(50);
     ASSERT_TRUE(store_.RecordBaseline(baseline).ok());
   }
 
