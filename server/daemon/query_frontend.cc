@@ -86,9 +86,8 @@ absl::Status ReadAnew(const FrontendMeans& means, QueryFrontend& front) {
   if (!hosts.ok()) return hosts.status();
   means.fleet->Set(*hosts);
   if (absl::Status added = front.submissions->AddAdopted(); !added.ok()) return added;
-  if (absl::Status removed = submit::RemoveWithdrawn(*means.copy, means.store, front.host); !removed.ok())
-    return removed;
-  return front.results->Reload();
+  const absl::Status removed = submit::RemoveWithdrawn(*means.copy, means.store, front.host);
+  return removed.ok() ? front.results->Reload() : removed;
 }
 
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(const FrontendMeans& means, const std::string& host_file,
