@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <set>
 
 namespace attune::replay {
 namespace {
@@ -12,8 +13,9 @@ namespace {
 constexpr int kAheadOfCompiler = 4;
 constexpr int kAheadWithoutCompilers = 64;
 
-attune::v1::Trial TrialOf(const search::Outcome& outcome) {
+attune::v1::Trial TrialOf(const search::Outcome& outcome, double compile_ms) {
   attune::v1::Trial trial;
+  trial.set_compile_ms(compile_ms);
   trial.set_verdict(outcome.ok ? attune::v1::VERDICT_OK : attune::v1::VERDICT_WRONG_RESULT);
   if (outcome.ok) trial.mutable_timing()->set_median_us(outcome.us);
   return trial;
@@ -26,6 +28,11 @@ class Compilers {
     for (int i = 0; i < host.compilers; ++i) free_.push(0);
   }
 
+  // What a trial's code took that was compiled for it: the first of all that share it.
+  double Spent(size_t candidate) {
+    const int code = space_.codes[candidate];
+    return ready_.contains(code) && told_.insert(code).second ? space_.compile_ms[static_cast<size_t>(code)] : 0;
+  }
   // When a candidate's code is there, asked for at `now`.
   double ReadyAt(size_t candidate, double now) {
     if (free_.empty()) return now;  // there are none: all code is there
@@ -44,6 +51,7 @@ class Compilers {
   const RecordedSpace& space_;
   std::priority_queue<double, std::vector<double>, std::greater<>> free_;  // when each is
   std::map<int, double> ready_;                                            // codes
+  std::set<int> told_;                                                     // codes that a trial had compiled
 };
 
 // Candidates asked for and not yet taken, by when their codes are there.
@@ -123,7 +131,7 @@ ReplayRun ReplayOn(const Host& host, search::Strategy& strategy, const RecordedS
     run.tried.push_back(choice.candidate);
     run.seconds = now / 1000;
     const search::Outcome& outcome = space.outcomes[choice.candidate];
-    strategy.Tell(choice.candidate, TrialOf(outcome));
+    strategy.Tell(choice.candidate, TrialOf(outcome, compilers.Spent(choice.candidate)));
     if (outcome.ok && outcome.us <= enough.us) break;
   }
   run.codes = compilers.codes();

@@ -13,7 +13,8 @@
 namespace attune::search {
 namespace {
 
-constexpr size_t kPending = 12;        // trials planned and not told, or compiled ahead, while code is waited for
+constexpr size_t kBatch = 8;           // trials planned at once where code is compiled for them
+constexpr size_t kPending = 12;        // trials planned and not told, while code is waited for
 constexpr size_t kSureFor = 8;         // trials in a row after which it is sure enough, before it ends
 constexpr size_t kExploreEvery = 4;    // plans: one trial of any candidate, where there is room for it
 constexpr size_t kPolished = 3;        // whose neighbours are tried near the end
@@ -107,15 +108,6 @@ class BatchPlanner {
     return ranked_[random.Below(ranked_.size())].second;
   }
   const std::vector<size_t>& batch() const { return batch_; }
-  // The most promising of what is not in the batch.
-  std::vector<size_t> Next(size_t most_ahead) const {
-    std::vector<size_t> next;
-    for (const auto& [improvement, candidate] : ranked_) {
-      if (next.size() >= most_ahead) break;
-      if (!taken_.contains(candidate)) next.push_back(candidate);
-    }
-    return next;
-  }
 
  private:
   // ln(us), so many deviations from what is expected, and more for what may fail.
@@ -173,7 +165,8 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   if (ended || sure) return plan;
   const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kPending;
   // One after the other, each from all before it; several only to keep compilers busy.
-  const size_t most = situation.pending == 0 ? 1 : kPending - situation.pending;
+  const bool compiles = situation.since_compiled.has_value() && *situation.since_compiled < kBatch;
+  const size_t most = situation.pending > 0 ? kPending - situation.pending : compiles ? kBatch : 1;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(most, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
                                                    kPolishShare * static_cast<double>(options_.limit);
@@ -188,8 +181,6 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
     planner.Take(next);
   }
   plan.batch = planner.batch();
-  // Should its code not be there, others are compiled beside it.
-  if (situation.pending == 0) plan.ahead = planner.Next(std::min(kPending, left) - 1);
   return plan;
 }
 

@@ -2,10 +2,10 @@
 // of which the model, fitted to all trials before, expects most improvement. Several at a time from one fit were worse
 // on recorded spaces (docs/benchmarks/2026-11-27-one-trial-a-plan.md).
 //
-// While the device waits for code it plans more after each trial, so that compilers are busy and nothing waits for the
-// slowest code. Where there is room for several those are the most promising one, one of the best one's neighbours
-// (trees smooth away what a single step changes; near the end of the limit, of the best few), what is fastest in draws
-// from the model, and now and then anything.
+// Where code is compiled for its trials it plans eight at a time, and more after each trial while the device waits for
+// code, so that compilers are busy and nothing waits for the slowest: the most promising one, one of the best one's
+// neighbours (trees smooth away what a single step changes; near the end of the limit, of the best few), what is
+// fastest in draws from the model, and now and then anything.
 #ifndef ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 #define ATTUNE_SERVER_SEARCH_GUIDED_STRATEGY_H_
 

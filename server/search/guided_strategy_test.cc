@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -144,16 +145,33 @@ TEST(GuidedStrategy, SaysHowGoodItsBestIsAndEndsWhenThatIsEnough) {
   EXPECT_NEAR(BestOf(tried, field, Bowl), 10, 0.2);
 }
 
-TEST(GuidedStrategy, PlansOneTrialAndHasOthersCompiledBesideIt) {
+// What it plans after so many trials, the last of which had their code compiled for them, or had it at hand.
+std::vector<size_t> PlannedAfter(size_t trials, const std::function<bool(size_t)>& is_compiled) {
   const Field field = TwoFamilies();
   GuidedStrategy strategy(field, {.seed = 1});
-  Search(strategy, field, Bowl, 8);  // what it begins with
+  std::vector<size_t> all(field.candidates);
+  std::iota(all.begin(), all.end(), 0);
+  for (size_t i = 0; i < trials; ++i) {
+    while (const Strategy::Thought thought = strategy.Think()) thought()();
+    while (strategy.Speculate().has_value()) continue;
+    const Choice choice = strategy.Choose(all);
+    v1::Trial trial = TrialOf(Bowl(field.points[choice.candidate]));
+    if (is_compiled(i)) trial.set_compile_ms(900);
+    strategy.Tell(choice.candidate, trial);
+  }
+  std::vector<size_t> planned;
   while (const Strategy::Thought thought = strategy.Think()) thought()();
-  std::vector<size_t> asked;
-  while (const std::optional<size_t> next = strategy.Speculate()) asked.push_back(*next);
-  EXPECT_THAT(asked, SizeIs(12));
-  EXPECT_EQ(strategy.Choose(asked).candidate, asked.front());
-  EXPECT_EQ(strategy.Choose(asked).what, Choice::What::kWait);
+  while (const std::optional<size_t> next = strategy.Speculate()) planned.push_back(*next);
+  return planned;
+}
+
+TEST(GuidedStrategy, PlansOneTrialWhereCodeIsAtHandAndSeveralWhereItIsCompiled) {
+  const size_t begun = 8;  // what it begins with is one plan
+  EXPECT_THAT(PlannedAfter(begun, [](size_t) { return false; }), SizeIs(1));
+  EXPECT_THAT(PlannedAfter(begun, [](size_t) { return true; }), SizeIs(8));
+  EXPECT_THAT(PlannedAfter(begun, [](size_t trial) { return trial == 0; }), SizeIs(8));
+  EXPECT_THAT(PlannedAfter(begun + 1, [](size_t trial) { return trial == 0; }), SizeIs(0)) << "seven are still to come";
+  EXPECT_THAT(PlannedAfter(begun + 8, [](size_t trial) { return trial == 0; }), SizeIs(1));
 }
 
 TEST(GuidedStrategy, EndsOnceItHasBeenSureForEightTrials) {

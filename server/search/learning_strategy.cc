@@ -52,6 +52,11 @@ Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
 void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
   states_[candidate] = State::kTold;
   situation_.open[candidate] = false;
+  if (trial.compile_ms() > 0) {
+    situation_.since_compiled = 0;
+  } else if (situation_.since_compiled.has_value()) {
+    ++*situation_.since_compiled;
+  }
   if (trial.verdict() != v1::VERDICT_LOST) situation_.told.emplace_back(candidate, OutcomeOf(trial));
   if (std::find(plan_.batch.begin(), plan_.batch.end(), candidate) != plan_.batch.end()) --untold_;
   news_ = true;

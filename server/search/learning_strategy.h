@@ -55,6 +55,8 @@ class LearningStrategy : public Strategy {
     size_t round = 0;                       // plans made before
     std::optional<double> confidence = {};  // of the plan before
     std::optional<size_t> sure_since = {};  // likewise
+    // How many were told after the last one whose code was compiled for it; nothing: there was none.
+    std::optional<size_t> since_compiled = {};
   };
 
  private:
