@@ -149,6 +149,7 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   if (!candidates.ok()) return candidates.status();
   absl::StatusOr<search::Field> field = FieldOf(spec, *candidates, job);
   if (!field.ok()) return field.status();
+  field->cards = spec.sisters.size() + 1;
   const std::unique_ptr<search::Strategy> strategy =
       search::MakeStrategy(spec.strategy, *std::move(field), spec.seed, means.clock);
 

@@ -62,6 +62,7 @@ struct Field {
   std::vector<Point> points;          // of every candidate, or none
   std::vector<std::pair<size_t, Outcome>> known;
   int64_t spent = 0;                  // of the budget, by an earlier process that worked on this job
+  size_t cards = 1;                   // that take trials, each one at a time
   std::vector<Neighbour> neighbours;  // nearest first
 };
 

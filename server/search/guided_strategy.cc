@@ -141,7 +141,13 @@ size_t GuidedStrategy::Total() const {
   return std::min(field_.candidates, Known().size() + static_cast<size_t>(left));
 }
 
-size_t GuidedStrategy::MostPending() const { return kPending; }
+size_t GuidedStrategy::MostPending(const Situation& situation) const {
+  return IsCompiling(situation) ? kPending : field_.cards;
+}
+
+bool GuidedStrategy::IsCompiling(const Situation& situation) {
+  return situation.since_compiled.has_value() && *situation.since_compiled < kBatch;
+}
 
 LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) const {
   RandomNumbers random(options_.seed * 1000003 + situation.round);
@@ -165,8 +171,8 @@ LearningStrategy::Plan GuidedStrategy::MakePlan(const Situation& situation) cons
   if (ended || sure) return plan;
   const size_t left = options_.limit > 0 ? static_cast<size_t>(options_.limit - tried) : kPending;
   // One after the other, each from all before it; several only to keep compilers busy.
-  const bool compiles = situation.since_compiled.has_value() && *situation.since_compiled < kBatch;
-  const size_t most = situation.pending > 0 ? kPending - situation.pending : compiles ? kBatch : 1;
+  const size_t several = situation.pending > 0 ? kPending - situation.pending : kBatch;
+  const size_t most = IsCompiling(situation) ? several : 1;
   BatchPlanner planner(exchange_, situation.told, situation.open, expected, std::min(most, left));
   const bool ends_soon = options_.limit > 0 && static_cast<double>(options_.limit - tried) <=
                                                    kPolishShare * static_cast<double>(options_.limit);

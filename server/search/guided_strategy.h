@@ -33,7 +33,9 @@ class GuidedStrategy final : public LearningStrategy {
   size_t Total() const override;
 
  private:
-  size_t MostPending() const override;
+  size_t MostPending(const Situation& situation) const override;
+  // Whether code was compiled for one of the last eight trials.
+  static bool IsCompiling(const Situation& situation);
   Plan MakePlan(const Situation& situation) const override;
 
   const Field field_;

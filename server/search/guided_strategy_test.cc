@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -172,6 +173,31 @@ TEST(GuidedStrategy, PlansOneTrialWhereCodeIsAtHandAndSeveralWhereItIsCompiled) 
   EXPECT_THAT(PlannedAfter(begun, [](size_t trial) { return trial == 0; }), SizeIs(8));
   EXPECT_THAT(PlannedAfter(begun + 1, [](size_t trial) { return trial == 0; }), SizeIs(0)) << "seven are still to come";
   EXPECT_THAT(PlannedAfter(begun + 8, [](size_t trial) { return trial == 0; }), SizeIs(1));
+}
+
+// Two cards, each with one trial in hand: whoever ends its own finds exactly one that is new, planned from all told.
+TEST(GuidedStrategy, KeepsEachOfSeveralCardsBusyWithOneTrialAPlan) {
+  Field field = TwoFamilies();
+  field.cards = 2;
+  GuidedStrategy strategy(field, {.seed = 1});
+  std::vector<size_t> all(field.candidates);
+  std::iota(all.begin(), all.end(), 0);
+  const auto take = [&](int& planned) {
+    planned = 0;
+    while (const Strategy::Thought thought = strategy.Think()) thought()();
+    while (strategy.Speculate().has_value()) ++planned;
+    return strategy.Choose(all).candidate;
+  };
+  int planned = 0;
+  std::deque<size_t> in_hand = {take(planned), take(planned)};
+  for (int trial = 0; trial < 40; ++trial) {
+    const size_t ended = in_hand.front();
+    in_hand.pop_front();
+    strategy.Tell(ended, TrialOf(Bowl(field.points[ended])));
+    in_hand.push_back(take(planned));
+    EXPECT_NE(in_hand.front(), in_hand.back()) << "after trial " << trial;
+    EXPECT_TRUE(planned == 1 || trial < 8) << planned << " after trial " << trial;
+  }
 }
 
 TEST(GuidedStrategy, EndsOnceItHasBeenSureForEightTrials) {

@@ -14,7 +14,7 @@ Outcome OutcomeOf(const v1::Trial& trial) {
   return timed ? Outcome::Timed(trial.timing().median_us()) : Outcome::Failed();
 }
 
-LearningStrategy::LearningStrategy(const Field& field) : states_(field.candidates, State::kFree) {
+LearningStrategy::LearningStrategy(const Field& field) : cards_(field.cards), states_(field.candidates, State::kFree) {
   situation_.open.assign(field.candidates, true);
   for (const auto& [candidate, outcome] : field.known) {
     known_.push_back(candidate);
@@ -38,14 +38,15 @@ std::optional<size_t> LearningStrategy::Speculate() {
 
 Choice LearningStrategy::Choose(const std::vector<size_t>& ready) {
   if (done_) return Choice::Done();
+  waits_ = false;
   for (size_t candidate : plan_.batch) {
+    waits_ = waits_ || states_[candidate] == State::kFree || states_[candidate] == State::kSpeculated;
     if (states_[candidate] != State::kSpeculated) continue;
     if (std::find(ready.begin(), ready.end(), candidate) == ready.end()) continue;
     states_[candidate] = State::kChosen;
     waits_ = false;
     return Choice::Try(candidate);
   }
-  waits_ = true;
   return Choice::Wait();
 }
 
@@ -64,7 +65,8 @@ void LearningStrategy::Tell(size_t candidate, const v1::Trial& trial) {
 
 Strategy::Thought LearningStrategy::Think() {
   if (done_ || thinking_) return nullptr;
-  const bool meanwhile = waits_ && news_ && !ends_ && untold_ < MostPending();
+  const bool wanted = untold_ < cards_ || (waits_ && news_);
+  const bool meanwhile = wanted && !ends_ && untold_ < MostPending(situation_);
   if (untold_ > 0 && !meanwhile) return nullptr;
   thinking_ = true;
   news_ = false;

@@ -60,9 +60,10 @@ class LearningStrategy : public Strategy {
   };
 
  private:
-  // While the device waits for code and fewer than so many of the batch are still to come, it plans more from what it
-  // was told since. Those stay planned; the new plan's come after them. 0: it waits for the batch's end.
-  virtual size_t MostPending() const { return 0; }
+  // While fewer than so many of the batch are still to come, it plans more: where a card waits for code, from what it
+  // was told since, and where fewer are to come than there are cards. Those planned stay planned; the new plan's come
+  // after them. 0: it waits for the batch's end.
+  virtual size_t MostPending(const Situation& /*situation*/) const { return 0; }
   // What a batch is called.
   virtual std::string BatchName() const { return "batch"; }
 
@@ -73,6 +74,7 @@ class LearningStrategy : public Strategy {
 
   void Adopt(Plan plan);
 
+  const size_t cards_;
   std::vector<State> states_;
   std::vector<size_t> known_;
   Situation situation_;
@@ -80,7 +82,7 @@ class LearningStrategy : public Strategy {
   size_t tried_when_planned_ = 0;
   size_t untold_ = 0;   // of the batch
   bool news_ = false;   // told since the last plan
-  bool waits_ = false;  // the device, for code
+  bool waits_ = false;  // a card, for code
   bool ends_ = false;   // the last plan had nothing
   std::vector<size_t> dropped_;
   bool thinking_ = false;

@@ -44,7 +44,7 @@ class Scripted : public LearningStrategy {
   size_t most_pending = 0;
 
  private:
-  size_t MostPending() const override { return most_pending; }
+  size_t MostPending(const Situation& /*situation*/) const override { return most_pending; }
   Plan MakePlan(const Situation& situation) const override {
     told = situation.told;
     open = situation.open;
