@@ -26,4 +26,9 @@ absl::Duration DeviceTimes::Of(absl::string_view principal, absl::Time now) {
   return found == times_.end() ? absl::ZeroDuration() : found->second;
 }
 
+void DeviceTimes::Clear() {
+  const std::lock_guard lock(mutex_);
+  times_.clear();
+}
+
 }  // namespace attune::jobs

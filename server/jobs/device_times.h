@@ -19,6 +19,7 @@ class DeviceTimes {
   // Counts on the day of `ended`; not when that day is over.
   void Add(const std::string& principal, absl::Duration time, absl::Time ended);
   absl::Duration Of(absl::string_view principal, absl::Time now);
+  void Clear();
 
  private:
   void TurnTo(absl::Time now);

@@ -108,6 +108,7 @@ absl::Status Operations::CheckQuotas(const Wanted& wanted) {
 }
 
 absl::Status Operations::ReadDeviceTimes(absl::Time now) {
+  device_times_.Clear();                                           // of a try that failed
   const absl::Time yesterday = BeginOfDay(now) - absl::Hours(24);  // what began then may have ended today
   std::string token;
   do {

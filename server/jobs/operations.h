@@ -81,7 +81,8 @@ class Operations {
   // or its operations have had `most_device_time` today (both with the reason QUOTA_EXCEEDED).
   absl::StatusOr<Started> Start(const Wanted& wanted);
 
-  // What principals' operations had of today's device time when an earlier process ended. Once, before the first Start.
+  // What principals' operations had of today's device time when an earlier process ended. Before the first Start;
+  // another try counts nothing twice.
   absl::Status ReadDeviceTimes(absl::Time now);
 
   // A job of the queue that this process may lease: of an earlier process, or of another holder. Null when it is in

@@ -145,6 +145,26 @@ TEST(Operations, APrincipalsDeviceTimeOfTodayEndsWithItsQuotaAlsoAfterARestart) 
   EXPECT_TRUE(operations.Start(wanted).ok());
 }
 
+TEST(Operations, DeviceTimeThatIsReadAgainCountsOnce) {
+  store::FakeStore store;
+  absl::Duration now;
+  {
+    Operations operations(&store.queue(), {}, [&now] { return now; });
+    const auto ended = operations.Start(WantedBy("token:x", "first"));
+    ASSERT_TRUE(ended->live->Begin("cuda:0"));
+    now += absl::Seconds(20);
+    End(operations, ended->live);
+  }
+  Operations operations(&store.queue(), {}, [&now] { return now; });
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(operations.ReadDeviceTimes(absl::Now()).ok());
+  Operations::Wanted wanted = WantedBy("token:x", "second");
+  wanted.most_device_time = absl::Seconds(30);
+  EXPECT_TRUE(operations.Start(wanted).ok()) << "20 s are less";
+  wanted.identity = "third";
+  wanted.most_device_time = absl::Seconds(20);
+  EXPECT_EQ(operations.Start(wanted).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(Operations, DeviceTimeIsThatOnACardAndNotThatOfWaiting) {
   store::FakeStore store;
   absl::Duration now;
