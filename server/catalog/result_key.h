@@ -2,8 +2,10 @@
 #ifndef ATTUNE_SERVER_CATALOG_RESULT_KEY_H_
 #define ATTUNE_SERVER_CATALOG_RESULT_KEY_H_
 
+#include <cstddef>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "attune/v1/service.pb.h"
@@ -41,6 +43,15 @@ inline ResultKey KeyFor(const v1::Incumbent& incumbent, const Host& host) {
 // Equal for equal keys alone.
 inline std::string ToText(const ResultKey& key) {
   return absl::StrCat(key.problem_text, "\n", key.device_class, "\n", static_cast<int>(key.policy));
+}
+
+// The key whose text this is.
+inline ResultKey KeyOfText(absl::string_view text) {
+  const size_t first = text.find('\n');
+  const size_t last = text.rfind('\n');
+  int policy = 0;
+  return {std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)),
+          absl::SimpleAtoi(text.substr(last + 1), &policy) ? static_cast<v1::Policy>(policy) : kDefaultPolicy};
 }
 
 }  // namespace attune::catalog

@@ -52,18 +52,20 @@ class StoredResults : public Results {
       absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
       if (!page.ok()) return page.status();
       for (const v1::Incumbent& incumbent : page->items) {
-        absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
-        if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
-          LogNotServed(incumbent, answer.status());
-          continue;
-        }
-        if (!answer.ok()) return answer.status();
-        Add(incumbent, *std::move(answer), all);
+        if (absl::Status added = AddStored(incumbent, all); !added.ok()) return added;
       }
       token = page->next_page_token;
     } while (!token.empty());
-    copied_ = false;
+    // Of a problem whose incumbent another daemon changes between two pages, none of them may have one.
+    for (const std::string& text : answers_.Keys()) {
+      if (all.contains(text)) continue;
+      const absl::StatusOr<std::optional<v1::Incumbent>> answering = Answering(KeyOfText(text));
+      if (!answering.ok()) return answering.status();
+      if (!answering->has_value()) continue;
+      if (absl::Status added = AddStored(**answering, all); !added.ok()) return added;
+    }
     answers_.Assign(std::move(all));
+    if (copied_.exchange(false)) answers_.Touch();  // what was answered in between has the caveat
     return absl::OkStatus();
   }
 
@@ -97,9 +99,9 @@ class StoredResults : public Results {
     const std::vector<const v1::Device*> cards = DevicesNamed(host_, request.device_id());
     const ResultKey key{ToText(*problem), ClassNamed(request.device_id(), host_), request.policy()};
     const std::string doubt = Doubt(key);
+    const std::string copied = Copied();  // before the answer is chosen: the store's with the caveat does no harm
     std::vector<std::string> tried;
     const AnswerPtr answer = Choose(request, *problem, key, cards, tried);
-    const std::string copied = Copied();
     for (const std::string& caveat : {doubt, copied}) {
       if (!caveat.empty()) tried.push_back(caveat);
     }
@@ -320,6 +322,16 @@ class StoredResults : public Results {
     const ResultKey key = KeyOf(incumbent);
     AnswerPtr& served = all[ToText(key)];
     if (incumbent.device_class() == key.device_class || served == nullptr) served = std::move(answer);
+  }
+
+  absl::Status AddStored(const v1::Incumbent& incumbent, All& all) {
+    absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
+    if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
+      LogNotServed(incumbent, answer.status());
+      return absl::OkStatus();
+    }
+    if (answer.ok()) Add(incumbent, *std::move(answer), all);
+    return answer.status();
   }
 
   static void LogNotServed(const v1::Incumbent& incumbent, const absl::Status& why) {

@@ -1,6 +1,9 @@
 #include "server/catalog/served_copy.h"
 
+#include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -9,16 +12,21 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/attune/quote.h"
+#include "server/base/clock.h"
 #include "server/base/proto_time.h"
 #include "server/base/sha256.h"
+#include "server/catalog/result_key.h"
 #include "server/store/page.h"
 #include "server/store/page_token.h"
+#include "server/store/rows/names.h"
 
 namespace attune::catalog {
 namespace {
 
 constexpr absl::string_view kMagic = "attune served copy ";
 constexpr int kFormat = 1;
+
+constexpr absl::Duration kLate = absl::Minutes(2);  // a change may be committed so much later than it says
 
 // Every item of a listing, into `all`; `list` gives the page behind a token.
 template <typename Item, typename List, typename Add>
@@ -31,6 +39,43 @@ absl::Status ForAll(const List& list, const Add& add) {
     token = page->next_page_token;
   } while (!token.empty());
   return absl::OkStatus();
+}
+
+using Incumbents = std::map<std::string, v1::Incumbent>;  // by the text of their own classes' keys
+
+// Every incumbent. Of a problem whose incumbent changes between two pages, none of them may have one: such are read one
+// by one.
+absl::StatusOr<Incumbents> ListAll(store::Store& store) {
+  const absl::Duration begin = SteadyNow();
+  Incumbents all;
+  absl::Status read = ForAll<v1::Incumbent>(
+      [&](const std::string& token) { return store.ListIncumbents({}, store::kMostPageSize, token); },
+      [&](v1::Incumbent incumbent) {
+        const ResultKey key{incumbent.problem_text(), incumbent.device_class(), incumbent.policy()};
+        all.try_emplace(ToText(key), std::move(incumbent));
+      });
+  if (!read.ok()) return read;
+  const auto changes = store.ChangesOfServed(SteadyNow() - begin + kLate);
+  if (!changes.ok()) return changes.status();
+  for (const store::ServedChange& change : *changes) {
+    const std::string key = ToText(ResultKey{change.problem_text, change.device_class, change.policy});
+    absl::StatusOr<v1::Incumbent> now = store.GetIncumbent(change.problem_text, change.device_class, change.policy);
+    if (now.ok()) {
+      all.insert_or_assign(key, *std::move(now));
+    } else if (absl::IsNotFound(now.status())) {
+      all.erase(key);
+    } else {
+      return now.status();
+    }
+  }
+  return all;
+}
+
+// As Store::ListIncumbents has them.
+void AddNewestFirst(Incumbents all, served::v1::Copy& copy) {
+  std::map<int64_t, v1::Incumbent*, std::greater<>> by_id;
+  for (auto& [key, incumbent] : all) by_id[store::IdOf(store::kIncumbents, incumbent.name()).value_or(0)] = &incumbent;
+  for (const auto& [id, incumbent] : by_id) *copy.add_incumbents() = std::move(*incumbent);
 }
 
 // What a host has, and not what it does.
@@ -56,11 +101,10 @@ absl::StatusOr<served::v1::Copy> TakeCopy(store::Store& store, const std::string
     KeepWhatLasts(host);
     *copy.add_hosts() = std::move(host);
   }
-  absl::Status read = ForAll<v1::Incumbent>(
-      [&](const std::string& token) { return store.ListIncumbents({}, store::kMostPageSize, token); },
-      [&](v1::Incumbent incumbent) { *copy.add_incumbents() = std::move(incumbent); });
-  if (!read.ok()) return read;
-  read = ForAll<v1::Baseline>(
+  absl::StatusOr<Incumbents> incumbents = ListAll(store);
+  if (!incumbents.ok()) return incumbents.status();
+  AddNewestFirst(*std::move(incumbents), copy);
+  absl::Status read = ForAll<v1::Baseline>(
       [&](const std::string& token) { return store.ListBaselines("", "", store::kMostPageSize, token); },
       [&](v1::Baseline baseline) { *copy.add_baselines() = std::move(baseline); });
   if (!read.ok()) return read;

@@ -13,7 +13,8 @@
 
 namespace attune::catalog {
 
-// Reads the store, a page at a time: what changes meanwhile may be in it or not. `database` says which store that is.
+// Reads the store, a page at a time: of what changes meanwhile the new or the old may be in it. `database` says which
+// store that is.
 absl::StatusOr<served::v1::Copy> TakeCopy(store::Store& store, const std::string& database, absl::Time now);
 
 // The file: "attune served copy 1 SHA256", the hash of what follows that line, a serialised Copy.

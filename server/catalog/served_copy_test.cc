@@ -3,23 +3,59 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "server/catalog/answers/code_supply.h"
 #include "server/catalog/results.h"
 #include "server/catalog/results_of_copy.h"
 #include "server/catalog/testing/results_fixture.h"
+#include "server/store/testing/fake_store.h"
 
 namespace attune::catalog {
 namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kHere[] = "host=db.example port=5432 dbname=attune user=attune";
 const absl::Time kTime = absl::FromUnixSeconds(1'764'255'485);  // 2025-11-27 14:58:05 UTC
 
 class ServedCopyTest : public ResultsTest {
  protected:
+  // A store in which another daemon promotes a problem's next incumbent while it is listed: the page with the new one
+  // is read before, and that with the old one after.
+  class PromotedMeanwhile : public store::FakeStore {
+   public:
+    void TakeOver(FakeStore& other) {
+      const absl::StatusOr<v1::Incumbent> served = other.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
+      ASSERT_TRUE(served.ok()) << served.status();
+      v1::Trial trial = *other.GetTrial(served->trial().name());
+      trial.clear_name();
+      v1::Incumbent next;
+      next.mutable_trial()->set_name(*AppendTrial(trial, {}));
+      ASSERT_TRUE(Promote(next, "", {}).ok());
+    }
+    absl::StatusOr<store::Page<v1::Incumbent>> ListIncumbents(const store::IncumbentFilter& filter, int page_size,
+                                                              absl::string_view token) override {
+      if (promoted && filter.problem_text.empty()) return store::Page<v1::Incumbent>();
+      return FakeStore::ListIncumbents(filter, page_size, token);
+    }
+    absl::StatusOr<std::vector<store::ServedChange>> ChangesOfServed(absl::Duration) override {
+      if (!promoted) return std::vector<store::ServedChange>();
+      return std::vector<store::ServedChange>{{kProblem, "an L4", v1::POLICY_HOT, absl::Now()}};
+    }
+
+    bool promoted = false;
+  };
+
   served::v1::Copy Take() {
     absl::StatusOr<served::v1::Copy> copy = TakeCopy(store_, kHere, kTime);
     EXPECT_TRUE(copy.ok()) << copy.status();
@@ -48,9 +84,27 @@ TEST_F(ServedCopyTest, ComesBackFromItsFileAsItWas) {
   EXPECT_EQ(TimeText(*back), "2025-11-27 14:58 UTC");
 }
 
-TEST_F(ServedCopyTest, IsTheSameUntilWhatIsServedChanges) {
+TEST_F(ServedCopyTest, HasWhatIsPromotedWhileTheStoreIsListed) {
   TuneOne();
-  EXPECT_EQ(File(), File());
+  PromotedMeanwhile store;
+  store.TakeOver(store_);
+  store.promoted = true;
+  const absl::StatusOr<served::v1::Copy> copy = TakeCopy(store, kHere, kTime);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(copy->incumbents_size(), 1);
+}
+
+TEST_F(ServedCopyTest, WhatIsPromotedWhileTheStoreIsReadAgainIsServed) {
+  TuneOne();
+  PromotedMeanwhile store;
+  store.TakeOver(store_);
+  const Host host = Today();
+  const absl::StatusOr<std::unique_ptr<Results>> results = Results::Load(store, host);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_TRUE((*results)->IsTuned(Key()));
+  store.promoted = true;
+  ASSERT_TRUE((*results)->Reload().ok());
+  EXPECT_TRUE((*results)->IsTuned(Key()));
 }
 
 TEST_F(ServedCopyTest, ADamagedFileIsNoCopy) {
@@ -120,6 +174,39 @@ TEST_F(ServedCopyTest, GivesItsPlaceToTheStoreAndSaysSoNoMore) {
   EXPECT_GT(results->version(), version);
   EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance(), v1::PROVENANCE_EXACT);
   EXPECT_EQ(results->GetBest(Ask(kProblem))->provenance_detail(), "");
+}
+
+// Has everything read again while an answer is made.
+class ReloadingSupply : public CodeSupply {
+ public:
+  CodeState Ask(const AnswerPtr&) override { return {v1::ARTIFACT_STATE_NONE, "", "none is made here"}; }
+  CodeState AskForLost(const AnswerPtr& answer) override { return Ask(answer); }
+  bool IsUseless(absl::string_view) const override {
+    Results* const one = std::exchange(results, nullptr);
+    EXPECT_TRUE(one == nullptr || one->Reload().ok());
+    return false;
+  }
+  void Condemn(absl::string_view, std::string) override {}
+  uint64_t useless() const override { return 0; }
+  void ForgetUseless() override {}
+  uint64_t version() const override { return 0; }
+  void Await(absl::string_view, absl::Duration, std::function<void()> known) override { known(); }
+
+  mutable Results* results = nullptr;
+};
+
+TEST_F(ServedCopyTest, WhatIsMadeOfItWhileTheStoreTakesItsPlaceSaysSo) {
+  TuneOne();
+  const Host host = Today();
+  ReloadingSupply supply;
+  const std::unique_ptr<Results> results = LoadFromCopy(Take(), store_, host, &supply);
+  const v1::GetBestRequest ask = Ask("b1.h1.q160.d64.f16");
+  supply.results = results.get();
+  const auto meanwhile = results->GetBest(ask);
+  ASSERT_EQ(supply.results, nullptr) << "nothing was read again";
+  EXPECT_EQ(meanwhile->provenance(), v1::PROVENANCE_NEAREST);
+  EXPECT_THAT(meanwhile->provenance_detail(), HasSubstr("from this daemon's copy"));
+  EXPECT_THAT(results->GetBest(ask)->provenance_detail(), Not(HasSubstr("from this daemon's copy")));
 }
 
 TEST_F(ServedCopyTest, WhatTheStoreHasNoMoreIsNotServedAfterIt) {

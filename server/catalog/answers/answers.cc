@@ -54,6 +54,14 @@ AnswerPtr Answers::Derived(const ResultKey& key, absl::string_view name, absl::F
   return derived_[text] = std::move(answer);
 }
 
+std::vector<std::string> Answers::Keys() const {
+  std::vector<std::string> keys;
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  keys.reserve(answers_.size());
+  for (const auto& [key, answer] : answers_) keys.push_back(key);
+  return keys;
+}
+
 std::vector<AnswerPtr> Answers::Of(absl::string_view device_class, v1::Policy policy) const {
   std::vector<AnswerPtr> some;
   const std::shared_lock<std::shared_mutex> lock(mutex_);

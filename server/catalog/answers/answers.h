@@ -26,6 +26,7 @@ class Answers {
   void Assign(std::unordered_map<std::string, AnswerPtr> all);
   // What `make` gives, made once and kept until the next Put; null too. `name` tells answers for one key apart.
   AnswerPtr Derived(const ResultKey& key, absl::string_view name, absl::FunctionRef<AnswerPtr()> make);
+  std::vector<std::string> Keys() const;  // of incumbents' answers, as texts
   // Those of incumbents for a class and a policy.
   std::vector<AnswerPtr> Of(absl::string_view device_class, v1::Policy policy) const;
 
