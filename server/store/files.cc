@@ -122,8 +122,9 @@ absl::Status Sync(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status WriteNewFile(const std::string& path, absl::string_view bytes) {
-  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+absl::Status WriteNewFile(const std::string& path, absl::string_view bytes, ReadableBy readers) {
+  const mode_t mode = readers == ReadableBy::kOwner ? 0600 : 0644;
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.valid()) return FileError(errno, "create", path);
   absl::Status status = WriteAll(file.get(), bytes, path);
   if (status.ok() && fsync(file.get()) != 0) status = FileError(errno, "sync", path);
@@ -131,10 +132,10 @@ absl::Status WriteNewFile(const std::string& path, absl::string_view bytes) {
   return status;
 }
 
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes) {
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes, ReadableBy readers) {
   const std::string fresh = absl::StrCat(path, ".new");
   unlink(fresh.c_str());  // what a crash left
-  if (absl::Status status = WriteNewFile(fresh, bytes); !status.ok()) return status;
+  if (absl::Status status = WriteNewFile(fresh, bytes, readers); !status.ok()) return status;
   return Rename(fresh, path);
 }
 

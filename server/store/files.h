@@ -42,10 +42,11 @@ absl::Status CheckSpace(const std::string& path, int64_t bytes);
 absl::Status CopyFile(const std::string& from, const std::string& to);
 // fsync of a file or a directory (after a rename in it).
 absl::Status Sync(const std::string& path);
+enum class ReadableBy { kAll, kOwner };  // as far as the process's umask lets them
 // Fails when the file exists.
-absl::Status WriteNewFile(const std::string& path, absl::string_view bytes);
+absl::Status WriteNewFile(const std::string& path, absl::string_view bytes, ReadableBy readers = ReadableBy::kAll);
 // Writes beside `path`, then renames: a reader sees the old file or the new one, whole. One writer at a time.
-absl::Status ReplaceFile(const std::string& path, absl::string_view bytes);
+absl::Status ReplaceFile(const std::string& path, absl::string_view bytes, ReadableBy readers = ReadableBy::kAll);
 absl::StatusOr<std::string> ReadFile(const std::string& path);  // NotFound
 // Moves `from` over `to`, both in one directory.
 absl::Status Rename(const std::string& from, const std::string& to);

@@ -67,7 +67,7 @@ absl::Status CopyKeeper::Keep() {
   const absl::StatusOr<served::v1::Copy> copy = catalog::TakeCopy(store_, database_, absl::Now());
   if (!copy.ok()) return copy.status();
   const absl::StatusOr<std::string> bytes = catalog::CopyToFile(*copy);
-  return bytes.ok() ? store::ReplaceFile(file_, *bytes) : bytes.status();
+  return bytes.ok() ? store::ReplaceFile(file_, *bytes, store::ReadableBy::kOwner) : bytes.status();
 }
 
 }  // namespace attune

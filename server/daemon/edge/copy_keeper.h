@@ -17,7 +17,7 @@
 
 namespace attune {
 
-// Where the copy is, in a data directory.
+// Where the copy is, in a data directory; the daemon's user alone reads it.
 std::string CopyFileOf(const std::string& data_dir);
 
 // The copy of `database` that is kept there; null when there is none, and, with a warning, when it cannot be used.

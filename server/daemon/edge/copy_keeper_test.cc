@@ -1,5 +1,7 @@
 #include "server/daemon/edge/copy_keeper.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -67,6 +69,15 @@ TEST_F(CopyKeeperTest, CopiesAtOnceAndAfterEachChange) {
   Record();
   keeper.Changed();
   Await([this] { return Kept()->baselines_size() == 1; });
+}
+
+TEST_F(CopyKeeperTest, NobodyElseReadsTheFile) {
+  ASSERT_TRUE(store::ReplaceFile(CopyFileOf(directory_.path()), "of an earlier version").ok());
+  const CopyKeeper keeper(store_, kHere, directory_.path(), kFast);
+  Await([this] { return Kept() != nullptr; });
+  struct stat info = {};
+  ASSERT_EQ(stat(CopyFileOf(directory_.path()).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
 }
 
 TEST_F(CopyKeeperTest, CopiesAfterAWhileEvenIfNothingHasChanged) {
