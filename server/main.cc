@@ -324,6 +324,12 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     }
     return tuner.Resume();
   };
+  std::optional<CopyKeeper> copies;
+  std::optional<ServedWatch> served;
+  const auto watch = [&] {
+    copies.emplace(*store, opened->database, settings.data_dir);
+    served.emplace(*store, *(*front)->results, **fleet, read, ServedWatch::kPeriod, [&copies] { copies->Changed(); });
+  };
   if (opened->copy == nullptr) {
     if (absl::Status joined = join(); !joined.ok()) return joined;
   } else {
@@ -333,14 +339,18 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     LogInfo("look-ups are served from the copy",
             {{"address", absl::StrJoin((*front)->server->addresses(), ",")}, {"version", kVersion}});
     const auto come_back = [&]() -> absl::Status {
+      if (served.has_value()) return join();  // answers are the store's already
       if (absl::Status prepared = opened->prepare(); !prepared.ok()) return prepared;
       read = {SteadyNow(), (*fleet)->Known().size()};
       if (absl::Status anew = ReadAnew(means, **front); !anew.ok()) return anew;
+      watch();  // they say no more that they are of a copy
       return join();
     };
     if (!TryUntilDone(come_back, [&](absl::Duration time) { return !signals.WaitFor(time); })) {
       LogInfo("stopped before the database was back", {{"signal", signals.Wait()}});
       manager.Stopping("the database was not back");
+      served.reset();
+      copies.reset();
       (*front)->compiler->Shutdown();
       (*front)->Close(kClosing / 2);
       return absl::OkStatus();
@@ -350,12 +360,7 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     opened->copy.reset();
   }
   (*front)->tuner.Arrive(&tuner);
-  std::optional<CopyKeeper> copies;
-  std::optional<ServedWatch> served;
-  if (opened->shared) {
-    copies.emplace(*store, opened->database, settings.data_dir);
-    served.emplace(*store, *(*front)->results, **fleet, read, ServedWatch::kPeriod, [&copies] { copies->Changed(); });
-  }
+  if (opened->shared && !served.has_value()) watch();
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;
