@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
@@ -30,13 +31,14 @@ void SetAside(const absl::Status& why, store::postgresql::PostgresqlStore& store
       absl::UnavailableError(absl::StrCat("the database has not answered since this daemon started: ", why.message()));
   SetRetryDelay(store::postgresql::kRetryDelay, opened.away);
   opened.prepare = [&store] { return store.Prepare(absl::ZeroDuration()); };
-  LogWarning(
-      "the database does not answer; look-ups are answered from a copy",
-      {{"database", opened.database},
-       {"copy_of", catalog::TimeText(*opened.copy)},
-       {"copy_age", absl::FormatDuration(absl::Trunc(absl::Now() - TimeOf(opened.copy->time()), absl::Seconds(1)))},
-       {"incumbents", opened.copy->incumbents_size()},
-       {"reason", why.message()}});
+  const absl::Duration age = absl::Trunc(absl::Now() - TimeOf(opened.copy->time()), absl::Seconds(1));
+  const std::vector<LogField> fields = {{"database", opened.database},
+                                        {"copy_of", catalog::TimeText(*opened.copy)},
+                                        {"copy_age", absl::FormatDuration(age)},
+                                        {"incumbents", opened.copy->incumbents_size()},
+                                        {"reason", why.message()}};
+  Log(store::postgresql::IsDoubtful(why) ? LogLevel::kError : LogLevel::kWarning,
+      "the database does not answer; look-ups are answered from a copy", fields);
 }
 
 absl::StatusOr<OpenedStore> OpenShared(const Settings& settings, metrics::Store* metrics) {

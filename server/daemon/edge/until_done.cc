@@ -13,7 +13,7 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
 
 bool IsOutage(const absl::Status& status) {
-  return absl::IsUnavailable(status) && !store::postgresql::IsRefused(status);
+  return absl::IsUnavailable(status) && !store::postgresql::IsRefused(status) && !store::postgresql::IsDoubtful(status);
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ bool TryUntilDone(absl::FunctionRef<absl::Status()> attempt, absl::FunctionRef<b
     const bool outage = IsOutage(done);
     // An outage has a reason of its own each time: a socket that is gone, a server that starts.
     if (!outage && done.message() != last.message()) {
-      LogError("the database answers, but cannot be used; look-ups are answered from the copy until it can",
+      LogError("the database cannot be used; this daemon is no member of its fleet until it can",
                {{"error", done.message()}});
     } else if (outage && !last.ok() && !IsOutage(last)) {
       LogWarning("the database does not answer again", {{"error", done.message()}});

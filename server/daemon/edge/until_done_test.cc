@@ -48,9 +48,13 @@ TEST(TryUntilDoneTest, AnOutageIsNoErrorAndARefusalIsOneOnce) {
   };
   EXPECT_THAT(logged(kAway), Not(HasSubstr("error")));
   const std::string lines = logged(refused);
-  EXPECT_THAT(lines, HasSubstr("the database answers, but cannot be used"));
+  EXPECT_THAT(lines, HasSubstr("the database cannot be used"));
   EXPECT_THAT(lines, HasSubstr("password authentication failed"));
   EXPECT_EQ(lines.find("cannot be used"), lines.rfind("cannot be used")) << lines;
+  const std::string doubtful = logged(store::postgresql::NoConnection(
+      "connection to server failed: SSL error: certificate verify failed\n", false, {}, "PostgreSQL at db:5432"));
+  EXPECT_THAT(doubtful, HasSubstr("certificate verify failed"));
+  EXPECT_EQ(doubtful.find("cannot be used"), doubtful.rfind("cannot be used")) << doubtful;
 }
 
 }  // namespace

@@ -195,8 +195,11 @@ TEST_F(PostgresqlConnectionTest, WhoIsRefusedMeetsNoOutage) {
 }
 
 TEST_F(UnreachableTest, WhereNobodyIsItIsAnOutage) {
-  EXPECT_TRUE(IsUnreachable(Open("host=/tmp/attune_no_such_folder dbname=attune")));
-  EXPECT_TRUE(IsUnreachable(Open("postgresql://me@127.0.0.1:1/attune")));
+  for (const char* const nobody : {"host=/tmp/attune_no_such_folder dbname=attune",
+                                   "postgresql://me@127.0.0.1:1/attune", "postgresql://me@attune.invalid/attune"}) {
+    const absl::Status away = Open(nobody);
+    EXPECT_TRUE(IsUnreachable(away) && !IsDoubtful(away)) << away;
+  }
 }
 
 TEST(NoConnectionTest, SaysWhatAServerSaidAndWhetherItMayPass) {
@@ -212,6 +215,36 @@ TEST(NoConnectionTest, SaysWhatAServerSaidAndWhetherItMayPass) {
   EXPECT_EQ(
       NoConnection("to abc failed: FATAL:  28P01: no abc\nLOCATION:  a, b.c:1\n", false, {"abc"}, "here").message(),
       "here: to ... failed: FATAL:  no ...");
+}
+
+TEST(NoConnectionTest, WhatIsNoOutagesReasonIsDoubtful) {
+  const auto doubtful = [](absl::string_view verbose) {
+    const absl::Status status = NoConnection(verbose, false, {}, "here");
+    return IsUnreachable(status) && IsDoubtful(status);
+  };
+  for (const absl::string_view mistake :
+       {"connection to server at \"a\", port 5432 failed: server does not support SSL, but SSL was required\n",
+        "connection to server at \"a\", port 5432 failed: SSL error: certificate verify failed\n",
+        "connection to server at \"a\", port 5432 failed: root certificate file \"/etc/no.crt\" does not exist\n"
+        "Either provide the file or change sslmode to disable server certificate verification.\n",
+        "connection to server at \"a\" failed: could not read certificate file \"x\": No such file or directory\n",
+        "at \"a\" failed: Connection refused\nat \"b\" failed: SSL error: certificate verify failed\n",
+        "connection to server failed: FATAL:  XX000: internal error\n", ""}) {
+    EXPECT_TRUE(doubtful(mistake)) << mistake;
+  }
+  for (const absl::string_view outage :
+       {"connection to server at \"a\", port 5432 failed: Connection refused\n"
+        "\tIs the server running on that host and accepting TCP/IP connections?\n",
+        "connection to server on socket \"/a/.s.PGSQL.5432\" failed: No such file or directory\n"
+        "\tIs the server running locally and accepting connections on that socket?\n",
+        "could not translate host name \"db.example\" to address: Name or service not known\n",
+        "connection to server at \"a\", port 5432 failed: timeout expired\n",
+        "connection to server at \"a\", port 5432 failed: server closed the connection unexpectedly\n"
+        "\tThis probably means the server terminated abnormally\n",
+        "connection to server failed: FATAL:  57P03: the database system is starting up\n",
+        "connection to server failed: FATAL:  53300: sorry, too many clients already\n"}) {
+    EXPECT_FALSE(doubtful(outage)) << outage;
+  }
 }
 
 TEST(PlaceOfTest, IsTheDatabaseWithoutAPassword) {

@@ -19,6 +19,21 @@ namespace {
 constexpr absl::string_view kLost = "attune.store/lost_connection";
 constexpr absl::string_view kConflict = "attune.store/conflict";
 constexpr absl::string_view kRefused = "attune.store/refused_connection";
+constexpr absl::string_view kDoubtful = "attune.store/doubtful_connection";
+
+// What libpq and the system say where nobody answers, or the name is not resolved.
+constexpr std::array<absl::string_view, 12> kOutages = {"failed: Connection refused",
+                                                        "failed: No such file or directory",  // the socket
+                                                        "timeout expired",
+                                                        "timed out",
+                                                        "could not translate host name",
+                                                        "No route to host",
+                                                        "Network is unreachable",
+                                                        "Host is down",
+                                                        "Connection reset by peer",
+                                                        "Broken pipe",
+                                                        "server closed the connection unexpectedly",
+                                                        "SSL SYSCALL error: EOF detected"};
 
 // By SQLSTATE, whole or its class; the first that fits counts.
 // https://www.postgresql.org/docs/15/errcodes-appendix.html
@@ -78,6 +93,23 @@ bool Refuses(absl::string_view sql_state) {
   return its_class == "28" || its_class == "3D" || its_class == "42" || its_class == "22";
 }
 
+// Of each server that was tried there is a line: "connection to server at "a", port 5432 failed: ...".
+bool SoundsLikeAnOutage(absl::string_view message) {
+  bool any = false;
+  for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+    const bool known = std::any_of(kOutages.begin(), kOutages.end(),
+                                   [line](absl::string_view outage) { return absl::StrContains(line, outage); });
+    if (!known && absl::StrContains(line, "failed: ")) return false;
+    any = any || known;
+  }
+  return any;
+}
+
+// The server stops, starts or has no room.
+bool IsOutageOfServer(absl::string_view sql_state) {
+  return absl::StartsWith(sql_state, "57P") || sql_state == "53300";
+}
+
 }  // namespace
 
 absl::Status FromSqlState(absl::string_view sql_state, absl::string_view message, absl::string_view where) {
@@ -114,11 +146,17 @@ absl::Status NoConnection(absl::string_view verbose, bool needs_password, const 
     message.erase(at, 7);
   }
   absl::Status status = LostConnection(WithoutSecrets(message, secrets), where);
-  if (needs_password || Refuses(sql_state)) status.SetPayload(kRefused, absl::Cord(sql_state));
+  if (needs_password || Refuses(sql_state)) {
+    status.SetPayload(kRefused, absl::Cord(sql_state));
+  } else if (sql_state.empty() ? !SoundsLikeAnOutage(message) : !IsOutageOfServer(sql_state)) {
+    status.SetPayload(kDoubtful, absl::Cord());
+  }
   return status;
 }
 
 bool IsRefused(const absl::Status& status) { return status.GetPayload(kRefused).has_value(); }
+
+bool IsDoubtful(const absl::Status& status) { return status.GetPayload(kDoubtful).has_value(); }
 
 bool IsConflict(const absl::Status& status) { return status.GetPayload(kConflict).has_value(); }
 

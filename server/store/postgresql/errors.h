@@ -28,6 +28,9 @@ absl::Status NoConnection(absl::string_view verbose, bool needs_password, const 
 bool IsRefused(const absl::Status& status);
 // It may pass by itself: nobody answers, or the server starts, stops or has no room.
 inline bool IsUnreachable(const absl::Status& status) { return IsLostConnection(status) && !IsRefused(status); }
+// Of a NoConnection that is not refused: whether its reason is none that an outage has, such as TLS that fails or a
+// certificate that is not there. Most likely somebody has to change something.
+bool IsDoubtful(const absl::Status& status);
 
 // Whether the transaction did nothing, and may succeed when it is made again.
 bool IsConflict(const absl::Status& status);
