@@ -59,11 +59,13 @@ class FleetEdgeTest(FleetCase):
             refused = gateway.attune(*command, check=False)
             self.assertNotEqual(refused.returncode, 0)
             self.assertRegex(refused.stderr, "since this daemon started: .*PostgreSQL at", command)
+            self.assertNotIn(SECRET, refused.stderr)
         self.assertEqual(self.writable(gateway), "0")
         [said] = re.findall(r".*look-ups are answered from a copy.*", gateway.log)
         self.assertRegex(said, r"warning.*copy_age=")
         self.assertIn(str(self.server.directory), said)
         self.assertNotIn(SECRET, gateway.log)
+        self.assertNotIn(SECRET.encode(), self.copy.read_bytes())
 
         self.server.start()
         wait_until("it to be a member", lambda: " serving " in gateway.log)
