@@ -25,10 +25,10 @@
 #include "server/catalog/answers/given_answer.h"
 #include "server/catalog/answers/problem_distance.h"
 #include "server/catalog/answers/stored_answer.h"
+#include "server/catalog/copy/results_of_copy.h"
+#include "server/catalog/copy/served_copy.h"
 #include "server/catalog/prior/shipped_prior.h"
 #include "server/catalog/result_log.h"
-#include "server/catalog/results_of_copy.h"
-#include "server/catalog/served_copy.h"
 #include "server/store/page_token.h"
 
 namespace attune::catalog {

@@ -15,7 +15,7 @@
 #include "server/base/log.h"
 #include "server/base/proto_time.h"
 #include "server/base/reason.h"
-#include "server/catalog/served_copy.h"
+#include "server/catalog/copy/served_copy.h"
 #include "server/daemon/edge/copy_keeper.h"
 #include "server/store/files.h"
 #include "server/store/postgresql/connection.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "server/base/cage_kernel.h"
 #include "server/base/log.h"
-#include "server/catalog/results_of_copy.h"
+#include "server/catalog/copy/results_of_copy.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/store/files.h"
 #include "server/submit/copied_submissions.h"

@@ -1,4 +1,4 @@
-// Adopted submissions of a copy (catalog/served_copy.h), while the store is away and when it is back.
+// Adopted submissions of a copy (catalog/copy/served_copy.h), while the store is away and when it is back.
 #ifndef ATTUNE_SERVER_SUBMIT_COPIED_SUBMISSIONS_H_
 #define ATTUNE_SERVER_SUBMIT_COPIED_SUBMISSIONS_H_
 

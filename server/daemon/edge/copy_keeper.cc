@@ -11,7 +11,7 @@
 #include "server/base/deadline.h"
 #include "server/base/log.h"
 #include "server/base/pause.h"
-#include "server/catalog/served_copy.h"
+#include "server/catalog/copy/served_copy.h"
 #include "server/store/files.h"
 
 namespace attune {

@@ -1,4 +1,4 @@
-// Keeps the copy of what a shared store serves (catalog/served_copy.h) on the daemon's own disk.
+// Keeps the copy of what a shared store serves (catalog/copy/served_copy.h) on the daemon's own disk.
 #ifndef ATTUNE_SERVER_DAEMON_EDGE_COPY_KEEPER_H_
 #define ATTUNE_SERVER_DAEMON_EDGE_COPY_KEEPER_H_
 

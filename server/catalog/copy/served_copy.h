@@ -1,7 +1,7 @@
 // A copy of what a shared store serves, as a file of the daemon's own: what it answers from when it starts while the
 // store is away.
-#ifndef ATTUNE_SERVER_CATALOG_SERVED_COPY_H_
-#define ATTUNE_SERVER_CATALOG_SERVED_COPY_H_
+#ifndef ATTUNE_SERVER_CATALOG_COPY_SERVED_COPY_H_
+#define ATTUNE_SERVER_CATALOG_COPY_SERVED_COPY_H_
 
 #include <string>
 
@@ -30,4 +30,4 @@ std::string TimeText(const served::v1::Copy& copy);
 
 }  // namespace attune::catalog
 
-#endif  // ATTUNE_SERVER_CATALOG_SERVED_COPY_H_
+#endif  // ATTUNE_SERVER_CATALOG_COPY_SERVED_COPY_H_

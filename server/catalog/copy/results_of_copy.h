@@ -1,6 +1,6 @@
 // What is known of problems, from a copy: until the store is back.
-#ifndef ATTUNE_SERVER_CATALOG_RESULTS_OF_COPY_H_
-#define ATTUNE_SERVER_CATALOG_RESULTS_OF_COPY_H_
+#ifndef ATTUNE_SERVER_CATALOG_COPY_RESULTS_OF_COPY_H_
+#define ATTUNE_SERVER_CATALOG_COPY_RESULTS_OF_COPY_H_
 
 #include <memory>
 
@@ -19,4 +19,4 @@ std::unique_ptr<Results> LoadFromCopy(const served::v1::Copy& copy, store::Store
 
 }  // namespace attune::catalog
 
-#endif  // ATTUNE_SERVER_CATALOG_RESULTS_OF_COPY_H_
+#endif  // ATTUNE_SERVER_CATALOG_COPY_RESULTS_OF_COPY_H_

@@ -1,4 +1,4 @@
-#include "server/catalog/served_copy.h"
+#include "server/catalog/copy/served_copy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "server/catalog/answers/code_supply.h"
+#include "server/catalog/copy/results_of_copy.h"
 #include "server/catalog/results.h"
-#include "server/catalog/results_of_copy.h"
 #include "server/catalog/testing/results_fixture.h"
 #include "server/store/testing/fake_store.h"
 

@@ -1,4 +1,4 @@
-#include "server/catalog/served_copy.h"
+#include "server/catalog/copy/served_copy.h"
 
 #include <cstdint>
 #include <functional>
