@@ -167,7 +167,10 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   auto use = TakeCard(slot, tuning_key, job, sisters.empty() ? nullptr : &phase, floor_us);
   if (!use.ok() && (!phase.joined() || absl::IsCancelled(use.status()))) return use.status();
   job.progress.SetPhase(v1::OperationProgress::PHASE_TRIALS, "compiling ahead, checking, timing");
-  if (absl::Status ran = use.ok() ? phase.Run(**use) : phase.RunOnSisters(use.status()); !ran.ok()) return ran;
+  // A card that is lost is given back: nobody holds it while another card is waited for.
+  const auto give_back = [&] { use->reset(); };
+  const absl::Status ran = use.ok() ? phase.Run(**use, give_back) : phase.RunOnSisters(use.status());
+  if (!ran.ok()) return ran;
 
   // One card decides: the first, or the first that is left.
   const catalog::TuningKey* deciding = &tuning_key;

@@ -77,6 +77,11 @@ std::optional<CompileAhead::Ready> CardShares::TakeFor(size_t card) {
   return ready;
 }
 
+bool CardShares::HasAny() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !handed_back_.empty();
+}
+
 std::optional<size_t> CardShares::FindLocked(size_t card) const {
   bool others = false;
   for (size_t i = 0; i < shares_.size(); ++i) others = others || (i != card && shares_[i].at_work);

@@ -48,6 +48,7 @@ class CardShares {
   // Whether something was handed back that the card may take: what it lost itself only while no other is at work.
   bool HasFor(size_t card) const;
   std::optional<CompileAhead::Ready> TakeFor(size_t card);
+  bool HasAny() const;  // whoever may take it
 
   // Of all, or all but the first.
   v1::OperationCost CostFrom(size_t first) const;

@@ -70,9 +70,8 @@ class CardTrials {
   absl::Status Try(const search::Candidate& candidate, const Code& code, absl::Duration waited, Claimant& claimant,
                    v1::Trial& trial);
 
-  // Of the last trial that ended LOST, compiled or run: why.
+  // Of the last trial that it lost: why.
   const absl::Status& why_lost() const { return why_lost_; }
-  void SetWhyLost(absl::Status why) { why_lost_ = std::move(why); }
   // How many ended so, one after the other.
   int CountLost(bool lost) { return lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0; }
 

@@ -243,6 +243,11 @@ void CompileAhead::Wake() {
   state_->NewsLocked();
 }
 
+bool CompileAhead::over() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->OverLocked();
+}
+
 void CompileAhead::Stop() {
   std::lock_guard<std::mutex> lock(state_->mutex);
   state_->stopped = true;

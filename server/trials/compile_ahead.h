@@ -65,6 +65,8 @@ class CompileAhead {
   // `next` and `choose` may answer otherwise than before.
   void Wake();
 
+  // Whether Take returns nullopt whatever `choose` says.
+  bool over() const;
   // Take returns nullopt from now on.
   void Stop();
   // Stops, and waits until `next` and `compiled` are called no more. For one thread.

@@ -1,9 +1,15 @@
 #include "server/trials/sister_cards.h"
 
-#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace attune::trials {
+namespace {
+
+// What is left ends with a budget of time, too, of which nobody is told.
+constexpr std::chrono::milliseconds kLookAgain{100};
+
+}  // namespace
 
 SisterCards::SisterCards(const Job& job, Calls calls) : job_(job), calls_(std::move(calls)) {}
 
@@ -11,7 +17,7 @@ SisterCards::~SisterCards() { End(); }
 
 void SisterCards::Join(const std::vector<Sister>& sisters, const worker::v1::PrepareRequest& prepare) {
   prepare_ = prepare;
-  busy_ = sisters.size();
+  states_.assign(sisters.size(), State::kWaiting);
   for (size_t i = 0; i < sisters.size(); ++i) {
     threads_.emplace_back([this, i, &sister = sisters[i]] { Run(i, sister); });
   }
@@ -24,7 +30,23 @@ void SisterCards::Wake() {
 
 void SisterCards::AwaitDone() {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return busy_ == 0 && std::none_of(idle_.begin(), idle_.end(), calls_.more); });
+  while (!changed_.wait_for(lock, kLookAgain, [this] { return DoneLocked(); })) {
+  }
+}
+
+bool SisterCards::DoneLocked() const {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i] == State::kWorking) return false;
+    if (states_[i] == State::kIdle && calls_.more(i)) return false;
+    if (states_[i] == State::kWaiting && calls_.left()) return false;
+  }
+  return true;
+}
+
+void SisterCards::Become(size_t index, State state) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  states_[index] = state;
+  changed_.notify_all();
 }
 
 void SisterCards::End() {
@@ -37,22 +59,17 @@ void SisterCards::End() {
 void SisterCards::Run(size_t index, const Sister& sister) {
   const std::stop_callback stopped_with_job(job_.stop, [this] { stop_.request_stop(); });
   const std::stop_token stop = stop_.get_token();
-  std::unique_lock<std::mutex> lock(mutex_);
   while (!stop.stop_requested()) {
-    lock.unlock();
     const Ending ending = WorkOnce(index, sister);
-    lock.lock();
-    if (ending == Ending::kAway) continue;  // it joins again, unless it is to stop
     if (ending == Ending::kGone) break;
-    --busy_;
-    idle_.insert(index);
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return stop.stop_requested() || calls_.more(index); });
-    idle_.erase(index);
-    ++busy_;
+    if (ending == Ending::kNothingLeft) {
+      Become(index, State::kIdle);
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [&] { return stop.stop_requested() || calls_.more(index); });
+    }
+    Become(index, State::kWaiting);  // it joins again, unless it is to stop
   }
-  --busy_;
-  changed_.notify_all();
+  Become(index, State::kGone);
 }
 
 SisterCards::Ending SisterCards::WorkOnce(size_t index, const Sister& sister) {
@@ -71,6 +88,7 @@ SisterCards::Ending SisterCards::WorkOnce(size_t index, const Sister& sister) {
     return Ending::kGone;
   }
   joined = true;
+  Become(index, State::kWorking);
   const absl::Status worked = calls_.work(index, use);
   if (worked.ok()) return Ending::kNothingLeft;
   return away.stop_requested() ? Ending::kAway : Ending::kGone;

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
-#include <set>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -40,6 +39,8 @@ class SisterCards {
     std::function<void(size_t sister, const absl::Status& why)> lost;
     // Whether a trial was given back that it may take.
     std::function<bool(size_t sister)> more;
+    // Whether there is, or may be, anything to try for one that gets its turn only now.
+    std::function<bool()> left;
   };
   // The job outlives it.
   SisterCards(const Job& job, Calls calls);
@@ -50,12 +51,19 @@ class SisterCards {
   void Join(const std::vector<Sister>& sisters, const worker::v1::PrepareRequest& prepare);
   // `more` may have become true.
   void Wake();
-  // Blocks until none of them has or will get anything to do, unless more is given back.
+  // Blocks until none of them has or will get anything to do, unless more is given back. Those that wait for their turn
+  // are waited for only while something is left for them.
   void AwaitDone();
   // Those that wait for their turn stop that; the others come to the end of their trial. Returns when all have ended.
   void End();
 
  private:
+  enum class State {
+    kWaiting,  // for its turn, or its device is prepared
+    kWorking,
+    kIdle,  // until something is given back
+    kGone,
+  };
   enum class Ending {
     kNothingLeft,
     kAway,  // it was stopped, or another job has the card
@@ -63,6 +71,8 @@ class SisterCards {
   };
   void Run(size_t index, const Sister& sister);
   Ending WorkOnce(size_t index, const Sister& sister);
+  void Become(size_t index, State state);
+  bool DoneLocked() const;
 
   const Job& job_;
   const Calls calls_;
@@ -70,8 +80,7 @@ class SisterCards {
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t busy_ = 0;        // that have something to do, or wait for their turn; guarded by mutex_
-  std::set<size_t> idle_;  // that wait for something to be given back; the same
+  std::vector<State> states_;  // by sister; guarded by mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -46,6 +46,10 @@ int64_t CountKnown(const TrialPhase::Plan& plan) {
   return static_cast<int64_t>(static_cast<double>(known) * std::min(share, 1.0));
 }
 
+absl::Status LostInARow(int trials, const absl::Status& last) {
+  return {last.code(), absl::StrCat(trials, " trials in a row were lost, the last because: ", last.message())};
+}
+
 std::vector<std::string> CardsOf(const TrialPhase::Plan& plan) {
   std::vector<std::string> ids = {plan.tuning_key->device.id()};
   for (const Sister& sister : plan.sisters) ids.push_back(sister.tuning_key.device.id());
@@ -66,7 +70,7 @@ TrialPhase::TrialPhase(const Means& means, const Job& job, const Plan& plan)
           AheadOptions(means, job, plan_), [this](bool room) { return Next(room); }, [this] { Compiled(); }),
       sister_cards_(job, {[this](size_t sister, DeviceUse& use) { return WorkOnSister(sister, use); },
                           [this](size_t sister, const absl::Status& why) { Lose(sister + 1, why); },
-                          [this](size_t sister) { return shares_.HasFor(sister + 1); }}) {}
+                          [this](size_t sister) { return shares_.HasFor(sister + 1); }, [this] { return Left(); }}) {}
 
 TrialPhase::~TrialPhase() { ahead_.Stop(); }
 
@@ -75,11 +79,14 @@ void TrialPhase::Join(const worker::v1::PrepareRequest& prepare) {
   sister_cards_.Join(plan_.sisters, prepare);
 }
 
-absl::Status TrialPhase::Run(DeviceUse& use) {
+absl::Status TrialPhase::Run(DeviceUse& use, const std::function<void()>& give_back) {
   const std::stop_callback stopper(job_.stop, [this] { ahead_.Stop(); });
   CardTrials first(card_shared_, *plan_.tuning_key, use);
   absl::Status status = Work(first, 0);
-  if (!status.ok() && !shares_.lost(0).ok()) return RunOnSisters();
+  if (!status.ok() && !shares_.lost(0).ok()) {
+    if (shares_.several() && give_back) give_back();
+    return RunOnSisters();
+  }
   ahead_.Stop();
   sister_cards_.End();
   // What one of them had in hand may have come back.
@@ -98,6 +105,13 @@ absl::Status TrialPhase::RunOnSisters() {
   ahead_.Stop();
   sister_cards_.End();
   return End(FirstLeft() == nullptr ? shares_.lost(0) : absl::OkStatus());
+}
+
+bool TrialPhase::Left() {
+  if (shares_.HasAny()) return true;
+  if (ahead_.over()) return false;
+  const std::lock_guard<std::mutex> lock(strategy_mutex_);
+  return plan_.strategy->TimeLeft() > absl::ZeroDuration();
 }
 
 absl::Status TrialPhase::End(absl::Status status) {
@@ -304,9 +318,11 @@ absl::Status TrialPhase::Try(const CompileAhead::Ready& ready, absl::Duration wa
   if (!code.ok()) {
     trial.set_verdict(v1::VERDICT_LOST);
     trial.set_detail(absl::StrCat("compiling: ", code.status().message()));
-    card.SetWhyLost(code.status());
-    return FinishUnrun(index, std::move(trial), card, number);
+    if (absl::Status status = FinishUnrun(index, std::move(trial), number); !status.ok()) return status;
+    const int in_a_row = ++compiles_lost_;
+    return in_a_row < kMostLostInARow ? absl::OkStatus() : LostInARow(in_a_row, code.status());
   }
+  compiles_lost_ = 0;
   trial.set_compile_ms((*code)->cached ? 0 : (*code)->report.compile_ms);
   if (!(*code)->cached) {
     SetTimestamp((*code)->compile_begin, trial.mutable_cost()->mutable_compile_begin());
@@ -317,18 +333,18 @@ absl::Status TrialPhase::Try(const CompileAhead::Ready& ready, absl::Duration wa
   if ((*code)->report.verdict != v1::VERDICT_OK) {
     trial.set_verdict((*code)->report.verdict);
     trial.set_detail(Cleaned((*code)->report.log, kMostDetail));
-    return FinishUnrun(index, std::move(trial), card, number);
+    return FinishUnrun(index, std::move(trial), number);
   }
   absl::StatusOr<v1::LaunchRecipe> recipe = space::RecipeFor(candidate.variant, tuning_key.problem, tuning_key.device);
   if (!recipe.ok()) {
     trial.set_verdict(v1::VERDICT_INFEASIBLE);
     trial.set_detail(absl::StrCat("no launch recipe: ", recipe.status().message()));
-    return FinishUnrun(index, std::move(trial), card, number);
+    return FinishUnrun(index, std::move(trial), number);
   }
   *trial.mutable_recipe() = *std::move(recipe);
   std::optional<size_t> duplicate;
   if (ResolvedWithoutRun(**code, tuning_key, trial, duplicate)) {
-    return FinishUnrun(index, std::move(trial), card, number, duplicate);
+    return FinishUnrun(index, std::move(trial), number, duplicate);
   }
   Claimed claim(*this, index, tuning_key);
   const absl::Status ran = card.Try(candidate, **code, waited, claim, trial);
@@ -351,7 +367,9 @@ absl::Status TrialPhase::Try(const CompileAhead::Ready& ready, absl::Duration wa
     sister_cards_.Wake();
     return CountLost(true, card, number);
   }
-  return Finish(index, std::move(trial), std::nullopt, claim.Take(), card, number);
+  const bool lost = trial.verdict() == v1::VERDICT_LOST;
+  Finish(index, std::move(trial), std::nullopt, claim.Take(), number);
+  return CountLost(lost, card, number);
 }
 
 bool TrialPhase::Claimed::Claim() {
@@ -365,13 +383,15 @@ bool TrialPhase::Claimed::Claim() {
   return !known_.has_value();
 }
 
-absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, CardTrials& card, size_t number,
-                                     std::optional<size_t> duplicate) {
+absl::Status TrialPhase::FinishUnrun(size_t index, v1::Trial trial, size_t number, std::optional<size_t> duplicate) {
   Claimed claim(*this, index, KeyOfCard(trial));
   claim.Claim();
   if (!claim.status().ok()) return claim.status();
-  if (!claim.known().has_value()) return Finish(index, std::move(trial), duplicate, claim.Take(), card, number);
-  Reuse(index, *std::move(claim.known()));
+  if (claim.known().has_value()) {
+    Reuse(index, *std::move(claim.known()));
+  } else {
+    Finish(index, std::move(trial), duplicate, claim.Take(), number);
+  }
   return absl::OkStatus();
 }
 
@@ -403,7 +423,9 @@ bool TrialPhase::ResolvedWithoutRun(const Code& code, const catalog::TuningKey& 
   *trial.mutable_accuracy() = first.accuracy();
   *trial.mutable_timing() = first.timing();
   if (!first.name().empty()) trial.set_identical_to(first.name());
-  if (Timed(first) && shares_.several()) {  // a time is the card's that took it
+  const bool of_card = first.has_timing() || first.verdict() == v1::VERDICT_SLOW ||
+                       first.verdict() == v1::VERDICT_UNSTABLE;  // all others are of the code
+  if (of_card && shares_.several()) {
     trial.set_device_id(first.device_id());
     trial.set_device_uuid(first.device_uuid());
   }
@@ -424,9 +446,8 @@ std::optional<size_t> TrialPhase::FindDuplicate(const v1::Trial& trial) {
   return std::nullopt;
 }
 
-absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate,
-                                TrialClaims::Claim claim, CardTrials& card, size_t number) {
-  const bool lost = trial.verdict() == v1::VERDICT_LOST;
+void TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim,
+                        size_t number) {
   SetTimestamp(absl::Now(), trial.mutable_finish_time());
   v1::Trial outcome = trial;
   outcome.clear_recipe();
@@ -441,14 +462,12 @@ absl::Status TrialPhase::Finish(size_t index, v1::Trial trial, std::optional<siz
   const bool runs_anew = !duplicate.has_value();
   recorder_.Add(index, std::move(trial), duplicate, std::move(claim));
   if (runs_anew) NoteCode(index, outcome);  // what shares its result is recorded after it
-  return CountLost(lost, card, number);
 }
 
 absl::Status TrialPhase::CountLost(bool lost, CardTrials& card, size_t number) {
   const int in_a_row = card.CountLost(lost);
   if (in_a_row < kMostLostInARow) return absl::OkStatus();
-  absl::Status why(card.why_lost().code(),
-                   absl::StrCat(in_a_row, " trials in a row were lost, the last because: ", card.why_lost().message()));
+  absl::Status why = LostInARow(in_a_row, card.why_lost());
   Lose(number, why);
   return why;
 }

@@ -9,7 +9,9 @@
 #ifndef ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 #define ATTUNE_SERVER_TRIALS_TRIAL_PHASE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,8 +74,9 @@ class TrialPhase {
   void Join(const worker::v1::PrepareRequest& prepare);
   bool joined() const { return joined_; }
   // Runs all on the device, and what the sisters take on theirs. Cancelled when the operation was asked to stop; what
-  // was tried by then is recorded. With sisters an error of one card is the phase's only when none is left.
-  absl::Status Run(DeviceUse& use);
+  // was tried by then is recorded. With sisters an error of one card is the phase's only when none is left: `give_back`
+  // is called when the first is lost and the others go on; it may end `use`.
+  absl::Status Run(DeviceUse& use, const std::function<void()>& give_back = nullptr);
   // On the sisters alone: the first card was lost before.
   absl::Status RunOnSisters(const absl::Status& why);
 
@@ -124,6 +127,7 @@ class TrialPhase {
   absl::Status Work(CardTrials& card, size_t number);
   absl::Status WorkOnSister(size_t sister, DeviceUse& use);
   absl::Status RunOnSisters();
+  bool Left();  // for a sister that waits for its turn
   absl::Status End(absl::Status status);
   void Lose(size_t card, const absl::Status& why);
   std::optional<CompileAhead::Ready> Take(size_t card);
@@ -134,10 +138,10 @@ class TrialPhase {
   bool ResolvedWithoutRun(const Code& code, const catalog::TuningKey& tuning_key, v1::Trial& trial,
                           std::optional<size_t>& duplicate);
   // For a trial that needed no run: records it unless another job has.
-  absl::Status FinishUnrun(size_t index, v1::Trial trial, CardTrials& card, size_t number,
+  absl::Status FinishUnrun(size_t index, v1::Trial trial, size_t number,
                            std::optional<size_t> duplicate = std::nullopt);
-  absl::Status Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim,
-                      CardTrials& card, size_t number);
+  void Finish(size_t index, v1::Trial trial, std::optional<size_t> duplicate, TrialClaims::Claim claim, size_t number);
+  // By the device; what was lost in compiling counts for the job.
   absl::Status CountLost(bool lost, CardTrials& card, size_t number);
   // Of the card that the trial says.
   const catalog::TuningKey& KeyOfCard(const v1::Trial& trial) const;
@@ -159,6 +163,7 @@ class TrialPhase {
   std::map<size_t, v1::Trial> outcomes_;
   std::map<std::string, std::vector<size_t>> by_artifact_;  // sha256 to those that ran
   double anchor_moved_ = 0;
+  std::atomic<int> compiles_lost_ = 0;  // in a row
   AnchorOffer offer_;
   const CardTrials::Shared card_shared_;
   CardShares shares_;
