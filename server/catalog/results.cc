@@ -330,8 +330,9 @@ class StoredResults : public Results {
       LogNotServed(incumbent, answer.status());
       return absl::OkStatus();
     }
-    if (answer.ok()) Add(incumbent, *std::move(answer), all);
-    return answer.status();
+    if (!answer.ok()) return answer.status();
+    Add(incumbent, *std::move(answer), all);
+    return absl::OkStatus();
   }
 
   static void LogNotServed(const v1::Incumbent& incumbent, const absl::Status& why) {

@@ -112,7 +112,7 @@ TEST_F(LostCardsTest, NoCardIsLostWithTheCompiler) {
   StartTwo();
   const v1::Operation done = Tune(OnCards(2));
   EXPECT_EQ(done.state(), v1::Operation::STATE_FAILED);
-  EXPECT_THAT(done.error().message(), HasSubstr("3 trials in a row were lost"));
+  EXPECT_THAT(done.error().message(), HasSubstr(" trials in a row were lost"));
   for (const v1::CardShare& card : done.progress().cards()) EXPECT_EQ(card.lost(), "");
 }
 
