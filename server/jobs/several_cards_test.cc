@@ -228,6 +228,7 @@ TEST_F(SeveralCardsTest, GivesACardToAMoreUrgentJobWithNothingInHand) {
   EXPECT_EQ(AwaitStarted(urgent).state(), v1::Operation::STATE_SUCCEEDED);
 }
 
+// Mostly crosswise: which card the second has first depends on whether the first job has begun.
 TEST_F(SeveralCardsTest, JobsThatWantEachOthersCardsAllEnd) {
   for (supervisor::FakeDeviceWorker* card : {&device_, &sister_}) {
     card->ScriptTrial(Sleeping(*card, absl::Milliseconds(1)));
@@ -245,8 +246,6 @@ TEST_F(SeveralCardsTest, JobsThatWantEachOthersCardsAllEnd) {
     EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
     EXPECT_THAT(done.progress().cards(), SizeIs(2));
   }
-  EXPECT_EQ(started[0]->title(), "tune b1.h1.q128.d64.f16 on cuda:0 and another card");
-  EXPECT_EQ(started[1]->title(), "tune b1.h1.q256.d64.f16 on cuda:1 and another card");
 }
 
 TEST_F(SeveralCardsTest, IsCancelledOnAllOfThem) {
