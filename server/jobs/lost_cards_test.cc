@@ -53,6 +53,7 @@ TEST_F(LostCardsTest, FailsWhenAllAreLost) {
   EXPECT_THAT(done.error().message(), HasSubstr("the GPU is lost"));
 }
 
+// Mostly crosswise: which card the second has first depends on whether the first job has begun.
 TEST_F(LostCardsTest, JobsThatWaitForEachOthersCardsEndWhenBothAreLost) {
   std::atomic<int> left[2] = {6, 6};
   size_t number = 0;
@@ -69,7 +70,6 @@ TEST_F(LostCardsTest, JobsThatWaitForEachOthersCardsEndWhenBothAreLost) {
   crosswise.set_device_id("l4");
   const auto one = tuner_->Tune(OnCards(2));
   const auto other = tuner_->Tune(crosswise);
-  EXPECT_EQ(other->title(), "tune b1.h1.q256.d64.f16 on cuda:1 and another card");
   gate_.AwaitArrival(2);
   gate_.Open();
   for (const auto& started : {one, other}) {
