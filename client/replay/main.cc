@@ -347,6 +347,18 @@ absl::Status RunRecord(const RecordArguments& arguments) {
   return absl::OkStatus();
 }
 
+void AddSeeds(CLI::App& app, int& seeds) {
+  app.add_option("--seeds", seeds, "Runs of each search on each space")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+void AddCompilers(CLI::App& app, int& compilers) {
+  app.add_option("--compilers", compilers, "Codes compiled at once; 0: all code is there")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
 void AddSpaces(CLI::App& command, SpaceArguments& spaces) {
   command.add_option("RECORDING", spaces.files, "Recordings");
   command.add_option("--family", spaces.family, "Only this family's variants; default all");
@@ -379,9 +391,7 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  league_command.add_option("--seeds", league.options.seeds, "Runs of each on each space")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  AddSeeds(league_command, league.options.seeds);
   league_command.add_option("--limit", league.options.limit, "Share of a space that is tried at most")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
@@ -399,9 +409,7 @@ int Main(int argc, char** argv) {
   CLI::App& calibration_command =
       *app.add_subcommand("calibration", "How often guided is right when it says that it is sure of its best");
   AddSpaces(calibration_command, calibration.spaces);
-  calibration_command.add_option("--seeds", calibration.seeds, "Runs on each space")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  AddSeeds(calibration_command, calibration.seeds);
   calibration_command.add_option("--limit", calibration.limit, "Share of a space that is tried at most")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
@@ -411,15 +419,11 @@ int Main(int argc, char** argv) {
   CLI::App& timed_command = *app.add_subcommand(
       "time", "How long `attune tune` would take with so many compilers and a device, from recorded compile times");
   AddSpaces(timed_command, timed.spaces);
-  timed_command.add_option("--seeds", timed.options.seeds, "Runs on each space")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  AddSeeds(timed_command, timed.options.seeds);
   timed_command.add_option("--within", timed.options.within, "Count the runs that come so near the best: a share")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
-  timed_command.add_option("--compilers", timed.options.host.compilers, "Codes compiled at once; 0: all code is there")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  AddCompilers(timed_command, timed.options.host.compilers);
   timed_command.add_option("--trial-ms", timed.options.host.trial_ms, "The device's work of a trial")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -432,16 +436,11 @@ int Main(int argc, char** argv) {
   CLI::App& regret_command = *app.add_subcommand(
       "regret", "How near the best a search with --effort ends, how often two seeds agree, and what it says of itself");
   AddSpaces(regret_command, regret.spaces);
-  regret_command.add_option("--seeds", regret.options.seeds, "Runs on each space")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  AddSeeds(regret_command, regret.options.seeds);
   regret_command.add_option("--effort", regret.effort, "quick, standard or full")
       ->check(CLI::IsMember({"quick", "standard", "full"}))
       ->capture_default_str();
-  regret_command
-      .add_option("--compilers", regret.options.host.compilers, "Codes compiled at once; 0: all code is there")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  AddCompilers(regret_command, regret.options.host.compilers);
   regret_command.add_option("--csv", regret.csv, "Write every run here");
   regret_command.callback([&] { status = RunRegret(regret); });
 

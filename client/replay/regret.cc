@@ -62,7 +62,7 @@ Pairs PairsOf(const std::vector<SearchEnd>& runs) {
     for (size_t j = 0; j < i; ++j) {
       const auto [faster, slower] = std::minmax({1 + runs[i].regret, 1 + runs[j].regret});
       ++pairs.all;
-      if (slower <= faster * (1 + kSame)) ++pairs.same;
+      if (std::isfinite(slower) && slower <= faster * (1 + kSame)) ++pairs.same;
     }
   }
   return pairs;

@@ -9,7 +9,6 @@
 #include "server/catalog/copy/results_of_copy.h"
 #include "server/daemon/chosen_devices.h"
 #include "server/store/files.h"
-#include "server/submit/copied_submissions.h"
 #include "server/supervisor/remembered_host.h"
 
 namespace attune {
@@ -35,7 +34,7 @@ absl::StatusOr<std::unique_ptr<QueryFrontend>> Serve(const FrontendMeans& means,
   front->host = {front->described.devices, front->described.backends, means.families, means.fleet};
   front->submissions = std::make_unique<submit::Submissions>(means.store, front->host, LibraryOf(means.settings));
   if (means.copy != nullptr) {
-    submit::AddCopied(*means.copy, LibraryOf(means.settings), front->host);
+    front->submissions->AddCopied(*means.copy);
     front->tuner.SayMeanwhile(means.away);
   } else if (absl::Status added = front->submissions->AddAdopted(); !added.ok()) {
     return added;
@@ -85,9 +84,8 @@ absl::Status ReadAnew(const FrontendMeans& means, QueryFrontend& front) {
   absl::StatusOr<std::vector<v1::Host>> hosts = means.store.hosts().List();
   if (!hosts.ok()) return hosts.status();
   means.fleet->Set(*hosts);
-  if (absl::Status added = front.submissions->AddAdopted(); !added.ok()) return added;
-  const absl::Status removed = submit::RemoveWithdrawn(*means.copy, means.store, front.host);
-  return removed.ok() ? front.results->Reload() : removed;
+  const absl::Status families = front.submissions->ReadAnew(*means.copy);
+  return families.ok() ? front.results->Reload() : families;
 }
 
 absl::StatusOr<std::unique_ptr<QueryFrontend>> ServeEarly(const FrontendMeans& means, const std::string& host_file,

@@ -11,13 +11,6 @@
 
 namespace attune {
 
-namespace {
-
-// A change is told again for so long: it may be committed later than it says.
-constexpr absl::Duration kLate = absl::Minutes(2);
-
-}  // namespace
-
 ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
                          absl::Duration period, std::function<void()> changed)
     : store_(store),
@@ -50,7 +43,8 @@ void ServedWatch::LookForClasses() {
 // the first look after that reaches back to the last before.
 void ServedWatch::Look() {
   const absl::Duration now = SteadyNow();
-  const absl::StatusOr<std::vector<store::ServedChange>> changes = store_.ChangesOfServed(now - seen_at_ + kLate);
+  const absl::StatusOr<std::vector<store::ServedChange>> changes =
+      store_.ChangesOfServed(now - seen_at_ + store::Store::kLatestCommit);
   if (!changes.ok()) {
     if (!std::exchange(away_, true)) {
       LogWarning("what other daemons serve cannot be read", {{"error", changes.status().message()}});

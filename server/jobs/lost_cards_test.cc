@@ -84,10 +84,7 @@ TEST_F(LostCardsTest, GivesALostFirstCardBackWhileItWaitsForAnother) {
     if (device_.prepared() == kProblem) return absl::UnavailableError("the GPU is lost");
     return device_.Good(request.candidate());
   });
-  sister_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
-    gate_.Pass();
-    return sister_.Good(request.candidate());
-  });
+  GateSister();
   StartTwo();
   const auto busy = tuner_->Tune(On("cuda:1", kOther));
   gate_.AwaitArrival(1);

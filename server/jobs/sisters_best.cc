@@ -17,31 +17,30 @@ namespace attune::jobs {
 
 namespace {
 
-// The fastest few of what the store has of a card's times.
-absl::StatusOr<std::vector<space::Variant>> FastestOn(const catalog::TuningKey& card,
-                                                      const search::CandidateSet& candidates, const Few& few,
-                                                      store::Store& store) {
+// The candidates that are the fastest few of what the store has of a card's times.
+absl::StatusOr<std::vector<size_t>> FastestOn(const catalog::TuningKey& card, const search::CandidateSet& candidates,
+                                              const Few& few, store::Store& store) {
   const absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, card);
   if (!known.ok()) return known.status();
   std::map<size_t, v1::Trial> timed;
   for (const v1::Trial& trial : *known) {
-    const std::optional<size_t> index = candidates.Find(trial.variant().text());
-    if (!index.has_value() || !trials::Timed(trial)) continue;
-    const std::string& today = candidates.all[*index].variant.family->source_hash;
-    if (trial.dependencies().source_hash() == today) timed.emplace(*index, trial);
+    const std::optional<size_t> index = candidates.FindToday(trial);
+    if (index.has_value() && trials::Timed(trial)) timed.emplace(*index, trial);
   }
-  std::vector<space::Variant> fastest;
-  for (const size_t index : promotion::PickContestants(timed, few.most, std::nullopt, few.near)) {
-    fastest.push_back(candidates.all[index].variant);
-  }
-  return fastest;
+  return promotion::PickContestants(timed, few.most, std::nullopt, few.near);
+}
+
+bool IsOn(const catalog::TuningKey& card, const std::map<size_t, v1::Trial>& tried, size_t index) {
+  const auto trial = tried.find(index);
+  return trial != tried.end() && catalog::IsOf(catalog::InstanceOf(trial->second), card.device);
 }
 
 }  // namespace
 
 absl::StatusOr<int64_t> TrySistersBest(const trials::TrialPhase::Means& means, const search::CandidateSet& candidates,
-                                       const search::SearchSpec& spec, const catalog::TuningKey& tuning_key,
-                                       const Few& few, const v1::OperationCost& before, const trials::Job& job,
+                                       const std::map<size_t, v1::Trial>& tried, const search::SearchSpec& spec,
+                                       const catalog::TuningKey& tuning_key, const Few& few,
+                                       const v1::OperationCost& before, const trials::Job& job,
                                        trials::DeviceUse& use) {
   std::vector<catalog::TuningKey> all = spec.sisters;
   all.insert(all.begin(), spec.tuning_key);
@@ -49,10 +48,12 @@ absl::StatusOr<int64_t> TrySistersBest(const trials::TrialPhase::Means& means, c
   std::vector<std::string> cards;
   for (const catalog::TuningKey& card : all) {
     if (card.device.id() == tuning_key.device.id()) continue;
-    const absl::StatusOr<std::vector<space::Variant>> fastest =
+    const absl::StatusOr<std::vector<size_t>> fastest =
         trials::ReadFor(job, [&] { return FastestOn(card, candidates, few, means.code.store()); });
     if (!fastest.ok()) return fastest.status();
-    variants.insert(variants.end(), fastest->begin(), fastest->end());
+    for (const size_t index : *fastest) {
+      if (!IsOn(tuning_key, tried, index)) variants.push_back(candidates.all[index].variant);
+    }
     cards.push_back(card.device.id());
   }
   if (variants.empty()) return 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,12 +25,12 @@ struct Few {
 };
 
 // Of the spec's cards, whose trials of `candidates` are in the store. `tuning_key` and `use` are those of the card that
-// decides; what it has tried is not tried again. `before`: what the job has cost so far on the others. How many were
-// run.
+// decides; what it has `tried` for this job is not tried again. `before`: what the job has cost so far on the others.
+// How many were run.
 absl::StatusOr<int64_t> TrySistersBest(const trials::TrialPhase::Means& means, const search::CandidateSet& candidates,
-                                       const search::SearchSpec& spec, const catalog::TuningKey& tuning_key,
-                                       const Few& few, const v1::OperationCost& before, const trials::Job& job,
-                                       trials::DeviceUse& use);
+                                       const std::map<size_t, v1::Trial>& tried, const search::SearchSpec& spec,
+                                       const catalog::TuningKey& tuning_key, const Few& few,
+                                       const v1::OperationCost& before, const trials::Job& job, trials::DeviceUse& use);
 
 // "; it went on without cuda:1: ..."; empty where no card was lost.
 std::string LostCards(const trials::TrialPhase& phase);

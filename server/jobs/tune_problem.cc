@@ -175,22 +175,23 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   // One card decides: the first, or the first that is left.
   const catalog::TuningKey* deciding = &tuning_key;
   v1::OperationCost before = phase.shares().CostFrom(1);
-  if (const trials::Sister* left = phase.FirstLeft(); !phase.shares().lost(0).ok() && left != nullptr) {
+  if (const trials::Sister* left = phase.FirstLeft(); !phase.shares().of(0).lost.ok() && left != nullptr) {
     before = phase.shares().CostFrom(0);
     deciding = &left->tuning_key;
     use = TakeCard(*left->slot, *deciding, job, nullptr, floor_us);
     if (!use.ok()) return use.status();
   }
+  EndTrials(job.progress);
   int64_t tried_again = 0;
   if (!sisters.empty()) {
     v1::OperationCost others = before;
     others.set_compile_ms(phase.compile_ms());
-    const absl::StatusOr<int64_t> tried = TrySistersBest(
-        means, *candidates, spec, *deciding, {options_.contests.play_off_size(), rules.near}, others, job, **use);
+    const absl::StatusOr<int64_t> tried =
+        TrySistersBest(means, *candidates, phase.trials(), spec, *deciding,
+                       {options_.contests.play_off_size(), rules.near}, others, job, **use);
     if (!tried.ok()) return tried.status();
     tried_again = *tried;
   }
-  EndTrials(job.progress);
 
   promotion::ContestRules with_claim = rules;
   with_claim.claim = strategy->Claim();

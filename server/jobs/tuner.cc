@@ -382,7 +382,7 @@ class JobTuner : public Tuner {
         return;
       }
       RunJob(live, takes_card ? device : "", [&] {
-        const JobLanes::Help help(lanes_, SistersOf(device), sisters);
+        const JobLanes::Help help(lanes_, sisters > 0 ? SistersOf(device) : std::vector<std::string>(), sisters);
         std::vector<trials::DeviceSlot*> helping;
         for (const std::string& id : help.devices()) helping.push_back(slots_.at(id).get());
         const trials::Job job{live->name(), priority,      live->stop_token(), waiter,

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/proto_time.h"
 #include "server/catalog/holds.h"
 
 namespace attune::search {
@@ -51,21 +52,13 @@ bool IsSelected(const space::Variant& variant, const catalog::TuningKey& tuning_
 
 constexpr int kMostPriors = 16;  // enough for every play-off's field; the rest is searched as if there were none
 
-// `trial`'s candidate; nullopt when there is none, or its sources were others.
-std::optional<size_t> CandidateOf(const v1::Trial& trial, const CandidateSet& set) {
-  const std::optional<size_t> index = set.Find(trial.variant().text());
-  if (!index.has_value()) return std::nullopt;
-  if (trial.dependencies().source_hash() != set.all[*index].variant.family->source_hash) return std::nullopt;
-  return index;
-}
-
 // The best time that can be relied on; 0: none.
 double BestUs(const std::vector<v1::Trial>& known, const CandidateSet& set) {
   double best_us = 0;
   for (const v1::Trial& trial : known) {
     const v1::Timing& timing = trial.timing();
     const bool timed = trial.verdict() == v1::VERDICT_OK && timing.median_us() > 0;
-    if (!timed || timing.contended() || timing.given_up() || !CandidateOf(trial, set).has_value()) continue;
+    if (!timed || timing.contended() || timing.given_up() || !set.FindToday(trial).has_value()) continue;
     if (best_us == 0 || timing.median_us() < best_us) best_us = timing.median_us();
   }
   return best_us;
@@ -84,7 +77,7 @@ absl::Status Complete(store::Store& store, const catalog::TuningKey& tuning_key,
   const absl::StatusOr<std::vector<v1::Trial>> priors = catalog::PriorsToday(store, tuning_key, kMostPriors);
   if (!priors.ok()) return priors.status();
   for (const v1::Trial& trial : *priors) {
-    const std::optional<size_t> index = CandidateOf(trial, set);
+    const std::optional<size_t> index = set.FindToday(trial);
     if (index.has_value()) set.priors.push_back(*index);
   }
   return absl::OkStatus();
@@ -103,6 +96,13 @@ std::optional<size_t> CandidateSet::Find(absl::string_view variant_text) const {
   const auto it = by_text.find(std::string(variant_text));
   if (it == by_text.end()) return std::nullopt;
   return it->second;
+}
+
+std::optional<size_t> CandidateSet::FindToday(const v1::Trial& trial) const {
+  const std::optional<size_t> index = Find(trial.variant().text());
+  if (!index.has_value()) return std::nullopt;
+  if (trial.dependencies().source_hash() != all[*index].variant.family->source_hash) return std::nullopt;
+  return index;
 }
 
 Field CandidateSet::ToField() const {
@@ -128,17 +128,21 @@ void DoubtSlow(CandidateSet& set) {
   }
 }
 
-absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set) {
+absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set, bool newest) {
   absl::StatusOr<std::vector<v1::Trial>> known = catalog::KnownToday(store, tuning_key);
   if (!known.ok()) return known.status();
   const double best_us = BestUs(*known, set);
   for (v1::Trial& trial : *known) {
-    const std::optional<size_t> index = CandidateOf(trial, set);
-    if (!index.has_value() || set.all[*index].known.has_value()) continue;
+    const std::optional<size_t> index = set.FindToday(trial);
+    if (!index.has_value()) continue;
+    Candidate& candidate = set.all[*index];
+    const bool later =
+        newest && candidate.known.has_value() && TimeOf(trial.finish_time()) > TimeOf(candidate.known->finish_time());
+    if (candidate.known.has_value() && !later) continue;
     if (catalog::Holds(trial, best_us)) {
-      set.all[*index].known = std::move(trial);
+      candidate.known = std::move(trial);
     } else {
-      set.all[*index].doubted.push_back(trial.name());
+      candidate.doubted.push_back(trial.name());
     }
   }
   return absl::OkStatus();

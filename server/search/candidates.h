@@ -41,6 +41,8 @@ struct CandidateSet {
   std::vector<size_t> guesses;
 
   std::optional<size_t> Find(absl::string_view variant_text) const;
+  // The candidate that a trial is of, where it ran today's sources.
+  std::optional<size_t> FindToday(const v1::Trial& trial) const;
   // Their number, and which are likely: all that a strategy needs that learns nothing.
   Field ToField() const;
   std::map<std::string, size_t, std::less<>> by_text;
@@ -58,8 +60,9 @@ struct Listing {
 };
 
 // Of a job that has several cards: what another of them, that `tuning_key` names, has tried is known, too, where the
-// first has tried nothing.
-absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set);
+// first has tried nothing. `newest`: or where the other has tried it later, as a job that tries all again has.
+absl::Status AddKnownOf(const catalog::TuningKey& tuning_key, store::Store& store, CandidateSet& set,
+                        bool newest = false);
 
 // Enumerates `families` and adds the `extra` variants, feasible ones, that are not among theirs, whatever the listing
 // selects. Families that do not apply to the problem, or do not understand what is selected, are left out;

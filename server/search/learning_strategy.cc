@@ -86,10 +86,10 @@ std::string LearningStrategy::Stage() const {
 }
 
 std::optional<v1::SearchClaim> LearningStrategy::Claim() const {
-  if (!situation_.confidence.has_value()) return std::nullopt;
+  if (!confidence_.has_value()) return std::nullopt;
   v1::SearchClaim claim;
   claim.set_within(kWithin);
-  claim.set_confidence(*situation_.confidence);
+  claim.set_confidence(*confidence_);
   claim.set_tried(static_cast<int64_t>(tried_when_planned_));
   claim.set_of(static_cast<int64_t>(states_.size()));
   return claim;
@@ -98,7 +98,7 @@ std::optional<v1::SearchClaim> LearningStrategy::Claim() const {
 void LearningStrategy::Adopt(Plan plan) {
   thinking_ = false;
   ++situation_.round;
-  situation_.confidence = plan.confidence;
+  confidence_ = plan.confidence;
   situation_.sure_since = plan.sure_since;
   ends_ = plan.batch.empty();
   plan.batch.insert(plan.batch.begin(), plan_.batch.begin(), plan_.batch.end());

@@ -53,8 +53,7 @@ class LearningStrategy : public Strategy {
     size_t known = 0;                       // the first of `told`
     size_t pending = 0;                     // planned before and not told yet; these are not open either
     size_t round = 0;                       // plans made before
-    std::optional<double> confidence = {};  // of the plan before
-    std::optional<size_t> sure_since = {};  // likewise
+    std::optional<size_t> sure_since = {};  // of the plan before
     // How many were told after the last one whose code was compiled for it; nothing: there was none.
     std::optional<size_t> since_compiled = {};
   };
@@ -79,6 +78,7 @@ class LearningStrategy : public Strategy {
   std::vector<size_t> known_;
   Situation situation_;
   Plan plan_;
+  std::optional<double> confidence_;  // of the last plan
   size_t tried_when_planned_ = 0;
   size_t untold_ = 0;   // of the batch
   bool news_ = false;   // told since the last plan

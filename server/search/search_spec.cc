@@ -38,7 +38,7 @@ absl::StatusOr<CandidateSet> CandidatesNow(const SearchSpec& spec, const std::op
   absl::StatusOr<CandidateSet> set = GatherCandidates(store, searched, extra, spec.tuning_key, listing, stopped);
   if (!set.ok()) return set.status();
   for (const catalog::TuningKey& sister : spec.sisters) {
-    if (absl::Status status = AddKnownOf(sister, store, *set); !status.ok()) return status;
+    if (absl::Status status = AddKnownOf(sister, store, *set, spec.retry_known); !status.ok()) return status;
   }
   if (spec.check_all) DoubtSlow(*set);
   if (served.has_value()) set->incumbent = set->Find(served->trial().variant().text());

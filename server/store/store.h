@@ -188,6 +188,8 @@ class Store {
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
 
+  // A change may be committed so much later than it says: who looks again reaches back so much farther.
+  static constexpr absl::Duration kLatestCommit = absl::Minutes(2);
   // What has changed in the time until now, `back` of it, in this process or another. Empty where no other process can
   // change anything.
   virtual absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(absl::Duration /*back*/) {

@@ -1,10 +1,9 @@
-#include "server/submit/copied_submissions.h"
-
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/catalog/testing/fake_host.h"
 #include "server/store/testing/fake_store.h"
 #include "server/submit/package.h"
+#include "server/submit/submissions.h"
 
 namespace attune::submit {
 namespace {
@@ -42,10 +41,11 @@ TEST_F(CopiedSubmissionsTest, AreFamiliesUntilTheStoreSaysThatTheyAreWithdrawn) 
   const v1::Submission withdrawn = Record("withdrawn");
   for (const v1::Submission& one : {kept, withdrawn}) *copy.add_adopted() = store_.GetSubmission(one.name()).value();
   ASSERT_TRUE(store_.MoveSubmission(kept.name(), {v1::Submission::STATE_ADOPTED, "uid:0"}).ok());
-  AddCopied(copy, "/nonexistent", host_);
+  Submissions submissions(store_, host_, "/nonexistent");
+  submissions.AddCopied(copy);
   EXPECT_TRUE(IsFamily(kept));
   EXPECT_TRUE(IsFamily(withdrawn));
-  ASSERT_TRUE(RemoveWithdrawn(copy, store_, host_).ok());
+  ASSERT_TRUE(submissions.ReadAnew(copy).ok());
   EXPECT_TRUE(IsFamily(kept));
   EXPECT_FALSE(IsFamily(withdrawn));
 }

@@ -33,20 +33,53 @@ absl::Status CheckLoop(const std::string& loop) {
 
 }  // namespace
 
+void Submissions::AddFamily(const v1::Submission& submission) {
+  auto family = FamilyOf(submission.files(), library_);
+  if (family.ok()) {
+    host_.families.Add(*std::move(family));
+  } else {
+    LogError("an adopted submission is no kernel family any more",
+             {{"submission", submission.name()}, {"reason", family.status().message()}});
+  }
+}
+
 absl::Status Submissions::AddAdopted() {
+  const std::lock_guard<std::mutex> one(moving_);
+  return AddAdoptedLocked();
+}
+
+void Submissions::AddCopied(const served::v1::Copy& copy) {
+  const std::lock_guard<std::mutex> one(moving_);
+  for (const v1::Submission& submission : copy.adopted()) AddFamily(submission);
+}
+
+absl::Status Submissions::ReadAnew(const served::v1::Copy& copy) {
+  const std::lock_guard<std::mutex> one(moving_);
+  if (absl::Status added = AddAdoptedLocked(); !added.ok()) return added;
+  for (const v1::Submission& submission : copy.adopted()) {
+    if (absl::Status removed = RemoveUnlessAdopted(submission); !removed.ok()) return removed;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Submissions::RemoveUnlessAdopted(const v1::Submission& submission) {
+  // Of the same content another may be adopted.
+  const auto adopted = store_.ListSubmissions(
+      {.content_hash = submission.content_hash(), .state = v1::Submission::STATE_ADOPTED}, 1, "");
+  if (adopted.ok() && adopted->items.empty()) host_.families.Remove(submission.family());
+  return adopted.status();
+}
+
+absl::Status Submissions::AddAdoptedLocked() {
   std::string token;
   do {
     const auto page = store_.ListSubmissions({.state = v1::Submission::STATE_ADOPTED}, store::kMostPageSize, token);
     if (!page.ok()) return page.status();
     for (const v1::Submission& listed : page->items) {
       const absl::StatusOr<v1::Submission> submission = store_.GetSubmission(listed.name());
-      auto family = submission.ok() ? FamilyOf(submission->files(), library_) : submission.status();
-      if (family.ok()) {
-        host_.families.Add(*std::move(family));
-      } else {
-        LogError("an adopted submission is no kernel family any more",
-                 {{"submission", listed.name()}, {"reason", family.status().message()}});
-      }
+      if (absl::IsNotFound(submission.status())) continue;  // gone since it was listed
+      if (!submission.ok()) return submission.status();
+      AddFamily(*submission);
     }
     token = page->next_page_token;
   } while (!token.empty());
@@ -152,16 +185,12 @@ absl::StatusOr<v1::Submission> Submissions::Withdraw(absl::string_view name, con
     return absl::PermissionDeniedError(absl::StrCat(
         name, adopted ? " is adopted; admins withdraw it" : " is another's; its author and admins withdraw it"));
   }
-  // Of the same content another may be adopted, too.
   if (adopted) {
     if (absl::Status status = CheckNotServed(*submission); !status.ok()) return status;
   }
   absl::StatusOr<v1::Submission> withdrawn =
       store_.MoveSubmission(name, {v1::Submission::STATE_WITHDRAWN, reader.principal});
-  if (!withdrawn.ok() || !adopted) return withdrawn;
-  const auto others = store_.ListSubmissions(
-      {.content_hash = submission->content_hash(), .state = v1::Submission::STATE_ADOPTED}, 1, "");
-  if (others.ok() && others->items.empty()) host_.families.Remove(submission->family());
+  if (withdrawn.ok() && adopted) RemoveUnlessAdopted(*submission).IgnoreError();  // it is withdrawn all the same
   return withdrawn;
 }
 

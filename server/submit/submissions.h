@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "attune/served/v1/served.pb.h"
 #include "attune/v1/submission.pb.h"
 #include "server/catalog/host.h"
 #include "server/store/store.h"
@@ -29,6 +30,10 @@ class Submissions {
 
   // Makes what was adopted families again. One that is none any more, since what it includes has changed, is logged.
   absl::Status AddAdopted();
+  // The same from a copy (catalog/copy/served_copy.h), while the store is away.
+  void AddCopied(const served::v1::Copy& copy);
+  // When the store is back: what it has as adopted, and no more what the copy had and it has not.
+  absl::Status ReadAnew(const served::v1::Copy& copy);
 
   // Checks a request whose problems, policy and sizes are good, and fills in its device: the first that the kernel can
   // run on. InvalidArgument names the field or the line; NotFound of a base that the reader may not see.
@@ -46,11 +51,14 @@ class Submissions {
  private:
   absl::Status CheckBase(v1::SubmitRequest& request, const Reader& reader, const std::string& content_hash) const;
   absl::Status CheckNotServed(const v1::Submission& submission) const;
+  void AddFamily(const v1::Submission& submission);
+  absl::Status AddAdoptedLocked();
+  absl::Status RemoveUnlessAdopted(const v1::Submission& submission);
 
   store::Store& store_;
   catalog::Host& host_;
   const std::string library_;
-  std::mutex moving_;  // held while one is adopted or withdrawn
+  std::mutex moving_;  // held while what is adopted changes, or is read
 };
 
 }  // namespace attune::submit

@@ -18,15 +18,14 @@ std::vector<CardShares::Share> CardShares::all() const {
   return shares_;
 }
 
-absl::Status CardShares::lost(size_t card) const {
+CardShares::Share CardShares::of(size_t card) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return shares_[card].lost;
+  return shares_[card];
 }
 
-CardShares::Share CardShares::Begin(size_t card) {
+void CardShares::Begin(size_t card) {
   const std::lock_guard<std::mutex> lock(mutex_);
   shares_[card].at_work = true;
-  return shares_[card];
 }
 
 void CardShares::End(size_t card) {
@@ -57,8 +56,7 @@ void CardShares::HandBack(CompileAhead::Ready ready) {
 
 bool CardShares::HandBackLost(size_t card, const CompileAhead::Ready& ready) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto at_work = std::count_if(shares_.begin(), shares_.end(), [](const Share& one) { return one.at_work; });
-  if (at_work < 2 || !lost_once_.insert(ready.candidate).second) return false;
+  if (!OthersAtWorkLocked(card) || !lost_once_.insert(ready.candidate).second) return false;
   handed_back_.push_back({ready, card});
   return true;
 }
@@ -83,12 +81,18 @@ bool CardShares::HasAny() const {
 }
 
 std::optional<size_t> CardShares::FindLocked(size_t card) const {
-  bool others = false;
-  for (size_t i = 0; i < shares_.size(); ++i) others = others || (i != card && shares_[i].at_work);
+  const bool others = OthersAtWorkLocked(card);
   for (size_t i = 0; i < handed_back_.size(); ++i) {
     if (handed_back_[i].lost_by != card || !others) return i;
   }
   return std::nullopt;
+}
+
+bool CardShares::OthersAtWorkLocked(size_t card) const {
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    if (i != card && shares_[i].at_work) return true;
+  }
+  return false;
 }
 
 v1::OperationCost CardShares::CostFrom(size_t first) const {

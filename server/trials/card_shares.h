@@ -32,10 +32,10 @@ class CardShares {
 
   bool several() const { return ids_ > 1; }
   std::vector<Share> all() const;
-  absl::Status lost(size_t card) const;
+  Share of(size_t card) const;
 
-  // It has its turn from now on; what it had done before that.
-  Share Begin(size_t card);
+  // It has its turn from now on.
+  void Begin(size_t card);
   void End(size_t card);
   void Lose(size_t card, const absl::Status& why);
   void CountTrial(size_t card);
@@ -62,6 +62,7 @@ class CardShares {
     std::optional<size_t> lost_by;
   };
   std::optional<size_t> FindLocked(size_t card) const;
+  bool OthersAtWorkLocked(size_t card) const;
 
   const size_t ids_;
   mutable std::mutex mutex_;

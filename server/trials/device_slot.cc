@@ -111,12 +111,7 @@ absl::StatusOr<worker::v1::PlayOffResponse> DeviceUse::PlayOff(const worker::v1:
 void SetCost(const v1::OperationCost& before, const v1::OperationCost& use, double compile_ms,
              v1::OperationProgress& progress) {
   v1::OperationCost& cost = *progress.mutable_cost();
-  cost.set_prepare_ms(before.prepare_ms() + use.prepare_ms());
-  cost.set_check_ms(before.check_ms() + use.check_ms());
-  cost.set_time_ms(before.time_ms() + use.time_ms());
-  cost.set_play_off_ms(before.play_off_ms() + use.play_off_ms());
-  cost.set_wait_ms(before.wait_ms() + use.wait_ms());
-  cost.set_device_ms(before.device_ms() + use.device_ms());
+  cost = SumOf(before, use);
   cost.set_compile_ms(before.compile_ms() + compile_ms);
   const double all = cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.play_off_ms() + cost.wait_ms();
   progress.set_device_busy(all > 0 ? std::min(cost.device_ms() / all, 1.0) : 0);

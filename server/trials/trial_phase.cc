@@ -82,15 +82,16 @@ void TrialPhase::Join(const worker::v1::PrepareRequest& prepare) {
 absl::Status TrialPhase::Run(DeviceUse& use, const std::function<void()>& give_back) {
   const std::stop_callback stopper(job_.stop, [this] { ahead_.Stop(); });
   CardTrials first(card_shared_, *plan_.tuning_key, use);
-  absl::Status status = Work(first, 0);
-  if (!status.ok() && !shares_.lost(0).ok()) {
+  const Before before = BeforeOf(use, 0);
+  absl::Status status = Work(first, 0, before);
+  if (!status.ok() && !shares_.of(0).lost.ok()) {
     if (shares_.several() && give_back) give_back();
     return RunOnSisters();
   }
   ahead_.Stop();
   sister_cards_.End();
   // What one of them had in hand may have come back.
-  if (status.ok() && shares_.HasFor(0)) status = Work(first, 0);
+  if (status.ok() && shares_.HasFor(0)) status = Work(first, 0, before);
   return End(status);
 }
 
@@ -104,7 +105,7 @@ absl::Status TrialPhase::RunOnSisters() {
   sister_cards_.AwaitDone();
   ahead_.Stop();
   sister_cards_.End();
-  return End(FirstLeft() == nullptr ? shares_.lost(0) : absl::OkStatus());
+  return End(FirstLeft() == nullptr ? shares_.of(0).lost : absl::OkStatus());
 }
 
 bool TrialPhase::Left() {
@@ -130,9 +131,8 @@ absl::Status TrialPhase::End(absl::Status status) {
   return absl::OkStatus();
 }
 
-absl::Status TrialPhase::Work(CardTrials& card, size_t number) {
-  const absl::Duration busy = card.use().busy();
-  const CardShares::Share before = shares_.Begin(number);
+absl::Status TrialPhase::Work(CardTrials& card, size_t number, const Before& before) {
+  shares_.Begin(number);
   if (shares_.several()) UpdateProgress(nullptr, false);
   absl::Status status;
   while (status.ok() && !job_.stop.stop_requested()) {
@@ -140,11 +140,12 @@ absl::Status TrialPhase::Work(CardTrials& card, size_t number) {
     const std::optional<CompileAhead::Ready> ready = Take(number);
     if (!ready.has_value()) break;
     status = Try(*ready, means_.clock() - idle, card, number);
-    shares_.SetCost(number, before.busy + card.use().busy() - busy, SumOf(before.cost, card.use().cost()));
+    SetCostOf(card, number, before);
     if (plan_.plays_off) progress_.SetPlayOff(PlayOffTime(card.use().prepare_time()));
     const std::lock_guard<std::mutex> lock(mutex_);
     anchor_moved_ = std::max(anchor_moved_, card.anchor().moved());
   }
+  SetCostOf(card, number, before);  // a device may have been prepared for nothing
   shares_.End(number);
   if (!shares_.several()) return status;
   UpdateProgress(nullptr, false);
@@ -154,10 +155,19 @@ absl::Status TrialPhase::Work(CardTrials& card, size_t number) {
   return status;
 }
 
+TrialPhase::Before TrialPhase::BeforeOf(const DeviceUse& use, size_t number) const {
+  const CardShares::Share share = shares_.of(number);
+  return {share.busy - use.busy(), share.cost};
+}
+
+void TrialPhase::SetCostOf(CardTrials& card, size_t number, const Before& before) {
+  shares_.SetCost(number, before.busy + card.use().busy(), SumOf(before.cost, card.use().cost()));
+}
+
 absl::Status TrialPhase::WorkOnSister(size_t sister, DeviceUse& use) {
   CardTrials card(card_shared_, plan_.sisters[sister].tuning_key, use);
-  absl::Status status = Work(card, sister + 1);
-  if (status.ok() || absl::IsCancelled(status) || !shares_.lost(sister + 1).ok()) return status;
+  absl::Status status = Work(card, sister + 1, BeforeOf(use, sister + 1));
+  if (status.ok() || absl::IsCancelled(status) || !shares_.of(sister + 1).lost.ok()) return status;
   // What is the job's and no card's ends it on all of them.
   const std::lock_guard<std::mutex> lock(mutex_);
   if (failed_.ok()) failed_ = status;
@@ -168,7 +178,7 @@ absl::Status TrialPhase::WorkOnSister(size_t sister, DeviceUse& use) {
 void TrialPhase::Lose(size_t card, const absl::Status& why) {
   shares_.Lose(card, why);
   if (!shares_.several()) return;
-  LogWarning("card lost to a job", {{"job", job_.name}, {"device", shares_.all()[card].id}, {"error", why.message()}});
+  LogWarning("card lost to a job", {{"job", job_.name}, {"device", shares_.of(card).id}, {"error", why.message()}});
   UpdateProgress(nullptr, false);
 }
 
@@ -193,7 +203,7 @@ search::Choice TrialPhase::Choose(const std::vector<size_t>& ready) {
 
 const Sister* TrialPhase::FirstLeft() const {
   for (size_t i = 0; i < plan_.sisters.size(); ++i) {
-    if (shares_.lost(i + 1).ok()) return &plan_.sisters[i];
+    if (shares_.of(i + 1).lost.ok()) return &plan_.sisters[i];
   }
   return nullptr;
 }

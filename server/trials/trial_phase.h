@@ -123,8 +123,16 @@ class TrialPhase {
   void Tell(size_t index, const v1::Trial& trial);
   void Compiled();
 
+  // What a card's share had come to before a use of its device.
+  struct Before {
+    absl::Duration busy;  // less what the use had been busy before its trials
+    v1::OperationCost cost;
+  };
+  Before BeforeOf(const DeviceUse& use, size_t number) const;
+  void SetCostOf(CardTrials& card, size_t number, const Before& before);
+
   // On each card's thread.
-  absl::Status Work(CardTrials& card, size_t number);
+  absl::Status Work(CardTrials& card, size_t number, const Before& before);
   absl::Status WorkOnSister(size_t sister, DeviceUse& use);
   absl::Status RunOnSisters();
   bool Left();  // for a sister that waits for its turn

@@ -26,8 +26,6 @@ namespace {
 constexpr absl::string_view kMagic = "attune served copy ";
 constexpr int kFormat = 1;
 
-constexpr absl::Duration kLate = absl::Minutes(2);  // a change may be committed so much later than it says
-
 // Every item of a listing, into `all`; `list` gives the page behind a token.
 template <typename Item, typename List, typename Add>
 absl::Status ForAll(const List& list, const Add& add) {
@@ -55,7 +53,7 @@ absl::StatusOr<Incumbents> ListAll(store::Store& store) {
         all.try_emplace(ToText(key), std::move(incumbent));
       });
   if (!read.ok()) return read;
-  const auto changes = store.ChangesOfServed(SteadyNow() - begin + kLate);
+  const auto changes = store.ChangesOfServed(SteadyNow() - begin + store::Store::kLatestCommit);
   if (!changes.ok()) return changes.status();
   for (const store::ServedChange& change : *changes) {
     const std::string key = ToText(ResultKey{change.problem_text, change.device_class, change.policy});
@@ -78,8 +76,9 @@ void AddNewestFirst(Incumbents all, served::v1::Copy& copy) {
   for (const auto& [id, incumbent] : by_id) *copy.add_incumbents() = std::move(*incumbent);
 }
 
-// What a host has, and not what it does.
+// What a host has, and not what it does. That it is lost says nothing: after an outage all are until they beat again.
 void KeepWhatLasts(v1::Host& host) {
+  if (host.state() == v1::Host::STATE_LOST) host.set_state(v1::Host::STATE_LIVE);
   host.clear_heartbeat_time();
   host.clear_heartbeat_age();
   host.clear_operations();

@@ -84,6 +84,36 @@ TEST_F(ServedCopyTest, ComesBackFromItsFileAsItWas) {
   EXPECT_EQ(TimeText(*back), "2025-11-27 14:58 UTC");
 }
 
+// One host, that nothing was heard of for a while.
+class LostHost final : public store::Hosts {
+ public:
+  absl::StatusOr<std::vector<v1::Host>> List() override {
+    v1::Host host;
+    host.set_name("hosts/a");
+    host.set_state(v1::Host::STATE_LOST);
+    return std::vector<v1::Host>{host};
+  }
+  absl::Status Register(const v1::Host&, int64_t) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<bool> Beat(absl::string_view, int64_t) override { return absl::UnimplementedError(""); }
+  absl::Status Leave(absl::string_view, int64_t) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<v1::Host> SetDraining(absl::string_view, bool) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<v1::Host> Forget(absl::string_view) override { return absl::UnimplementedError(""); }
+};
+
+// Right after an outage every host is lost until it beats again; what it has is known all the same.
+TEST_F(ServedCopyTest, TellsNotThatAHostIsLost) {
+  class AfterAnOutage : public store::FakeStore {
+   public:
+    store::Hosts& hosts() override { return hosts_; }
+
+   private:
+    LostHost hosts_;
+  } store;
+  const absl::StatusOr<served::v1::Copy> copy = TakeCopy(store, kHere, kTime);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(copy->hosts(0).state(), v1::Host::STATE_LIVE);
+}
+
 TEST_F(ServedCopyTest, HasWhatIsPromotedWhileTheStoreIsListed) {
   TuneOne();
   PromotedMeanwhile store;

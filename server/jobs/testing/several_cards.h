@@ -76,6 +76,13 @@ class SeveralCardsTest : public GatedTunerTest {
       return absl::UnavailableError("the GPU is lost");
     };
   }
+  // Each trial of the sister waits at the gate.
+  void GateSister() {
+    sister_.ScriptTrial([this](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+      gate_.Pass();
+      return sister_.Good(request.candidate());
+    });
+  }
   std::multiset<std::string> TriedOn(const std::string& device_id, const std::string& problem = kProblem) {
     std::multiset<std::string> tried;
     for (const v1::Trial& trial : store_.trials()) {
