@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/catalog/host.h"
 #include "server/catalog/tuning_key.h"
 #include "server/promotion/promotion.h"
 #include "server/search/candidates.h"
