@@ -127,8 +127,6 @@ TEST_F(SeveralCardsTest, EachRacesAgainstATimeOfItsOwn) {
   EXPECT_EQ(Served(), kFastest) << "wherever it was tried";
 }
 
-// Each has the other's first card for its sister, and waits for it.
-
 TEST_F(SeveralCardsTest, SlowIsOfTheCardThatFoundItSo) {
   pool_.Script([](const worker::v1::CompileRequest& request) {
     auto response = supervisor::FakeCompilePool::Plain(request);
