@@ -71,9 +71,9 @@ TEST_P(DevicePathTest, AStrayWriteToAReferenceIsFoundWhileTheHostLooks) {
   EXPECT_EQ(prepared_->Check(CandidateOf("stray"), Look::kOnHost)->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
 }
 
-// At the first case's, and in turn at another's.
+// At the first case's inputs and in turn at another's, and at one of the references in turn.
 TEST_P(DevicePathTest, WhatAQuickCheckDoesNotSeeOfALargeProblemIsRepairedInTurnAndBlamedOnNobodyElse) {
-  Prepare("b1.h1.q1.kv132000.d128.f16");
+  Prepare("b1.h1.q1.kv1000.d32.f16", /*large_bytes=*/0);
   std::byte* input = nullptr;
   ASSERT_EQ(Check(RightThen([&](const FakeArguments& a) { input = a.k.data + 5; })).verdict(), v1::VERDICT_OK);
   std::byte* const reference = device_.fake_inspector.references.back().data + 3;
@@ -90,9 +90,21 @@ TEST_P(DevicePathTest, WhatAQuickCheckDoesNotSeeOfALargeProblemIsRepairedInTurnA
   EXPECT_EQ(quick("strays"), v1::VERDICT_OK);
   EXPECT_NE(*input, input_before);
   EXPECT_NE(*reference, reference_before);
-  for (size_t i = 2; i < Distributions().size(); ++i) EXPECT_EQ(quick("right"), v1::VERDICT_OK) << i;
+  for (size_t i = 1; i < Distributions().size(); ++i) EXPECT_EQ(quick("right"), v1::VERDICT_OK) << i;
   EXPECT_EQ(*input, input_before);
   EXPECT_EQ(*reference, reference_before);
+}
+
+TEST_P(DevicePathTest, AQuickCheckOfALargeProblemFindsInTurnWhatWroteToTheReferenceItNeeds) {
+  Prepare("b1.h1.q1.kv1000.d32.f16", /*large_bytes=*/0);
+  const FakePointer reference = Reference();
+  device_.kernels["strays"] = RightThen([&](const FakeArguments&) { std::memset(reference.data, 0x33, 8); });
+  const auto once = [](const TimedCandidate& ran) { return ran.runnables().front()->Run(); };
+  EXPECT_EQ(prepared_->QuickCheck(CandidateOf("strays"), once)->verdict(), v1::VERDICT_OUT_OF_BOUNDS);
+  device_.fake_inspector.compared = 0;
+  device_.kernels["right"] = RightKernel(problem_);
+  EXPECT_EQ(prepared_->QuickCheck(CandidateOf("right"), once)->verdict(), v1::VERDICT_OK);
+  EXPECT_EQ(device_.fake_inspector.compared, 1);  // the reference is there again
 }
 
 TEST_P(DevicePathTest, AWrongResultIsFoundByTheHostsBlockEvenIfTheInspectorLies) {

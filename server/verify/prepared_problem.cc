@@ -73,14 +73,14 @@ class Timed : public TimedCandidate {
 class PreparedProblemImpl : public PreparedProblem {
  public:
   PreparedProblemImpl(device::Device& device, const Problem& problem, std::unique_ptr<Inspection> inspection,
-                      std::vector<Case> cases, Case fresh, Outputs outputs)
+                      std::vector<Case> cases, Case fresh, Outputs outputs, bool large)
       : device_(device),
         problem_(problem),
         inspection_(std::move(inspection)),
         cases_(std::move(cases)),
         fresh_(std::move(fresh)),
         outputs_(std::move(outputs)),
-        inputs_(problem, inspection_.get()),
+        inputs_(large, inspection_.get()),
         checked_modules_(device, kLoadedModules),
         timed_modules_(device, kLoadedModules) {
     for (Case& own : cases_) {
@@ -332,9 +332,8 @@ class PreparedProblemImpl : public PreparedProblem {
     };
     Inspection::Expected expected;
     if (inputs_.large() && which == SharedInputs::Which::kFew) {
-      // One of the others in turn. Where the first case's is damaged, the host has compared with its own copy; a whole
-      // check looks at all of them.
-      const size_t turn = reference_turn_++ % cases_.size() + 1;
+      // One of them in turn. Where the one that is needed is damaged, the host has compared with its own copy.
+      const size_t turn = reference_turn_++ % (cases_.size() + 1);
       expect(turn < cases_.size() ? cases_[turn] : fresh_, expected);
     } else {
       for (const Case& of : cases_) expect(of, expected);
@@ -493,7 +492,8 @@ class PreparedProblemImpl : public PreparedProblem {
 
 absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device::Device& device, const Problem& problem,
                                                                          const worker::v1::PrepareRequest& request,
-                                                                         device::Inspector* inspector) {
+                                                                         device::Inspector* inspector,
+                                                                         double large_bytes) {
   std::unique_ptr<Inspection> inspection;
   if (inspector != nullptr && HasRoomForReferences(problem, device.info())) {
     inspection = std::make_unique<Inspection>(*inspector);
@@ -516,7 +516,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PreparedProblem::Create(device:
   absl::StatusOr<Outputs> outputs = Outputs::Create(device, problem);
   if (!outputs.ok()) return outputs.status();
   return std::make_unique<PreparedProblemImpl>(device, problem, std::move(inspection), std::move(cases),
-                                               *std::move(fresh), *std::move(outputs));
+                                               *std::move(fresh), *std::move(outputs), Bytes(problem) > large_bytes);
 }
 
 }  // namespace attune::verify

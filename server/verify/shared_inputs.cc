@@ -5,14 +5,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace attune::verify {
-namespace {
-
-constexpr double kLargeBytes = 64 << 20;
-
-}  // namespace
-
-SharedInputs::SharedInputs(const Problem& problem, Inspection* inspection)
-    : large_(Bytes(problem) > kLargeBytes), inspection_(inspection) {}
 
 size_t SharedInputs::Add(std::string name, InputBuffers& buffers, const CaseInputs& inputs) {
   sets_.push_back({std::move(name), &buffers, &inputs, &inputs});

@@ -2,10 +2,9 @@
 // next candidate blamed.
 //
 // An inspector looks at all of them each time, in place of which the host is asked only about what it has not found.
-// The host's rule for large inputs (above 64 MiB a problem, where reading all of them back takes longer than the rest
-// of a trial): where nothing else points to damage, one of them is looked at each time, in turn. So does the inspector
-// behind a quick look, which may take less than to read them all. What is found later may then be an earlier
-// candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
+// The host's rule for large inputs: where nothing else points to damage, one of them is looked at each time, in turn.
+// So does the inspector behind a quick look, which may take less than to read them all. What is found later may then be
+// an earlier candidate's doing; known_intact() says so, and the caller repairs and repeats before it blames.
 #ifndef ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 #define ATTUNE_SERVER_VERIFY_SHARED_INPUTS_H_
 
@@ -15,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/attune/problem.h"
 #include "server/verify/case.h"
 #include "server/verify/verify.h"
 
@@ -24,7 +22,7 @@ namespace attune::verify {
 class SharedInputs {
  public:
   // `inspection` may be null, and outlives it otherwise.
-  SharedInputs(const Problem& problem, Inspection* inspection);
+  SharedInputs(bool large, Inspection* inspection) : large_(large), inspection_(inspection) {}
 
   // `buffers` holds `inputs` now; both outlive this. Returns its number, from 0. `name` is for messages.
   size_t Add(std::string name, InputBuffers& buffers, const CaseInputs& inputs);

@@ -55,8 +55,8 @@ struct Tolerance {
   double relative = 1e-3;
 };
 Tolerance ToleranceFor(v1::DType dtype);
-// What the tolerance of an output is multiplied by: the largest of N normal deviates, as rounding errors are, grows as
-// sqrt(ln N). 1 up to 2^20 elements.
+// What the tolerance of an output is multiplied by: the chance of an error falls exponentially with its size, so the
+// largest of N grows with ln N (docs/measuring.md). 1 up to 2^17 elements.
 double TailFactor(int64_t elements);
 
 struct Comparison {
@@ -91,6 +91,9 @@ struct Finding {
 
 class Inspection;
 
+// Inputs of more than so many bytes a problem are large: reading all of them takes longer than the rest of a trial.
+inline constexpr double kLargeBytes = 64 << 20;
+
 // A candidate bound to the inputs that timing rotates through. Keeps its module and scratch; must not outlive the
 // PreparedProblem that made it.
 class TimedCandidate {
@@ -111,10 +114,11 @@ class PreparedProblem {
   // Internal when the device's reference kernels are not finite or disagree with the fp64 reference on the host;
   // InvalidArgument when the request lacks one; otherwise as the device says. `device` outlives the result.
   // `inspector`: the device's, when CheckInspector has found that it agrees with the host (inspection.h). Null: all is
-  // looked at on the host.
+  // looked at on the host. `large_bytes`: shared_inputs.h says what is otherwise with large inputs.
   static absl::StatusOr<std::unique_ptr<PreparedProblem>> Create(device::Device& device, const Problem& problem,
                                                                  const worker::v1::PrepareRequest& request,
-                                                                 device::Inspector* inspector);
+                                                                 device::Inspector* inspector,
+                                                                 double large_bytes = kLargeBytes);
   virtual ~PreparedProblem() = default;
 
   // Where outputs, red zones and inputs are looked at. What is not right on the device is looked at on the host.

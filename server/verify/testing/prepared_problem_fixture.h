@@ -20,10 +20,11 @@ class PreparedProblemTest : public ::testing::TestWithParam<PreparedProblem::Loo
  protected:
   PreparedProblemTest() { device_.inspects = true; }
 
-  void Prepare(const char* text) {
+  // Any problem has large inputs where `large_bytes` is 0.
+  void Prepare(const char* text, double large_bytes = kLargeBytes) {
     problem_ = *ParseProblem(text);
     absl::StatusOr<std::unique_ptr<PreparedProblem>> prepared =
-        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_), inspector());
+        PreparedProblem::Create(device_, problem_, PrepareOn(device_, problem_), inspector(), large_bytes);
     ASSERT_TRUE(prepared.ok()) << prepared.status();
     prepared_ = *std::move(prepared);
   }
