@@ -12,10 +12,16 @@ namespace attune::catalog {
 void Fleet::Set(const std::vector<v1::Host>& hosts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   hosts_.clear();
+  std::vector<v1::Host> away;
+  for (const v1::Host& host : hosts) (host.state() == v1::Host::STATE_LIVE ? hosts_ : away).push_back(host);
+  // First those of live hosts: of classes that share an alias, the one that was there has it as it is.
+  AddClasses(hosts_);
+  AddClasses(away);
+}
+
+void Fleet::AddClasses(const std::vector<v1::Host>& hosts) {
   std::vector<v1::Device> fresh;
   for (const v1::Host& host : hosts) {
-    if (host.state() != v1::Host::STATE_LIVE) continue;
-    hosts_.push_back(host);
     for (const v1::Device& device : host.devices()) {
       const bool known = classes_.contains(device.fingerprint()) ||
                          std::any_of(fresh.begin(), fresh.end(), [&device](const v1::Device& other) {

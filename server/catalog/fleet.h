@@ -1,4 +1,4 @@
-// What the live hosts on the same store have: their classes of cards, and single cards of theirs.
+// What the hosts on the same store have: the classes of their cards, and single cards of those that are live.
 #ifndef ATTUNE_SERVER_CATALOG_FLEET_H_
 #define ATTUNE_SERVER_CATALOG_FLEET_H_
 
@@ -30,14 +30,14 @@ struct FleetCard {
 // Thread-safe.
 class Fleet {
  public:
-  // What there is from now on.
+  // What there is from now on. Of hosts that are not LIVE the classes are known: answers for them are given.
   void Set(const std::vector<v1::Host>& hosts);
-  // A device of each class that live hosts have, or had.
+  // A device of each class that hosts have, or had.
   std::vector<const v1::Device*> Known() const;
 
-  // By alias. Classes of one alias have the beginning of their fingerprints behind it.
+  // Those of live hosts, by alias. Classes of one alias have the beginning of their fingerprints behind it.
   std::vector<FleetClass> Classes() const;
-  // By its alias or fingerprint; null when no live host has, or had, cards of it.
+  // By its alias or fingerprint; null when no host has, or had, cards of it.
   const v1::Device* FindClass(absl::string_view name) const;
   // "hosts/gpu7-1a2b3c4d/devices/cuda:0", or a card's UUID.
   std::optional<FleetCard> FindCard(absl::string_view name) const;
@@ -45,6 +45,9 @@ class Fleet {
   std::string Names() const;
 
  private:
+  // Those that are not known yet. With mutex_ held.
+  void AddClasses(const std::vector<v1::Host>& hosts);
+
   mutable std::mutex mutex_;  // guards what follows
   std::vector<v1::Host> hosts_;
   std::deque<v1::Device> devices_;                    // one of each class that there was

@@ -37,7 +37,18 @@ TEST(Fleet, HasTheClassesOfLiveHosts) {
   EXPECT_EQ(fleet.FindClass("l4")->id(), "l4") << "it stands for no card";
   EXPECT_EQ(fleet.FindClass("l4")->uuid(), "");
   EXPECT_EQ(fleet.FindClass("cuda:0"), nullptr);
-  EXPECT_EQ(fleet.FindClass("5555"), nullptr);
+}
+
+TEST(Fleet, ClassesOfHostsThatAreAwayAreKnownBehindThoseOfLiveOnes) {
+  Fleet fleet;
+  fleet.Set({HostWith("a", {Card("cuda:0", "NVIDIA L4", "99998888")}, v1::Host::STATE_LOST), HostWith("b", {kL4}),
+             HostWith("c", {kH200}, v1::Host::STATE_STOPPED)});
+  EXPECT_EQ(fleet.Names(), "l4 (hosts/b)");
+  EXPECT_EQ(fleet.FindClass("l4")->fingerprint(), kL4.fingerprint());
+  ASSERT_NE(fleet.FindClass("99998888"), nullptr);
+  EXPECT_EQ(fleet.FindClass("99998888")->id(), "l4-9999");
+  ASSERT_NE(fleet.FindClass("h200"), nullptr) << "a daemon that starts meanwhile answers for it";
+  EXPECT_FALSE(fleet.FindCard("hosts/c/devices/cuda:1").has_value());
 }
 
 TEST(Fleet, AClassThatIsGoneIsStillKnownAndListedNoLonger) {

@@ -94,7 +94,9 @@ const v1::Device* DefaultDevice(const Host& host) {
   if (!host.devices.empty()) return &host.devices.front();
   if (host.fleet == nullptr) return nullptr;
   const std::vector<FleetClass> classes = host.fleet->Classes();
-  return classes.size() == 1 ? classes.front().device : nullptr;
+  if (classes.size() == 1) return classes.front().device;
+  const std::vector<const v1::Device*> known = host.fleet->Known();
+  return classes.empty() && known.size() == 1 ? known.front() : nullptr;
 }
 
 std::string DeviceNames(const Host& host) {
