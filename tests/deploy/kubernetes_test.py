@@ -4,63 +4,28 @@ Needs PyYAML (python3-yaml); for the schema the package kubernetes-validate (PyP
 what kustomize makes of them kubectl. What is missing is skipped.
 """
 
-import copy
 import pathlib
 import re
 import shutil
 import subprocess
 import unittest
 
-try:
-    import yaml
-except ImportError as error:
-    raise unittest.SkipTest("PyYAML is not installed (python3-yaml)") from error
+from manifests import ROOT, assembled, documents, of_kind, yaml
 
 try:
     import kubernetes_validate
 except ImportError:
     kubernetes_validate = None
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy/kubernetes"
+FLEETS = [ROOT / "deploy/fleet" / name for name in ("kubernetes", "kubernetes-postgresql")]
 SERVER = ROOT / "server"
-KEYS = ("name", "mountPath")  # of the lists that a strategic merge joins, as far as tls.yaml uses them
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
-def documents(name):
-    return list(yaml.safe_load_all((MANIFESTS / name).read_text()))
-
-
-def merged(value, patch):
-    """What Kubernetes makes of a value by a strategic merge patch."""
-    if isinstance(value, dict) and isinstance(patch, dict):
-        result = {**value, **{key: merged(value.get(key), part) for key, part in patch.items()}}
-        return {key: part for key, part in result.items() if part is not None}
-    key = next((key for key in KEYS if all(isinstance(item, dict) and key in item for item in patch or [None])), None)
-    if not isinstance(value, list) or key is None:
-        return copy.deepcopy(patch)
-    if key == "name" and all("mountPath" in item for item in patch):
-        key = "mountPath"
-    names = [item[key] for item in value]
-    changed = {item[key]: item for item in patch}
-    joined = [merged(item, changed[item[key]]) if item[key] in changed else item for item in value]
-    return joined + [item for item in patch if item[key] not in names]
-
-
-def of_kind(manifests, kind):
-    (found,) = [manifest for manifest in manifests if manifest["kind"] == kind]
-    return found
-
-
 def variants():
-    """The manifests as they are, and with tls.yaml, by name."""
-    plain = documents("attuned.yaml")
-    (patch,) = documents("tls.yaml")
-    (listed,) = documents("kustomization.yaml")
-    assert (listed["resources"], listed["patches"]) == (["attuned.yaml"], [{"path": "tls.yaml"}])
-    encrypted = [merged(each, patch) if each["kind"] == "DaemonSet" else each for each in plain]
-    return {"plain": plain, "tls": encrypted}
+    """The manifests of a daemon by itself, and with tls.yaml, by name."""
+    return {"plain": documents(MANIFESTS / "attuned.yaml"), "tls": assembled(MANIFESTS)}
 
 
 def pod_of(manifests):
@@ -94,29 +59,31 @@ def seconds(duration):
 class KubernetesTest(unittest.TestCase):
     @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed (PyPI)")
     def test_the_schema_takes_every_manifest(self):
-        for manifests in variants().values():
+        for manifests in [*variants().values(), *map(assembled, FLEETS)]:
             for manifest in manifests:
                 for version in ("1.27", kubernetes_validate.latest_version()):
                     kubernetes_validate.validate(manifest, version, strict=True)
 
     @unittest.skipIf(kubernetes_validate is None, "kubernetes-validate is not installed (PyPI)")
     def test_the_schema_finds_a_misspelt_field(self):
-        manifest = of_kind(documents("attuned.yaml"), "DaemonSet")
+        manifest = of_kind(documents(MANIFESTS / "attuned.yaml"), "DaemonSet")
         manifest["spec"]["template"]["spec"]["containers"][0]["livenessprobe"] = {}
         with self.assertRaises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)
 
     @unittest.skipIf(shutil.which("kubectl") is None, "kubectl is not installed")
     def test_kustomize_makes_what_is_checked_here(self):
-        made = subprocess.run(["kubectl", "kustomize", MANIFESTS], check=True, capture_output=True, text=True).stdout
-
         def sorted_lists(value):
             if isinstance(value, dict):
                 return {key: sorted_lists(part) for key, part in sorted(value.items())}
             return sorted(map(sorted_lists, value), key=repr) if isinstance(value, list) else value
 
-        made = {each["kind"]: sorted_lists(each) for each in yaml.safe_load_all(made)}
-        self.assertEqual(made, {each["kind"]: sorted_lists(each) for each in variants()["tls"]})
+        def by_name(manifests):
+            return {f"{each['kind']} {each['metadata']['name']}": sorted_lists(each) for each in manifests}
+
+        for folder in (MANIFESTS, *FLEETS):
+            made = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
+            self.assertEqual(by_name(yaml.safe_load_all(made)), by_name(assembled(folder)))
 
     def test_flags_are_the_daemons(self):
         known = set(re.findall(r"ABSL_FLAG\(\s*[^;]*?,\s*(\w+),", (SERVER / "daemon/flags.cc").read_text()))
