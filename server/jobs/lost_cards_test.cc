@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/jobs/testing/several_cards.h"
 
@@ -89,7 +90,9 @@ TEST_F(LostCardsTest, GivesALostFirstCardBackWhileItWaitsForAnother) {
   const auto busy = tuner_->Tune(On("cuda:1", kOther));
   gate_.AwaitArrival(1);
   const auto shared = tuner_->Tune(OnCards(2));
-  Await(shared->name(), [](const v1::Operation& operation) { return operation.progress().trials_done() >= 3; });
+  Await(shared->name(), [](const v1::Operation& operation) {
+    return operation.progress().cards_size() > 0 && !operation.progress().cards(0).lost().empty();
+  });
   EXPECT_EQ(Tune(On("cuda:0", "b1.h1.q64.d64.f16")).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_FALSE(tuner_->GetOperation(shared->name())->done()) << "it waits for the other";
   gate_.Open();
@@ -97,6 +100,127 @@ TEST_F(LostCardsTest, GivesALostFirstCardBackWhileItWaitsForAnother) {
   const v1::Operation done = AwaitStarted(shared);
   EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
   EXPECT_EQ(done.tune().incumbent().device_id(), "cuda:1");
+}
+
+// Of three cards the first is lost, and a more urgent job has the second from its first trial on.
+TEST_F(LostCardsTest, DecidesOnTheCardThatHasRunMostRatherThanOneThatIsBusy) {
+  v1::Device third_card = Sister();
+  third_card.set_id("cuda:2");
+  third_card.set_uuid("GPU-2");
+  supervisor::FakeDeviceWorker third(third_card);
+  third.ScriptUs(UsOf);
+  device_.ScriptTrial(Losing());
+  Gate first_trial;
+  sister_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    (sister_.prepared() == kOther ? gate_ : first_trial).Pass();
+    return sister_.Good(request.candidate());
+  });
+  std::atomic<int> tried = 0;
+  Gate last_trials;
+  third.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (++tried > kVariants / 2) last_trials.Pass();
+    return third.Good(request.candidate());
+  });
+  others_ = {&sister_, &third};
+  Start(Families(SearchFamily("many", Blocks())));
+  v1::TuneRequest background = OnCards(3);
+  background.set_background(true);
+  const auto shared = tuner_->Tune(background);
+  first_trial.AwaitArrival(1);
+  last_trials.AwaitArrival(1);
+  const auto urgent = tuner_->Tune(On("cuda:1", kOther));
+  Await(urgent->name(), [](const v1::Operation& operation) { return operation.progress().queue_position() > 0; });
+  first_trial.LetOnePass();
+  gate_.AwaitArrival(1);
+  first_trial.Open();
+  last_trials.Open();
+  const v1::Operation done = AwaitStarted(shared);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  ExpectAllTried();
+  EXPECT_EQ(Served(), kFastest);
+  EXPECT_EQ(done.tune().incumbent().device_id(), "cuda:2");
+  gate_.Open();
+  EXPECT_EQ(AwaitStarted(urgent).state(), v1::Operation::STATE_SUCCEEDED);
+  tuner_ = nullptr;
+  tuning_.reset();  // before the third card
+}
+
+// The sister has a trial in hand when the first has come to its end; it comes back, and the first is lost with it.
+TEST_F(LostCardsTest, GoesOnElsewhereWhenTheFirstIsLostWithWhatCameBack) {
+  std::atomic<bool> taken = false;
+  std::atomic<bool> held = false;
+  std::string in_hand;  // from `held` on
+  sister_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (!taken.exchange(true)) {
+      in_hand = Seen(request.candidate());
+      held = true;
+      gate_.Pass();
+      absl::SleepFor(absl::Milliseconds(300));  // the first ends the search meanwhile: the next try is stopped
+      return absl::UnavailableError("the GPU is lost");
+    }
+    return sister_.Good(request.candidate());
+  });
+  std::atomic<bool> came_back = false;
+  device_.ScriptTrial([&](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    while (!held) absl::SleepFor(absl::Milliseconds(1));  // the sister has its trial first
+    if (Seen(request.candidate()) != in_hand) return device_.Good(request.candidate());
+    came_back = true;
+    return absl::FailedPreconditionError("another daemon has the device");
+  });
+  StartTwo();
+  const auto started = tuner_->Tune(OnCards(2));
+  Await(started->name(),
+        [](const v1::Operation& operation) { return operation.progress().trials_done() >= kVariants - 1; });
+  gate_.Open();
+  const v1::Operation done = AwaitStarted(started);
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_TRUE(came_back);
+  ExpectAllTried();
+  EXPECT_EQ(Verdicts().count(v1::VERDICT_LOST), 0U);
+  EXPECT_EQ(Served(), kFastest);
+  EXPECT_EQ(done.tune().incumbent().device_id(), "cuda:1");
+  EXPECT_THAT(done.tune().decision(), HasSubstr("it went on without cuda:0: "));
+}
+
+// Loses the trials of one variant, so many times in all.
+supervisor::FakeDeviceWorker::Trying LosesOne(const supervisor::FakeDeviceWorker& card, const std::string& which,
+                                              std::atomic<int>& times) {
+  return [&card, which, &times](const worker::v1::TrialRequest& request) -> absl::StatusOr<worker::v1::TrialResponse> {
+    if (Seen(request.candidate()) == which && --times >= 0) return absl::UnavailableError("the GPU is lost");
+    return card.Good(request.candidate());
+  };
+}
+
+TEST_F(LostCardsTest, TheOnlyCardAtWorkTriesWhatItLostOnceMore) {
+  GateSister();
+  std::atomic<int> times = 3;  // of one trial
+  device_.ScriptTrial(LosesOne(device_, "20/7", times));
+  StartTwo();
+  const auto busy = tuner_->Tune(On("cuda:1", kOther));
+  gate_.AwaitArrival(1);
+  const v1::Operation done = Tune(OnCards(2));
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_LT(times, 0);
+  ExpectAllTried();
+  EXPECT_EQ(Verdicts().count(v1::VERDICT_LOST), 0U);
+  gate_.Open();
+  AwaitStarted(busy);
+}
+
+TEST_F(LostCardsTest, ATrialThatIsLostTwiceIsLost) {
+  GateSister();
+  std::atomic<int> times = 1000;
+  device_.ScriptTrial(LosesOne(device_, "20/7", times));
+  StartTwo();
+  const auto busy = tuner_->Tune(On("cuda:1", kOther));
+  gate_.AwaitArrival(1);
+  const v1::Operation done = Tune(OnCards(2));
+  EXPECT_EQ(done.state(), v1::Operation::STATE_SUCCEEDED) << done.error().message();
+  EXPECT_EQ(times, 1000 - 2 * 3) << "three tries each";
+  EXPECT_EQ(Verdicts()[v1::VERDICT_LOST], 1);
+  EXPECT_EQ(done.progress().cards(0).lost(), "");
+  gate_.Open();
+  AwaitStarted(busy);
 }
 
 TEST_F(LostCardsTest, NoCardIsLostWithTheCompiler) {

@@ -172,14 +172,15 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   const absl::Status ran = use.ok() ? phase.Run(**use, give_back) : phase.RunOnSisters(use.status());
   if (!ran.ok()) return ran;
 
-  // One card decides: the first, or the first that is left.
+  // One card decides: the first, or where that is lost another.
   const catalog::TuningKey* deciding = &tuning_key;
   v1::OperationCost before = phase.shares().CostFrom(1);
-  if (const trials::Sister* left = phase.FirstLeft(); !phase.shares().of(0).lost.ok() && left != nullptr) {
+  if (const trials::Sister* next = phase.NextToDecide(); !phase.shares().of(0).lost.ok() && next != nullptr) {
     before = phase.shares().CostFrom(0);
-    deciding = &left->tuning_key;
-    use = TakeCard(*left->slot, *deciding, job, nullptr, floor_us);
+    deciding = &next->tuning_key;
+    use = TakeCard(*next->slot, *deciding, job, nullptr, floor_us);
     if (!use.ok()) return use.status();
+    if (const absl::Status left = phase.RunLeft(*next, **use); !left.ok()) return left;
   }
   EndTrials(job.progress);
   int64_t tried_again = 0;

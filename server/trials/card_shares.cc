@@ -56,7 +56,7 @@ void CardShares::HandBack(CompileAhead::Ready ready) {
 
 bool CardShares::HandBackLost(size_t card, const CompileAhead::Ready& ready) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!OthersAtWorkLocked(card) || !lost_once_.insert(ready.candidate).second) return false;
+  if (!several() || !lost_once_.insert(ready.candidate).second) return false;
   handed_back_.push_back({ready, card});
   return true;
 }

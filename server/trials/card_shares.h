@@ -41,9 +41,10 @@ class CardShares {
   void CountTrial(size_t card);
   void SetCost(size_t card, absl::Duration busy, const v1::OperationCost& cost);
 
-  // A trial that it had in hand when another job took the card, or it was lost with no trial to blame.
+  // A trial that it had in hand when another job took the card, or the card was lost with no trial to blame.
   void HandBack(CompileAhead::Ready ready);
-  // One that was lost on it. False where no other card is at work, or one has lost it before: then it is LOST.
+  // One that was lost on it, to be tried once more: by another card, or where no other is at work by itself. False
+  // where it was lost before, or the job has one card: then it is LOST.
   bool HandBackLost(size_t card, const CompileAhead::Ready& ready);
   // Whether something was handed back that the card may take: what it lost itself only while no other is at work.
   bool HasFor(size_t card) const;

@@ -92,6 +92,10 @@ absl::Status TrialPhase::Run(DeviceUse& use, const std::function<void()>& give_b
   sister_cards_.End();
   // What one of them had in hand may have come back.
   if (status.ok() && shares_.HasFor(0)) status = Work(first, 0, before);
+  if (!shares_.of(0).lost.ok() && NextToDecide() != nullptr) {
+    if (give_back) give_back();
+    status = absl::OkStatus();  // for RunLeft
+  }
   return End(status);
 }
 
@@ -105,7 +109,14 @@ absl::Status TrialPhase::RunOnSisters() {
   sister_cards_.AwaitDone();
   ahead_.Stop();
   sister_cards_.End();
-  return End(FirstLeft() == nullptr ? shares_.of(0).lost : absl::OkStatus());
+  return End(NextToDecide() == nullptr ? shares_.of(0).lost : absl::OkStatus());
+}
+
+absl::Status TrialPhase::RunLeft(const Sister& sister, DeviceUse& use) {
+  const size_t number = 1 + static_cast<size_t>(&sister - plan_.sisters.data());
+  if (!shares_.HasFor(number)) return absl::OkStatus();
+  CardTrials card(card_shared_, sister.tuning_key, use);
+  return Record(Work(card, number, BeforeOf(use, number)));
 }
 
 bool TrialPhase::Left() {
@@ -123,6 +134,10 @@ absl::Status TrialPhase::End(absl::Status status) {
         absl::Milliseconds(cost.prepare_ms() + cost.check_ms() + cost.time_ms() + cost.wait_ms()));
   }
   if (status.ok() && !failed_.ok()) status = failed_;
+  return Record(status);
+}
+
+absl::Status TrialPhase::Record(const absl::Status& status) {
   if (status.ok()) Think();  // what the strategy claims in the end is from every batch that has ended
   absl::Status recorded = recorder_.Flush();
   if (!status.ok()) return status;
@@ -201,11 +216,14 @@ search::Choice TrialPhase::Choose(const std::vector<size_t>& ready) {
   return plan_.strategy->Choose(ready);
 }
 
-const Sister* TrialPhase::FirstLeft() const {
-  for (size_t i = 0; i < plan_.sisters.size(); ++i) {
-    if (shares_.of(i + 1).lost.ok()) return &plan_.sisters[i];
+const Sister* TrialPhase::NextToDecide() const {
+  const std::vector<CardShares::Share> shares = shares_.all();
+  size_t next = 0;
+  for (size_t i = 1; i < shares.size(); ++i) {
+    if (!shares[i].lost.ok()) continue;
+    if (next == 0 || shares[i].trials > shares[next].trials) next = i;
   }
-  return nullptr;
+  return next == 0 ? nullptr : &plan_.sisters[next - 1];
 }
 
 CompileAhead::Wanted TrialPhase::Next(bool room) {

@@ -79,6 +79,8 @@ class TrialPhase {
   absl::Status Run(DeviceUse& use, const std::function<void()>& give_back = nullptr);
   // On the sisters alone: the first card was lost before.
   absl::Status RunOnSisters(const absl::Status& why);
+  // After either, where the first card was lost: what it left behind, on the sister that decides.
+  absl::Status RunLeft(const Sister& sister, DeviceUse& use);
 
   // After Run: the trials by candidate, those reused from the store included; without recipes.
   const std::map<size_t, v1::Trial>& trials() const { return outcomes_; }
@@ -88,7 +90,9 @@ class TrialPhase {
   // Of compile workers, each code once.
   double compile_ms() const { return absl::ToDoubleMilliseconds(progress_.compiling()); }
   const CardShares& shares() const { return shares_; }
-  const Sister* FirstLeft() const;  // of the sisters, that is not lost; null: none
+  // Who decides where the first card is lost: of the sisters that are not, the one that has run most. One that never
+  // had its turn may be another job's for long. Null: none is left.
+  const Sister* NextToDecide() const;
 
  private:
   // The claim of one trial, and whether another job has tried it meanwhile.
@@ -137,6 +141,7 @@ class TrialPhase {
   absl::Status RunOnSisters();
   bool Left();  // for a sister that waits for its turn
   absl::Status End(absl::Status status);
+  absl::Status Record(const absl::Status& status);
   void Lose(size_t card, const absl::Status& why);
   std::optional<CompileAhead::Ready> Take(size_t card);
   search::Choice Choose(const std::vector<size_t>& ready);
