@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -39,6 +41,8 @@ bool Acceptable(const v1::GetBestRequest& request, v1::Provenance provenance) {
          std::find(request.acceptable().begin(), request.acceptable().end(), provenance) != request.acceptable().end();
 }
 
+constexpr size_t kReadAtOnce = 500;  // answers; nobody else changes any meanwhile
+
 class StoredResults : public Results {
  public:
   StoredResults(store::Store& store, const Host& host, CodeSupply* supply)
@@ -51,19 +55,17 @@ class StoredResults : public Results {
     do {
       absl::StatusOr<store::Page<v1::Incumbent>> page = store_.ListIncumbents({}, store::kMostPageSize, token);
       if (!page.ok()) return page.status();
-      for (const v1::Incumbent& incumbent : page->items) {
-        if (absl::Status added = AddStored(incumbent, all); !added.ok()) return added;
-      }
+      if (absl::Status added = AddStored(page->items, all); !added.ok()) return added;
       token = page->next_page_token;
     } while (!token.empty());
     // Of a problem whose incumbent another daemon changes between two pages, none of them may have one.
+    std::vector<ResultKey> missing;
     for (const std::string& text : answers_.Keys()) {
-      if (all.contains(text)) continue;
-      const absl::StatusOr<std::optional<v1::Incumbent>> answering = Answering(KeyOfText(text));
-      if (!answering.ok()) return answering.status();
-      if (!answering->has_value()) continue;
-      if (absl::Status added = AddStored(**answering, all); !added.ok()) return added;
+      if (!all.contains(text)) missing.push_back(KeyOfText(text));
     }
+    absl::StatusOr<All> found = Read(missing);
+    if (!found.ok()) return found.status();
+    all.merge(*found);
     answers_.Assign(std::move(all));
     if (copied_.exchange(false)) answers_.Touch();  // what was answered in between has the caveat
     return absl::OkStatus();
@@ -71,17 +73,8 @@ class StoredResults : public Results {
 
   void LoadCopy(const served::v1::Copy& copy) {
     PublishShipped();
-    std::map<std::string, std::vector<v1::Baseline>> baselines;  // by problem
-    for (const v1::Baseline& baseline : copy.baselines()) baselines[baseline.problem_text()].push_back(baseline);
     All all;
-    for (const v1::Incumbent& incumbent : copy.incumbents()) {
-      absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, baselines[incumbent.problem_text()], host_);
-      if (answer.ok()) {
-        Add(incumbent, *std::move(answer), all);
-      } else {
-        LogNotServed(incumbent, answer.status());
-      }
-    }
+    Add(copy.incumbents(), copy.baselines(), all);
     copy_time_ = TimeText(copy);
     copied_ = true;
     answers_.Assign(std::move(all));
@@ -162,8 +155,8 @@ class StoredResults : public Results {
     return Changed(store_.RecordBaseline(baseline));
   }
 
-  void TrialsAdded(const ResultKey& key) override { Refresh(key); }
-  void Reread(const ResultKey& key) override { Refresh(key); }
+  void TrialsAdded(const ResultKey& key) override { Refresh({key}); }
+  void Reread(const std::vector<ResultKey>& keys) override { Refresh(keys); }
 
  private:
   using All = std::unordered_map<std::string, AnswerPtr>;         // by the key's text
@@ -308,7 +301,7 @@ class StoredResults : public Results {
   // Passes on what the store has answered to a write.
   template <typename Result>
   absl::StatusOr<Result> Changed(absl::StatusOr<Result> written) {
-    if (written.ok()) Refresh(KeyOf(*written));
+    if (written.ok()) Refresh({KeyOf(*written)});
     return written;
   }
   ResultKey KeyOf(const v1::Incumbent& incumbent) const { return KeyFor(incumbent, host_); }
@@ -316,27 +309,44 @@ class StoredResults : public Results {
     return {baseline.problem_text(), ClassNamed(baseline.device_id(), host_), baseline.policy()};
   }
 
-  // One of all incumbents, newest first. What a class has of its own goes before what a card of it was given when it
-  // was of another.
-  void Add(const v1::Incumbent& incumbent, AnswerPtr answer, All& all) const {
-    const ResultKey key = KeyOf(incumbent);
-    AnswerPtr& served = all[ToText(key)];
-    if (incumbent.device_class() == key.device_class || served == nullptr) served = std::move(answer);
+  // Some of all incumbents, newest first, and the baselines of their problems, newest first. What a class has of its
+  // own goes before what a card of it was given when it was of another.
+  template <typename Incumbents, typename Baselines>
+  void Add(const Incumbents& incumbents, const Baselines& baselines, All& all) const {
+    std::unordered_map<std::string, std::vector<v1::Baseline>> of_problem;
+    for (const v1::Baseline& baseline : baselines) of_problem[baseline.problem_text()].push_back(baseline);
+    for (const v1::Incumbent& incumbent : incumbents) {
+      absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, of_problem[incumbent.problem_text()], host_);
+      if (!answer.ok()) {  // a problem that earlier versions took
+        LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", answer.status().message()}});
+        continue;
+      }
+      const ResultKey key = KeyOf(incumbent);
+      AnswerPtr& served = all[ToText(key)];
+      if (incumbent.device_class() == key.device_class || served == nullptr) served = *std::move(answer);
+    }
   }
 
-  absl::Status AddStored(const v1::Incumbent& incumbent, All& all) {
-    absl::StatusOr<AnswerPtr> answer = MakeStoredAnswer(incumbent, store_, host_);
-    if (absl::IsInvalidArgument(answer.status())) {  // a problem that earlier versions took
-      LogNotServed(incumbent, answer.status());
-      return absl::OkStatus();
-    }
-    if (!answer.ok()) return answer.status();
-    Add(incumbent, *std::move(answer), all);
+  absl::Status AddStored(const std::vector<v1::Incumbent>& incumbents, All& all) {
+    std::set<std::string> problems;
+    for (const v1::Incumbent& incumbent : incumbents) problems.insert(incumbent.problem_text());
+    const absl::StatusOr<std::vector<v1::Baseline>> baselines = store_.BaselinesOf({problems.begin(), problems.end()});
+    if (!baselines.ok()) return baselines.status();
+    Add(incumbents, *baselines, all);
     return absl::OkStatus();
   }
 
-  static void LogNotServed(const v1::Incumbent& incumbent, const absl::Status& why) {
-    LogWarning("incumbent not served", {{"incumbent", incumbent.name()}, {"why", why.message()}});
+  // What is served of the keys' problems now.
+  absl::StatusOr<All> Read(const std::vector<ResultKey>& keys) {
+    All all;
+    std::set<std::string> problems;
+    for (const ResultKey& key : keys) problems.insert(key.problem_text);
+    if (problems.empty()) return all;
+    const absl::StatusOr<std::vector<v1::Incumbent>> incumbents =
+        store_.IncumbentsOf({problems.begin(), problems.end()});
+    if (!incumbents.ok()) return incumbents.status();
+    if (absl::Status added = AddStored(*incumbents, all); !added.ok()) return added;
+    return all;
   }
 
   // That answers come from a copy; empty when they do not.
@@ -346,34 +356,35 @@ class StoredResults : public Results {
   }
 
   // What the store serves counts, so that two changes at once cannot end in the older.
-  void Refresh(const ResultKey& key) {
-    const std::lock_guard<std::mutex> one(changing_);
-    RefreshLocked(key);
+  void Refresh(const std::vector<ResultKey>& keys) {
+    for (size_t begin = 0; begin < keys.size(); begin += kReadAtOnce) {
+      const size_t end = std::min(begin + kReadAtOnce, keys.size());
+      const std::lock_guard<std::mutex> one(changing_);
+      RefreshLocked(
+          {keys.begin() + static_cast<std::ptrdiff_t>(begin), keys.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
   }
 
-  void RefreshLocked(const ResultKey& key) {
-    absl::StatusOr<AnswerPtr> answer = Read(key);
-    if (answer.ok()) {
-      answers_.Put(key, *std::move(answer));
-      if (outdated_.erase(ToText(key)) > 0) LogInfo("served as stored again", {{"problem", key.problem_text}});
-    } else {
-      const bool fresh = outdated_.insert_or_assign(ToText(key), std::string(answer.status().message())).second;
-      answers_.Touch();
-      if (fresh) {
-        LogError(
-            "the store cannot be read: what is served may be outdated",
-            {{"problem", key.problem_text}, {"device class", key.device_class}, {"error", answer.status().message()}});
-      }
+  void RefreshLocked(const std::vector<ResultKey>& keys) {
+    const absl::StatusOr<All> answers = Read(keys);
+    for (const ResultKey& key : keys) {
+      answers.ok() ? PutLocked(key, *answers) : NoteOutdatedLocked(key, answers.status());
     }
     some_are_outdated_ = !outdated_.empty();
   }
 
-  // Null when nothing is served.
-  absl::StatusOr<AnswerPtr> Read(const ResultKey& key) {
-    absl::StatusOr<std::optional<v1::Incumbent>> served = Answering(key);
-    if (!served.ok()) return served.status();
-    if (!served->has_value()) return nullptr;
-    return MakeStoredAnswer(**served, store_, host_);
+  void PutLocked(const ResultKey& key, const All& all) {
+    const auto answer = all.find(ToText(key));
+    answers_.Put(key, answer == all.end() ? nullptr : answer->second);
+    if (outdated_.erase(ToText(key)) > 0) LogInfo("served as stored again", {{"problem", key.problem_text}});
+  }
+
+  void NoteOutdatedLocked(const ResultKey& key, const absl::Status& why) {
+    const bool fresh = outdated_.insert_or_assign(ToText(key), std::string(why.message())).second;
+    answers_.Touch();
+    if (!fresh) return;
+    LogError("the store cannot be read: what is served may be outdated",
+             {{"problem", key.problem_text}, {"device class", key.device_class}, {"error", why.message()}});
   }
 
   // The incumbent that is the answer for `key`: the class's own, or else one that KeyFor gives to it; nullopt when
@@ -403,7 +414,7 @@ class StoredResults : public Results {
     const std::unique_lock<std::mutex> one(changing_, std::try_to_lock);
     if (!one.owns_lock()) return "it may be outdated: the store cannot be read";
     if (!outdated_.contains(ToText(key))) return "";
-    RefreshLocked(key);
+    RefreshLocked({key});
     const auto it = outdated_.find(ToText(key));
     return it == outdated_.end() ? "" : absl::StrCat("it may be outdated: the store cannot be read: ", it->second);
   }

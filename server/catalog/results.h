@@ -66,7 +66,7 @@ class Results {
   // Reads everything again: what is known of devices has changed, and with it whose answer an incumbent is.
   virtual absl::Status Reload() = 0;
   // Another process has changed what is served.
-  virtual void Reread(const ResultKey& key) = 0;
+  virtual void Reread(const std::vector<ResultKey>& keys) = 0;
 };
 
 }  // namespace attune::catalog

@@ -341,6 +341,96 @@ TEST_F(ResultsTest, BaselinesComeAlong) {
   EXPECT_EQ(best->baselines(0).contender(), "torch-sdpa");
 }
 
+// As one statement and one round trip each.
+class CountedReads : public store::FakeStore {
+ public:
+  int reads = 0;
+
+  absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override {
+    ++reads;
+    return FakeStore::GetTrial(name);
+  }
+  absl::StatusOr<v1::Incumbent> GetIncumbent(absl::string_view problem, absl::string_view device_class,
+                                             v1::Policy policy) override {
+    ++reads;
+    return FakeStore::GetIncumbent(problem, device_class, policy);
+  }
+  absl::StatusOr<store::Page<v1::Incumbent>> ListIncumbents(const store::IncumbentFilter& filter, int page_size,
+                                                            absl::string_view token) override {
+    ++reads;
+    return FakeStore::ListIncumbents(filter, page_size, token);
+  }
+  absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(const std::vector<std::string>& problems) override {
+    const int before = reads;
+    auto incumbents = FakeStore::IncumbentsOf(problems);
+    reads = before + 1;
+    return incumbents;
+  }
+  absl::StatusOr<store::Page<v1::Baseline>> ListBaselines(absl::string_view problem, absl::string_view device,
+                                                          int page_size, absl::string_view token) override {
+    ++reads;
+    return FakeStore::ListBaselines(problem, device, page_size, token);
+  }
+  absl::StatusOr<std::vector<v1::Baseline>> BaselinesOf(const std::vector<std::string>& problems) override {
+    const int before = reads;
+    auto baselines = FakeStore::BaselinesOf(problems);
+    reads = before + 1;
+    return baselines;
+  }
+};
+
+TEST_F(ResultsTest, ReadsManyAnswersInAFewReads) {
+  TuneOne();
+  CountedReads store;
+  std::vector<ResultKey> keys;
+  const auto promote = [&](int seq, const std::string& before) {
+    v1::Trial trial = store_.trials().front();
+    trial.mutable_problem()->set_seq_q(seq);
+    trial.mutable_problem()->set_seq_kv(seq);
+    trial.set_problem_text(ToText(*FromProto(trial.problem())));
+    v1::Incumbent next;
+    next.mutable_trial()->set_name(*store.AppendTrial(trial, {}));
+    ASSERT_TRUE(store.Promote(next, before, {}).ok());
+    keys.push_back({trial.problem_text(), "an L4", v1::POLICY_HOT});
+  };
+  for (int i = 0; i < 40; ++i) promote(128 + i, "");
+  v1::Baseline baseline;
+  baseline.set_problem_text(kProblem);
+  baseline.set_device_id("cuda:0");
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("torch-sdpa");
+  ASSERT_TRUE(store.RecordBaseline(baseline).ok());
+  const Host host = Today();
+  const auto results = Results::Load(store, host);
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(store.reads, 2) << "a page, and the baselines of its problems";
+  EXPECT_EQ((*results)->GetBest(Ask(kProblem))->baselines_size(), 1);
+  EXPECT_EQ((*results)->GetBest(Ask("b1.h1.q150.d64.f16"))->baselines_size(), 0);
+
+  store.reads = 0;
+  ASSERT_TRUE((*results)->Reload().ok());
+  EXPECT_EQ(store.reads, 2);
+
+  // What other daemons promote.
+  for (int i = 40; i < 80; ++i) promote(128 + i, "");
+  store.reads = 0;
+  (*results)->Reread(keys);
+  EXPECT_EQ(store.reads, 2) << "incumbents, and baselines";
+  for (const ResultKey& key : keys) {
+    EXPECT_EQ((*results)->GetBest(Ask(key.problem_text))->provenance(), v1::PROVENANCE_EXACT) << key.problem_text;
+  }
+  EXPECT_EQ((*results)->GetBest(Ask(kProblem))->baselines_size(), 1);
+}
+
+TEST_F(ResultsTest, RereadsAKeyThatHasNoIncumbent) {
+  TuneOne();
+  const auto results = Open(Today());
+  const ResultKey never{"b1.h1.q8.d64.f16", "an L4", v1::POLICY_HOT};
+  results->Reread({Key(), never});
+  EXPECT_TRUE(results->IsTuned(Key()));
+  EXPECT_FALSE(results->IsTuned(never));
+}
+
 TEST_F(ResultsTest, AnIncumbentOfAProblemThatIsNoLongerAllowedKeepsNoneOfTheOthersBack) {
   TuneOne();
   v1::Incumbent odd = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);

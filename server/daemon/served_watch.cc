@@ -53,19 +53,20 @@ void ServedWatch::Look() {
   }
   away_ = false;
   seen_at_ = now;
-  bool any = false;
+  std::vector<catalog::ResultKey> fresh;
   std::map<Key, absl::Time> seen;
   for (const store::ServedChange& change : *changes) {
     Key key = {change.problem_text, change.device_class, change.policy};
     const auto before = seen_.find(key);
     if (before == seen_.end() || before->second != change.time) {
-      results_.Reread({change.problem_text, change.device_class, change.policy});
-      any = true;
+      fresh.push_back({change.problem_text, change.device_class, change.policy});
     }
     seen.emplace(std::move(key), change.time);
   }
   seen_ = std::move(seen);
-  if (any && changed_) changed_();
+  if (fresh.empty()) return;
+  results_.Reread(fresh);
+  if (changed_) changed_();
 }
 
 }  // namespace attune

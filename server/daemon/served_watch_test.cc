@@ -1,5 +1,6 @@
 #include "server/daemon/served_watch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,6 +16,8 @@
 
 namespace attune {
 namespace {
+
+using ::testing::ElementsAre;
 
 // Counts how often it is read again, and fails the first times.
 class CountedResults : public catalog::Results {
@@ -36,6 +39,12 @@ class CountedResults : public catalog::Results {
     return reloads_;
   }
 
+  // How many keys at once.
+  std::vector<size_t> reread() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return reread_;
+  }
+
   using catalog::Results::GetBest;
   absl::StatusOr<v1::GetBestResponse> GetBest(const v1::GetBestRequest&, std::string*) override { return Unused(); }
   bool IsTuned(const catalog::ResultKey&) const override { return false; }
@@ -54,7 +63,10 @@ class CountedResults : public catalog::Results {
   absl::StatusOr<v1::Incumbent> Unpin(const catalog::ResultKey&) override { return Unused(); }
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline&) override { return Unused(); }
   void TrialsAdded(const catalog::ResultKey&) override {}
-  void Reread(const catalog::ResultKey&) override {}
+  void Reread(const std::vector<catalog::ResultKey>& keys) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    reread_.push_back(keys.size());
+  }
 
  private:
   static absl::Status Unused() { return absl::UnimplementedError("no watch asks for it"); }
@@ -63,6 +75,7 @@ class CountedResults : public catalog::Results {
   std::condition_variable reloaded_;
   int fails_ = 0;
   int reloads_ = 0;
+  std::vector<size_t> reread_;
 };
 
 class ServedWatchTest : public testing::Test {
@@ -93,15 +106,16 @@ TEST_F(ServedWatchTest, HasResultsReadAgainForANewClassUntilThatSucceeds) {
   EXPECT_EQ(results_.reloads(), 3);
 }
 
-// Another process promotes something, once.
+// Another process promotes two things, once.
 class ChangedStore : public store::FakeStore {
  public:
   absl::StatusOr<std::vector<store::ServedChange>> ChangesOfServed(absl::Duration) override {
-    return std::vector<store::ServedChange>{{"b1.h1.q32.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(1)}};
+    return std::vector<store::ServedChange>{{"b1.h1.q32.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(1)},
+                                            {"b1.h1.q64.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(2)}};
   }
 };
 
-TEST_F(ServedWatchTest, TellsOfEachChangeOnce) {
+TEST_F(ServedWatchTest, TellsOfChangesOnceAndTogether) {
   ChangedStore store;
   std::atomic<int> told = 0;
   {
@@ -110,7 +124,8 @@ TEST_F(ServedWatchTest, TellsOfEachChangeOnce) {
     fleet_.Set({HostWith("l4")});
     EXPECT_TRUE(results_.AwaitReloads(1));  // a later look than the one that saw the change
   }
-  EXPECT_EQ(told, 2) << "of the change, and of the class";
+  EXPECT_EQ(told, 2) << "of the changes, and of the class";
+  EXPECT_THAT(results_.reread(), ElementsAre(2)) << "both at once";
 }
 
 TEST_F(ServedWatchTest, KnowsWhichClassesTheResultsWereReadWith) {

@@ -122,7 +122,7 @@ class EchoResults : public catalog::Results {
   absl::StatusOr<v1::Incumbent> Unpin(const catalog::ResultKey& key) override { return Of(key); }
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override { return baseline; }
   void TrialsAdded(const catalog::ResultKey&) override {}
-  void Reread(const catalog::ResultKey&) override {}
+  void Reread(const std::vector<catalog::ResultKey>&) override {}
 
   std::atomic<int> asked{0};
   std::atomic<bool> tuned{false};

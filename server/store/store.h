@@ -188,6 +188,10 @@ class Store {
   virtual absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                              absl::string_view page_token) = 0;
 
+  // What is served of so many problems, on every class and under every policy: as ListIncumbents has it, in few reads
+  // where each takes a round trip.
+  virtual absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(const std::vector<std::string>& problem_texts);
+
   // A change may be committed so much later than it says: who looks again reaches back so much farther.
   static constexpr absl::Duration kLatestCommit = absl::Minutes(2);
   // What has changed in the time until now, `back` of it, in this process or another. Empty where no other process can
@@ -240,6 +244,10 @@ class Store {
   // The newest of each problem, device, policy and contender, newest first. Empty texts do not filter.
   virtual absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
                                                            int page_size, absl::string_view page_token) = 0;
+
+  // Of so many problems the first kMostPageSize that ListBaselines has of each, newest first, in few reads where each
+  // takes a round trip.
+  virtual absl::StatusOr<std::vector<v1::Baseline>> BaselinesOf(const std::vector<std::string>& problem_texts);
 
   // Brings the store within its limits, as far as what must stay allows: a little at a time, other writes in between.
   // Returns when that is done, or soon after `stopped` says so.

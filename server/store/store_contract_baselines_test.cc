@@ -44,6 +44,34 @@ TEST_P(BaselineContract, ListsTheNewestOfEachContender) {
   EXPECT_THAT(List("b1.h1.q1.d64.f16", ""), IsEmpty());
 }
 
+TEST_P(BaselineContract, GivesThoseOfSeveralProblemsAsItListsEach) {
+  const auto record = [&](const std::string& problem, const std::string& contender, double median_us) {
+    v1::Baseline baseline = Make(contender, median_us);
+    baseline.set_problem_text(problem);
+    ASSERT_TRUE(store().RecordBaseline(baseline).ok());
+  };
+  const std::string odd = "a \"text\", {with} all\\ that arrays give a meaning";
+  record(kProblem, "flash", 47);
+  record(odd, "flash", 30);
+  record(kProblem, "cudnn", 39);
+  record("another", "flash", 20);
+  record(kProblem, "flash", 45);
+  const auto of = [&](const std::vector<std::string>& problems, const std::string& of_them) {
+    std::vector<double> medians;
+    absl::StatusOr<std::vector<v1::Baseline>> baselines = store().BaselinesOf(problems);
+    EXPECT_TRUE(baselines.ok()) << baselines.status();
+    for (const v1::Baseline& baseline : *baselines) {
+      if (baseline.problem_text() == of_them) medians.push_back(baseline.median_us());
+    }
+    return medians;
+  };
+  EXPECT_THAT(of({"another", kProblem, "unknown"}, kProblem), ElementsAre(45, 39)) << "newest first, each once";
+  EXPECT_THAT(of({"another", kProblem, "unknown"}, "another"), ElementsAre(20));
+  EXPECT_THAT(of({"another", kProblem, "unknown"}, odd), IsEmpty());
+  EXPECT_THAT(of({odd, kProblem}, odd), ElementsAre(30));
+  EXPECT_THAT(of({}, kProblem), IsEmpty());
+}
+
 TEST_P(BaselineContract, StampsTheTimeUnlessGiven) {
   absl::StatusOr<v1::Baseline> stamped = store().RecordBaseline(Make("flash", 47));
   ASSERT_TRUE(stamped.ok()) << stamped.status();

@@ -79,6 +79,31 @@ TEST_P(IncumbentContract, HasNoneForAProblemNeverTuned) {
   EXPECT_EQ(store().GetIncumbent(kProblem, "h200", v1::POLICY_HOT).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(IncumbentContract, GivesWhatIsServedOfSeveralProblems) {
+  const auto of_problem = [&](const std::string& problem, int block) {
+    v1::Trial trial = SampleTrial(block);
+    trial.set_problem_text(problem);
+    return trial;
+  };
+  const std::string first = MustPromote(SampleTrial(64), "");
+  const std::string second = MustPromote(SampleTrial(128), first);
+  v1::Trial elsewhere = SampleTrial(64);
+  elsewhere.mutable_dependencies()->set_device_fingerprint("h200");
+  const std::string h200 = MustPromote(elsewhere, "");
+  const std::string other = MustPromote(of_problem("another", 64), "");
+  MustPromote(of_problem("a third", 64), "");
+  const absl::StatusOr<std::vector<v1::Incumbent>> served = store().IncumbentsOf({"unknown", "another", kProblem});
+  ASSERT_TRUE(served.ok()) << served.status();
+  std::vector<std::string> names;
+  for (const v1::Incumbent& incumbent : *served) names.push_back(incumbent.name());
+  EXPECT_THAT(names, testing::UnorderedElementsAre(second, h200, other)) << "of every class, and no former one";
+  for (const v1::Incumbent& incumbent : *served) {
+    if (incumbent.name() != second) continue;
+    EXPECT_TRUE(MessageDifferencer::Equals(incumbent, *Served()));
+  }
+  EXPECT_THAT(*store().IncumbentsOf({}), testing::IsEmpty());
+}
+
 TEST_P(IncumbentContract, NamesTheFormerOneAsPrevious) {
   const std::string first = MustPromote(SampleTrial(64), "");
   const std::string second = MustPromote(SampleTrial(128), first);

@@ -16,13 +16,6 @@ namespace {
 // Baselines in an answer, the newest; together no larger than this, whatever earlier versions let into the store.
 constexpr int kMostBaselines = 100;
 constexpr size_t kMostBaselineBytes = 1 << 18;
-constexpr int kBaselinePage = 1000;
-
-// The incumbent's trial, with its recipe.
-absl::StatusOr<v1::Trial> WholeTrial(const v1::Incumbent& incumbent, store::Store& store) {
-  if (!incumbent.trial().recipe().launches().empty()) return incumbent.trial();
-  return store.GetTrial(incumbent.trial().name());
-}
 
 // Whether the baseline is one of a card that the incumbent is served on, or of the one that timed it.
 bool IsFor(const v1::Incumbent& incumbent, const v1::Baseline& baseline, const Host& host) {
@@ -91,8 +84,11 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_promote_time() = incumbent.promote_time();
 }
 
-absl::StatusOr<AnswerPtr> Make(const v1::Incumbent& incumbent, const v1::Trial& trial,
-                               const std::vector<v1::Baseline>& baselines, const Host& host) {
+}  // namespace
+
+absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
+                                           const Host& host) {
+  const v1::Trial& trial = incumbent.trial();
   const absl::StatusOr<Problem> problem = FromProto(incumbent.problem());
   if (!problem.ok()) return problem.status();
   auto answer = std::make_shared<Answer>();
@@ -105,22 +101,6 @@ absl::StatusOr<AnswerPtr> Make(const v1::Incumbent& incumbent, const v1::Trial& 
   SetProvenance(trial, host, answer->response);
   SetVariant(trial, host, *answer);
   return answer;
-}
-
-}  // namespace
-
-absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host) {
-  const absl::StatusOr<v1::Trial> trial = WholeTrial(incumbent, store);
-  if (!trial.ok()) return trial.status();
-  const absl::StatusOr<store::Page<v1::Baseline>> baselines =
-      store.ListBaselines(incumbent.problem_text(), /*device_id=*/"", kBaselinePage, "");
-  if (!baselines.ok()) return baselines.status();
-  return Make(incumbent, *trial, baselines->items, host);
-}
-
-absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
-                                           const Host& host) {
-  return Make(incumbent, incumbent.trial(), baselines, host);
 }
 
 }  // namespace attune::catalog

@@ -8,14 +8,11 @@
 #include "attune/v1/service.pb.h"
 #include "server/catalog/answers/answer.h"
 #include "server/catalog/host.h"
-#include "server/store/store.h"
 
 namespace attune::catalog {
 
-// With its ties, and the baselines of every card that it is for. InvalidArgument for a problem that only earlier
-// versions took.
-absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, store::Store& store, const Host& host);
-// Without a store: `incumbent` with its whole trial, and all baselines of its problem, newest first.
+// With its ties, and the baselines of every card that it is for. `incumbent` with its whole trial, as the store has it,
+// and all baselines of its problem, newest first. InvalidArgument for a problem that only earlier versions took.
 absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
                                            const Host& host);
 

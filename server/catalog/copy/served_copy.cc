@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,8 +43,8 @@ absl::Status ForAll(const List& list, const Add& add) {
 
 using Incumbents = std::map<std::string, v1::Incumbent>;  // by the text of their own classes' keys
 
-// Every incumbent. Of a problem whose incumbent changes between two pages, none of them may have one: such are read one
-// by one.
+// Every incumbent. Of a problem whose incumbent changes between two pages, none of them may have one: such are read
+// again.
 absl::StatusOr<Incumbents> ListAll(store::Store& store) {
   const absl::Duration begin = SteadyNow();
   Incumbents all;
@@ -55,16 +57,16 @@ absl::StatusOr<Incumbents> ListAll(store::Store& store) {
   if (!read.ok()) return read;
   const auto changes = store.ChangesOfServed(SteadyNow() - begin + store::Store::kLatestCommit);
   if (!changes.ok()) return changes.status();
+  std::set<std::string> changed;
   for (const store::ServedChange& change : *changes) {
-    const std::string key = ToText(ResultKey{change.problem_text, change.device_class, change.policy});
-    absl::StatusOr<v1::Incumbent> now = store.GetIncumbent(change.problem_text, change.device_class, change.policy);
-    if (now.ok()) {
-      all.insert_or_assign(key, *std::move(now));
-    } else if (absl::IsNotFound(now.status())) {
-      all.erase(key);
-    } else {
-      return now.status();
-    }
+    changed.insert(change.problem_text);
+    all.erase(ToText(ResultKey{change.problem_text, change.device_class, change.policy}));
+  }
+  absl::StatusOr<std::vector<v1::Incumbent>> now = store.IncumbentsOf({changed.begin(), changed.end()});
+  if (!now.ok()) return now.status();
+  for (v1::Incumbent& incumbent : *now) {
+    const ResultKey key{incumbent.problem_text(), incumbent.device_class(), incumbent.policy()};
+    all.insert_or_assign(ToText(key), std::move(incumbent));
   }
   return all;
 }

@@ -51,6 +51,18 @@ absl::StatusOr<std::vector<int64_t>> Sql::Ints(Connection& connection) const {
 
 std::string ArrayOf(const std::vector<int64_t>& numbers) { return absl::StrCat("{", absl::StrJoin(numbers, ","), "}"); }
 
-std::string ArrayOf(const std::vector<std::string>& names) { return absl::StrCat("{", absl::StrJoin(names, ","), "}"); }
+std::string ArrayOf(const std::vector<std::string>& texts) {
+  std::string array = "{";
+  for (const std::string& text : texts) {
+    absl::StrAppend(&array, array.size() > 1 ? ",\"" : "\"");
+    for (const char character : text) {
+      if (character == '"' || character == '\\') array.push_back('\\');
+      array.push_back(character);
+    }
+    array.push_back('"');
+  }
+  array.push_back('}');
+  return array;
+}
 
 }  // namespace attune::store::postgresql

@@ -49,8 +49,7 @@ class Sql {
 
 // A list as a parameter: "= ANY (?::text::bigint[])".
 std::string ArrayOf(const std::vector<int64_t>& numbers);
-// The same of texts without quotes, backslashes and commas, such as hashes.
-std::string ArrayOf(const std::vector<std::string>& names);
+std::string ArrayOf(const std::vector<std::string>& texts);  // "= ANY (?::text::text[])"
 
 }  // namespace attune::store::postgresql
 

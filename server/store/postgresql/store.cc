@@ -1,5 +1,10 @@
 #include "server/store/postgresql/store.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/reason.h"
@@ -14,6 +19,24 @@
 
 namespace attune::store::postgresql {
 namespace {
+
+// A statement is for so many problems: what it gives is in memory at once, and has some kilobytes for each.
+constexpr size_t kProblemsAtOnce = 500;
+
+// All that `read` gives for some of the problems after the others.
+template <typename Item, typename Read>
+absl::StatusOr<std::vector<Item>> ReadOf(const std::vector<std::string>& problem_texts, const Read& read) {
+  std::vector<Item> all;
+  for (size_t begin = 0; begin < problem_texts.size(); begin += kProblemsAtOnce) {
+    const size_t end = std::min(begin + kProblemsAtOnce, problem_texts.size());
+    absl::StatusOr<std::vector<Item>> some =
+        read(std::vector<std::string>(problem_texts.begin() + static_cast<std::ptrdiff_t>(begin),
+                                      problem_texts.begin() + static_cast<std::ptrdiff_t>(end)));
+    if (!some.ok()) return some;
+    std::move(some->begin(), some->end(), std::back_inserter(all));
+  }
+  return all;
+}
 
 absl::Status Away(absl::string_view reason) {
   absl::Status status = absl::UnavailableError(absl::StrCat("no database since this daemon started: ", reason));
@@ -161,6 +184,14 @@ absl::StatusOr<Page<v1::Incumbent>> PostgresqlStore::ListIncumbents(const Incumb
       [&](Connection& c) { return postgresql::ListIncumbents(c, filter, page_size, page_token); });
 }
 
+absl::StatusOr<std::vector<v1::Incumbent>> PostgresqlStore::IncumbentsOf(
+    const std::vector<std::string>& problem_texts) {
+  return ReadOf<v1::Incumbent>(problem_texts, [this](const std::vector<std::string>& some) {
+    return pool_->DoAndReturn<std::vector<v1::Incumbent>>(
+        [&some](Connection& c) { return postgresql::IncumbentsOf(c, some); });
+  });
+}
+
 absl::StatusOr<std::vector<ServedChange>> PostgresqlStore::ChangesOfServed(absl::Duration back) {
   return pool_->DoAndReturn<std::vector<ServedChange>>(
       [back](Connection& connection) { return postgresql::ChangesOfServed(connection, back); });
@@ -227,6 +258,13 @@ absl::StatusOr<Page<v1::Baseline>> PostgresqlStore::ListBaselines(absl::string_v
                                                                   absl::string_view page_token) {
   return pool_->DoAndReturn<Page<v1::Baseline>>(
       [&](Connection& c) { return postgresql::ListBaselines(c, problem_text, device_id, page_size, page_token); });
+}
+
+absl::StatusOr<std::vector<v1::Baseline>> PostgresqlStore::BaselinesOf(const std::vector<std::string>& problem_texts) {
+  return ReadOf<v1::Baseline>(problem_texts, [this](const std::vector<std::string>& some) {
+    return pool_->DoAndReturn<std::vector<v1::Baseline>>(
+        [&some](Connection& c) { return postgresql::BaselinesOf(c, some); });
+  });
 }
 
 absl::StatusOr<Retained> PostgresqlStore::Retain(const Retention& retention, const std::function<bool()>& stopped) {

@@ -73,6 +73,8 @@ class PostgresqlStore : public Store {
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;
 
+  absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(const std::vector<std::string>& problem_texts) override;
+
   absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(absl::Duration back) override;
 
   absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override;
@@ -98,6 +100,7 @@ class PostgresqlStore : public Store {
   absl::StatusOr<v1::Baseline> RecordBaseline(const v1::Baseline& baseline) override;
   absl::StatusOr<Page<v1::Baseline>> ListBaselines(absl::string_view problem_text, absl::string_view device_id,
                                                    int page_size, absl::string_view page_token) override;
+  absl::StatusOr<std::vector<v1::Baseline>> BaselinesOf(const std::vector<std::string>& problem_texts) override;
 
   absl::StatusOr<Retained> Retain(const Retention& retention, const std::function<bool()>& stopped) override;
   // Unimplemented: PostgreSQL's own tools do that, and have all of it.

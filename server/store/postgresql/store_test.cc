@@ -106,6 +106,28 @@ TEST_F(PostgresqlStoreTest, WhatOneHostWritesAnotherReads) {
   EXPECT_EQ(other->Promote(Of(trial), "", {}).status().code(), absl::StatusCode::kAborted);
 }
 
+// More problems than one statement is for.
+TEST_F(PostgresqlStoreTest, ReadsOfManyProblems) {
+  std::vector<std::string> problems = {kProblem};
+  for (int i = 0; i < 1100; ++i) problems.push_back(absl::StrCat("problem ", i));
+  const std::string first = MustPromote(Append(SampleTrial()), "");
+  v1::Trial trial = SampleTrial();
+  trial.set_problem_text(problems.back());
+  const std::string last = MustPromote(Append(trial), "");
+  v1::Baseline baseline;
+  baseline.set_problem_text(problems.back());
+  baseline.set_device_id(kDevice);
+  baseline.set_policy(v1::POLICY_HOT);
+  baseline.set_contender("flash");
+  ASSERT_TRUE(store_->RecordBaseline(baseline).ok());
+  const absl::StatusOr<std::vector<v1::Incumbent>> served = store_->IncumbentsOf(problems);
+  ASSERT_TRUE(served.ok()) << served.status();
+  ASSERT_EQ(served->size(), 2U);
+  EXPECT_EQ(served->front().name(), first);
+  EXPECT_EQ(served->back().name(), last);
+  EXPECT_EQ(store_->BaselinesOf(problems)->size(), 1U);
+}
+
 TEST_F(PostgresqlStoreTest, ChangesOfWhatIsServedAreToldOfWhoeverMadeThem) {
   const std::unique_ptr<Store> other = OpenOn("there");
   const auto changes = [&other] {

@@ -59,6 +59,7 @@ class FakeStore : public Store {
                                              v1::Policy policy) override;
   absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(const IncumbentFilter& filter, int page_size,
                                                      absl::string_view page_token) override;
+  absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(const std::vector<std::string>& problem_texts) override;
 
   absl::StatusOr<std::string> AppendRetiming(const v1::Retiming& retiming, const JobWrite& write) override;
   absl::StatusOr<Page<v1::Retiming>> ListRetimings(const RetimingFilter& filter, int page_size,

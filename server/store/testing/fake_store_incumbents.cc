@@ -156,4 +156,12 @@ absl::StatusOr<Page<v1::Incumbent>> FakeStore::ListIncumbents(const IncumbentFil
   return Cut(std::move(rows), listing, page_size, page_token, IsOlder);
 }
 
+absl::StatusOr<std::vector<v1::Incumbent>> FakeStore::IncumbentsOf(const std::vector<std::string>& problem_texts) {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    if (!state_->read.ok()) return state_->read;
+  }
+  return Store::IncumbentsOf(problem_texts);
+}
+
 }  // namespace attune::store

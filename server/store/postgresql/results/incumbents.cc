@@ -22,8 +22,8 @@ constexpr absl::string_view kOfProblem =
     "problem_id = (SELECT id FROM problems WHERE text = ?)"
     " AND class_id = (SELECT id FROM device_classes WHERE fingerprint = ?) AND policy = ?";
 
-// Incumbents with their trials, newest first: of those for which `where` is true.
-Sql SelectIncumbents(const Sql& where, int most) {
+// Incumbents with their trials, newest first: of those for which `where` is true; nothing for `most`: all.
+Sql SelectIncumbents(const Sql& where, std::optional<int> most) {
   Sql sql(absl::StrCat(SelectWholeTrials(absl::StrCat(",", kIncumbentColumns)), "(SELECT * FROM incumbents WHERE "));
   sql.Add(where);
   sql.Add(" ORDER BY id DESC LIMIT ?) AS incumbents CROSS JOIN LATERAL (SELECT incumbents.trial_id AS trial_id)", most);
@@ -200,6 +200,24 @@ absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection
                        absl::FromUnixMicros(rows->Int(3))});
   }
   return changes;
+}
+
+absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(Connection& connection,
+                                                        const std::vector<std::string>& problem_texts) {
+  const Sql where("served AND problem_id IN (SELECT id FROM problems WHERE text = ANY (?::text::text[]))",
+                  ArrayOf(problem_texts));
+  absl::StatusOr<Rows> rows = SelectIncumbents(where, std::nullopt).Query(connection);
+  if (!rows.ok()) return rows.status();
+  std::vector<v1::Incumbent> incumbents;
+  while (*rows->Step()) {
+    absl::StatusOr<v1::Incumbent> incumbent = ReadRow(*rows);
+    if (incumbent.ok()) {
+      incumbents.push_back(*std::move(incumbent));
+    } else if (!SkipDamaged(incumbent.status(), "incumbents", rows->Int(kWholeTrialColumnCount))) {
+      return incumbent.status();
+    }
+  }
+  return incumbents;
 }
 
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,

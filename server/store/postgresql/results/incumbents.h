@@ -4,6 +4,7 @@
 #define ATTUNE_SERVER_STORE_POSTGRESQL_RESULTS_INCUMBENTS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,6 +33,9 @@ absl::StatusOr<v1::Incumbent> GetIncumbent(Connection& connection, absl::string_
                                            absl::string_view device_class, v1::Policy policy);
 // Of the last two minutes, which no transaction lasts: what is committed late is seen all the same.
 absl::StatusOr<std::vector<ServedChange>> ChangesOfServed(Connection& connection, absl::Duration back);
+// In one statement.
+absl::StatusOr<std::vector<v1::Incumbent>> IncumbentsOf(Connection& connection,
+                                                        const std::vector<std::string>& problem_texts);
 absl::StatusOr<Page<v1::Incumbent>> ListIncumbents(Connection& connection, const IncumbentFilter& filter, int page_size,
                                                    absl::string_view page_token);
 

@@ -1,6 +1,9 @@
 // Retimings and baselines.
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/checks.h"
@@ -45,6 +48,12 @@ absl::StatusOr<int64_t> InsertBaseline(Connection& connection, const v1::Baselin
                     *problem, *device, baseline.policy(), baseline.contender(), Blob{message})
                     .FindInt(connection));
 }
+
+// Of `listed`.
+constexpr absl::string_view kIsNewest =
+    "NOT EXISTS (SELECT 1 FROM baselines AS newer WHERE newer.problem_id = listed.problem_id"
+    " AND newer.device_id = listed.device_id AND newer.policy = listed.policy"
+    " AND newer.contender = listed.contender AND newer.id > listed.id)";
 
 absl::StatusOr<v1::Baseline> ReadBaseline(const Rows& row) {
   v1::Baseline baseline;
@@ -110,15 +119,34 @@ absl::StatusOr<Page<v1::Baseline>> ListBaselines(Connection& connection, absl::s
   if (after->has_value()) sql.Add(" AND id < ?", (*after)->id);
   if (!problem_text.empty()) sql.Add(" AND problem_id = (SELECT id FROM problems WHERE text = ?)", problem_text);
   if (!device_id.empty()) sql.Add(" AND device_id = (SELECT id FROM devices WHERE name = ?)", device_id);
-  sql.Add(
-      " AND NOT EXISTS (SELECT 1 FROM baselines AS newer WHERE newer.problem_id = listed.problem_id"
-      " AND newer.device_id = listed.device_id AND newer.policy = listed.policy"
-      " AND newer.contender = listed.contender AND newer.id > listed.id) ORDER BY id DESC LIMIT ?",
-      size + 1);
+  sql.Add(absl::StrCat(" AND ", kIsNewest, " ORDER BY id DESC LIMIT ?"), size + 1);
   absl::StatusOr<Rows> rows = sql.Query(connection);
   if (!rows.ok()) return rows.status();
   return ReadPage<v1::Baseline>(*rows, "baselines", listing, size, ReadBaseline,
                                 [](const Rows& row) { return PageKey{.id = row.Int(0)}; });
+}
+
+absl::StatusOr<std::vector<v1::Baseline>> BaselinesOf(Connection& connection,
+                                                      const std::vector<std::string>& problem_texts) {
+  absl::StatusOr<Rows> rows =
+      Sql(absl::StrCat("SELECT newest.id, newest.message FROM problems CROSS JOIN LATERAL"
+                       " (SELECT id, message FROM baselines AS listed WHERE problem_id = problems.id AND ",
+                       kIsNewest,
+                       " ORDER BY id DESC LIMIT ?) AS newest WHERE problems.text = ANY (?::text::text[])"
+                       " ORDER BY newest.id DESC"),
+          kMostPageSize, ArrayOf(problem_texts))
+          .Query(connection);
+  if (!rows.ok()) return rows.status();
+  std::vector<v1::Baseline> baselines;
+  while (*rows->Step()) {
+    absl::StatusOr<v1::Baseline> baseline = ReadBaseline(*rows);
+    if (baseline.ok()) {
+      baselines.push_back(*std::move(baseline));
+    } else if (!SkipDamaged(baseline.status(), "baselines", rows->Int(0))) {
+      return baseline.status();
+    }
+  }
+  return baselines;
 }
 
 }  // namespace attune::store::postgresql

@@ -24,6 +24,9 @@ absl::StatusOr<v1::Baseline> RecordBaseline(Connection& connection, const v1::Ba
 absl::StatusOr<Page<v1::Baseline>> ListBaselines(Connection& connection, absl::string_view problem_text,
                                                  absl::string_view device_id, int page_size,
                                                  absl::string_view page_token);
+// In one statement.
+absl::StatusOr<std::vector<v1::Baseline>> BaselinesOf(Connection& connection,
+                                                      const std::vector<std::string>& problem_texts);
 
 absl::StatusOr<v1::Submission> RecordSubmission(Connection& connection, const v1::Submission& submission,
                                                 const JobWrite& write, MadeRow& made);
