@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "server/base/reason.h"
 #include "server/base/seed.h"
@@ -65,12 +66,14 @@ absl::StatusOr<std::vector<space::Variant>> Required(const v1::TuneRequest& requ
 }
 
 absl::Status CheckCountsEnergy(const v1::TuneRequest& request, const std::vector<const v1::Device*>& cards) {
-  if (!request.energy()) return absl::OkStatus();
+  const bool objective = IsByEnergy(request.objective());
+  if (!request.energy() && !objective) return absl::OkStatus();
   for (const v1::Device* card : cards) {
     if (card->counts_energy()) continue;
-    return absl::FailedPreconditionError(absl::StrCat("energy is true, and ", card->id(), " (", card->model(),
-                                                      ") does not count its energy; allowed: false, or a device "
-                                                      "whose energy NVML counts"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        objective ? absl::StrCat("objective is ", v1::Objective_Name(request.objective())) : "energy is true", ", and ",
+        card->id(), " (", card->model(), ") does not count its energy; allowed: ",
+        objective ? "OBJECTIVE_TIME" : "false", ", or a device whose energy NVML counts"));
   }
   return absl::OkStatus();
 }
@@ -111,6 +114,8 @@ void TuneJob::SetDevice(const std::string& device_id, v1::TuneRequest& request) 
 v1::TuneRequest TuneJob::Canonical(v1::TuneRequest request) const {
   std::sort(request.mutable_families()->begin(), request.mutable_families()->end());
   if (request.cards() == 1) request.clear_cards();
+  if (request.objective() == v1::OBJECTIVE_TIME) request.clear_objective();
+  if (IsByEnergy(request.objective())) request.set_energy(true);
   return request;
 }
 
@@ -158,6 +163,7 @@ absl::StatusOr<JobKind::Fill> TuneJob::RunRequest(const v1::TuneRequest& request
   spec.seeds = request.on_miss() ? tuner_.SeedsFor(spec.tuning_key) : *std::move(seeds);
   promotion::ContestRules rules;
   rules.energy = request.energy();
+  rules.objective = request.objective();
   std::vector<trials::Sister> sisters;
   for (trials::DeviceSlot* slot : run.sisters) {
     absl::StatusOr<catalog::TuningKey> key = trials::MakeTuningKey(*problem, slot->device(), request.policy(), host_);

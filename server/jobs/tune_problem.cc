@@ -187,9 +187,9 @@ absl::StatusOr<TuneOutcome> ProblemTuner::Tune(search::SearchSpec spec, trials::
   if (!sisters.empty()) {
     v1::OperationCost others = before;
     others.set_compile_ms(phase.compile_ms());
-    const absl::StatusOr<int64_t> tried =
-        TrySistersBest(means, *candidates, phase.trials(), spec, *deciding,
-                       {options_.contests.play_off_size(), rules.near}, others, job, **use);
+    const promotion::FieldRules plays_off = options_.contests.FieldOf(rules);
+    const absl::StatusOr<int64_t> tried = TrySistersBest(means, *candidates, phase.trials(), spec, *deciding,
+                                                         {plays_off.size, plays_off.near}, others, job, **use);
     if (!tried.ok()) return tried.status();
     tried_again = *tried;
   }

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "proto/attune/objective.h"
 #include "server/base/proto_time.h"
 #include "server/base/seed.h"
 #include "server/catalog/host.h"
+#include "server/promotion/alternatives.h"
 #include "server/promotion/play_off.h"
 #include "server/promotion/record_retiming.h"
 #include "server/search/exhaustive_strategy.h"
@@ -21,12 +25,31 @@
 namespace attune::promotion {
 namespace {
 
+// With an objective by energy: as many of the fastest as are measured, about a second each beside their play-off, and
+// how much slower the last of them may be: to take less energy it would have to draw less than two thirds of the power.
+constexpr size_t kByEnergySize = 8;
+constexpr double kByEnergyNear = 1.5;
+
+// Whether a trial says that its variant is not right, or cannot run; times that would not settle say nothing.
+bool SpeaksAgainst(const v1::Trial& trial) {
+  switch (trial.verdict()) {
+    case v1::VERDICT_OK:
+    case v1::VERDICT_SLOW:
+    case v1::VERDICT_LOST:
+      return false;
+    case v1::VERDICT_UNSTABLE:
+      return trial.timing().median_us() <= 0;
+    default:
+      return true;
+  }
+}
+
 // One job's way from what is known of a problem to a decision.
 class Contest {
  public:
-  Contest(const Contests::Options& options, const catalog::TuningKey& tuning_key, const ContestRules& rules,
-          const trials::Job& job, trials::DeviceUse& use)
-      : options_(options), tuning_key_(tuning_key), rules_(rules), job_(job), use_(use) {}
+  Contest(const Contests::Options& options, const FieldRules& field, const catalog::TuningKey& tuning_key,
+          const ContestRules& rules, const trials::Job& job, trials::DeviceUse& use)
+      : options_(options), field_(field), tuning_key_(tuning_key), rules_(rules), job_(job), use_(use) {}
 
   absl::StatusOr<ContestResult> Hold() {
     // Each further round is owed to a promotion of another job.
@@ -51,8 +74,18 @@ class Contest {
     if (!decided.ok()) return decided.status();
     const Decision& decision = *decided;
     if (absl::Status status = RecordServed(result); !status.ok()) return status;
-    if (!decision.promote && !IsRetimed(result)) return StillServed(result.before);
-    absl::StatusOr<v1::Incumbent> promoted = Promote(*result.winner, result.before, decision);
+    std::optional<v1::Incumbent> next;
+    if (decision.promote || IsRetimed(result)) {
+      next = Next(*result.winner, result.before, decision);
+    } else {
+      next = WithoutWrongAlternatives(result.before);
+      if (!chosen_.empty()) {
+        absl::StrAppend(&result.why, "; that is not kept: ", result.before->device_id(), " timed what is served");
+      }
+    }
+    if (!next.has_value()) return StillServed(result.before);
+    absl::StatusOr<v1::Incumbent> promoted = trials::WriteFor(
+        job_, [&](const store::JobWrite& write) { return options_.results.Promote(*next, result.before, write); });
     if (absl::IsAborted(promoted.status()) && !store::IsStale(promoted.status())) return false;
     if (!promoted.ok()) return promoted.status();
     result.promoted = decision.promote;
@@ -72,6 +105,7 @@ class Contest {
       if (!right.ok()) return right.status();
       if (!*right) continue;
       right = AddEnergies(*field, decision, result);
+      if (right.ok() && *right) right = FindAlternatives(*field, result.before, decision);
       if (!right.ok()) return right.status();
       if (!*right) continue;
       for (const std::string& objection : objections_) absl::StrAppend(&decision.why, "; ", objection);
@@ -83,7 +117,7 @@ class Contest {
   // Beside the times of those who played off; the decision says so where one is not known. False: somebody did wrong
   // in the runs for it, and is out.
   absl::StatusOr<bool> AddEnergies(const std::vector<size_t>& field, Decision& decision, ContestResult& result) {
-    if (!rules_.energy || field.empty()) return true;
+    if (!(rules_.energy || IsByEnergy(rules_.objective)) || field.empty()) return true;
     const absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
     if (!contestants.ok()) return contestants.status();
     job_.progress.SetPhase(v1::OperationProgress::PHASE_PLAY_OFF,
@@ -112,6 +146,32 @@ class Contest {
     return right;
   }
 
+  // Who is better than what would be served by another measure than time, for certain, and right in many runs too.
+  // False: somebody is not, and out.
+  absl::StatusOr<bool> FindAlternatives(const std::vector<size_t>& field, const std::optional<v1::Incumbent>& before,
+                                        Decision& decision) {
+    chosen_.clear();
+    if (!IsByEnergy(rules_.objective) || !decision.best.has_value()) return true;
+    if (IsPinned(timed_[*decision.best], before)) {
+      decision.why += "; what is pinned is served whatever takes less energy";
+      return true;
+    }
+    std::vector<BestBy> chosen = ChooseAlternatives(timed_, *decision.best);
+    if (chosen.empty()) decision.why += "; which has the least energy is not known";
+    std::set<size_t> unchecked;
+    for (const BestBy& best : chosen) {
+      const auto& ties = decision.ties;
+      if (best.contestant.has_value() && std::find(ties.begin(), ties.end(), *best.contestant) == ties.end()) {
+        unchecked.insert(field[*best.contestant]);
+      }
+    }
+    absl::StatusOr<bool> right = AreRightInManyRuns({unchecked.begin(), unchecked.end()});
+    if (!right.ok() || !*right) return right;
+    for (const BestBy& best : chosen) decision.why += WordsOf(best, timed_, *decision.best);
+    chosen_ = std::move(chosen);
+    return true;
+  }
+
   // False: what would be served in place of another may not be, and is out.
   absl::StatusOr<bool> MayBeServed(const Decision& decision, const std::vector<size_t>& field,
                                    const ContestResult& result) {
@@ -126,11 +186,15 @@ class Contest {
     return false;
   }
 
-  // False: somebody is not, and out.
+  // False: somebody is not right, and out.
   absl::StatusOr<bool> CheckManyRunsOf(const Decision& decision, const std::vector<size_t>& field) {
     if (!decision.best.has_value()) return true;
     std::vector<size_t> who = {field[*decision.best]};
     for (size_t tie : decision.ties) who.push_back(field[tie]);
+    return AreRightInManyRuns(who);
+  }
+  absl::StatusOr<bool> AreRightInManyRuns(const std::vector<size_t>& who) {
+    if (who.empty()) return true;
     absl::StatusOr<std::vector<Contestant>> contestants = Seat(who);
     if (!contestants.ok()) return contestants.status();
     job_.progress.SetPhase(
@@ -165,12 +229,11 @@ class Contest {
   bool IsRetimed(const ContestResult& result) const {
     if (!rules_.keep_time || rules_.pin) return false;  // a pin that was refused leaves all as it was
     if (!result.before.has_value() || !result.winner.has_value()) return false;
-    return IsTheSame(*result.before, *result.winner) && !result.winner->timing().contended();
+    return IsTheSame(result.before->trial(), *result.winner) && !result.winner->timing().contended();
   }
 
   // One variant on one card, as it is built today.
-  bool IsTheSame(const v1::Incumbent& incumbent, const v1::Trial& now) const {
-    const v1::Trial& before = incumbent.trial();
+  bool IsTheSame(const v1::Trial& before, const v1::Trial& now) const {
     return now.variant().text() == before.variant().text() &&
            catalog::SameDependencies(before.dependencies(), now.dependencies()) &&
            catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
@@ -191,6 +254,12 @@ class Contest {
   absl::StatusOr<IncumbentState> Gather(const std::optional<v1::Incumbent>& incumbent) {
     trials_.clear();
     objections_.clear();
+    wrong_.clear();
+    alternatives_.clear();
+    std::set<std::string> former;
+    if (incumbent.has_value() && IsByEnergy(rules_.objective)) {
+      for (const v1::Alternative& one : incumbent->alternatives()) former.insert(one.trial().variant().text());
+    }
     IncumbentState standing;
     absl::StatusOr<std::optional<v1::Trial>> own = TodaysTrial(incumbent, standing);
     if (!own.ok()) return own.status();
@@ -203,11 +272,13 @@ class Contest {
     if (!known.ok()) return known.status();
     for (v1::Trial& trial : *known) {
       const std::string& text = trial.variant().text();
+      if (IsOfToday(trial) && SpeaksAgainst(trial)) wrong_.insert(text);
       if (!trials::Timed(trial) || !IsOfToday(trial) || (!rules_.challenger.empty() && text != rules_.challenger))
         continue;
       if (standing.contestant.has_value() && trials_.at(*standing.contestant).variant().text() == text) continue;
       // Constraints may have changed since, which no source hash tells.
       if (!search::TodaysVariant(trial, tuning_key_, options_.families).ok()) continue;
+      if (former.contains(text)) alternatives_.push_back(trials_.size());
       trials_[trials_.size()] = std::move(trial);
     }
     return standing;
@@ -288,7 +359,7 @@ class Contest {
   absl::StatusOr<std::vector<size_t>> PlayOffAll(const IncumbentState& standing) {
     while (true) {
       const std::vector<size_t> field =
-          PickContestants(trials_, options_.play_off_size, standing.contestant, rules_.near);
+          PickContestants(trials_, field_.size, standing.contestant, field_.near, alternatives_);
       if (field.empty()) return field;
       absl::StatusOr<std::vector<Contestant>> contestants = Seat(field);
       if (!contestants.ok()) return contestants.status();
@@ -338,6 +409,7 @@ class Contest {
     if (!name.ok()) return name.status();
     trial.set_name(*std::move(name));
     trial.clear_recipe();
+    if (trial.verdict() != v1::VERDICT_LOST) wrong_.insert(trial.variant().text());
     trials_[index] = std::move(trial);
     return absl::OkStatus();
   }
@@ -393,8 +465,9 @@ class Contest {
     return decision;
   }
 
-  absl::StatusOr<v1::Incumbent> Promote(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
-                                        const Decision& decision) {
+  // What is served from now on.
+  v1::Incumbent Next(const v1::Trial& winner, const std::optional<v1::Incumbent>& before,
+                     const Decision& decision) const {
     v1::Incumbent incumbent;
     *incumbent.mutable_problem() = ToProto(tuning_key_.problem);
     incumbent.set_problem_text(tuning_key_.problem_text);
@@ -402,39 +475,106 @@ class Contest {
     incumbent.set_policy(tuning_key_.policy);
     *incumbent.mutable_trial() = winner;
     *incumbent.mutable_timing() = winner.timing();
-    if (before.has_value() && before->timing().has_energy() && !winner.timing().has_energy() &&
-        IsTheSame(*before, winner)) {
-      *incumbent.mutable_timing()->mutable_energy() = before->timing().energy();
+    if (const v1::Energy* known = KnownEnergy(before, winner); known != nullptr && !winner.timing().has_energy()) {
+      *incumbent.mutable_timing()->mutable_energy() = *known;
     }
-    const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
-    incumbent.set_pinned(rules_.pin || (same && before->pinned()));
-    SetTimestamp(absl::Now(), incumbent.mutable_promote_time());
+    const absl::Time now = absl::Now();
+    incumbent.set_pinned(IsPinned(winner, before));
+    SetTimestamp(now, incumbent.mutable_promote_time());
     incumbent.set_job(job_.name);
     incumbent.set_why(decision.why);
     if (rules_.claim.has_value()) *incumbent.mutable_claim() = *rules_.claim;
     for (size_t i : decision.ties) *incumbent.add_ties() = timed_[i].variant();
-    return trials::WriteFor(
-        job_, [&](const store::JobWrite& write) { return options_.results.Promote(incumbent, before, write); });
+    for (const BestBy& best : chosen_) {
+      v1::Alternative& alternative = *incumbent.add_alternatives();
+      alternative.set_objective(best.objective);
+      if (!best.contestant.has_value()) continue;
+      *alternative.mutable_trial() = timed_[*best.contestant];
+      SetTimestamp(now, alternative.mutable_trial()->mutable_finish_time());
+    }
+    if (chosen_.empty() && before.has_value()) KeepAlternatives(*before, winner, incumbent);
+    DropChanged(tuning_key_, options_.families, IsWrong(), incumbent);
+    return incumbent;
+  }
+
+  bool IsPinned(const v1::Trial& winner, const std::optional<v1::Incumbent>& before) const {
+    const bool same = before.has_value() && before->trial().variant().text() == winner.variant().text();
+    return rules_.pin || (same && before->pinned());
+  }
+
+  // Of the winner, where an earlier play-off measured it; otherwise null.
+  const v1::Energy* KnownEnergy(const std::optional<v1::Incumbent>& before, const v1::Trial& winner) const {
+    if (!before.has_value()) return nullptr;
+    if (before->timing().has_energy() && IsTheSame(before->trial(), winner)) return &before->timing().energy();
+    for (const v1::Alternative& one : before->alternatives()) {
+      if (IsTheSame(one.trial(), winner)) return &one.trial().timing().energy();
+    }
+    return nullptr;
+  }
+
+  // Those of the incumbent before, where nothing was measured anew. That it was itself the best is true of no other,
+  // and what is served is no alternative to itself.
+  void KeepAlternatives(const v1::Incumbent& before, const v1::Trial& winner, v1::Incumbent& incumbent) const {
+    for (const v1::Alternative& one : before.alternatives()) {
+      const bool holds =
+          one.has_trial() ? one.trial().variant().text() != winner.variant().text() : IsTheSame(before.trial(), winner);
+      if (holds) *incumbent.add_alternatives() = one;
+    }
+  }
+
+  // The incumbent as it is, its time and the date of that too, without alternatives that this contest, or a trial
+  // before it, has shown to be wrong; nullopt where there are none. The others are not looked at: their answers say
+  // what has changed.
+  std::optional<v1::Incumbent> WithoutWrongAlternatives(const std::optional<v1::Incumbent>& before) const {
+    if (!before.has_value()) return std::nullopt;
+    v1::Incumbent next = *before;
+    std::vector<std::string> out;
+    next.clear_alternatives();
+    for (const v1::Alternative& one : before->alternatives()) {
+      if (one.has_trial() && wrong_.contains(one.trial().variant().text())) {
+        out.push_back(one.trial().variant().text());
+      } else {
+        *next.add_alternatives() = one;
+      }
+    }
+    if (out.empty()) return std::nullopt;
+    next.clear_device_id();  // the card may have another by now
+    next.set_job(job_.name);
+    next.set_why(absl::StrCat("the same, without ", absl::StrJoin(out, " and "), ", which is wrong"));
+    return next;
+  }
+
+  std::function<bool(const v1::Trial&)> IsWrong() const {
+    return [this](const v1::Trial& trial) { return wrong_.contains(trial.variant().text()); };
   }
 
   store::Store& store() const { return options_.means.code.store(); }
 
   const Contests::Options& options_;
+  const FieldRules field_;
   const catalog::TuningKey& tuning_key_;
   const ContestRules& rules_;
   const trials::Job& job_;
   trials::DeviceUse& use_;
   std::map<size_t, v1::Trial> trials_;   // of this round
   std::vector<std::string> objections_;  // of this round
+  std::set<std::string> wrong_;          // variants, by trials of today
+  std::vector<size_t> alternatives_;     // former ones among trials_, when an objective asks for them
+  std::vector<BestBy> chosen_;           // among timed_; empty: nobody asked, or it is not known
   std::vector<v1::Trial> timed_;         // of the last field
   measure::PairedRounds rounds_{0};      // of these
 };
 
 }  // namespace
 
+FieldRules Contests::FieldOf(const ContestRules& rules) const {
+  if (!IsByEnergy(rules.objective)) return {options_.play_off_size, rules.near};
+  return {std::max(options_.play_off_size, kByEnergySize), std::max(rules.near, kByEnergyNear)};
+}
+
 absl::StatusOr<ContestResult> Contests::Hold(const catalog::TuningKey& tuning_key, const ContestRules& rules,
                                              const trials::Job& job, trials::DeviceUse& use) const {
-  absl::StatusOr<ContestResult> result = Contest(options_, tuning_key, rules, job, use).Hold();
+  absl::StatusOr<ContestResult> result = Contest(options_, FieldOf(rules), tuning_key, rules, job, use).Hold();
   // Ties may have changed even where the incumbent has not.
   if (result.ok() && !result->promoted && result->served.has_value())
     options_.results.TrialsAdded(catalog::KeyOf(tuning_key));

@@ -31,7 +31,9 @@ struct ContestRules {
   std::string why;             // said of the pin
   // An incumbent of this card that is retained is served with this play-off's time from then on.
   bool keep_time = true;
-  bool energy = false;                        // measure what a run of each contestant takes in joules, too
+  bool energy = false;  // measure what a run of each contestant takes in joules, too
+  // ENERGY and EDP, which imply `energy`: a wider field, and alternatives are chosen of it (alternatives.h).
+  v1::Objective objective = v1::OBJECTIVE_TIME;
   std::optional<v1::SearchClaim> claim = {};  // of the search before: said of what is promoted
   // Asked of the trial of what would be served in place of another: why it may not be, a sentence; it is then out, and
   // the others play off again. Empty: it may.
@@ -47,6 +49,12 @@ struct ContestResult {
   std::vector<v1::Trial> play_off;  // all that were timed in it, best first; with recipes
 };
 
+// promotion.h, PickContestants.
+struct FieldRules {
+  size_t size = 0;
+  double near = 1;
+};
+
 // Holds contests for all jobs. Thread-safe; what it is given outlives it.
 class Contests {
  public:
@@ -57,10 +65,12 @@ class Contests {
     size_t play_off_size = 6;
   };
   explicit Contests(const Options& options) : options_(options) {}
-  size_t play_off_size() const { return options_.play_off_size; }
+  // Who plays off under these rules.
+  FieldRules FieldOf(const ContestRules& rules) const;
 
   // Plays off the best and the incumbent, checked on fresh data; who fails there is recorded as a trial and out. An
-  // incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h.
+  // incumbent without a trial under today's dependencies is tried first. Promotes by the rules of promotion.h; what is
+  // served keeps alternatives by those of alternatives.h.
   // Unavailable when the infrastructure lost the incumbent's trial.
   absl::StatusOr<ContestResult> Hold(const catalog::TuningKey& tuning_key, const ContestRules& rules,
                                      const trials::Job& job, trials::DeviceUse& use) const;

@@ -60,7 +60,7 @@ Decision KeepIncumbent(absl::Span<const v1::Trial> contestants, const measure::P
 }  // namespace
 
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,
-                                    std::optional<size_t> incumbent, double near) {
+                                    std::optional<size_t> incumbent, double near, const std::vector<size_t>& others) {
   std::vector<size_t> timed;
   for (const auto& [index, trial] : trials) {
     if (trials::Timed(trial)) timed.push_back(index);
@@ -75,7 +75,11 @@ std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, s
     }
     picked.push_back(index);
   };
-  if (incumbent.has_value() && trials.contains(*incumbent) && trials::Timed(trials.at(*incumbent))) pick(*incumbent);
+  std::vector<size_t> seated = others;
+  if (incumbent.has_value()) seated.insert(seated.begin(), *incumbent);
+  for (size_t index : seated) {
+    if (trials.contains(index) && trials::Timed(trials.at(index))) pick(index);
+  }
   const size_t most = size + picked.size();
   for (size_t index : timed) {
     if (picked.size() == most) break;

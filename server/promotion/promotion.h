@@ -20,9 +20,10 @@
 namespace attune::promotion {
 
 // The best `size` trials whose intervals begin below `near` times the end of the leader's, best first, each code once;
-// and `incumbent` when it was right and timed, in front of its duplicates.
+// and besides `incumbent` and `others`, those that were right and timed, in front of their duplicates.
 std::vector<size_t> PickContestants(const std::map<size_t, v1::Trial>& trials, size_t size,
-                                    std::optional<size_t> incumbent, double near);
+                                    std::optional<size_t> incumbent, double near,
+                                    const std::vector<size_t>& others = {});
 
 // What is known of the served variant before the decision.
 struct IncumbentState {

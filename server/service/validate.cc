@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/reason.h"
@@ -214,7 +215,12 @@ absl::Status ProblemAndPolicy(Request& request) {
 
 // Cold runs have a flush of L2 and a wait between them, whose energy would count.
 absl::Status EnergyAndPolicy(const v1::TuneRequest& request) {
-  if (!request.energy() || request.policy() != v1::POLICY_COLD) return absl::OkStatus();
+  if (request.policy() != v1::POLICY_COLD) return absl::OkStatus();
+  if (IsByEnergy(request.objective())) {
+    return absl::InvalidArgumentError(absl::StrCat("objective is ", v1::Objective_Name(request.objective()),
+                                                   ", with policy cold; allowed: with hot and l2-warm"));
+  }
+  if (!request.energy()) return absl::OkStatus();
   return absl::InvalidArgumentError("energy is true, with policy cold; allowed: with hot and l2-warm");
 }
 

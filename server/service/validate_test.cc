@@ -37,6 +37,11 @@ TEST(Validate, EnergyIsMeasuredOfRunsThatFollowOneAnother) {
   EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
   request.set_policy(v1::POLICY_COLD);
   EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())), HasSubstr("energy is true, with policy cold"));
+  request.clear_energy();
+  EXPECT_TRUE(Validate(request, OneDeviceOneFamily()).ok());
+  request.set_objective(v1::OBJECTIVE_EDP);
+  EXPECT_THAT(Message(Validate(request, OneDeviceOneFamily())),
+              HasSubstr("objective is OBJECTIVE_EDP, with policy cold"));
 }
 
 TEST(Validate, SeveralCardsAreOfOneClassThatIsHere) {

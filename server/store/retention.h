@@ -15,7 +15,7 @@ namespace attune::store {
 // a retiming when it is made; an artifact when it is written and read.
 //
 // Whatever the limits, these stay:
-// - incumbents, past ones too, with their trials, artifacts and jobs;
+// - incumbents, past ones too, with their trials, artifacts and jobs, and the artifacts of their alternatives;
 // - where a device class has an incumbent for a problem and policy, the kServedTrials fastest trials of that on each
 // card
 //   of the class: the incumbent's ties are among them;

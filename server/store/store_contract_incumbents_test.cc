@@ -51,6 +51,9 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
   asked.mutable_promote_time()->set_seconds(1'800'000'001);
   asked.add_ties()->set_text("attention_simt:BLOCK_M=32");
   asked.mutable_claim()->set_tried(58);
+  asked.add_alternatives()->set_objective(v1::OBJECTIVE_ENERGY);
+  *asked.mutable_alternatives(0)->mutable_trial() = SampleTrial();
+  asked.mutable_alternatives(0)->mutable_trial()->mutable_timing()->mutable_energy()->set_joules(0.011);
   absl::StatusOr<v1::Incumbent> promoted = store().Promote(asked, "", {});
   ASSERT_TRUE(promoted.ok()) << promoted.status();
   EXPECT_EQ(promoted->problem_text(), kProblem);
@@ -66,6 +69,8 @@ TEST_P(IncumbentContract, ServesWhatWasPromoted) {
   EXPECT_EQ(promoted->ties(0).text(), "attention_simt:BLOCK_M=32");
   EXPECT_EQ(promoted->claim().tried(), 58);
   EXPECT_EQ(Served()->claim().tried(), 58);
+  ASSERT_EQ(promoted->alternatives_size(), 1);
+  EXPECT_TRUE(MessageDifferencer::Equals(promoted->alternatives(0), asked.alternatives(0)));
   Reopen();
   absl::StatusOr<v1::Incumbent> served = Served();
   ASSERT_TRUE(served.ok()) << served.status();

@@ -384,6 +384,16 @@ TEST_P(RetentionContract, LeavesTheArtifactsOfIncumbents) {
   EXPECT_TRUE(store().FindArtifact("served", "nvrtc 13.0").ok());
 }
 
+TEST_P(RetentionContract, LeavesTheArtifactsOfAlternatives) {
+  v1::Incumbent incumbent;
+  incumbent.mutable_trial()->set_name(Append(Trial(kProblem, 1, 0)));
+  incumbent.add_alternatives()->mutable_trial()->set_artifact_sha256(PutArtifact("of the least energy"));
+  ASSERT_TRUE(store().Promote(incumbent, "", {}).ok());
+  PutArtifact("unserved");
+  EXPECT_EQ(Retain(TooSmall()).removed_artifacts, 1);
+  EXPECT_EQ(store().ReadArtifact(Sha256("of the least energy")).value(), "of the least energy");
+}
+
 TEST_P(RetentionContract, RemovesArtifactsByAge) {
   const std::string code = PutArtifact("code");
   Retention limits = Limits();

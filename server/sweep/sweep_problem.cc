@@ -14,6 +14,7 @@
 #include "server/base/seed.h"
 #include "server/catalog/host.h"
 #include "server/catalog/served_timing.h"
+#include "server/promotion/alternatives.h"
 #include "server/promotion/play_off.h"
 #include "server/promotion/record_retiming.h"
 #include "server/sweep/sweep_outcome.h"
@@ -227,6 +228,7 @@ class SweepProblem {
     incumbent.clear_device_id();  // the card may have another by now
     *incumbent.mutable_timing() = trial.timing();
     incumbent.clear_ties();  // it was timed alone
+    promotion::DropChanged(spec_.tuning_key, means_.host.families, /*wrong=*/nullptr, incumbent);
     *incumbent.mutable_trial() = std::move(trial);
     incumbent.set_job(job_.name);
     incumbent.set_why("the incumbent itself got faster, confirmed in cycles");

@@ -147,6 +147,27 @@ TEST_F(SweepTest, AFasterIncumbentIsServedWithItsNewTime) {
   EXPECT_THAT(Outcomes(Sweep(Request())), Each(v1::SweepReport::OUTCOME_SAME));
 }
 
+TEST_F(SweepTest, AFasterIncumbentKeepsTheAlternativesThatStillHold) {
+  Scale(1);
+  Start();
+  Sweep(Request());
+  v1::Incumbent served = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
+  const std::string name = served.name();
+  for (const v1::Objective objective : {v1::OBJECTIVE_ENERGY, v1::OBJECTIVE_EDP}) {
+    v1::Alternative& alternative = *served.add_alternatives();
+    alternative.set_objective(objective);
+    *alternative.mutable_trial() = served.trial();
+    alternative.mutable_trial()->mutable_variant()->set_text("tiles:BLOCK=16,SPLITS=1");
+  }
+  served.mutable_alternatives(1)->mutable_trial()->mutable_dependencies()->set_driver("of last year");
+  ASSERT_TRUE(store_.Promote(served, name, {}).ok());
+  Scale(0.9);
+  EXPECT_THAT(Outcomes(Sweep(Request())), Each(v1::SweepReport::OUTCOME_FASTER));
+  served = *store_.GetIncumbent(kProblem, "an L4", v1::POLICY_HOT);
+  ASSERT_THAT(served.alternatives(), SizeIs(1));
+  EXPECT_EQ(served.alternatives(0).objective(), v1::OBJECTIVE_ENERGY);
+}
+
 TEST_F(SweepTest, AFasterTimeOfARetainedIncumbentIsTheOneThatIsServed) {
   device_.ScriptUs([](const worker::v1::Candidate&) { return 100.0; });
   Start(catalog::Families(catalog::SearchFamily("source one", "16, 64")));

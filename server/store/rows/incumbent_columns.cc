@@ -34,6 +34,7 @@ std::string BesideOf(const v1::Incumbent& incumbent) {
   v1::Incumbent beside;
   *beside.mutable_ties() = incumbent.ties();
   if (incumbent.has_claim()) *beside.mutable_claim() = incumbent.claim();
+  *beside.mutable_alternatives() = incumbent.alternatives();
   return beside.SerializeAsString();
 }
 

@@ -19,7 +19,7 @@
 
 namespace attune::store {
 
-// The message of what has no column of its own.
+// The message of what has no column of its own: the one called ties.
 std::string BesideOf(const v1::Incumbent& incumbent);
 inline std::string IncumbentName(int64_t id) { return absl::StrCat(kIncumbents, id); }
 

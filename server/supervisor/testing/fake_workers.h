@@ -158,7 +158,8 @@ class FakeDeviceWorker : public DeviceWorker {
   void ScriptAnchor(Trying anchor) { anchor_ = std::move(anchor); }
   void ScriptPlayOff(Playing play_off) { play_off_ = std::move(play_off); }  // each of its cycles
   void ScriptManyRuns(Playing many_runs) { many_runs_ = std::move(many_runs); }
-  // What a candidate takes in joules; null, or 0: the device counts none; negative: it dies.
+  // What a candidate takes in joules, in spans of 1 % about that; null, or 0: the device counts none; negative: it
+  // dies.
   void ScriptJoules(std::function<double(const worker::v1::Candidate&)> joules) { joules_ = std::move(joules); }
   void set_counts_energy(bool counts) { device_.set_counts_energy(counts); }
   void set_driver(const std::string& driver) { device_.set_driver(driver); }
@@ -187,7 +188,11 @@ class FakeDeviceWorker : public DeviceWorker {
       worker::v1::TrialResponse& result = *response.add_results();
       result.set_verdict(v1::VERDICT_OK);
       const double joules = joules_ ? joules_(candidate) : 0;
-      if (joules > 0) result.mutable_energy()->set_joules(joules);
+      if (joules > 0) {
+        result.mutable_energy()->set_joules(joules);
+        result.mutable_energy()->set_low_joules(0.99 * joules);
+        result.mutable_energy()->set_high_joules(1.01 * joules);
+      }
       if (joules < 0) result.set_verdict(v1::VERDICT_CRASHED);
       if (joules <= 0) result.set_detail(joules < 0 ? "died" : "this device does not count its energy");
     }

@@ -64,6 +64,9 @@ void Day::Promote() {
   incumbent.set_pinned(Chance(10));
   if (Chance(50)) incumbent.mutable_timing()->set_median_us(7 + Draw(100));
   incumbent.add_ties()->set_text("attention_simt:BLOCK_M=32");
+  v1::Alternative& least = *incumbent.add_alternatives();
+  least.set_objective(v1::OBJECTIVE_ENERGY);
+  least.mutable_trial()->set_name(trial.name);
   SetNow(incumbent.mutable_promote_time());
   const std::string expected = Chance(5) ? "incumbents/7777" : served_[served];
   const std::string name = Ask("promote", [&](Store& store) {

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "attune/v1/service.pb.h"
+#include "attune/v1/trial.pb.h"
 #include "server/base/log.h"
 #include "server/base/sha256.h"
 #include "server/store/checks.h"
@@ -49,7 +51,7 @@ absl::StatusOr<std::vector<ArtifactFile>> ListCode(Connection& connection) {
   return all;
 }
 
-// Hashes of what incumbents name, past ones too; sorted.
+// Hashes of what incumbents and their alternatives name, past ones too; sorted.
 absl::StatusOr<std::vector<std::string>> CodeOfIncumbents(Connection& connection) {
   absl::StatusOr<Rows> rows = connection.Query(
       "SELECT DISTINCT trial_bodies.trial_id, message FROM incumbents JOIN trial_bodies USING (trial_id)");
@@ -61,6 +63,17 @@ absl::StatusOr<std::vector<std::string>> CodeOfIncumbents(Connection& connection
     if (SkipDamaged(status, "trials", rows->Int(0))) continue;
     if (!status.ok()) return status;
     if (!body.artifact_sha256().empty()) hashes.insert(body.artifact_sha256());
+  }
+  rows = connection.Query("SELECT id, ties FROM incumbents WHERE length(ties) > 0");
+  if (!rows.ok()) return rows.status();
+  while (*rows->Step()) {
+    v1::Incumbent beside;
+    const absl::Status status = Parse(rows->Bytes(1), "ties", beside);
+    if (SkipDamaged(status, "incumbents", rows->Int(0))) continue;
+    if (!status.ok()) return status;
+    for (const v1::Alternative& one : beside.alternatives()) {
+      if (!one.trial().artifact_sha256().empty()) hashes.insert(one.trial().artifact_sha256());
+    }
   }
   return std::vector<std::string>(hashes.begin(), hashes.end());
 }

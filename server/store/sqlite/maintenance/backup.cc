@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "attune/v1/service.pb.h"
 #include "attune/v1/trial.pb.h"
 #include "server/store/files.h"
 #include "server/store/sqlite/migrations.h"
@@ -76,20 +77,40 @@ absl::StatusOr<CopyContents> ContentsOf(Connection& connection) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ArtifactsOfIncumbents(Connection& connection) {
-  Statement select(connection,
-                   "SELECT trial_id, message FROM trial_bodies WHERE trial_id IN (SELECT trial_id FROM incumbents)");
-  std::set<std::string> names;
+namespace {
+
+// Of each row of `select`, an id and a message, what `add` takes of it; damaged ones are left out.
+template <typename Message, typename Add>
+absl::Status ForEachMessage(Statement& select, absl::string_view column, absl::string_view table, const Add& add) {
   for (;;) {
     absl::StatusOr<bool> row = select.Step();
     if (!row.ok()) return row.status();
-    if (!*row) return std::vector<std::string>(names.begin(), names.end());
-    v1::Trial body;
-    const absl::Status status = Parse(select.Bytes(1), "trial", body);
-    if (SkipDamaged(status, "trials", select.Int(0))) continue;
+    if (!*row) return absl::OkStatus();
+    Message message;
+    const absl::Status status = Parse(select.Bytes(1), column, message);
+    if (SkipDamaged(status, table, select.Int(0))) continue;
     if (!status.ok()) return status;
-    if (!body.artifact_sha256().empty()) names.insert(body.artifact_sha256());
+    add(message);
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ArtifactsOfIncumbents(Connection& connection) {
+  std::set<std::string> names;
+  const auto add = [&names](const v1::Trial& trial) {
+    if (!trial.artifact_sha256().empty()) names.insert(trial.artifact_sha256());
+  };
+  Statement trials(connection,
+                   "SELECT trial_id, message FROM trial_bodies WHERE trial_id IN (SELECT trial_id FROM incumbents)");
+  absl::Status status = ForEachMessage<v1::Trial>(trials, "trial", "trials", add);
+  if (!status.ok()) return status;
+  Statement beside(connection, "SELECT id, ties FROM incumbents WHERE length(ties) > 0");
+  status = ForEachMessage<v1::Incumbent>(beside, "ties", "incumbents", [&](const v1::Incumbent& incumbent) {
+    for (const v1::Alternative& one : incumbent.alternatives()) add(one.trial());
+  });
+  if (!status.ok()) return status;
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 absl::Status WriteUnsynced(Connection& copy) {

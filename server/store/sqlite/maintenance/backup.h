@@ -30,7 +30,7 @@ absl::Status CopyDatabase(Connection& source, const std::string& file);
 // FailedPrecondition when it is of a newer version or another application.
 absl::StatusOr<CopyContents> CheckCopy(const std::string& file);
 
-// SHA-256 of the artifacts that incumbents name, past ones too; each once.
+// SHA-256 of the artifacts that incumbents and their alternatives name, past ones too; each once.
 absl::StatusOr<std::vector<std::string>> ArtifactsOfIncumbents(Connection& connection);
 
 }  // namespace attune::store::sqlite
