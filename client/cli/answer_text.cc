@@ -10,6 +10,7 @@
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
 #include "proto/attune/domain.h"
+#include "proto/attune/objective.h"
 
 namespace attune::cli {
 namespace {
@@ -102,6 +103,7 @@ void PrintAnswer(Session& session, const v1::GetBestResponse& answer) {
               {absl::StrCat(Word(answer.provenance()), answer.provenance_detail().empty() ? "" : ": ",
                             answer.provenance_detail()),
                ColorOf(answer.provenance())}});
+  if (IsByEnergy(answer.objective())) fields.Row({"best by", std::string(AmountName(answer.objective()))});
   if (answer.has_claim()) fields.Row({"search", ClaimText(answer.claim())});
   if (answer.pinned())
     fields.Row({"pinned", "served even when others are faster; to unpin: attune serve PROBLEM --unpin"});

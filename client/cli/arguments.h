@@ -10,6 +10,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "attune/v1/service.pb.h"
+#include "proto/attune/objective.h"
 
 namespace attune::cli {
 
@@ -52,6 +54,20 @@ inline CLI::Validator OneOf(const std::vector<std::string>& words) {
 inline CLI::Option* AddRepeatable(CLI::App& app, const std::string& name, std::vector<std::string>* values,
                                   const std::string& description) {
   return app.add_option(name, *values, description + "; may be given again")->allow_extra_args(false);
+}
+
+// `objective` stays as it is where the option is not given.
+inline CLI::Option* AddObjective(CLI::App& app, v1::Objective* objective, const std::string& description) {
+  return app
+      .add_option_function<std::string>(
+          "--objective",
+          [objective](const std::string& word) {
+            for (const v1::Objective one : {v1::OBJECTIVE_TIME, v1::OBJECTIVE_ENERGY, v1::OBJECTIVE_EDP}) {
+              if (word == attune::Word(one)) *objective = one;
+            }
+          },
+          description)
+      ->check(OneOf({"time", "energy", "edp"}));
 }
 
 // Count is int64_t or uint64_t.

@@ -9,6 +9,7 @@
 #include "client/cli/trial_text.h"
 #include "client/cpp/files.h"
 #include "client/cpp/status.h"
+#include "proto/attune/objective.h"
 
 namespace attune::cli {
 namespace {
@@ -20,6 +21,7 @@ struct BestArguments {
   std::string snapshot;
   bool exact = false;
   std::string wait;
+  v1::Objective objective = v1::OBJECTIVE_TIME;
 };
 
 absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& arguments, const Problem& problem) {
@@ -35,6 +37,7 @@ absl::StatusOr<BestQuery> ToQuery(const Session& session, const BestArguments& a
   if (arguments.exact) query.acceptable = {v1::PROVENANCE_EXACT, v1::PROVENANCE_TIE};
   query.include_artifact = !arguments.artifact.empty();
   query.include_domains = true;
+  query.objective = arguments.objective;
   return query;
 }
 
@@ -47,7 +50,8 @@ absl::StatusOr<AnswerPtr> FromSnapshot(const std::string& path, bool is_default,
                      "; `attune export FILE` beside the server makes one, `attune import FILE` keeps it here"));
   }
   if (!snapshot.ok()) return snapshot.status();
-  AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy});
+  AnswerPtr answer = (*snapshot)->Find({query.problem, query.device_id, query.policy,
+                                        IsByEnergy(query.objective) ? query.objective : v1::OBJECTIVE_UNSPECIFIED});
   const bool accepted =
       answer != nullptr && (query.acceptable.empty() || answer->provenance() == v1::PROVENANCE_EXACT ||
                             answer->provenance() == v1::PROVENANCE_TIE);
@@ -130,6 +134,10 @@ Action AddBest(CLI::App& app) {
   app.add_option("--artifact", arguments->artifact, "Write the compiled code (cubin, OpenCL binary) to this file");
   app.add_option("--wait", arguments->wait,
                  "Wait this long, at most 60s, for code that the server is compiling; default: not at all");
+  AddObjective(
+      app, &arguments->objective,
+      "What it is to be the best by: time (the default), energy (joules a run) or edp (energy-delay product), as "
+      "far as tune --objective has measured it; else the fastest, and the provenance says why");
   app.add_flag("--exact", arguments->exact, "Accept only what was tuned for this very problem and is not stale");
   app.add_flag("--offline", arguments->offline, "Answer from the snapshot that was imported; ask no server");
   app.add_option("--snapshot", arguments->snapshot, "Answer from this snapshot file; ask no server");

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
@@ -17,6 +18,7 @@ namespace {
 struct ExplainArguments {
   std::string subject;
   std::string problem;
+  v1::Objective objective = v1::OBJECTIVE_UNSPECIFIED;
 };
 
 absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const ExplainArguments& arguments) {
@@ -44,6 +46,7 @@ absl::StatusOr<v1::ExplainRequest> ToRequest(const Session& session, const Expla
   *request.mutable_best()->mutable_problem() = attune::ToProto(*problem);
   request.mutable_best()->set_device_id(session.options().device);
   request.mutable_best()->set_policy(session.policy());
+  request.mutable_best()->set_objective(arguments.objective);
   return request;
 }
 
@@ -54,6 +57,7 @@ std::optional<v1::Timing> PlayOffTiming(Client& client, const v1::ExplainRequest
   query.problem = *attune::FromProto(request.best().problem());
   query.device_id = request.best().device_id();
   query.policy = request.best().policy();
+  query.objective = request.best().objective();
   const auto answer = client.GetBest(query);
   if (!answer.ok() || (*answer)->trial() != trial.name() || IsOfNearest(**answer)) return std::nullopt;
   if ((*answer)->timing().median_us() == trial.timing().median_us()) return std::nullopt;
@@ -86,6 +90,10 @@ void PrintExplanation(Session& session, const v1::ExplainResponse& explanation,
 absl::StatusOr<ExitCode> RunExplain(Session& session, const ExplainArguments& arguments) {
   const auto request = ToRequest(session, arguments);
   if (!request.ok()) return request.status();
+  if (arguments.objective != v1::OBJECTIVE_UNSPECIFIED && !request->has_best()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--objective is given with ", arguments.subject, "; it is allowed with a problem alone"));
+  }
   const auto client = session.client();
   if (!client.ok()) return client.status();
   const auto explanation = (*client)->Explain(*request);
@@ -106,6 +114,7 @@ Action AddExplain(CLI::App& app) {
                  "A trial, as trials/123; a problem, for its best variant; or a submission, as submissions/7")
       ->required();
   app.add_option("--problem", arguments->problem, "Of a submission of several problems, which");
+  AddObjective(app, &arguments->objective, "Of a problem, what its best variant is the best by, as with best");
   return [arguments](Session& session) { return RunExplain(session, *arguments); };
 }
 

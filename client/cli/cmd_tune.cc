@@ -28,6 +28,7 @@ struct TuneArguments {
   bool retry_known = false;
   bool check_all = false;
   bool energy = false;
+  v1::Objective objective = v1::OBJECTIVE_UNSPECIFIED;
   int64_t cards = 1;
   bool background = false;
   bool detach = false;
@@ -89,6 +90,7 @@ absl::StatusOr<v1::TuneRequest> ToRequest(const Session& session, const TuneArgu
   request.set_retry_known(arguments.retry_known);
   request.set_check_all(arguments.check_all);
   request.set_energy(arguments.energy);
+  request.set_objective(arguments.objective);
   if (arguments.cards > 1) request.set_cards(arguments.cards);
   request.set_background(arguments.background);
   request.set_ignore_advice(arguments.ignore_advice);
@@ -161,6 +163,10 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--energy", arguments->energy,
                "Measure also what a run of each variant in the play-off takes in joules, about a second for each; with "
                "--policy hot or l2-warm, on a card whose energy NVML counts. What is served is still the fastest");
+  AddObjective(app, &arguments->objective,
+               "What to find the best by, besides time (the default): energy (joules a run) or edp (energy-delay "
+               "product, joules times seconds). Eight of the fastest variants then play off, with --energy, and best "
+               "--objective answers the one with the least. What is served otherwise is still the fastest");
   app.add_option("--cards", arguments->cards,
                  "Spread the trials over so many cards of one class of the server, which --device names (by default "
                  "that of its first card); what is served is decided on one of them")

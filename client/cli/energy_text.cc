@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/text.h"
 
 namespace attune::cli {
@@ -22,19 +23,31 @@ std::vector<const v1::Trial*> Measured(const v1::TuneResult& result) {
   return measured;
 }
 
-// As the options of `serve`, beside which the others are as they were for what was tuned.
+// As the options of `serve` and `best`, beside which the others are as they were for what was tuned.
 std::string WhereItIsServed(const v1::Trial& winner) {
   return absl::StrCat(winner.device_id().empty() ? "" : " --device ", winner.device_id(),
                       winner.policy() == v1::POLICY_L2_WARM ? " --policy l2-warm" : "");
 }
 
-}  // namespace
-
-std::string Joules(double joules) {
-  if (joules < 1e-3) return absl::StrFormat("%.4g uJ", joules * 1e6);
-  if (joules < 1) return absl::StrFormat("%.4g mJ", joules * 1e3);
-  return absl::StrFormat("%.4g J", joules);
+// A line for each that is another variant than the winner.
+std::string Alternatives(const v1::TuneResult& result) {
+  std::vector<std::string> lines;
+  for (const v1::Alternative& one : result.incumbent().alternatives()) {
+    const v1::Timing& timing = one.trial().timing();
+    const std::optional<Amount> amount = AmountOf(one.objective(), timing);
+    const std::optional<Amount> winners = AmountOf(one.objective(), result.winner().timing());
+    if (!amount.has_value() || !winners.has_value()) continue;
+    lines.push_back(absl::StrFormat(
+        "Least %s: %s has %s a run, %.1f %% less than the winner, in %.3f times its time; attune best %s --objective "
+        "%s%s answers it",
+        AmountName(one.objective()), VariantText(one.trial().variant()), AmountText(one.objective(), amount->middle),
+        100 * (1 - amount->middle / winners->middle), timing.median_us() / result.winner().timing().median_us(),
+        result.winner().problem_text(), attune::Word(one.objective()), WhereItIsServed(result.winner())));
+  }
+  return absl::StrJoin(lines, "\n");
 }
+
+}  // namespace
 
 std::string EnergyText(const v1::Energy& energy) {
   return absl::StrFormat("%s a run (%s to %s in %s), %.0f W over %.2f s%s", Joules(energy.joules()),
@@ -64,6 +77,7 @@ std::optional<Table> EnergyTable(const v1::TuneResult& result) {
 std::string LeastEnergy(const v1::TuneResult& result) {
   const std::vector<const v1::Trial*> measured = Measured(result);
   if (measured.empty() || !result.winner().timing().has_energy()) return "";
+  if (!result.incumbent().alternatives().empty()) return Alternatives(result);
   const v1::Energy& least = measured.front()->timing().energy();
   const v1::Energy& winners = result.winner().timing().energy();
   // Spans that overlap do not tell them apart.

@@ -56,6 +56,24 @@ TEST(LeastEnergy, IsServedWhereItWasMeasured) {
   EXPECT_THAT(LeastEnergy(result), ::testing::EndsWith("f:A=2 --device cuda:1 --policy l2-warm serves it"));
 }
 
+TEST(LeastEnergy, NamesTheAlternativesThatAreKept) {
+  v1::TuneResult result = Result();
+  const auto timed = [](double us, v1::Timing& timing) {
+    timing.set_low_us(us);
+    timing.set_median_us(us);
+    timing.set_high_us(us);
+  };
+  timed(100, *result.mutable_winner()->mutable_timing());
+  v1::Alternative& least = *result.mutable_incumbent()->add_alternatives();
+  least.set_objective(v1::OBJECTIVE_ENERGY);
+  *least.mutable_trial() = result.play_off(1);
+  timed(110, *least.mutable_trial()->mutable_timing());
+  result.mutable_incumbent()->add_alternatives()->set_objective(v1::OBJECTIVE_EDP);  // the winner itself
+  EXPECT_EQ(LeastEnergy(result),
+            "Least energy: f:A=2 has 38 mJ a run, 5.0 % less than the winner, in 1.100 times its time; attune best "
+            "b1.h8.q1024.d128.f16 --objective energy answers it");
+}
+
 TEST(LeastEnergy, IsNobodyWhereSpansOverlapOrTheDeviceWasShared) {
   v1::TuneResult overlaps = Result();
   overlaps.mutable_play_off(1)->mutable_timing()->mutable_energy()->set_high_joules(0.0399);

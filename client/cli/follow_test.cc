@@ -38,6 +38,14 @@ TEST_F(FollowTest, TuneShowsItsWinnerAndWhy) {
   EXPECT_EQ(request.policy(), v1::POLICY_HOT);
 }
 
+TEST_F(FollowTest, TuneHasAnObjective) {
+  fake.EndsWith(attune::testing::SucceededTuning());
+  EXPECT_EQ(Run({"tune", problem}), 0);
+  EXPECT_EQ(fake.last_tune().objective(), v1::OBJECTIVE_UNSPECIFIED);
+  EXPECT_EQ(Run({"tune", problem, "--objective", "edp"}), 0);
+  EXPECT_EQ(fake.last_tune().objective(), v1::OBJECTIVE_EDP);
+}
+
 TEST_F(FollowTest, AnEffortAloneSaysWhichStrategyKeepsIt) {
   fake.EndsWith(attune::testing::SucceededTuning());
   const auto asked = [this](const std::vector<std::string>& options) {

@@ -81,14 +81,15 @@ TEST(RetimingJson, HasTheseKeysInThisOrder) {
 }
 
 TEST(AnswerJson, HasTheseKeysInThisOrder) {
-  EXPECT_THAT(Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
-              ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
-                          "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
-                          "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
-                          "sm_clock_mhz", "power_w", "temperature_c", "energy", "ctas", "sm_count", "ctas_per_sm",
-                          "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error",
-                          "artifact_sha256", "trial", "promote_time", "ties", "speedups", "recipe", "measure_time",
-                          "pinned", "claim", "artifact_state", "artifact_reason", "nearest", "predicted", "holds_for"));
+  EXPECT_THAT(
+      Keys(AnswerJson(v1::GetBestResponse(), v1::POLICY_HOT)),
+      ElementsAre("type", "problem", "device", "policy", "provenance", "provenance_detail", "variant", "family",
+                  "parameters", "latency_ms", "latency_low_ms", "latency_high_ms", "latency_min_ms",
+                  "latency_quantiles_ms", "samples", "cycles", "input_sets", "given_up", "settled", "contended",
+                  "sm_clock_mhz", "power_w", "temperature_c", "energy", "ctas", "sm_count", "ctas_per_sm",
+                  "threads_per_cta", "waves", "occupancy", "max_abs_error", "plain_max_abs_error", "artifact_sha256",
+                  "trial", "promote_time", "ties", "speedups", "recipe", "measure_time", "pinned", "claim",
+                  "artifact_state", "artifact_reason", "nearest", "predicted", "holds_for", "objective"));
 }
 
 TEST(AnswerJson, ANearestProblemsTimeIsNotTheAnswers) {
@@ -232,6 +233,24 @@ TEST(IncumbentJson, HasThePlayOffsTime) {
   incumbent.mutable_timing()->set_median_us(42);
   EXPECT_DOUBLE_EQ(IncumbentJson(incumbent)["latency_ms"], 0.042);
   EXPECT_EQ(IncumbentJson(incumbent)["pinned"], false);
+}
+
+TEST(IncumbentJson, HasTheAlternatives) {
+  v1::Incumbent incumbent;
+  v1::Alternative& least = *incumbent.add_alternatives();
+  least.set_objective(v1::OBJECTIVE_ENERGY);
+  *least.mutable_trial() = attune::testing::CannedTrial(1);
+  least.mutable_trial()->mutable_timing()->mutable_energy()->set_joules(0.011);
+  incumbent.add_alternatives()->set_objective(v1::OBJECTIVE_EDP);  // the incumbent itself
+  const Json alternatives = IncumbentJson(incumbent)["alternatives"];
+  ASSERT_EQ(alternatives.size(), 2u);
+  EXPECT_THAT(Keys(alternatives[0]), ElementsAre("objective", "variant", "latency_ms", "energy", "trial"));
+  EXPECT_EQ(alternatives[0]["objective"], "energy");
+  EXPECT_EQ(alternatives[0]["variant"], least.trial().variant().text());
+  EXPECT_DOUBLE_EQ(alternatives[0]["latency_ms"], 0.0412);
+  EXPECT_EQ(alternatives[0]["energy"]["joules"], 0.011);
+  EXPECT_EQ(alternatives[1]["objective"], "edp");
+  EXPECT_TRUE(alternatives[1]["variant"].is_null());
 }
 
 TEST(TrendJson, WhatWasNeverTimedAgainIsNull) {

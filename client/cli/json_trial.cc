@@ -5,6 +5,7 @@
 #include "client/cli/text.h"
 #include "client/cli/trial_text.h"
 #include "proto/attune/domain.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 
 namespace attune::cli {
@@ -232,6 +233,7 @@ Json AnswerJson(const v1::GetBestResponse& answer, v1::Policy policy) {
     json["holds_for"].push_back(
         {{"axis", attune::Word(domain.axis())}, {"low", domain.low()}, {"high", domain.high()}});
   }
+  json["objective"] = attune::Word(answer.objective());
   return json;
 }
 
@@ -254,6 +256,16 @@ Json IncumbentJson(const v1::Incumbent& incumbent) {
   json["latency_low_ms"] = MillisOrNull(ServedTiming(incumbent).low_us());
   json["latency_high_ms"] = MillisOrNull(ServedTiming(incumbent).high_us());
   json["pinned"] = incumbent.pinned();
+  json["alternatives"] = Json::array();
+  for (const v1::Alternative& one : incumbent.alternatives()) {
+    const bool other = one.has_trial();
+    const v1::Timing& timing = one.trial().timing();
+    json["alternatives"].push_back({{"objective", attune::Word(one.objective())},
+                                    {"variant", other ? Json(VariantText(one.trial().variant())) : Json()},
+                                    {"latency_ms", other ? MillisOrNull(timing.median_us()) : Json()},
+                                    {"energy", timing.has_energy() ? EnergyJson(timing.energy()) : Json()},
+                                    {"trial", other ? TextOrNull(one.trial().name()) : Json()}});
+  }
   return json;
 }
 

@@ -32,6 +32,23 @@ TEST_F(LookUpTest, BestShowsTheAnswerAndItsLaunch) {
   EXPECT_EQ(answer["recipe"]["launches"][0]["grid"], Json::parse("[8,16,4]"));
 }
 
+TEST_F(LookUpTest, BestHasAnObjective) {
+  fake.HasAnAlternative();
+  EXPECT_EQ(Run({"best", problem, "--objective", "energy"}), 0) << err;
+  EXPECT_EQ(fake.last_get_best().objective(), v1::OBJECTIVE_ENERGY);
+  EXPECT_THAT(out, HasSubstr(attune::testing::FakeAttune::kLeastEnergy));
+  EXPECT_THAT(out, ContainsRegex("best by +energy"));
+  EXPECT_EQ(Run({"best", problem, "--objective=energy", "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["objective"], "energy");
+  EXPECT_EQ(Run({"best", problem, "--format=json"}), 0);
+  EXPECT_EQ(JsonLines()[0]["objective"], "time");
+  EXPECT_EQ(Run({"best", problem, "--objective=watts"}), 2);
+  EXPECT_THAT(err, HasSubstr("--objective is 'watts'; allowed: time, energy, edp"));
+  EXPECT_EQ(Run({"explain", problem, "--objective=edp"}), 0) << err;
+  EXPECT_EQ(fake.last_explain().best().objective(), v1::OBJECTIVE_EDP);
+  EXPECT_EQ(Run({"explain", "trials/1", "--objective=edp"}), 2);
+}
+
 TEST_F(LookUpTest, TrialsFollowsThePagesUpToTheLimit) {
   EXPECT_EQ(Run({"trials", problem, "--verdict", "ok", "--fastest", "--format=json"}), 0);
   ASSERT_EQ(JsonLines().size(), 2u);

@@ -13,11 +13,12 @@ size_t AnswerKeyHash::operator()(const AnswerKeyView& key) const {
   const Problem& p = key.problem;
   return absl::HashOf(p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim, static_cast<int>(p.dtype),
                       static_cast<int>(p.mask), p.window, p.softcap, static_cast<int>(p.layout), p.lse, p.sinks,
-                      p.varlen, p.page_size, static_cast<int>(p.kv_dtype), key.device_id, static_cast<int>(key.policy));
+                      p.varlen, p.page_size, static_cast<int>(p.kv_dtype), key.device_id, static_cast<int>(key.policy),
+                      static_cast<int>(key.objective));
 }
 
 bool AnswerKeyEqual::operator()(const AnswerKeyView& a, const AnswerKeyView& b) const {
-  return a.problem == b.problem && a.policy == b.policy && a.device_id == b.device_id;
+  return a.problem == b.problem && a.policy == b.policy && a.objective == b.objective && a.device_id == b.device_id;
 }
 
 AnswerPtr AnswerCache::Find(const AnswerKeyView& key, bool need_artifact, absl::Time now) const {

@@ -22,18 +22,20 @@ struct AnswerKeyView {
   const Problem& problem;
   absl::string_view device_id;
   v1::Policy policy;
+  v1::Objective objective = v1::OBJECTIVE_UNSPECIFIED;  // never TIME, which is the same
 };
 
 // The same, owning it.
 struct AnswerKey {
   explicit AnswerKey(const AnswerKeyView& view)
-      : problem(view.problem), device_id(view.device_id), policy(view.policy) {}
+      : problem(view.problem), device_id(view.device_id), policy(view.policy), objective(view.objective) {}
   // NOLINTNEXTLINE(google-explicit-constructor): so that a map of keys can be searched with either.
-  operator AnswerKeyView() const { return {problem, device_id, policy}; }
+  operator AnswerKeyView() const { return {problem, device_id, policy, objective}; }
 
   Problem problem;
   std::string device_id;
   v1::Policy policy;
+  v1::Objective objective;
 };
 
 struct AnswerKeyHash {

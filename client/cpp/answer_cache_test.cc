@@ -39,6 +39,10 @@ TEST_F(AnswerCacheTest, FindsWhatWasPutUnderTheSameProblemDeviceAndPolicy) {
   EXPECT_EQ(Find({other_, "cuda:0", v1::POLICY_HOT}), "none");
   EXPECT_EQ(Find({problem_, "cuda:1", v1::POLICY_HOT}), "none");
   EXPECT_EQ(Find({problem_, "cuda:0", v1::POLICY_COLD}), "none");
+  EXPECT_EQ(Find({problem_, "cuda:0", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY}), "none");
+  cache_.Put({problem_, "cuda:0", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY}, Entry("b"));
+  EXPECT_EQ(Find({problem_, "cuda:0", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY}), "b");
+  EXPECT_EQ(Find({problem_, "cuda:0", v1::POLICY_HOT}), "a");
 }
 
 TEST_F(AnswerCacheTest, EveryFieldOfAProblemTellsItFromOthers) {

@@ -66,6 +66,9 @@ struct BestQuery {
   bool include_domains = false;
   // How long to wait, at most, for code that the server is compiling (up to 60 s); the deadline begins after it.
   absl::Duration wait = absl::ZeroDuration();
+  // ENERGY, EDP: what is best by that, as far as a tuning with that objective has measured it; else the fastest, and
+  // provenance_detail says why.
+  v1::Objective objective = v1::OBJECTIVE_TIME;
 };
 
 struct ExportSummary {

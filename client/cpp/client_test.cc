@@ -228,6 +228,34 @@ TEST_F(ClientTest, AnswersFromTheSnapshotWhenTheServerIsGone) {
   EXPECT_THAT(std::string(missing.message()), HasSubstr("has no answer for b1.h1.q1.d64.f16"));
 }
 
+TEST_F(ClientTest, AsksForTheBestByAnObjectiveAndKeepsItApart) {
+  fake_.HasAnAlternative();
+  BestQuery query = tuned_;
+  query.objective = v1::OBJECTIVE_ENERGY;
+  EXPECT_EQ((*client_->GetBest(tuned_))->variant().text(), testing::FakeAttune::kVariant);
+  EXPECT_EQ((*client_->GetBest(query))->variant().text(), testing::FakeAttune::kLeastEnergy);
+  query.objective = v1::OBJECTIVE_TIME;
+  const int calls = fake_.calls("GetBest");
+  EXPECT_EQ((*client_->GetBest(query))->variant().text(), testing::FakeAttune::kVariant);
+  EXPECT_EQ(fake_.calls("GetBest"), calls) << "time is what is asked for without an objective";
+}
+
+TEST_F(ClientTest, ASnapshotHasTheBestByEnergyToo) {
+  fake_.HasAnAlternative();
+  const auto summary = client_->ExportSnapshot(snapshot_path_, true);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->answers, 2u);
+  const auto snapshot = Snapshot::Load(snapshot_path_);
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ((*snapshot)->answers().back().request.objective(), v1::OBJECTIVE_UNSPECIFIED) << "the fastest is last";
+  Connect(snapshot_path_);
+  StopServer();
+  BestQuery query = tuned_;
+  query.objective = v1::OBJECTIVE_ENERGY;
+  EXPECT_EQ((*client_->GetBest(query))->variant().text(), testing::FakeAttune::kLeastEnergy);
+  EXPECT_EQ((*client_->GetBest(tuned_))->variant().text(), testing::FakeAttune::kVariant);
+}
+
 TEST_F(ClientTest, AfterAFailureItDoesNotTryTheServerAtEachQuestion) {
   ASSERT_TRUE(client_->ExportSnapshot(snapshot_path_, false).ok());
   Connect(snapshot_path_);

@@ -20,6 +20,16 @@ std::vector<std::string> ServedOn(const v1::Incumbent& incumbent, const v1::List
   return ids;
 }
 
+// What the incumbent is asked for: by the objectives that have an answer of their own, and by time, which is last.
+std::vector<v1::Objective> ObjectivesOf(const v1::Incumbent& incumbent) {
+  std::vector<v1::Objective> objectives;
+  for (const v1::Alternative& one : incumbent.alternatives()) {
+    if (one.has_trial()) objectives.push_back(one.objective());
+  }
+  objectives.push_back(v1::OBJECTIVE_UNSPECIFIED);
+  return objectives;
+}
+
 }  // namespace
 
 absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bool include_artifacts) {
@@ -33,17 +43,21 @@ absl::StatusOr<ExportSummary> Client::ExportSnapshot(const std::string& path, bo
     if (!page.ok()) return page.status();
     for (const v1::Incumbent& incumbent : page->incumbents()) {
       for (const std::string& device_id : ServedOn(incumbent, *devices)) {
-        SnapshotAnswer entry;
-        *entry.request.mutable_problem() = incumbent.problem();
-        entry.request.set_device_id(device_id);
-        entry.request.set_policy(incumbent.policy());
-        entry.request.set_include_artifact(include_artifacts);
-        entry.request.set_include_domains(true);
-        auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
-        if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
-        if (!answer.ok()) return answer.status();
-        entry.answer = std::make_shared<const v1::GetBestResponse>(*std::move(answer));
-        answers.push_back(std::move(entry));
+        for (const v1::Objective objective : ObjectivesOf(incumbent)) {
+          SnapshotAnswer entry;
+          *entry.request.mutable_problem() = incumbent.problem();
+          entry.request.set_device_id(device_id);
+          entry.request.set_policy(incumbent.policy());
+          entry.request.set_include_artifact(include_artifacts);
+          entry.request.set_include_domains(true);
+          entry.request.set_objective(objective);
+          auto answer = impl_->Call(&Connection::Stub::GetBest, entry.request);
+          if (absl::IsNotFound(answer.status())) continue;  // rolled back since the page was made
+          if (!answer.ok()) return answer.status();
+          if (answer->objective() != objective) continue;  // by time by now
+          entry.answer = std::make_shared<const v1::GetBestResponse>(*std::move(answer));
+          answers.push_back(std::move(entry));
+        }
       }
     }
     list.set_page_token(page->next_page_token());

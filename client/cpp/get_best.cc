@@ -5,11 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/client_impl.h"
 #include "google/protobuf/util/time_util.h"
+#include "proto/attune/objective.h"
 
 namespace attune {
 namespace {
 
-AnswerKeyView KeyOf(const BestQuery& query) { return {query.problem, query.device_id, query.policy}; }
+AnswerKeyView KeyOf(const BestQuery& query) {
+  return {query.problem, query.device_id, query.policy,
+          IsByEnergy(query.objective) ? query.objective : v1::OBJECTIVE_UNSPECIFIED};
+}
 
 bool Accepts(const BestQuery& query, const v1::GetBestResponse& answer) {
   return query.acceptable.empty() ||
@@ -24,6 +28,7 @@ v1::GetBestRequest ToRequest(const BestQuery& query) {
   for (const v1::Provenance provenance : query.acceptable) request.add_acceptable(provenance);
   request.set_include_artifact(query.include_artifact);
   request.set_include_domains(query.include_domains);
+  request.set_objective(KeyOf(query).objective);
   if (query.wait > absl::ZeroDuration()) {
     *request.mutable_wait() =
         google::protobuf::util::TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(query.wait));

@@ -12,6 +12,7 @@
 #include "client/cpp/answer_at.h"
 #include "client/cpp/files.h"
 #include "proto/attune/domain.h"
+#include "proto/attune/objective.h"
 
 namespace attune {
 namespace {
@@ -72,11 +73,11 @@ Snapshot::Snapshot(absl::Time exported, v1::ListDevicesResponse devices, std::ve
     const SnapshotAnswer& entry = answers_[number];
     const absl::StatusOr<Problem> problem = FromProto(entry.request.problem());
     if (!problem.ok()) continue;  // a shape that only a later version knows: nobody can ask for it here
-    const AnswerKey key({*problem, entry.request.device_id(), entry.request.policy()});
+    const AnswerKey key({*problem, entry.request.device_id(), entry.request.policy(), entry.request.objective()});
     index_.insert_or_assign(key, Marked(*entry.answer, exported_));
     for (const v1::Domain& domain : entry.answer->domains()) {
       const Problem common = WithoutLength(domain.axis(), *problem);
-      ranges_[AnswerKey({common, entry.request.device_id(), entry.request.policy()})].push_back(
+      ranges_[AnswerKey({common, key.device_id, key.policy, key.objective})].push_back(
           {domain.axis(), domain.low(), domain.high(), number});
     }
   }
@@ -136,13 +137,24 @@ absl::StatusOr<std::shared_ptr<const Snapshot>> Snapshot::Load(const std::string
 }
 
 AnswerPtr Snapshot::Find(const AnswerKeyView& key) const {
-  AnswerKeyView wanted = {key.problem, key.device_id, key.policy};
+  AnswerPtr found = FindBy(key);
+  if (found != nullptr || key.objective == v1::OBJECTIVE_UNSPECIFIED) return found;
+  found = FindBy({key.problem, key.device_id, key.policy});
+  if (found == nullptr) return nullptr;
+  auto fastest = std::make_shared<v1::GetBestResponse>(*found);
+  fastest->set_provenance_detail(absl::StrCat(
+      found->provenance_detail(), "; chosen by time: it has none with the least ", AmountName(key.objective)));
+  return fastest;
+}
+
+AnswerPtr Snapshot::FindBy(const AnswerKeyView& key) const {
+  AnswerKeyView wanted = {key.problem, key.device_id, key.policy, key.objective};
   if (wanted.device_id.empty() && devices_.devices_size() > 0) wanted.device_id = devices_.devices(0).id();
   if (AnswerPtr found = FindOn(wanted); found != nullptr) return found;
   // The name may be a UUID, or the alias of a class, whose devices all have the same answers.
   for (const v1::Device& device : devices_.devices()) {
     if (wanted.device_id != device.uuid() && wanted.device_id != device.class_alias()) continue;
-    return FindOn({wanted.problem, device.id(), wanted.policy});
+    return FindOn({wanted.problem, device.id(), wanted.policy, wanted.objective});
   }
   return nullptr;
 }
@@ -156,7 +168,7 @@ AnswerPtr Snapshot::FindInARange(const AnswerKeyView& key) const {
   for (const v1::Domain::Axis axis : kAxes) {
     if (axis == v1::Domain::AXIS_Q_AND_KV && key.problem.seq_q != key.problem.seq_kv) continue;
     const Problem common = WithoutLength(axis, key.problem);
-    const auto ranges = ranges_.find(AnswerKeyView{common, key.device_id, key.policy});
+    const auto ranges = ranges_.find(AnswerKeyView{common, key.device_id, key.policy, key.objective});
     if (ranges == ranges_.end()) continue;
     const int64_t length = LengthAlong(axis, key.problem);
     for (const Range& range : ranges->second) {

@@ -9,6 +9,7 @@
 //          56             messages, each as a varint length and that many bytes: one attune.v1.ListDevicesResponse,
 //          then
 //                         for each answer an attune.v1.GetBestRequest (what it answers) and its GetBestResponse
+// Answers with an objective stand before the fastest of the same problem: who knows of no objectives takes the last.
 #ifndef ATTUNE_CLIENT_CPP_SNAPSHOT_H_
 #define ATTUNE_CLIENT_CPP_SNAPSHOT_H_
 
@@ -28,7 +29,7 @@
 namespace attune {
 
 struct SnapshotAnswer {
-  v1::GetBestRequest request;  // problem, device and policy are set
+  v1::GetBestRequest request;  // problem, device and policy are set; of the best by energy the objective, too
   AnswerPtr answer;
 };
 
@@ -46,7 +47,8 @@ class Snapshot {
   // Null when there is no such answer. An empty device means the first of `devices()`; a UUID or a class's alias will
   // do as well. A problem without an answer of its own has that of the first range it lies in, NEAREST where the
   // range's own problem was tuned: by axis (KV, Q_AND_KV, Q, BATCH), then as the file has them. Otherwise provenance is
-  // as the server gave it. The detail says that the answer comes from a snapshot, and of when.
+  // as the server gave it. The detail says that the answer comes from a snapshot, and of when. By an objective that has
+  // no answer here the fastest is found, and the detail says so.
   AnswerPtr Find(const AnswerKeyView& key) const;
 
   absl::Time exported() const { return exported_; }
@@ -60,6 +62,7 @@ class Snapshot {
     int64_t high;
     size_t answer;  // of answers_
   };
+  AnswerPtr FindBy(const AnswerKeyView& key) const;
   AnswerPtr FindOn(const AnswerKeyView& key) const;
   AnswerPtr FindInARange(const AnswerKeyView& key) const;
 

@@ -83,6 +83,23 @@ TEST_F(SnapshotTest, KnowsADeviceByItsUuidAndItsClassToo) {
   EXPECT_EQ(snapshot.Find({problem_, "h200", v1::POLICY_HOT}), nullptr);
 }
 
+TEST_F(SnapshotTest, KnowsTheBestByAnObjectiveOrSaysThatItHasNone) {
+  SnapshotAnswer least = Answer("cuda:0", "least energy", v1::PROVENANCE_EXACT);
+  least.request.set_objective(v1::OBJECTIVE_ENERGY);
+  v1::ListDevicesResponse devices;
+  devices.add_devices()->set_id("cuda:0");
+  const Snapshot snapshot(absl::FromUnixSeconds(1790000000), devices,
+                          {least, Answer("cuda:0", "fastest", v1::PROVENANCE_EXACT)});
+  EXPECT_EQ(snapshot.Find({problem_, "", v1::POLICY_HOT})->variant().text(), "fastest");
+  EXPECT_EQ(snapshot.Find({problem_, "", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY})->variant().text(), "least energy");
+  const AnswerPtr product = snapshot.Find({problem_, "", v1::POLICY_HOT, v1::OBJECTIVE_EDP});
+  EXPECT_EQ(product->variant().text(), "fastest");
+  EXPECT_EQ(
+      product->provenance_detail(),
+      "from the snapshot of 2026-09-21 14:13 UTC; chosen by time: it has none with the least energy-delay product");
+  EXPECT_EQ(snapshot.Find({problem_, "cuda:2", v1::POLICY_HOT, v1::OBJECTIVE_ENERGY}), nullptr);
+}
+
 TEST_F(SnapshotTest, HasNoAnswerForWhatWasNotExported) {
   const Problem other = *ParseProblem("b1.h1.q1.d64.f16");
   EXPECT_EQ(Make().Find({other, "", v1::POLICY_HOT}), nullptr);

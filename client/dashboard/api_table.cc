@@ -44,6 +44,7 @@ absl::StatusOr<MessagePtr> Best(Client& client, const Message& message) {
   if (!problem.ok()) return problem.status();
   BestQuery query{.problem = *problem, .device_id = request.device_id(), .include_domains = request.include_domains()};
   if (request.policy() != v1::POLICY_UNSPECIFIED) query.policy = request.policy();
+  query.objective = request.objective();
   for (const int provenance : request.acceptable()) query.acceptable.push_back(static_cast<v1::Provenance>(provenance));
   absl::StatusOr<AnswerPtr> answer = client.GetBest(query);
   if (!answer.ok()) return answer.status();

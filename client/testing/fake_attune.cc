@@ -90,6 +90,10 @@ grpc::Status FakeAttune::GetBest(grpc::ServerContext*, const v1::GetBestRequest*
     response->set_provenance(provenance_);
     response->set_provenance_detail(provenance_detail_);
     response->set_pinned(pinned_);
+    if (alternative_ && request->objective() == v1::OBJECTIVE_ENERGY) {
+      response->mutable_variant()->set_text(kLeastEnergy);
+      response->set_objective(v1::OBJECTIVE_ENERGY);
+    }
     last_get_best_ = *request;
     response->set_artifact_state(code_.front());
     if (code_.front() == v1::ARTIFACT_STATE_NONE) response->set_artifact_reason("it does not compile");
@@ -291,7 +295,16 @@ grpc::Status FakeAttune::RetryTrials(grpc::ServerContext*, const v1::RetryTrials
 grpc::Status FakeAttune::ListIncumbents(grpc::ServerContext*, const v1::ListIncumbentsRequest* request,
                                         v1::ListIncumbentsResponse* response) {
   if (grpc::Status status = Enter("ListIncumbents"); !status.ok()) return status;
-  const v1::Incumbent incumbent = TheIncumbent();
+  v1::Incumbent incumbent = TheIncumbent();
+  {
+    const std::lock_guard lock(mutex_);
+    if (alternative_) {
+      v1::Alternative& least = *incumbent.add_alternatives();
+      least.set_objective(v1::OBJECTIVE_ENERGY);
+      least.mutable_trial()->mutable_variant()->set_text(kLeastEnergy);
+      incumbent.add_alternatives()->set_objective(v1::OBJECTIVE_EDP);
+    }
+  }
   if (!request->device_id().empty() && request->device_id() != incumbent.device_id()) return grpc::Status::OK;
   *response->add_incumbents() = incumbent;
   return grpc::Status::OK;

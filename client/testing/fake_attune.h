@@ -28,6 +28,7 @@ class FakeAttune : public v1::AttuneService::Service {
  public:
   static constexpr char kProblem[] = "b2.h8.q512.d64.f16";
   static constexpr char kVariant[] = "attention_wmma:BLOCK_M=64,KV_SPLITS=4";
+  static constexpr char kLeastEnergy[] = "attention_simt:BLOCK_M=32";  // of HasAnAlternative
 
   // The next calls, whatever their method, are answered with this.
   void FailNext(int calls, grpc::Status status);
@@ -63,6 +64,8 @@ class FakeAttune : public v1::AttuneService::Service {
   v1::GetBestRequest last_get_best() const;
   // Answers are of a pinned variant, until Unpin.
   void Pins();
+  // Another variant takes least energy: the answer to who asks for that, and the incumbent's alternative.
+  void HasAnAlternative();
   // The next watch streams break with UNAVAILABLE after their first message.
   void BreakWatches(int streams);
   // Watches send the running state, call `on_watch` and then wait until the operation is cancelled or the call is.
@@ -142,6 +145,7 @@ class FakeAttune : public v1::AttuneService::Service {
   std::string provenance_detail_;
   double median_us_ = 0;  // 0: the canned trial's
   bool pinned_ = false;
+  bool alternative_ = false;
   std::deque<v1::ArtifactState> code_ = {v1::ARTIFACT_STATE_READY};
   v1::GetBestRequest last_get_best_;
   int broken_watches_ = 0;

@@ -97,6 +97,11 @@ void FakeAttune::HasCode(std::vector<v1::ArtifactState> states) {
   code_ = {states.begin(), states.end()};
 }
 
+void FakeAttune::HasAnAlternative() {
+  const std::lock_guard lock(mutex_);
+  alternative_ = true;
+}
+
 std::string FakeAttune::authorization() const {
   const std::lock_guard lock(mutex_);
   return authorization_;

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/attune/domain.h"
+#include "proto/attune/objective.h"
 #include "proto/attune/problem.h"
 #include "proto/attune/quote.h"
 #include "server/base/log.h"
@@ -95,10 +96,15 @@ class StoredResults : public Results {
     const std::string copied = Copied();  // before the answer is chosen: the store's with the caveat does no harm
     std::vector<std::string> tried;
     const AnswerPtr answer = Choose(request, *problem, key, cards, tried);
+    const bool by_energy = IsByEnergy(request.objective());
+    const bool alternative = answer != nullptr && answer->response.objective() != v1::OBJECTIVE_UNSPECIFIED;
+    const std::string why =
+        by_energy && answer != nullptr && !alternative ? WhyTheFastest(*answer, request.objective()) : "";
     for (const std::string& caveat : {doubt, copied}) {
       if (!caveat.empty()) tried.push_back(caveat);
     }
-    const bool ranges = request.include_domains() && doubt.empty() && !cards.empty();
+    // At other lengths nobody has measured energy: an alternative holds for its own alone.
+    const bool ranges = request.include_domains() && doubt.empty() && !cards.empty() && !alternative;
     const AnswerPtr domains = ranges ? WithDomains(request, *problem, key, *cards.front(), answer) : nullptr;
     if (answer == nullptr) {
       absl::Status none = absl::NotFoundError(absl::StrCat(
@@ -108,7 +114,7 @@ class StoredResults : public Results {
     }
     v1::GetBestResponse response = GiveTo(cards, *answer, host_);
     if (domains != nullptr) *response.mutable_domains() = domains->response.domains();
-    for (const std::string& caveat : {doubt, copied}) {
+    for (const std::string& caveat : {why, doubt, copied}) {
       if (caveat.empty()) continue;
       const std::string& detail = response.provenance_detail();
       response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", caveat));
@@ -194,11 +200,23 @@ class StoredResults : public Results {
     shipped_ = std::move(shipped);
   }
 
+  // That is best by the objective asked for, and acceptable; null where there is none.
+  static AnswerPtr AlternativeOf(const Answer& answer, const v1::GetBestRequest& request) {
+    if (!IsByEnergy(request.objective())) return nullptr;
+    for (const Answer::Alternative& one : answer.alternatives) {
+      if (one.objective != request.objective() || one.answer == nullptr) continue;
+      if (Acceptable(request, one.answer->response.provenance())) return one.answer;
+    }
+    return nullptr;
+  }
+
   // The answer in memory, or one derived from others; null when none is acceptable, with what was `tried`.
   AnswerPtr Choose(const v1::GetBestRequest& request, const Problem& problem, const ResultKey& key,
                    const std::vector<const v1::Device*>& cards, std::vector<std::string>& tried) {
     if (AnswerPtr answer = answers_.Find(key); answer == nullptr) {
       tried.push_back("it was never tuned there");
+    } else if (AnswerPtr other = AlternativeOf(*answer, request); other != nullptr) {
+      return other;
     } else if (Acceptable(request, answer->response.provenance())) {
       return answer;
     } else {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from attune.problem import Problem
-from attune.values import Answer, Policy
+from attune.values import Answer, Objective, Policy
 
 
 class AnswerKey(NamedTuple):
@@ -16,6 +16,7 @@ class AnswerKey(NamedTuple):
     problem: Problem
     device_id: str
     policy: Policy
+    objective: Objective = Objective.UNSPECIFIED  # never TIME, which is the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from attune.clock import Clock, utc_text
 from attune.errors import AttuneError, Unreachable
 from attune.plans.plan import Call, Plan
 from attune.problem import Problem
-from attune.values import Answer, ArtifactState, Policy, Provenance
+from attune.values import Answer, ArtifactState, Objective, Policy, Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Query:
             "include_artifact": self.artifact,
             "wait": api.duration(self.wait) if self.wait else None,
             "include_domains": self.domains,
+            "objective": self.key.objective.value,
         }
         return arguments.request(api.message("GetBestRequest"), fields)
 
@@ -55,6 +56,7 @@ def best(
     artifact: bool = False,
     wait: float | timedelta = 0.0,
     domains: bool = False,
+    objective: Objective | str = Objective.TIME,
 ) -> Query:
     """The best known variant for a problem, never starting any work.
 
@@ -62,15 +64,23 @@ def best(
     for the compiled code, too. Where nobody has tuned the problem, the server compiles it in the background: the
     answer's `artifact_state` says how far that is, and `wait` is how many seconds, at most 60, to wait for it.
     `domains` asks, whatever is cached, for the ranges of lengths and batches that the answer holds for, too:
-    Answer.at makes the answers there. A cached answer costs a look-up in a dict. When the server cannot be reached, the
+    Answer.at makes the answers there. `objective` ENERGY (joules a run) or EDP (those times its seconds) asks for what
+    is best by that, as far as `tune` with that objective has measured it; otherwise the answer is the fastest, and its
+    provenance_detail says why. A cached answer costs a look-up in a dict. When the server cannot be reached, the
     answer is an expired one from the cache or one from the snapshot, and its provenance_detail says so.
     Raises NotFound when nothing fits, Unreachable when nobody answers and nothing is kept.
     """
     key = AnswerKey(Problem.of(problem), device, Policy.of(policy))
+    if objective is not Objective.TIME:
+        key = key._replace(objective=_unless_time(Objective.of(objective)))
     # Mostly there are neither, and a cached answer is to cost no more than its look-up.
     if acceptable != ():
         acceptable = tuple(map(Provenance.of, arguments.several("acceptable", acceptable, "'EXACT'")))
     return Query(key, acceptable, artifact, 0.0 if wait == 0 else arguments.seconds("wait", wait), domains)
+
+
+def _unless_time(objective: Objective) -> Objective:
+    return Objective.UNSPECIFIED if objective is Objective.TIME else objective
 
 
 class Lookup:

@@ -9,6 +9,8 @@ The file is the C++ client's (client/cpp/snapshot.h), format version 1, integers
            24  32 bytes   SHA-256 over bytes 0..23 and everything from byte 56 on
            56             messages, each as a varint length and that many bytes: one ListDevicesResponse, then for
                           each answer a GetBestRequest (what it answers) and its GetBestResponse
+
+Answers with an objective stand before the fastest of the same problem: who knows of no objectives takes the last.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from attune.cache import AnswerKey
 from attune.clock import utc_text
 from attune.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound
 from attune.problem import Problem
-from attune.values import Answer, Axis, Policy
+from attune.values import Answer, Axis, Objective, Policy
 from attune.values.domain import AXES, Range, find_range, range_key
 
 _MAGIC = b"ATTNSNAP"
@@ -49,7 +51,7 @@ class Snapshot:
                 problem = Problem.from_message(request.problem)
             except InvalidArgument:
                 continue  # a shape that only a later version knows: nobody can ask for it here
-            key = AnswerKey(problem, request.device_id, Policy(request.policy))
+            key = AnswerKey(problem, request.device_id, Policy(request.policy), Objective(request.objective))
             self._index[key] = answer
             for domain in answer.domains:
                 axis = Axis(domain.axis)
@@ -61,8 +63,17 @@ class Snapshot:
         """The answer as the server gave it, its provenance_detail saying that it comes from a snapshot, and of when.
 
         An empty device_id means the first of `devices`; a UUID or a class's alias will do as well. A problem without an
-        answer of its own has that of the first range it lies in (Answer.at): by AXES, then as the file has them.
+        answer of its own has that of the first range it lies in (Answer.at): by AXES, then as the file has them. By an
+        objective that has no answer here the fastest is found, and the detail says so.
         """
+        found = self._find(key)
+        if found is not None or key.objective is Objective.UNSPECIFIED:
+            return found
+        fastest = self._find(key._replace(objective=Objective.UNSPECIFIED))
+        name = "energy-delay product" if key.objective is Objective.EDP else "energy"
+        return fastest and fastest.with_source(f"chosen by time: it has none with the least {name}")
+
+    def _find(self, key: AnswerKey) -> Answer | None:
         if not key.device_id and self.devices.devices:
             key = key._replace(device_id=self.devices.devices[0].id)
         answer = self._answer(key)
@@ -90,8 +101,8 @@ class Snapshot:
         _replace_file(os.fspath(path), header + hashlib.sha256(header + body).digest() + body)
 
 
-def _where(key: AnswerKey) -> tuple[str, Policy]:
-    return key.device_id, key.policy
+def _where(key: AnswerKey) -> tuple[str, Policy, Objective]:
+    return key.device_id, key.policy, key.objective
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:

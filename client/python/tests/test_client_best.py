@@ -8,7 +8,7 @@ import weakref
 
 import grpc
 import pytest
-from fake import PROBLEM, answer, message
+from fake import PROBLEM, answer, message, trial
 
 import attune
 from attune.plans.plan import Call
@@ -264,6 +264,49 @@ def test_many_threads_may_ask_at_once(server):
         for thread in threads:
             thread.join()
     assert answers == ["trials/1"] * (8 * 8 * 20)
+
+
+def by_objective(request):
+    """As a server whose tuning has measured energy, but for no energy-delay product."""
+    if request.objective != 2:
+        return answer()
+    return answer(objective=2, trial="trials/2", variant={"text": "attention_simt:BLOCK_M=32"})
+
+
+def test_the_best_by_an_objective_is_kept_apart(connect, server):
+    server.responses["GetBest"] = by_objective
+    client = connect(server)
+    least = client.best(PROBLEM, objective="energy")
+    assert (least.trial, least.objective) == ("trials/2", attune.values.Objective.ENERGY)
+    assert client.best(PROBLEM).trial == "trials/1"
+    assert client.best(PROBLEM, objective="energy") is least
+    assert client.best(PROBLEM, objective="time").objective is attune.values.Objective.UNSPECIFIED
+    assert [request.objective for request in server.asked("GetBest")] == [2, 0]
+    with pytest.raises(attune.InvalidArgument, match="objective is 'watts'; it must be one of TIME, ENERGY, EDP"):
+        client.best(PROBLEM, objective="watts")
+
+
+def test_a_snapshot_has_the_best_by_an_objective_or_says_that_it_has_none(connect, server, tmp_path):
+    path = tmp_path / "served.snapshot"
+    server.responses["GetBest"] = by_objective
+    server.responses["ListDevices"] = message("ListDevicesResponse", devices=[{"id": "cuda:0"}])
+    incumbent = {"problem": answer().problem, "device_id": "cuda:0", "policy": 1, "trial": trial()}
+    incumbent["alternatives"] = [{"objective": 2, "trial": trial("trials/2")}, {"objective": 3}]
+    server.responses["ListIncumbents"] = message("ListIncumbentsResponse", incumbents=[incumbent])
+    client = connect(server)
+    (served,) = client.incumbents()
+    least, product = served.alternatives
+    assert (least.objective, least.trial.name) == (attune.values.Objective.ENERGY, "trials/2")
+    assert (product.objective, product.trial) == (attune.values.Objective.EDP, None)
+    assert client.export_snapshot(path) == (2, 1)
+    assert [request.objective for request in server.asked("GetBest")] == [2, 0], "the fastest is last"
+    server.stop()
+    away = connect(server, snapshot=path)
+    assert away.best(PROBLEM, objective="energy").trial == "trials/2"
+    assert away.best(PROBLEM).trial == "trials/1"
+    fastest = away.best(PROBLEM, objective="edp")
+    assert fastest.trial == "trials/1"
+    assert fastest.provenance_detail.endswith("chosen by time: it has none with the least energy-delay product")
 
 
 def test_ranges_are_asked_for_anew(connect, server):

@@ -145,6 +145,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
         background=True,
         energy=True,
         cards=2,
+        objective="edp",
         request_id="mine",
         seed_from=["b1.h2.kvh2.q64.d64.f16"],
     )
@@ -159,6 +160,7 @@ def test_a_tuning_is_asked_for_with_all_it_was_given(connect, server):
     assert request.background
     assert request.energy
     assert request.cards == 2
+    assert request.objective == attune.values.Objective.EDP.value
 
 
 def test_a_sweep_takes_text_a_file_or_a_message(connect, server, tmp_path):

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attune/v1/service.pb.h"
 #include "proto/attune/problem.h"
@@ -13,6 +14,9 @@
 #include "server/store/store.h"
 
 namespace attune::catalog {
+
+struct Answer;
+using AnswerPtr = std::shared_ptr<const Answer>;
 
 struct Answer {
   v1::GetBestResponse response;
@@ -30,8 +34,13 @@ struct Answer {
   // The compiler that made the answer's code from the sources as they are today; empty when there is no such code.
   std::string toolchain;
   v1::Resources resources;
+  // Of an incumbent, by other objectives than TIME: null where it is itself the best; no entry where nobody has asked.
+  struct Alternative {
+    v1::Objective objective;
+    AnswerPtr answer;
+  };
+  std::vector<Alternative> alternatives;
 };
-using AnswerPtr = std::shared_ptr<const Answer>;
 
 }  // namespace attune::catalog
 

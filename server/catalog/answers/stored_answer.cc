@@ -5,6 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/attune/objective.h"
 #include "server/catalog/result_key.h"
 #include "server/catalog/served_timing.h"
 #include "server/catalog/staleness.h"
@@ -34,6 +36,12 @@ void AddBaselines(const v1::Incumbent& incumbent, const std::vector<v1::Baseline
     room -= baseline.ByteSizeLong();
     *response.add_baselines() = baseline;
   }
+}
+
+void AddDetail(absl::string_view more, v1::GetBestResponse& response) {
+  if (more.empty()) return;
+  const std::string& detail = response.provenance_detail();
+  response.set_provenance_detail(absl::StrCat(detail, detail.empty() ? "" : "; ", more));
 }
 
 void SetProvenance(const v1::Trial& trial, const Host& host, v1::GetBestResponse& response) {
@@ -84,7 +92,62 @@ void Fill(const v1::Incumbent& incumbent, const v1::Trial& trial, v1::GetBestRes
   *response.mutable_promote_time() = incumbent.promote_time();
 }
 
+// How the alternative's amount, and its time, compare with the fastest's.
+std::string Compared(const v1::Alternative& alternative, const v1::Timing& fastest) {
+  const v1::Timing& timing = alternative.trial().timing();
+  const std::optional<Amount> amount = AmountOf(alternative.objective(), timing);
+  if (!amount.has_value()) return "";
+  const std::string took = absl::StrCat(AmountText(alternative.objective(), amount->middle), " a run, least ",
+                                        AmountName(alternative.objective()));
+  const std::optional<Amount> before = AmountOf(alternative.objective(), fastest);
+  if (!before.has_value()) {
+    return absl::StrCat(took,
+                        " of those measured; the fastest has changed since, and its energy is not known: tune with ",
+                        "--objective=", Word(alternative.objective()));
+  }
+  return absl::StrFormat("%s: %.1f %% less than the fastest, in %.3f times its time", took,
+                         100 * (1 - amount->middle / before->middle), timing.median_us() / fastest.median_us());
+}
+
+// The alternative as an answer of its own, for the cards and problem of `fastest`.
+AnswerPtr MakeAlternative(const v1::Incumbent& incumbent, const v1::Alternative& alternative, const Answer& fastest,
+                          const Host& host) {
+  const v1::Trial& trial = alternative.trial();
+  auto answer = std::make_shared<Answer>();
+  answer->problem = fastest.problem;
+  answer->policy = fastest.policy;
+  answer->resources = trial.resources();
+  answer->timed_by = {InstanceOf(trial), trial.dependencies().device_fingerprint()};
+  v1::Incumbent itself = incumbent;  // for what both have in common
+  itself.set_device_id(trial.device_id());
+  itself.clear_ties();
+  itself.clear_claim();
+  *itself.mutable_timing() = trial.timing();
+  Fill(itself, trial, answer->response);
+  *answer->response.mutable_measure_time() = trial.finish_time();
+  *answer->response.mutable_baselines() = fastest.response.baselines();
+  answer->response.set_objective(alternative.objective());
+  SetProvenance(trial, host, answer->response);
+  AddDetail(Compared(alternative, ServedTiming(incumbent)), answer->response);
+  SetVariant(trial, host, *answer);
+  return answer;
+}
+
 }  // namespace
+
+std::string WhyTheFastest(const Answer& answer, v1::Objective objective) {
+  const absl::string_view name = AmountName(objective);
+  if (answer.response.pinned()) return "it is pinned, which holds for every objective";
+  for (const Answer::Alternative& one : answer.alternatives) {
+    if (one.objective != objective) continue;
+    if (one.answer == nullptr) return absl::StrCat("the fastest, and no other has less ", name, " for certain");
+    return absl::StrCat("the fastest: what has the least ", name, " is ",
+                        v1::Provenance_Name(one.answer->response.provenance()).substr(11), ", which is not acceptable");
+  }
+  if (answer.policy == v1::POLICY_COLD) return "chosen by time: energy is not measured with policy cold";
+  return absl::StrCat("chosen by time: which has the least ", name,
+                      " was never measured; tune with --objective=", Word(objective));
+}
 
 absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const std::vector<v1::Baseline>& baselines,
                                            const Host& host) {
@@ -100,6 +163,10 @@ absl::StatusOr<AnswerPtr> MakeStoredAnswer(const v1::Incumbent& incumbent, const
   AddBaselines(incumbent, baselines, host, answer->response);
   SetProvenance(trial, host, answer->response);
   SetVariant(trial, host, *answer);
+  for (const v1::Alternative& one : incumbent.alternatives()) {
+    answer->alternatives.push_back(
+        {one.objective(), one.has_trial() ? MakeAlternative(incumbent, one, *answer, host) : nullptr});
+  }
   return answer;
 }
 

@@ -16,6 +16,7 @@ from attune.values import (
     Explanation,
     Incumbent,
     Miss,
+    Objective,
     Policy,
     Retiming,
     RetriedTrials,
@@ -73,9 +74,11 @@ def explain(
     problem: Problem | str | None = None,
     device: str = "",
     policy: Policy | str = Policy.HOT,
+    objective: Objective | str = Objective.TIME,
 ) -> Plan[Explanation]:
-    """What bounds a trial (itself, its name or number), the best variant of a problem on `device` under `policy`, or a
-    submission (itself or its name), of which `problem` says which of its problems where it has several."""
+    """What bounds a trial (itself, its name or number), the best variant of a problem on `device` under `policy` by
+    `objective`, or a submission (itself or its name), of which `problem` says which of its problems where it has
+    several."""
     if isinstance(subject, (Trial, Submission)):
         subject = subject.name
     submission = isinstance(subject, str) and subject.startswith("submissions/")
@@ -91,6 +94,7 @@ def explain(
             "problem": Problem.of(subject).to_message(),
             "device_id": device,
             "policy": Policy.of(policy).value,
+            "objective": Objective.of(objective).value,
         }
         response = yield from call("Explain", best=best)
     return Explanation.from_message(response)

@@ -17,7 +17,7 @@ from attune.errors import InvalidArgument
 from attune.plans.plan import Plan, call, pages, resource
 from attune.problem import Problem
 from attune.table import Table
-from attune.values import Effort, Operation, Policy, Strategy, SweepPlan, Variant
+from attune.values import Effort, Objective, Operation, Policy, Strategy, SweepPlan, Variant
 
 
 def tune(
@@ -41,6 +41,7 @@ def tune(
     check_all: bool = False,
     energy: bool = False,
     cards: int = 1,
+    objective: Objective | str = Objective.TIME,
 ) -> Plan[Operation]:
     """Starts tuning a problem, or joins the same tuning when it already runs.
 
@@ -48,14 +49,15 @@ def tune(
     limit. `strategy` None is Strategy.GUIDED, which tries a small part of the space, but Strategy.EXHAUSTIVE where
     `effort` is Effort.EXHAUSTIVE. `effort` is of GUIDED and EVOLUTION; None is Effort.STANDARD. `seed` is of all
     strategies but EXHAUSTIVE, 0 lets the server choose. `retry_known` tries again what has a trial under today's
-    dependencies; `check_all` checks all of what is slow, too, so that none is SLOW. `energy` measures also
-    what a run of each contestant of the play-off takes in joules, about a second for each, with HOT and L2_WARM alone;
-    what is served is still the fastest. `cards`: how many cards of one class share the trials, of the class that
-    `device` names, or that of the server's first device. `background` gives way to every other job. `ignore_advice`
-    tries also what the families advise against. `where`: only variants of which each of these is true, expressions
-    over a family's parameters ("BLOCK_M == 64"); `require`: variants that are tried in any case, before what is
-    guessed or drawn; `seed_from`: problems whose best variants are tried next. The same `request_id` (at most 128
-    characters) starts the same tuning once.
+    dependencies; `check_all` checks all of what is slow, too, so that none is SLOW. `energy` measures also what a run
+    of each contestant of the play-off takes in joules, about a second for each, with HOT and L2_WARM alone; what is
+    served is still the fastest. `objective` ENERGY (joules a run) or EDP (those times its seconds) does so with eight
+    of the fastest variants, and keeps what is best by either for `best` with that objective. `cards`: how many
+    cards of one class share the trials, of the class that `device` names, or that of the server's first device.
+    `background` gives way to every other job. `ignore_advice` tries also what the families advise against. `where`:
+    only variants of which each of these is true, expressions over a family's parameters ("BLOCK_M == 64"); `require`:
+    variants that are tried in any case, before what is guessed or drawn; `seed_from`: problems whose best variants are
+    tried next. The same `request_id` (at most 128 characters) starts the same tuning once.
     """
     chosen: dict[str, Any] = {"seed": seed}
     if effort is not None:
@@ -80,6 +82,7 @@ def tune(
         check_all=check_all,
         energy=energy,
         cards=arguments.count("cards", cards),
+        objective=Objective.of(objective).value,
         background=background,
         ignore_advice=ignore_advice,
         where=arguments.several("where", where, "'BLOCK_M == 64'"),

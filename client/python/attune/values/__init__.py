@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attune.values.answer import Answer, Baseline, Incumbent, Miss, PredictedTime, Retiming, SearchClaim
+from attune.values.answer import Alternative, Answer, Baseline, Incumbent, Miss, PredictedTime, Retiming, SearchClaim
 from attune.values.blob import Blob
 from attune.values.device import (
     BackendStatus,
@@ -25,6 +25,7 @@ from attune.values.enums import (
     Effort,
     Field,
     Gate,
+    Objective,
     Outcome,
     Phase,
     Policy,
@@ -84,6 +85,7 @@ from attune.values.trial import (
 
 __all__ = [
     "Accuracy",
+    "Alternative",
     "Answer",
     "ArtifactState",
     "Axis",
@@ -120,6 +122,7 @@ __all__ = [
     "KernelProfile",
     "LaunchRecipe",
     "Miss",
+    "Objective",
     "Operation",
     "Outcome",
     "Parameter",

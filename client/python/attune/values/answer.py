@@ -9,7 +9,7 @@ from datetime import datetime
 from attune.problem import Problem
 from attune.values.convert import Value
 from attune.values.domain import Domain, domains_of
-from attune.values.enums import ArtifactState, Policy, Provenance
+from attune.values.enums import ArtifactState, Objective, Policy, Provenance
 from attune.values.recipe import LaunchRecipe
 from attune.values.trial import Accuracy, Dependencies, Geometry, Timing, Trial, Variant
 
@@ -72,6 +72,8 @@ class Answer(Value):
     domains: tuple[Domain, ...] = ()  # other problems that it holds for, when asked for
     claim: SearchClaim | None = None  # of the search that found it; None where that said nothing
     predicted: PredictedTime | None = None  # with NEAREST, as the server gave it: for the problem asked for
+    # ENERGY or EDP: certainly better by that than the fastest, which it is not. UNSPECIFIED: the fastest.
+    objective: Objective = Objective.UNSPECIFIED
 
     def at(self, problem: Problem | str) -> Answer | None:
         """The answer for another problem, or for its own, made from this one without a question: the same code,
@@ -109,6 +111,14 @@ class Answer(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative(Value):
+    """A variant that is certainly better than the incumbent by another measure than time."""
+
+    objective: Objective  # ENERGY or EDP
+    trial: Trial | None  # with its time and energy in the play-off that chose it; None: it is the incumbent itself
+
+
+@dataclass(frozen=True, slots=True)
 class Incumbent(Value):
     """The variant served for a problem on a class of device under a policy, from a moment on."""
 
@@ -127,6 +137,7 @@ class Incumbent(Value):
     pinned: bool  # no faster variant replaces it until it is unpinned
     device_class: str  # Device.fingerprint of those that it is served on; device_id is of the one that timed it
     claim: SearchClaim | None  # of the search that found it; None where that said nothing
+    alternatives: tuple[Alternative, ...]  # of tunings with an objective: at most one for each but TIME
 
 
 @dataclass(frozen=True, slots=True)

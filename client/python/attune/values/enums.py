@@ -44,6 +44,15 @@ class Provenance(ApiEnum):
     HEURISTIC = 5  # heuristic default, not benchmarked
 
 
+class Objective(ApiEnum):
+    """What a variant is best by."""
+
+    UNSPECIFIED = 0  # TIME
+    TIME = 1  # microseconds a run
+    ENERGY = 2  # joules a run
+    EDP = 3  # energy-delay product: joules a run times its seconds
+
+
 class ArtifactState(ApiEnum):
     """Whether there is code to launch an answer with."""
 
