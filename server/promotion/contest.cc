@@ -79,9 +79,6 @@ class Contest {
       next = Next(*result.winner, result.before, decision);
     } else {
       next = WithoutWrongAlternatives(result.before);
-      if (!chosen_.empty()) {
-        absl::StrAppend(&result.why, "; that is not kept: ", result.before->device_id(), " timed what is served");
-      }
     }
     if (!next.has_value()) return StillServed(result.before);
     absl::StatusOr<v1::Incumbent> promoted = trials::WriteFor(
@@ -225,18 +222,23 @@ class Contest {
     return absl::OkStatus();
   }
 
-  // Whether the winner is the incumbent, timed again where and as it was timed before.
+  // Whether the winner is the incumbent, timed again where and as it was timed before; or as it was, by the card that
+  // has chosen alternatives to it, which are compared with this card's times alone.
   bool IsRetimed(const ContestResult& result) const {
     if (!rules_.keep_time || rules_.pin) return false;  // a pin that was refused leaves all as it was
     if (!result.before.has_value() || !result.winner.has_value()) return false;
-    return IsTheSame(result.before->trial(), *result.winner) && !result.winner->timing().contended();
+    if (result.winner->timing().contended()) return false;
+    const v1::Trial& before = result.before->trial();
+    return IsTheSame(before, *result.winner) || (!chosen_.empty() && IsTheSameCode(before, *result.winner));
   }
 
   // One variant on one card, as it is built today.
   bool IsTheSame(const v1::Trial& before, const v1::Trial& now) const {
+    return IsTheSameCode(before, now) && catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
+  }
+  static bool IsTheSameCode(const v1::Trial& before, const v1::Trial& now) {
     return now.variant().text() == before.variant().text() &&
-           catalog::SameDependencies(before.dependencies(), now.dependencies()) &&
-           catalog::IsOf(catalog::InstanceOf(before), tuning_key_.device);
+           catalog::SameDependencies(before.dependencies(), now.dependencies());
   }
 
   absl::StatusOr<std::optional<v1::Incumbent>> Served() const {

@@ -265,6 +265,32 @@ TEST_F(ObjectiveTest, ARollBackServesTheAlternativesOfThatTime) {
   EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "tiles:BLOCK=16,SPLITS=1");
 }
 
+TEST_F(ObjectiveTest, ACardThatIsAskedForThemServesItsOwnTimeBesideItsAlternatives) {
+  v1::Device other = catalog::FakeDevice();
+  other.set_id("cuda:1");
+  other.set_uuid("GPU-1");
+  other.set_counts_energy(true);
+  supervisor::FakeDeviceWorker sister(other);
+  sister.ScriptUs([](const worker::v1::Candidate& candidate) { return jobs::Seen(candidate) == "32/8" ? 42 : 43; });
+  sister.ScriptJoules(
+      [](const worker::v1::Candidate& candidate) { return jobs::Seen(candidate) == "64/2" ? 0.01 : 0.02; });
+  others_ = {&sister};
+  Start();
+  TuneBy(v1::OBJECTIVE_ENERGY);
+  v1::TuneRequest request = TuneRequest();
+  request.set_device_id("cuda:1");
+  Tune(request);
+  EXPECT_EQ(Kept().device_id(), "cuda:0");
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "tiles:BLOCK=16,SPLITS=1");
+  request.set_objective(v1::OBJECTIVE_ENERGY);
+  EXPECT_FALSE(Tune(request).tune().promoted());
+  EXPECT_EQ(Kept().device_id(), "cuda:1");
+  EXPECT_EQ(Kept().timing().median_us(), 42);
+  EXPECT_EQ(KeptFor(v1::OBJECTIVE_ENERGY), "tiles:BLOCK=64,SPLITS=1");
+  tuner_ = nullptr;
+  tuning_.reset();
+}
+
 TEST_F(ObjectiveTest, TimeIsWhatIsAskedForWithoutOne) {
   Start();
   pool_.Hold();
