@@ -146,7 +146,7 @@ Action AddTune(CLI::App& app) {
                  "and evolution try a small part of them (see --effort), exhaustive all")
       ->check(OneOf({"exhaustive", "random", "guided", "evolution"}));
   app.add_option("--effort", arguments->effort,
-                 "Of guided and evolution: at most 24 trials (quick), a twentieth of the variants but 64 where that is "
+                 "Of guided and evolution: at most 24 trials (quick), a twentieth of the variants but 96 where that is "
                  "more (standard, the default), a quarter or 96 (full), or all (exhaustive). Alone it means guided, or "
                  "the strategy exhaustive")
       ->check(OneOf({"quick", "standard", "full", "exhaustive"}));

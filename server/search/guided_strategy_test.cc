@@ -175,12 +175,12 @@ TEST(GuidedStrategy, PlansOneTrialWhereCodeIsAtHandAndSeveralWhereItIsCompiled) 
   EXPECT_THAT(PlannedAfter(begun + 8, [](size_t trial) { return trial == 0; }), SizeIs(1));
 }
 
-TEST(GuidedStrategy, HasATwentiethOfTheSpaceOr64TrialsByDefault) {
+TEST(GuidedStrategy, HasATwentiethOfTheSpaceOr96TrialsByDefault) {
   Field field = TwoFamilies();
   v1::Strategy description;
   description.set_kind(v1::Strategy::KIND_GUIDED);
   const auto total = [&] { return MakeStrategy(description, field, 1, [] { return absl::ZeroDuration(); })->Total(); };
-  EXPECT_EQ(total(), 64);
+  EXPECT_EQ(total(), 96);
   for (size_t i = 0; i < 2000; ++i) field.points.push_back(field.points.front());
   field.candidates = field.points.size();
   EXPECT_EQ(total(), 2226 / 20);

@@ -27,7 +27,7 @@ int64_t LimitOf(v1::Strategy::Effort effort, size_t candidates) {
     case v1::Strategy::EFFORT_EXHAUSTIVE:
       return 0;
     default:
-      return AtLeast(64, 0.05, candidates);
+      return AtLeast(96, 0.05, candidates);
   }
 }
 

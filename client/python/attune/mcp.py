@@ -322,7 +322,7 @@ def make_server(client: attune.aio.Client) -> MCPServer:
         effort: Annotated[
             Literal["quick", "standard", "full", "exhaustive"],
             Field(
-                description="quick: at most 24 trials; standard: a twentieth of the space, or 64 where that is more; "
+                description="quick: at most 24 trials; standard: a twentieth of the space, or 96 where that is more; "
                 "full: a quarter, or 96; exhaustive: every variant"
             ),
         ] = "quick",
