@@ -14,6 +14,7 @@
 #include <set>
 
 #include "server/search/beginning.h"
+#include "server/search/confidence.h"
 #include "server/search/evolution_strategy.h"
 
 namespace attune::search {
@@ -248,6 +249,22 @@ TEST(GuidedStrategy, IsNotSureOfWhatWasLost) {
   EXPECT_TRUE(strategy.Done());
   ASSERT_TRUE(strategy.Claim().has_value());
   EXPECT_LT(strategy.Claim()->confidence(), 0.9);
+}
+
+// That the best of so many trials, 10 us, is the best, where 200 are left of which 11 us are expected.
+double SureAfter(size_t trials, double deviation) {
+  std::vector<bool> untold(trials + 200, true);
+  std::fill_n(untold.begin(), trials, false);
+  Expectation slower;
+  slower.mean = std::log(11);
+  slower.deviation = deviation;
+  return ConfidenceThatBest(10, untold, std::vector<Expectation>(untold.size(), slower));
+}
+
+TEST(Confidence, IsInWhatTheModelSaysOnlyAfterManyTrials) {
+  EXPECT_LT(SureAfter(79, 0.01), 0.01);
+  EXPECT_GT(SureAfter(80, 0.01), 0.9);
+  EXPECT_LT(SureAfter(80, 0.05), 0.5) << "its trees disagree";
 }
 
 TEST(GuidedStrategy, SaysNothingBeforeItHasAModel) {
