@@ -139,7 +139,7 @@ void LogHost(const supervisor::HostDescription& host) {
             {{"id", device.id()}, {"model", device.model()}, {"target", device.target()}, {"driver", device.driver()}});
   }
   for (const std::string& missing : MissingWalls()) LogWarning("workers are not fully caged", {{"reason", missing}});
-  if (host.devices.empty()) LogWarning("no device: stored answers are served, nothing can be tuned");
+  if (host.devices.empty()) LogWarning("no device: stored answers are served, and only other hosts on the same store can tune");
 }
 
 supervisor::WorkerOptions OptionsOfWorkers(const Settings& settings) {
@@ -292,6 +292,8 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     workers[device.id()] = device_workers.back().get();
   }
   std::unique_ptr<HostBeat> beat;
+  std::optional<CopyKeeper> copies;
+  std::optional<ServedWatch> served;  // before the tuner has work
   const std::unique_ptr<profile::Tools> tools =
       profile::MakeTools({.worker = options, .ncu = settings.ncu, .compute_sanitizer = settings.compute_sanitizer});
   auto tuning =
@@ -305,6 +307,10 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
                       .lease = opened->shared ? store::kHostTtl : store::kDefaultLease,
                       .shared = opened->shared,
                       .takes_work = [&beat] { return !beat->draining(); },
+                      .ended_elsewhere =
+                          [&served] {
+                            if (served.has_value()) served->LookNow();
+                          },
                       .library = LibraryOf(settings),
                       .submission_times = {.trial = settings.submission_trial_timeout, .all = settings.submission_time},
                       .tools = tools.get(),
@@ -324,13 +330,12 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     }
     return tuner.Resume();
   };
-  std::optional<CopyKeeper> copies;
-  std::optional<ServedWatch> served;
   const auto watch = [&] {
     copies.emplace(*store, opened->database, settings.data_dir);
     served.emplace(*store, *(*front)->results, **fleet, read, ServedWatch::kPeriod, [&copies] { copies->Changed(); });
   };
   if (opened->copy == nullptr) {
+    if (opened->shared) watch();
     if (absl::Status joined = join(); !joined.ok()) return joined;
   } else {
     signals.Serving();
@@ -360,7 +365,6 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
     opened->copy.reset();
   }
   (*front)->tuner.Arrive(&tuner);
-  if (opened->shared && !served.has_value()) watch();
   std::optional<jobs::OnMiss> on_miss;
   if (settings.on_miss == "check" || settings.on_miss == "tune") {
     const QueryFrontend& here = **front;
@@ -395,8 +399,6 @@ absl::Status Run(const Settings& settings, ShutdownSignals& signals, ServiceMana
   keeper.reset();
   on_miss.reset();
   tuner.Drain(settings.drain_timeout);
-  served.reset();
-  copies.reset();
   // A trial that hangs ends with its worker; its job goes on at the next start.
   for (const auto& worker : device_workers) worker->Shutdown();
   (*front)->compiler->Shutdown();

@@ -25,7 +25,7 @@ void Print(Session& session, const v1::ListDevicesResponse& response) {
                  device.memory_bandwidth_gbs() > 0 ? absl::StrCat(device.memory_bandwidth_gbs()) : "-"});
   }
   if (devices.empty()) {
-    session.Print("No device. The server answers queries, but cannot tune.");
+    session.Print("No device here. The server answers queries; hosts that share its store tune (attune hosts).");
   } else {
     session.Print(devices);
   }

@@ -1,6 +1,7 @@
 #include "client/cpp/retry.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attune {
 
@@ -19,12 +20,16 @@ void Backoff::Reset() { wait_ = policy_.initial_wait; }
 absl::Status CallWithRetries(const RetryPolicy& policy, absl::Time deadline, const Clock& clock,
                              absl::FunctionRef<absl::Status()> call) {
   Backoff backoff(policy, std::random_device()());
+  absl::Status refusal;
   for (int attempt = 1;; ++attempt) {
     absl::Status status = call();
+    // That time was up in a later attempt says less than what the last answer said.
+    if (absl::IsDeadlineExceeded(status) && !refusal.ok()) return refusal;
     if (!absl::IsUnavailable(status) || attempt >= policy.attempts) return status;
     const absl::Duration wait = backoff.Next();
     if (clock.Now() + wait >= deadline) return status;
     clock.SleepFor(wait);
+    refusal = std::move(status);
   }
 }
 

@@ -62,6 +62,12 @@ TEST_F(RetryTest, TakesEveryOtherErrorAsTheAnswer) {
   }
 }
 
+TEST_F(RetryTest, SaysWhatWasAnsweredWhereALaterAttemptHasNoTimeLeft) {
+  const absl::Status refusal = absl::UnavailableError("the database is away");
+  EXPECT_EQ(Call(Even(), {refusal, absl::DeadlineExceededError("")}), refusal);
+  EXPECT_EQ(calls_, 2);
+}
+
 TEST_F(RetryTest, GivesUpWhenTheAttemptsAreUsedUp) {
   EXPECT_TRUE(absl::IsUnavailable(Call(Even(), {absl::UnavailableError("")})));
   EXPECT_EQ(calls_, Even().attempts);

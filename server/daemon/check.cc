@@ -135,8 +135,11 @@ bool CheckHost(const Settings& settings, const ProbeForCheck& probe, std::ostrea
     return Report(report, "host", "", {absl::StrCat("it could not be probed: ", host.status().message())});
   }
   Report(report, "toolchains", ToolchainsOf(*host), {});
-  const std::string here = ChooseDevices(settings.devices, *host).here;
-  Report(report, "devices", here.empty() ? "none: stored answers are served, nothing can be tuned" : here, {});
+  const ChosenDevices chosen = ChooseDevices(settings.devices, *host);
+  Report(report, "devices",
+         chosen.host.devices.empty() ? "none: stored answers are served, and only other hosts on the same store can tune"
+                                     : chosen.here,
+         {});
   const std::vector<std::string> missing = MissingWalls();
   Report(report, "cage", missing.empty() ? "whole" : absl::StrCat("not whole: ", absl::StrJoin(missing, "; ")), {});
   return true;

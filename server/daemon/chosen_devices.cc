@@ -15,6 +15,7 @@ ChosenDevices ChooseDevices(const std::vector<std::string>& names, supervisor::H
   chosen.here = catalog::DeviceNames(all);
   std::set<std::string> ids;
   for (const std::string& name : names) {
+    if (name == kNoDevice) continue;
     const std::vector<const v1::Device*> named = catalog::DevicesNamed(all, name);
     for (const v1::Device* device : named) ids.insert(device->id());
     if (named.empty()) chosen.unknown.push_back(name);

@@ -5,9 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/supervisor/probe.h"
 
 namespace attune {
+
+// As a name: of no device.
+inline constexpr absl::string_view kNoDevice = "none";
 
 struct ChosenDevices {
   supervisor::HostDescription host;  // with the chosen devices alone, their classes named

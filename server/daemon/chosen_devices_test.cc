@@ -51,6 +51,8 @@ TEST(ChosenDevices, SayWhichNamesStandForNothing) {
 }
 
 TEST(ChosenDevices, KeepTheirClassesNamesWhateverElseIsChosen) {
+  EXPECT_TRUE(ChooseDevices({"none"}, Host()).host.devices.empty()) << "a gateway";
+  EXPECT_TRUE(ChooseDevices({"none"}, Host()).unknown.empty());
   EXPECT_EQ(ChooseDevices({"cuda:2"}, Host()).host.devices.at(0).class_alias(), "a100-2222");
 }
 

@@ -114,7 +114,7 @@ ABSL_FLAG(std::string, verify, "device",
           "where outputs are compared: device (as far as it can; winners on the host too) or host (all of them)");
 ABSL_FLAG(std::string, emulate, "", "run CUDA devices under the limits of this device profile, e.g. l4");
 ABSL_FLAG(std::vector<std::string>, devices, {},
-          "use only these devices, by id, UUID or class (l4), comma-separated; default: all");
+          "use only these devices, by id, UUID or class (l4), comma-separated; none: a gateway; default: all");
 ABSL_FLAG(std::string, log_format, "text", "text or json");
 ABSL_FLAG(std::string, log_level, "info", "the least that is logged: debug (every trial), info, warning or error");
 ABSL_FLAG(std::string, metrics_listen, "",

@@ -21,10 +21,15 @@ ServedWatch::ServedWatch(store::Store& store, catalog::Results& results, const c
       classes_(since.classes),
       thread_([this, period](const std::stop_token& stop) {
         do {
-          LookForClasses();
-          Look();
+          LookNow();
         } while (Pause(stop, period));
       }) {}
+
+void ServedWatch::LookNow() {
+  const std::lock_guard<std::mutex> one(mutex_);
+  LookForClasses();
+  Look();
+}
 
 // Until it succeeds.
 void ServedWatch::LookForClasses() {

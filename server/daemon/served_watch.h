@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -30,6 +31,9 @@ class ServedWatch {
   ServedWatch(store::Store& store, catalog::Results& results, const catalog::Fleet& fleet, Since since,
               absl::Duration period = kPeriod, std::function<void()> changed = nullptr);
 
+  // Looks at once. What was promoted before this call is served here when it returns, unless the store is away.
+  void LookNow();
+
  private:
   using Key = std::tuple<std::string, std::string, int>;  // problem, class, policy
 
@@ -40,6 +44,7 @@ class ServedWatch {
   catalog::Results& results_;
   const catalog::Fleet& fleet_;
   const std::function<void()> changed_;
+  std::mutex mutex_;  // of one look at a time; guards what follows
   std::map<Key, absl::Time> seen_;
   absl::Duration seen_at_;  // of the last look that succeeded
   bool away_ = false;       // the last look failed

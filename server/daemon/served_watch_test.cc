@@ -18,6 +18,7 @@ namespace attune {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Counts how often it is read again, and fails the first times.
 class CountedResults : public catalog::Results {
@@ -109,11 +110,25 @@ TEST_F(ServedWatchTest, HasResultsReadAgainForANewClassUntilThatSucceeds) {
 // Another process promotes two things, once.
 class ChangedStore : public store::FakeStore {
  public:
+  std::atomic<bool> changed = true;
+
   absl::StatusOr<std::vector<store::ServedChange>> ChangesOfServed(absl::Duration) override {
+    if (!changed) return std::vector<store::ServedChange>();
     return std::vector<store::ServedChange>{{"b1.h1.q32.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(1)},
                                             {"b1.h1.q64.d32.f16", "l4", v1::POLICY_HOT, absl::FromUnixSeconds(2)}};
   }
 };
+
+TEST_F(ServedWatchTest, LooksAtOnceWhenItIsAsked) {
+  ChangedStore store;
+  store.changed = false;
+  ServedWatch watch(store, results_, fleet_, ServedWatch::Since{SteadyNow(), 0}, absl::Hours(1));
+  watch.LookNow();
+  EXPECT_THAT(results_.reread(), IsEmpty());
+  store.changed = true;
+  watch.LookNow();
+  EXPECT_THAT(results_.reread(), ElementsAre(2));
+}
 
 TEST_F(ServedWatchTest, TellsOfChangesOnceAndTogether) {
   ChangedStore store;

@@ -45,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Tuning>> Tuning::Create(const Options& options) {
   tuner_options.lease = options.lease;
   tuner_options.shared = options.shared;
   tuner_options.takes_work = options.takes_work;
+  tuner_options.ended_elsewhere = options.ended_elsewhere;
   tuner_options.clock = options.clock;
   tuner_options.metrics = options.metrics;
   absl::StatusOr<std::unique_ptr<jobs::Tuner>> tuner = jobs::Tuner::Create(std::move(tuner_options));

@@ -48,6 +48,7 @@ class Tuning {
     absl::Duration lease = store::kDefaultLease;
     bool shared = false;                         // other daemons have the store open, too
     std::function<bool()> takes_work = nullptr;  // of classes, from the queue; null: always
+    std::function<void()> ended_elsewhere = nullptr;  // as TunerOptions has it
     Clock clock = SteadyNow;                     // of elapsed times and budgets
     std::string library = {};                    // kernels_src/, whose libraries submissions may include
     submit::TimeLimits submission_times = {};

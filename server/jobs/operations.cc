@@ -286,7 +286,7 @@ void Operations::Follow() {
     dropped = dropped_;
   }
   for (const auto& [name, live] : dropped) {
-    const absl::StatusOr<store::Job> job = queue_.Get(name);
+    const absl::StatusOr<store::Job> job = GetForTelling(name);
     if (!job.ok() && !absl::IsNotFound(job.status())) continue;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!dropped_.contains(name)) continue;  // adopted meanwhile
@@ -309,9 +309,15 @@ std::string Operations::NewName() {
 absl::StatusOr<v1::Operation> Operations::Get(absl::string_view name) {
   if (const std::shared_ptr<LiveOperation> live = Find(name); live != nullptr) return live->Snapshot();
   if (const std::shared_ptr<LiveOperation> ended = FindUnkept(name); ended != nullptr) return ended->Snapshot();
-  absl::StatusOr<store::Job> job = queue_.Get(name);
+  absl::StatusOr<store::Job> job = GetForTelling(name);
   if (!job.ok()) return job.status();
   return std::move(job->operation);
+}
+
+absl::StatusOr<store::Job> Operations::GetForTelling(absl::string_view name) {
+  absl::StatusOr<store::Job> job = queue_.Get(name);
+  if (job.ok() && job->operation.done() && ended_elsewhere_ != nullptr) ended_elsewhere_();
+  return job;
 }
 
 std::shared_ptr<LiveOperation> Operations::FindUnkept(absl::string_view name) {
@@ -355,7 +361,7 @@ absl::StatusOr<std::vector<v1::Operation>> Operations::PartsOf(const std::string
 absl::StatusOr<std::function<void()>> Operations::Watch(absl::string_view name, Watchers::Watcher watcher) {
   std::shared_ptr<LiveOperation> live = Find(name);
   if (live == nullptr) {
-    const absl::StatusOr<store::Job> job = queue_.Get(name);
+    const absl::StatusOr<store::Job> job = GetForTelling(name);
     if (!job.ok()) return job.status();
     live = Elsewhere(*job);
   }

@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_JOBS_OPERATIONS_H_
 #define ATTUNE_SERVER_JOBS_OPERATIONS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,10 +43,14 @@ class Operations {
   static constexpr size_t kMostInFlight = 10'000;  // some 8 KB each
 
   // `queue` outlives it.
-  // `metrics`: null where nobody counts.
+  // `metrics`: null where nobody counts. `ended_elsewhere`: TunerOptions.
   explicit Operations(store::Queue* queue, Holder holder = {}, Clock clock = SteadyNow,
-                      metrics::Jobs* metrics = nullptr)
-      : queue_(*queue), holder_(std::move(holder)), clock_(std::move(clock)), metrics_(metrics) {}
+                      metrics::Jobs* metrics = nullptr, std::function<void()> ended_elsewhere = nullptr)
+      : queue_(*queue),
+        holder_(std::move(holder)),
+        clock_(std::move(clock)),
+        metrics_(metrics),
+        ended_elsewhere_(std::move(ended_elsewhere)) {}
 
   struct Wanted {
     store::JobKind kind = store::JobKind::kTune;
@@ -130,6 +135,8 @@ class Operations {
   using Live = std::map<std::string, std::shared_ptr<LiveOperation>, std::less<>>;
 
   std::shared_ptr<LiveOperation> FindUnkept(absl::string_view name);
+  // As the queue has it, for who asks for it or watches it.
+  absl::StatusOr<store::Job> GetForTelling(absl::string_view name);
   std::string NewName();
   // What a new job would exceed.
   absl::Status CheckQuotas(const Wanted& wanted);
@@ -153,6 +160,7 @@ class Operations {
   const Holder holder_;
   const Clock clock_;
   metrics::Jobs* const metrics_;
+  const std::function<void()> ended_elsewhere_;
   std::stop_source stop_;
   Watchers watchers_;
   Changes part_changes_;

@@ -341,6 +341,28 @@ TEST_F(LeasesTest, WatchersOfAnotherHoldersJobHearOfItsEnd) {
   (*stop)();
 }
 
+TEST_F(LeasesTest, WhoCaresIsToldBeforeAnybodyHearsThatAnothersJobHasEnded) {
+  int told = 0;
+  Operations third{&store_.queue(), {"three", kLease}, SteadyNow, nullptr, [&told] { ++told; }};
+  const std::shared_ptr<LiveOperation> live = Begun();
+  Listener listener;
+  int told_at_end = -1;
+  const auto stop = third.Watch(live->name(), [&](const v1::Operation& operation) {
+    if (operation.done()) told_at_end = told;
+    listener.watcher()(operation);
+  });
+  ASSERT_TRUE(third.Get(live->name()).ok());
+  third.Follow();
+  EXPECT_EQ(told, 0) << "it goes on";
+  Succeed(one_, live);
+  third.Follow();
+  listener.AwaitDone();
+  EXPECT_EQ(told_at_end, 1);
+  EXPECT_TRUE(third.Get(live->name())->done());
+  EXPECT_EQ(told, 2) << "also where it is not watched";
+  (*stop)();
+}
+
 TEST_F(LeasesTest, AJobThatComesBackGoesOnWithItsWatchers) {
   const std::shared_ptr<LiveOperation> stale = Begun();
   Listener listener;

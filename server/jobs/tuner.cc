@@ -50,7 +50,7 @@ class JobTuner : public Tuner {
         kinds_(std::move(options.kinds)),
         holder_(options.holder),
         metrics_(options.metrics),
-        operations_(&options.store->queue(), HolderOf(options), options.clock, options.metrics),
+        operations_(&options.store->queue(), HolderOf(options), options.clock, options.metrics, options.ended_elsewhere),
         lease_(options.lease),
         shared_(options.shared && options.host->fleet != nullptr),
         takes_work_(options.takes_work),

@@ -56,7 +56,8 @@ absl::Status NoSuchDevice(absl::string_view id, const catalog::Host& host) {
   const std::string fleet = host.fleet->Names();
   if (here.empty() && fleet.empty()) {
     return WithReason(absl::FailedPreconditionError("no host that is alive has a device to run kernels on; `attune "
-                                                    "hosts` lists the hosts"),
+                                                    "hosts` lists the hosts (after the database was away they are "
+                                                    "alive again within 5 s)"),
                       "NO_DEVICE");
   }
   return WithReason(

@@ -70,8 +70,10 @@ absl::StatusOr<v1::PlanSweepResponse> PlanSweep(const v1::SweepPlan& plan, const
                                                 const space::Stopped& stopped, const Clock& clock) {
   const std::vector<const v1::Device*> cards = catalog::DevicesListed(host, plan.device_id());
   if (cards.empty()) {
+    const std::string here = catalog::DeviceNames(host);
     return absl::FailedPreconditionError(
-        absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ", catalog::DeviceNames(host)));
+        absl::StrCat("device_id is ", Quoted(plan.device_id()), "; this host has ",
+                     here.empty() ? "no device: ask one that has (`attune hosts`)" : here));
   }
   const absl::StatusOr<std::vector<Problem>> problems = ExpandPlan(plan);
   if (!problems.ok()) return problems.status();

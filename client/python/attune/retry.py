@@ -54,17 +54,22 @@ class Attempts:
         self._backoff = Backoff(policy)
         self._give_up = clock.now() + deadline
         self._made = 0
+        self._refusal: AttuneError | None = None  # of the last attempt
 
     def time_left(self) -> float:
         """Seconds until the deadline, at least 0."""
         return max(self._give_up - self._clock.now(), 0.0)
 
     def wait_after(self, error: AttuneError) -> float:
-        """Seconds to wait before the next attempt; raises `error` when there is none."""
+        """Seconds to wait before the next attempt; raises `error` when there is none, or what the attempt before said,
+        where this one only had no time left."""
         self._made += 1
+        if error.code == "DEADLINE_EXCEEDED" and self._refusal is not None:
+            raise self._refusal from error
         if error.code != "UNAVAILABLE" or self._made >= self._policy.attempts:
             raise error
         wait = self._backoff.next()
         if wait >= self.time_left():
             raise error
+        self._refusal = error
         return wait

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from attune.errors import InvalidArgument
-from attune.retry import Backoff, RetryPolicy
+from attune.errors import InvalidArgument, Unreachable, make
+from attune.retry import Attempts, Backoff, RetryPolicy
 
 
 def test_waits_grow_up_to_the_longest():
@@ -26,6 +26,20 @@ def test_a_reset_begins_again():
 def test_waits_are_spread_so_that_clients_do_not_come_back_in_step():
     waits = [Backoff(RetryPolicy(initial_wait=1, jitter=0.2)).next() for _ in range(200)]
     assert 0.8 <= min(waits) < 0.95 < 1.05 < max(waits) <= 1.2
+
+
+class Stopped:
+    def now(self):
+        return 100.0
+
+
+def test_that_time_was_up_says_less_than_what_was_answered_before():
+    attempts = Attempts(RetryPolicy(), Stopped(), 10)
+    refusal, late = make("UNAVAILABLE", "the database is away"), make("DEADLINE_EXCEEDED", "")
+    attempts.wait_after(refusal)
+    with pytest.raises(Unreachable) as raised:
+        attempts.wait_after(late)
+    assert raised.value is refusal
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ struct PoolSettings {
   ConnectionSettings connection;
   size_t most_connections = 4;
   // How long work is tried again for while the server is away, or others get in its way.
-  absl::Duration patience = absl::Seconds(10);
+  absl::Duration patience = absl::Seconds(8);  // less than a client gives a call
 };
 
 // Thread-safe.
