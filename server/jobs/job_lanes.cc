@@ -12,19 +12,25 @@ constexpr size_t kJobsALane = 2;
 
 }  // namespace
 
-JobLanes::JobLanes(const std::vector<std::string>& devices) {
+JobLanes::JobLanes(const std::vector<std::string>& devices, std::function<void()> ended) : ended_(std::move(ended)) {
   for (const std::string& device : devices) {
-    std::vector<const Lane*> before;
+    std::vector<Lane*> before;
     for (const trials::Priority priority :
          {trials::Priority::kInteractive, trials::Priority::kBackground, trials::Priority::kIdle}) {
       Lane& lane = lanes_[{device, priority}];
       lane.device = device;
-      lane.before = before;
+      lane.before.assign(before.begin(), before.end());
       before.push_back(&lane);
     }
     Lane& without = lanes_[{device, std::nullopt}];
     without.device = device;
     without.takes_device = false;
+    without.shares = {&lanes_[{device, trials::Priority::kInteractive}],
+                      &lanes_[{device, trials::Priority::kBackground}], &without};
+    for (Lane* const lane : before) {
+      lane->shares = lane->before;
+      lane->shares.push_back(lane);
+    }
   }
   for (auto& [key, lane] : lanes_) {
     for (size_t i = 0; i < kJobsALane; ++i) {
@@ -138,8 +144,9 @@ void JobLanes::PlaceQueue(const Lane& lane) {
   place.position += overtaken;
   size_t threads = kJobsALane - std::min(kJobsALane, lane.running.size());
   for (const auto& entry : lane.queue) {
-    const trials::QueuePlace here = threads > 0 ? trials::QueuePlace() : place;
-    threads -= std::min<size_t>(threads, 1);
+    const bool begins = threads > 0 && (!entry->job.at_once || place.position == 0);
+    const trials::QueuePlace here = begins ? trials::QueuePlace() : place;
+    threads = begins ? threads - 1 : 0;
     if (!entry->place.has_value() || here.position < entry->place->position) entry->place = here;
     pass(*entry);
   }
@@ -159,7 +166,18 @@ std::vector<JobLanes::LaneLoad> JobLanes::Loads() {
 bool JobLanes::HasRoom(const std::string& device, std::optional<trials::Priority> priority) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Lane& lane = lanes_.at({device, priority});
-  return !stopped_ && lane.running.size() + lane.queue.size() < kJobsALane;
+  return !stopped_ && IsFree(lane) && std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) {
+    return std::all_of(shared->queue.begin(), shared->queue.end(), [](const auto& entry) { return entry->job.gone(); });
+  });
+}
+
+bool JobLanes::IsFree(const Lane& lane) const {
+  const auto helped = helped_.find(lane.device);
+  if (helped != helped_.end() && helped->second > 0) return false;
+  return std::all_of(lane.shares.begin(), lane.shares.end(), [](const Lane* shared) {
+    return std::all_of(shared->running.begin(), shared->running.end(),
+                       [](const auto& entry) { return entry->job.over(); });
+  });
 }
 
 JobLanes::Help::Help(JobLanes& lanes, std::vector<std::string> devices, size_t most)
@@ -221,13 +239,16 @@ bool JobLanes::BetterElsewhere(const Entry& entry, const Lane& lane) const {
   if (entry.lanes.size() == 1) return false;
   const size_t here = RunningOn(lane.device);
   return std::any_of(entry.lanes.begin(), entry.lanes.end(), [&](const Lane* other) {
-    return other != &lane && other->running.size() < kJobsALane && RunningOn(other->device) < here;
+    return other != &lane && other->running.size() < kJobsALane && RunningOn(other->device) < here &&
+           (!entry.job.at_once || IsFree(*other));
   });
 }
 
 std::shared_ptr<JobLanes::Entry> JobLanes::NextFor(const Lane& lane) const {
   for (const std::shared_ptr<Entry>& entry : lane.queue) {
-    if (!BetterElsewhere(*entry, lane)) return entry;
+    if (BetterElsewhere(*entry, lane)) continue;
+    // Those that came later do not go before it for ever.
+    return entry->job.at_once && !IsFree(lane) ? nullptr : entry;
   }
   return nullptr;
 }
@@ -263,6 +284,7 @@ void JobLanes::Run(Lane& lane) {
     --running_;
     TellPlacesLocked();
     changed_.notify_all();
+    if (ended_) ended_();
   }
 }
 

@@ -30,7 +30,8 @@ namespace attune::jobs {
 // Thread-safe.
 class JobLanes {
  public:
-  explicit JobLanes(const std::vector<std::string>& devices);
+  // `ended` is called after each job, when its lane has room again; it must not block.
+  explicit JobLanes(const std::vector<std::string>& devices, std::function<void()> ended = nullptr);
   // Stops and waits for the jobs that run.
   ~JobLanes();
 
@@ -40,6 +41,8 @@ class JobLanes {
     std::function<void(const std::string& device, const trials::Waiter&)> run;
     std::function<bool()> gone;  // whether it is no longer to be run
     std::function<bool()> over;  // whether it has ended, though `run` may not have returned
+    // It begins only where it would have the device at once, not to compile ahead: until then others may have it.
+    bool at_once = false;
   };
   // For any one of the devices. Dropped after Stop.
   void Add(const std::vector<std::string>& devices, trials::Priority priority, Job job);
@@ -67,7 +70,8 @@ class JobLanes {
     std::vector<std::string> devices_;
   };
 
-  // Whether one more of that priority, nullopt: one that takes no device, would have a thread at once.
+  // Whether one more of that priority, nullopt: one that takes no device, whose parts are background jobs, would have
+  // the device at once: nothing runs or waits there that it would wait for.
   bool HasRoom(const std::string& device, std::optional<trials::Priority> priority);
 
   struct LaneLoad {
@@ -97,6 +101,7 @@ class JobLanes {
     std::string device;
     bool takes_device = true;
     std::vector<const Lane*> before;  // of the same device, whose jobs go first, the most urgent first
+    std::vector<const Lane*> shares;  // of the same device, itself among them: what its jobs wait for
     std::deque<std::shared_ptr<Entry>> queue;
     std::deque<std::shared_ptr<Entry>> running;
   };
@@ -108,6 +113,8 @@ class JobLanes {
   // The first in the lane's queue that is not better begun by another lane; null when there is none.
   std::shared_ptr<Entry> NextFor(const Lane& lane) const;
   bool BetterElsewhere(const Entry& entry, const Lane& lane) const;
+  // Whether nothing runs that keeps a job of the lane from having the device at once.
+  bool IsFree(const Lane& lane) const;
   // Jobs that have not ended, those that it helps included.
   size_t RunningOn(const std::string& device) const;
   size_t LoadLocked(const std::string& device) const;
@@ -122,6 +129,7 @@ class JobLanes {
   // Sets the places of those in the lane's queue that are better off there than in the lanes before.
   static void PlaceQueue(const Lane& lane);
 
+  const std::function<void()> ended_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, Lane> lanes_;             // fixed after construction

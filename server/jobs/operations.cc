@@ -228,6 +228,7 @@ std::vector<std::string> Operations::Renew() {
   const absl::Duration asked = holder_.clock();
   const absl::StatusOr<std::vector<store::LeasedJob>> held = queue_.RenewAll(holder_.name, holder_.lease);
   if (!held.ok()) {
+    settled_ = false;
     // The call itself may have taken long.
     if (holder_.clock() - renewed_ < holder_.fence) return {};
     for (const auto& [live, epoch] : leased) {
@@ -251,9 +252,13 @@ std::vector<std::string> Operations::Renew() {
     }
   }
   std::vector<std::string> nobodys;
+  bool settled = true;
   for (const store::LeasedJob& job : *held) {
-    if (Find(job.name) == nullptr) nobodys.push_back(job.name);
+    const std::shared_ptr<LiveOperation> live = Find(job.name);
+    if (live == nullptr) nobodys.push_back(job.name);
+    if (live != nullptr && live->lost()) settled = false;
   }
+  settled_ = settled;
   return nobodys;
 }
 

@@ -3,6 +3,7 @@
 #ifndef ATTUNE_SERVER_JOBS_OPERATIONS_H_
 #define ATTUNE_SERVER_JOBS_OPERATIONS_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -100,6 +101,9 @@ class Operations {
   // Renews all leases. Who has lost one is told to stop, and so is who was cancelled. Returns what this holder has
   // leased and nobody here works on: an earlier process did, or one that could renew nothing for too long.
   std::vector<std::string> Renew();
+  // Whether the last renewal told of all that this holder has leased and does not work on. It did not where it failed,
+  // or a job that was lost has yet to stop: that comes back, and wants its place then.
+  bool settled() const { return settled_; }
   // No longer this process's: another holder has it, or will. Watchers are told of its progress there by Follow.
   void Drop(const std::shared_ptr<LiveOperation>& live);
   // Looks how those get on that were dropped or are watched, or that wait here for their turn and were leased elsewhere
@@ -169,6 +173,7 @@ class Operations {
   std::map<std::string, uint64_t> kept_;  // versions that KeepProgress has stored; of its thread
   std::mutex starting_;                   // held while the queue takes a job: nobody adopts it meanwhile; before mutex_
   uint64_t last_name_ = 0;
+  std::atomic<bool> settled_ = false;
   absl::Duration renewed_ = holder_.clock();  // when the last renewal that succeeded was asked for; of Renew's thread
   std::mutex
       mutex_;  // guards what follows; whoever asks for an operation waits for it, and so for no commit of a start

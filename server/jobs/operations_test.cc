@@ -270,6 +270,25 @@ TEST_F(LeasesTest, WhoCannotRenewForTooLongStopsBeforeOthersTakeOver) {
   EXPECT_THAT(fenced.Renew(), ElementsAre(live->name())) << "nobody has taken it: it goes on here";
 }
 
+TEST_F(LeasesTest, WhatAHolderHasIsKnownOnceALostJobHasStoppedAndWasNamed) {
+  EXPECT_FALSE(one_.settled()) << "an earlier process may have left something";
+  one_.Renew();
+  EXPECT_TRUE(one_.settled());
+  const std::shared_ptr<LiveOperation> live = one_.Start(Wanted("a"))->live;
+  ASSERT_TRUE(live->Begin());
+  ASSERT_TRUE(one_.Lease(live));
+  store_.queue().FailWrites(absl::UnavailableError("the database is away"));
+  one_.Renew();
+  EXPECT_FALSE(one_.settled());
+  live->Lose();
+  store_.queue().FailWrites(absl::OkStatus());
+  EXPECT_THAT(one_.Renew(), IsEmpty());
+  EXPECT_FALSE(one_.settled()) << "it has yet to stop";
+  one_.Drop(live);
+  EXPECT_THAT(one_.Renew(), ElementsAre(live->name()));
+  EXPECT_TRUE(one_.settled());
+}
+
 // Answers late.
 class LateQueue : public store::FakeQueue {
  public:

@@ -147,6 +147,12 @@ class SharedJobsTest : public ::testing::Test {
     }
   }
 
+  // By then it has claimed what it would.
+  void AwaitLooks(Member& member) {
+    const int before = member.looks;
+    AwaitTrue("looks for work", [&] { return member.looks >= before + 4; });
+  }
+
   // Holds the trials of a device back. Lives longer than the device's host.
   class Gate {
    public:
@@ -226,8 +232,7 @@ TEST_F(SharedJobsTest, AHostThatDrainsClaimsNothing) {
   const auto a = Make("a");
   a->takes_work = false;
   const std::string name = Tune(*a, alias());
-  const int before = a->looks;
-  AwaitTrue("looks for work", [&] { return a->looks >= before + 3; });
+  AwaitLooks(*a);
   EXPECT_EQ(store_.queue().Get(name)->epoch, 0);
   const auto b = Make("b");
   EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
@@ -251,6 +256,100 @@ TEST_F(SharedJobsTest, WhatWaitsAtAHostThatBeginsToDrainIsLeftToOthers) {
   const auto b = Make("b");
   EXPECT_EQ(AwaitEnd(*a, name).state(), v1::Operation::STATE_SUCCEEDED);
   EXPECT_EQ(store_.queue().Get(name)->holder, "b");
+}
+
+// One that would wait behind what runs there is another host's to begin.
+TEST_F(SharedJobsTest, AHostHoldsWhatItsCardCanBeginAndNoMore) {
+  Gate gate;
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  gate.Hold(*a);
+  const std::string first = gateway->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
+  gate.AwaitTrial();
+  const std::string second = Tune(*gateway, alias());
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*gateway, second).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(second)->holder, "b");
+  gate.Open();
+  EXPECT_EQ(AwaitEnd(*gateway, first).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_F(SharedJobsTest, WhatWaitsBehindAnotherWhereItWasAskedForIsTakenByAHostThatIsFree) {
+  Gate gate;
+  const auto a = Make("a");
+  gate.Hold(*a);
+  const std::string first = a->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
+  gate.AwaitTrial();
+  const std::string second = Tune(*a, alias());
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
+  const v1::Operation waits = *a->tuner().GetOperation(second);
+  EXPECT_EQ(waits.state(), v1::Operation::STATE_QUEUED);
+  EXPECT_EQ(waits.progress().queue_position(), 1);
+  EXPECT_EQ(waits.progress().waits_for(), first);
+  const auto b = Make("b");
+  EXPECT_EQ(AwaitEnd(*a, second).state(), v1::Operation::STATE_SUCCEEDED);
+  EXPECT_EQ(store_.queue().Get(second)->holder, "b");
+  gate.Open();
+  EXPECT_EQ(AwaitEnd(*a, first).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_F(SharedJobsTest, WhatWaitsWhereItWasAskedForBeginsThereOnceTheCardIsFree) {
+  Gate gate;
+  const auto a = Make("a");
+  gate.Hold(*a);
+  std::vector<std::string> names;
+  for (const char* problem : {"b1.h1.q32.d64.f16", "b1.h1.q64.d64.f16", "b1.h1.q128.d64.f16"}) {
+    names.push_back(a->tuner().Tune(Request(alias(), problem))->name());
+  }
+  gate.AwaitTrial();
+  gate.Open();
+  for (const std::string& name : names) EXPECT_EQ(AwaitEnd(*a, name).state(), v1::Operation::STATE_SUCCEEDED);
+}
+
+TEST_F(SharedJobsTest, AHostClaimsNoSweepBesideAnother) {
+  Gate gate;
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  gate.Hold(*a);
+  const std::string first = gateway->tuner().Sweep(SweepOfTwo())->name();
+  gate.AwaitTrial();
+  v1::SweepRequest other = SweepOfTwo();
+  other.mutable_plan()->mutable_shapes(0)->set_problem(0, "b1.h1.q32.d64.f16");
+  const std::string second = gateway->tuner().Sweep(other)->name();
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
+  gate.Open();
+  for (const std::string& name : {first, second}) {
+    EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  }
+}
+
+TEST_F(SharedJobsTest, AHostThatGoesOnWithItsJobAfterAnOutageClaimsNoOther) {
+  Gate gate;
+  const auto gateway = Make("gateway", /*gateway=*/true);
+  const auto a = Make("a");
+  gate.Hold(*a);
+  const std::string first = gateway->tuner().Tune(Request(alias(), "b1.h1.q32.d64.f16"))->name();
+  gate.AwaitTrial();
+  const std::string second = Tune(*gateway, alias());
+  store_.queue().FailWrites(absl::UnavailableError("the database is away"));
+  AwaitTrue("the end of its lease", [&] { return store_.queue().Get(first)->leased_until < absl::Now(); });
+  Gate again;
+  again.Hold(*a);
+  gate.Open();  // the job stops between two trials
+  AwaitTrue("the job to stop", [&] { return a->tuner().IsIdle("cuda:0"); });
+  store_.queue().FailWrites(absl::OkStatus());
+  again.AwaitTrial();
+  AwaitLooks(*a);
+  EXPECT_EQ(store_.queue().Get(first)->epoch, 2);
+  EXPECT_EQ(store_.queue().Get(second)->epoch, 0);
+  again.Open();
+  for (const std::string& name : {first, second}) {
+    EXPECT_EQ(AwaitEnd(*gateway, name).state(), v1::Operation::STATE_SUCCEEDED);
+  }
 }
 
 TEST_F(SharedJobsTest, ALostHostsJobGoesOnElsewhere) {

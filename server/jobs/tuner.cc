@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <new>
 #include <stop_token>
@@ -14,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "proto/attune/device_list.h"
 #include "proto/attune/quote.h"
+#include "server/base/deadline.h"
 #include "server/base/log.h"
 #include "server/base/pause.h"
 #include "server/jobs/job_lanes.h"
@@ -54,7 +57,7 @@ class JobTuner : public Tuner {
         lease_(options.lease),
         shared_(options.shared && options.host->fleet != nullptr),
         takes_work_(options.takes_work),
-        lanes_(device_ids) {
+        lanes_(device_ids, [this] { LookSoon(); }) {
     for (const auto& [id, worker] : options.devices) {
       slots_[id] = std::make_unique<trials::DeviceSlot>(worker, options.idle_release, options.clock);
     }
@@ -80,9 +83,8 @@ class JobTuner : public Tuner {
       if (job.ok()) TakeUp(*job);
       if (!job.ok()) LogError("job not resumed", {{"job", name}, {"error", job.status().message()}});
     }
-    if (shared_) {
-      for (const std::string& name : operations_.Renew()) TakeUpNamed(name);
-    }
+    if (shared_) Renew();
+    for (const std::string& name : TakeRenewed().nobodys) TakeUpNamed(name);
     renewer_ = std::jthread([this](const std::stop_token& stop) { KeepLeases(stop); });
     keeper_ = std::jthread([this](const std::stop_token& stop) { LookForWork(stop); });
     return absl::OkStatus();
@@ -398,7 +400,8 @@ class JobTuner : public Tuner {
         return fill;
       });
     };
-    JobLanes::Job job{live->waiter(), run, [live] { return live->taken(); }, [live] { return live->done(); }};
+    JobLanes::Job job{live->waiter(), run, [live] { return live->taken(); }, [live] { return live->done(); },
+                      for_any_host};
     if (!takes_card) return lanes_.AddWithout(slots.front()->device().id(), std::move(job));
     std::vector<std::string> devices;
     for (const trials::DeviceSlot* slot : slots) devices.push_back(slot->device().id());
@@ -576,17 +579,38 @@ class JobTuner : public Tuner {
 
   // Keeps what this process works on its own, and does nothing else: whatever waits would hold this up.
   void KeepLeases(const std::stop_token& stop) {
-    while (Pause(stop, lease_ / kRenewals)) {
-      std::vector<std::string> nobodys = operations_.Renew();
-      const std::lock_guard<std::mutex> lock(nobodys_mutex_);
-      nobodys_ = std::move(nobodys);
-    }
+    while (Pause(stop, lease_ / kRenewals)) Renew();
   }
 
-  // What this host has leased and nobody here works on, as the last renewal said.
-  std::vector<std::string> Nobodys() {
-    const std::lock_guard<std::mutex> lock(nobodys_mutex_);
-    return std::exchange(nobodys_, {});
+  // What the last renewal said.
+  struct Renewed {
+    std::vector<std::string> nobodys;  // that this host has leased and nobody here works on
+    bool settled = false;              // those are all
+  };
+
+  void Renew() {
+    std::vector<std::string> nobodys = operations_.Renew();
+    const std::lock_guard<std::mutex> lock(look_mutex_);
+    renewed_ = {std::move(nobodys), operations_.settled()};
+  }
+
+  // Its jobs are the caller's to take up.
+  Renewed TakeRenewed() {
+    const std::lock_guard<std::mutex> lock(look_mutex_);
+    return {std::exchange(renewed_.nobodys, {}), renewed_.settled};
+  }
+
+  // A card may have become free.
+  void LookSoon() {
+    const std::lock_guard<std::mutex> lock(look_mutex_);
+    look_soon_ = true;
+    look_.notify_all();
+  }
+  // Whether that was said before `time`.
+  bool AwaitFree(const std::stop_token& stop, std::chrono::steady_clock::time_point time) {
+    std::unique_lock<std::mutex> lock(look_mutex_);
+    look_.wait_until(lock, stop, time, [this] { return look_soon_; });
+    return std::exchange(look_soon_, false) && !stop.stop_requested();
   }
 
   void TakeUpNamed(const std::string& name) {
@@ -622,9 +646,12 @@ class JobTuner : public Tuner {
     return rooms;
   }
 
-  // One at a time, so that what is queued spreads over the hosts.
+  // One at a time, so that what is queued spreads over the hosts; after what comes back to this one has its place.
   void ClaimOne() {
     if (!shared_ || !TakesWork()) return;
+    const Renewed renewed = TakeRenewed();
+    for (const std::string& name : renewed.nobodys) TakeUpNamed(name);
+    if (!renewed.settled) return;
     const absl::StatusOr<std::optional<store::Job>> job = store_.queue().Claim(holder_, Rooms(), lease_);
     if (job.ok() && job->has_value()) {
       if (!draining_) return TakeUp(**job, /*claimed=*/true);
@@ -636,15 +663,19 @@ class JobTuner : public Tuner {
 
   // Takes up what others have left, and tells them of what is done here.
   void LookForWork(const std::stop_token& stop) {
-    for (int look = 1; Pause(stop, shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals); ++look) {
-      for (const std::string& name : Nobodys()) TakeUpNamed(name);
+    for (int look = 1;; ++look) {
+      const auto next = After(shared_ ? std::min(lease_ / kRenewals, kLook) : lease_ / kRenewals);
+      while (AwaitFree(stop, next)) ClaimOne();
+      if (stop.stop_requested()) return;
+      for (const std::string& name : TakeRenewed().nobodys) TakeUpNamed(name);
       if (shared_) EndCancelled();
       if (shared_ && look % kLooksAProgress == 0) operations_.KeepProgress();
       operations_.Follow();
-      ClaimOne();
       const absl::StatusOr<std::vector<std::string>> names = store_.queue().Leasable(holder_);
-      if (!names.ok()) continue;
-      for (const std::string& name : *names) TakeUpNamed(name);
+      if (names.ok()) {
+        for (const std::string& name : *names) TakeUpNamed(name);
+      }
+      ClaimOne();
     }
   }
 
@@ -674,9 +705,11 @@ class JobTuner : public Tuner {
   const bool shared_;  // with other hosts
   const std::function<bool()> takes_work_;
   std::atomic<bool> draining_ = false;
+  std::mutex look_mutex_;  // guards what follows
+  std::condition_variable_any look_;
+  bool look_soon_ = false;
+  Renewed renewed_;
   JobLanes lanes_;  // its jobs use all of the above
-  std::mutex nobodys_mutex_;
-  std::vector<std::string> nobodys_;  // guarded by that
   // Last: they add to the lanes.
   std::jthread renewer_;
   std::jthread keeper_;

@@ -1,6 +1,6 @@
 """How long it takes until another host has the job of one that was lost, and how much of that is not the fleet's doing.
 
-A host that could take a job is one that is there, takes work, and holds fewer than two. As long as there is no such
+A host that could take a job is one that is there, takes work, and holds none. As long as there is no such
 host, or no database, nobody can be late.
 """
 
@@ -11,7 +11,7 @@ import fleet_audit
 
 TTL = 20.0  # seconds: of a lease, from when it was last renewed
 LATE = 5.0  # after its end, what claiming takes at most
-JOBS_AT_ONCE = 2  # of a host with one card (kJobsALane in server/jobs/job_lanes.cc)
+JOBS_AT_ONCE = 1  # of a host with one card (JobLanes::HasRoom in server/jobs/job_lanes.h)
 
 
 @dataclasses.dataclass
